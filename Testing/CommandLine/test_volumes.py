@@ -163,12 +163,12 @@ def test_normalization_is_of_the_whole_volume(name, tmp_path):
 @pytest.mark.parametrize(
     "said, sentence",
     [
-        ({"type": "minmax"}, 'unknown normalization "minmax"; use "none", "z-score", "percentiles" or "window"'),
+        ({"type": "minmax"}, 'unknown normalization "minmax"; use "none", "z-score", "percentiles", "window" or "clip"'),
         ({"type": "window", "low": 3, "high": 3}, 'needs a "low" (3) that is below "high" (3)'),
         ({"type": "percentiles", "low": 0.5}, 'lacks the number "high"'),
         ({"type": "percentiles", "low": -1, "high": 99}, "percentiles lie between 0 and 100"),
         ({"type": "z-score", "low": 1}, 'unknown key "low"'),
-        ({"type": "z-score", "voxels": "brain"}, 'must be "all" or "non-zero"'),
+        ({"type": "z-score", "voxels": "brain"}, 'must be "all", "non-zero", "non-zero-box" or "non-zero-filled"'),
         ("z-score", "must be a JSON object"),
     ],
 )

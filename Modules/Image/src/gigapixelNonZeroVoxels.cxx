@@ -151,7 +151,7 @@ NonZeroVoxels::Fill()
 {
   std::vector<bool> enclosed = m_Filled;
   enclosed.flip();
-  Flood(enclosed, m_Size); // which leaves those zeros that are enclosed
+  const Flood flood(enclosed, m_Size); // which leaves those zeros that are enclosed
   auto zero = enclosed.cbegin();
   for (auto voxel = m_Filled.begin(); voxel != m_Filled.end(); ++voxel, ++zero)
   {

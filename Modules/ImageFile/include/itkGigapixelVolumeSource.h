@@ -6,6 +6,7 @@
 #include "gigapixelVolumeGrid.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ GigapixelImageFile_EXPORT bool GigapixelIsVolumeName(const std::string & fileNam
 
 /** Whether it is a folder with DICOM files in it, which are no slides of a microscope. */
 GigapixelImageFile_EXPORT bool GigapixelIsDicomFolder(const std::string & folder);
+
+/** For programs that load the libraries of ITK's reader of DICOM only when there is a series to read: `load` makes the
+ * reader known to itk::ImageIOFactory then, once. */
+GigapixelImageFile_EXPORT void GigapixelSetDicomLoader(const std::function<void()> & load);
 
 /** The files that a volume's file or folder stands for, those of a DICOM series in the order of their slices.
  * \throw std::runtime_error as GigapixelVolumeSource() */

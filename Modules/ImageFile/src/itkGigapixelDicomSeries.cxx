@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 
@@ -263,7 +265,20 @@ ConvertToFloats(IOComponentEnum type, const std::vector<unsigned char> & from, f
   }
 }
 
+std::function<void()> &
+GetLoader()
+{
+  static std::function<void()> load = [] {};
+  return load;
+}
+
 } // namespace
+
+void
+GigapixelSetDicomLoader(const std::function<void()> & load)
+{
+  GetLoader() = load;
+}
 
 bool
 GigapixelIsDicomFolder(const std::string & folder)
@@ -289,6 +304,8 @@ GigapixelIsDicomFolder(const std::string & folder)
 GigapixelDicomSeries
 GigapixelDicomSeries::Find(const std::string & folder)
 {
+  static std::once_flag loaded;
+  std::call_once(loaded, GetLoader());
   std::vector<Slice>    slices;
   std::set<std::string> series;
   for (const fs::path & file : ListFiles(folder))

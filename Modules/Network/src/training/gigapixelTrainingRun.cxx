@@ -99,26 +99,37 @@ Trainer::Implementation::ExplainErrors(const Sample & sample, const TWork & work
 }
 
 /** Sums over several images that are worked on at the same time: each rank computes its part, and rank 0 gets the
- * sums.
+ * sums, one after the other in the images' order; where it is alone, as soon as each is computed.
  * \param compute (number of the image, its team, sum) does this rank's part of an image
+ * \param take (number of the image, its sum), of rank 0
  * \return false if it was stopped */
-template <typename TSum, typename TCompute>
+template <typename TSum, typename TCompute, typename TTake>
 bool
 Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
-                                  std::vector<TSum> &                 sums,
-                                  const TCompute &                    compute)
+                                  const TCompute &                    compute,
+                                  const TTake &                       take)
 {
-  const int number = static_cast<int>(images.size());
-  sums.assign(number, TSum{});
+  const int         number = static_cast<int>(images.size());
+  const bool        alone = ranks->GetNumberOfRanks() == 1;
+  std::vector<TSum> sums(alone ? 0 : number);
   for (int i = 0; i < number; ++i)
   {
     const RankTeam team(*ranks, i, number, run);
-    if (team.ContainsThis() && !ExplainErrors(*images[i], [&] { return compute(i, team, sums[i]); }))
+    TSum           sum;
+    if (team.ContainsThis() && !ExplainErrors(*images[i], [&] { return compute(i, team, sum); }))
     {
       return false;
     }
+    if (alone)
+    {
+      take(i, std::move(sum));
+    }
+    else
+    {
+      sums[i] = std::move(sum);
+    }
   }
-  for (int i = 0; i < number; ++i)
+  for (int i = 0; i < number && !alone; ++i)
   {
     const RankTeam team(*ranks, i, number, run);
     const int      last = streamed->GetLastRank(*images[i]->pixels, team);
@@ -130,6 +141,11 @@ Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
     {
       RankTeam::Receive(*ranks, last, sums[i], network);
     }
+  }
+  // What rank 0 refuses it refuses when no rank waits for it any more.
+  for (int i = 0; i < number && !alone && ranks->GetRank() == 0; ++i)
+  {
+    take(i, std::move(sums[i]));
   }
   return true;
 }
@@ -175,39 +191,34 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
     source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
 }
 
-/** Mean loss (in `loss`) and mean gradient of the images, each of which weighs the same, or, with balanced classes, by
- * the rarity of its class. */
-LossGradient
-Trainer::Implementation::Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
+/** Adds an image's loss and gradient to the means of a step's images (the loss in `loss`), each of which weighs the
+ * same, or, with balanced classes, by the rarity of its class.
+ * \param images that the step has */
+void
+Trainer::Implementation::AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean)
 {
-  LossGradient mean;
-  for (std::size_t i = 0; i < sums.size(); ++i)
+  if (sum.weight == 0)
   {
-    if (sums[i].weight == 0)
-    {
-      throw std::runtime_error("sample \"" + images[i]->name + "\" has no pixel that takes part in the loss");
-    }
-    const double factor = trainingWeights[static_cast<std::size_t>(images[i] - training.data())];
-    const double weight = sums[i].weight * static_cast<double>(sums.size()) / factor;
-    const double loss = sums[i].loss / weight;
-    if (!std::isfinite(loss) || !IsFinite(sums[i].gradient))
-    {
-      this->ThrowDiverged("the loss of sample \"" + images[i]->name +
-                          "\", or its gradient, is no finite number any more");
-    }
-    mean.loss += loss;
-    if (i == 0)
-    {
-      mean.gradient = std::move(sums[i].gradient);
-      std::for_each(mean.gradient.begin(), mean.gradient.end(), [weight](double & value) { value /= weight; });
-      continue;
-    }
-    for (std::size_t j = 0; j < mean.gradient.size(); ++j)
-    {
-      mean.gradient[j] += sums[i].gradient[j] / weight;
-    }
+    throw std::runtime_error("sample \"" + sample.name + "\" has no pixel that takes part in the loss");
   }
-  return mean;
+  const double factor = trainingWeights[static_cast<std::size_t>(&sample - training.data())];
+  const double weight = sum.weight * static_cast<double>(images) / factor;
+  const double loss = sum.loss / weight;
+  if (!std::isfinite(loss) || !IsFinite(sum.gradient))
+  {
+    this->ThrowDiverged("the loss of sample \"" + sample.name + "\", or its gradient, is no finite number any more");
+  }
+  mean.loss += loss;
+  if (mean.gradient.empty())
+  {
+    mean.gradient = std::move(sum.gradient);
+    std::for_each(mean.gradient.begin(), mean.gradient.end(), [weight](double & value) { value /= weight; });
+    return;
+  }
+  for (std::size_t j = 0; j < mean.gradient.size(); ++j)
+  {
+    mean.gradient[j] += sum.gradient[j] / weight;
+  }
 }
 
 /** Of the step that failed nothing is taken over: what is kept is the step before.
@@ -278,15 +289,19 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   progress.loss = NaN;
   progress.learningRate = GetLearningRate(state.step);
   streamed->SetParameters(state.parameters);
-  std::vector<LossGradient> sums;
-  const auto                number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
-  if (!ShareOut(images, sums, [&](int i, const RankTeam & team, LossGradient & sum) {
-        return ComputeGradient(*images[i], number + i, team, sum);
-      }))
+  LossGradient mean;
+  const auto   number = static_cast<std::int64_t>(state.epoch) * training.size() + first;
+  const bool   done = ShareOut<LossGradient>(
+    images,
+    [&](int i, const RankTeam & team, LossGradient & sum) {
+      return ComputeGradient(*images[i], number + i, team, sum);
+    },
+    [&](int i, LossGradient && sum) { AddToMean(*images[i], std::move(sum), images.size(), mean); });
+  if (!done)
   {
     return false;
   }
-  TakeStep(std::move(sums), images);
+  TakeStep(std::move(mean), images.size());
   if (static_cast<std::int64_t>(state.parameters.size()) <= SmallNetwork ||
       std::chrono::steady_clock::now() - savedAt >= CheckpointInterval)
   {
@@ -295,11 +310,10 @@ Trainer::Implementation::RunStep(const std::vector<std::size_t> & order)
   return Report(1);
 }
 
-/** Rank 0 has the sums. */
+/** \param mean of so many images, which rank 0 has */
 void
-Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images)
+Trainer::Implementation::TakeStep(LossGradient && mean, std::size_t images)
 {
-  LossGradient       mean;
   std::vector<float> next;
   Workers &          workers = streamed->GetWorkers();
   const auto         findNext = [&] {
@@ -307,7 +321,6 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
   };
   if (ranks->GetRank() == 0)
   {
-    mean = Average(std::move(sums), images);
     if (options.clipGradient > 0 && !std::isfinite(state.optimizer.Clip(options.clipGradient, mean.gradient)))
     {
       this->ThrowDiverged("the norm of the gradient is no finite number any more");
@@ -323,7 +336,7 @@ Trainer::Implementation::TakeStep(std::vector<LossGradient> && sums, const std::
     findNext();
   }
   state.optimizer.Step(mean.gradient, next, state.parameters, workers);
-  state.lossSum += mean.loss * static_cast<double>(images.size());
+  state.lossSum += mean.loss * static_cast<double>(images);
   ++state.step;
   saved = false;
   progress.loss = mean.loss;
@@ -342,7 +355,7 @@ Trainer::Implementation::Validate(EpochRecord & record)
   }
   std::vector<Score> scores;
   progress.validating = true;
-  const bool done = ShareOut(images, scores, [&](int i, const RankTeam & team, Score & score) {
+  const auto compute = [&](int i, const RankTeam & team, Score & score) {
     progress.sample = images[i]->name;
     const auto goesOn = [this] {
       ranks->ReportProgress();
@@ -351,11 +364,12 @@ Trainer::Implementation::Validate(EpochRecord & record)
     return (!images[i]->prepare || images[i]->prepare(goesOn)) &&
            streamed->ComputeScore(
              *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
-  });
+  };
+  const bool done = ShareOut<Score>(images, compute, [&](int, Score && score) { scores.push_back(std::move(score)); });
   progress.validating = false;
   record.validationLoss = 0;
   Score total;
-  for (std::size_t i = 0; done && ranks->GetRank() == 0 && i < scores.size(); ++i)
+  for (std::size_t i = 0; done && i < scores.size(); ++i)
   {
     if (scores[i].weight == 0)
     {

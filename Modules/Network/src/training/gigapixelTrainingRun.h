@@ -80,8 +80,8 @@ private:
 
   std::vector<std::size_t> GetOrder() const;
   bool                     RunStep(const std::vector<std::size_t> & order);
-  void                     TakeStep(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
-  LossGradient             Average(std::vector<LossGradient> && sums, const std::vector<const Sample *> & images);
+  void                     TakeStep(LossGradient && mean, std::size_t images);
+  void AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean);
   bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
   bool Validate(EpochRecord & record);
   void TellScore(const EpochRecord & record);
@@ -91,8 +91,8 @@ private:
   template <typename TWork>
   bool ExplainErrors(const Sample & sample, const TWork & work);
 
-  template <typename TSum, typename TCompute>
-  bool  ShareOut(const std::vector<const Sample *> & images, std::vector<TSum> & sums, const TCompute & compute);
+  template <typename TSum, typename TCompute, typename TTake>
+  bool  ShareOut(const std::vector<const Sample *> & images, const TCompute & compute, const TTake & take);
   bool  FinishEpoch();
   void  Save();
   Model MakeModel() const;

@@ -63,8 +63,10 @@ Trainer::Implementation::MakePlan()
   run.threads = options.threads;
   run.tileSize = options.tileSize;
   run.segmentation = { options.segments, !options.scratch.empty() };
-  // Gradients of a step's images wait for each other; of several ranks one adds the sums of another to its own.
-  const std::int64_t waiting = std::min<std::int64_t>(options.imagesPerStep, training.size()) - 1;
+  // The mean of a step's images waits for the next gradient, with several ranks all gradients wait for each other; and
+  // one of them adds the sums of another to its own.
+  const std::int64_t others = std::min<std::int64_t>(options.imagesPerStep, training.size()) - 1;
+  const std::int64_t waiting = ranks->GetNumberOfRanks() > 1 ? others : std::min<std::int64_t>(others, 1);
   const std::int64_t ofRanks = ranks->GetNumberOfRanks() > 1 ? FixedPointSum::BytesOfSum + sizeof(double) : 0;
   run.processBytes += (waiting * static_cast<std::int64_t>(sizeof(double)) + ofRanks) * network.GetNumberOfParameters();
   plan = MemoryPlan::Make(run);
