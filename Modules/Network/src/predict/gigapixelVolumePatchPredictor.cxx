@@ -35,10 +35,11 @@ MakeBell(std::int64_t side)
 {
   constexpr double    SigmaOfSide = 0.125;
   const double        sigma = SigmaOfSide * static_cast<double>(side);
+  const std::int64_t  middle = side / 2;
   std::vector<double> along;
   for (std::int64_t i = 0; i < side; ++i)
   {
-    const auto distance = static_cast<double>(i - side / 2);
+    const auto distance = static_cast<double>(i - middle);
     along.push_back(std::exp(-distance * distance / (2 * sigma * sigma)));
   }
   return along;
