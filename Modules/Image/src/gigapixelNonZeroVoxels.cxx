@@ -152,7 +152,7 @@ NonZeroVoxels::Fill()
   std::vector<bool> enclosed = m_Filled;
   enclosed.flip();
   const Flood flood(enclosed, m_Size); // which leaves those zeros that are enclosed
-  auto zero = enclosed.cbegin();
+  auto        zero = enclosed.cbegin();
   for (auto voxel = m_Filled.begin(); voxel != m_Filled.end(); ++voxel, ++zero)
   {
     *voxel = *voxel || *zero;
