@@ -3,11 +3,12 @@
 
 import os
 import struct
+import subprocess
 
 import numpy
 import pytest
 
-from conftest import fails, run
+from conftest import PROGRAM, fails, run
 from volumes import read_nifti, write_nifti, write_threshold_model
 
 CT = "1.2.840.10008.5.1.4.1.1.2"
@@ -22,12 +23,18 @@ def element(group, number, kind, value):
     return struct.pack("<HH", group, number) + kind + length + value
 
 
+def numbers(values):
+    return "\\".join(f"{value:g}" for value in values)
+
+
+def us(value):
+    return struct.pack("<H", value)
+
+
 def write_slice(path, pixels, position, *, series="1.2.3.4", spacing=(0.5, 0.75), direction=(1, 0, 0, 0, 1, 0), slope=2, intercept=-1000, kind=CT):
     """Signed samples of 16 bits, y and x; the spacing is that of rows and then columns."""
     number = path.stem.strip("abcdefghijklmnopqrstuvwxyz-")
     meta = element(2, 1, b"OB", b"\0\1") + element(2, 2, b"UI", kind) + element(2, 3, b"UI", f"{series}.{number}") + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1") + element(2, 0x12, b"UI", "1.2.3")
-    numbers = lambda values: "\\".join(f"{value:g}" for value in values)  # noqa: E731
-    us = lambda value: struct.pack("<H", value)  # noqa: E731
     data = b"".join([
         element(8, 0x16, b"UI", kind), element(8, 0x18, b"UI", f"{series}.{number}"), element(8, 0x60, b"CS", "CT"),
         element(0x10, 0x10, b"PN", "Nobody"), element(0x10, 0x20, b"LO", "0"), element(0x18, 0x50, b"DS", "9"),
@@ -49,27 +56,17 @@ def write_series(folder, stored, step=(0, 0, 2.5), **options):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stored():
     return numpy.random.default_rng(6).integers(-200, 900, SHAPE)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def has_dicom(tmp_path_factory, stored):
-    if "there was no" in run_once(tmp_path_factory, stored):
+    series = write_series(tmp_path_factory.mktemp("dicom") / "ct", stored)
+    finished = subprocess.run([PROGRAM, "info", str(series)], capture_output=True, text=True)
+    if "no ImageIO reads it" in finished.stderr:
         pytest.skip("the program is built without DICOM")
-
-
-def run_once(factory, stored, found=[]):  # noqa: B006
-    if not found:
-        series = write_series(factory.mktemp("dicom") / "ct", stored)
-        from subprocess import run as call
-
-        from conftest import PROGRAM
-
-        finished = call([PROGRAM, "info", str(series)], capture_output=True, text=True)
-        found.append("there was no" if "no ImageIO reads it" in finished.stderr else "")
-    return found[0]
 
 
 def test_info_tells_of_a_series(stored, tmp_path):
