@@ -7,7 +7,7 @@
 
 For each size and each number of channels that `unet3d` begins with, one step is taken in one piece, in which all maps of the volume
 are in memory, and one as the plan divides it within --memory. Batches are those of the middle size and number. Estimates are those
-of `gigapixel train` before its first step: what `plan` says, and 8 bytes a parameter for each further volume of a step. --plot
+of `gigapixel train` before its first step: what `plan` says, and 8 bytes a parameter where a step has several volumes. --plot
 draws both over voxels and batch; --draw draws it from the file of an earlier run and does nothing else. Ends with 1 if an estimate
 is further than --tolerance from its peak.
 Needs what volume_step.py needs; two CPU minutes.
