@@ -240,13 +240,9 @@ private:
     {
       return { { "num_groups", Whole(1, 2) }, { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };
     }
-    if (type == Name("adaptive_avg_pool"))
+    if (type == Name("adaptive_avg_pool") || type == Name("adaptive_max_pool"))
     {
       return { { "output_size", Chance() ? AttributeValue(std::int64_t{ 1 }) : DrawAlong(1, 4) } };
-    }
-    if (type == Name("adaptive_max_pool"))
-    {
-      return { { "output_size", std::int64_t{ 1 } } };
     }
     if (type == "batch_norm" || type == "layer_norm" || type == "instance_norm")
     {

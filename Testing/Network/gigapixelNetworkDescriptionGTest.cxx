@@ -171,7 +171,7 @@ TEST(NetworkDescription, SaysWhereGraphsSeeTheWholeImage)
   {
     const std::string number = std::to_string(i);
     pools += R"({ "name": "pool)" + number +
-             R"(", "type": "adaptive_max_pool2d", "inputs": ["norm"], "output_size": 2 },
+             R"(", "type": "adaptive_max_pool2d", "inputs": ["norm"], "output_size": 65 },
                { "name": "gate)" +
              number + R"(", "type": "interpolate", "inputs": ["pool)" + number + R"(", "image"] },)";
   }

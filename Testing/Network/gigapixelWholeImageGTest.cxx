@@ -103,6 +103,20 @@ AppendGreatest(NetworkGraph & graph, const std::string & map)
   return Append(graph, "sub", { map, Append(graph, "interpolate", { greatest, map }) });
 }
 
+/** Of cells, which overlap: a pixel may be the greatest of four. */
+std::string
+AppendGreatestOfCells(NetworkGraph & graph, const std::string & map)
+{
+  std::vector<std::string> maps{ map };
+  for (const auto & [rows, columns] : { std::pair{ 1, 3 }, { 4, 5 } })
+  {
+    const std::string greatest =
+      Append(graph, "adaptive_max_pool2d", { map }, { { "output_size", Pair(rows, columns) } });
+    maps.push_back(Append(graph, "interpolate", { greatest, map }, { { "mode", std::string("bilinear") } }));
+  }
+  return AppendConvolution(graph, Append(graph, "cat", maps), 4, 1, 0);
+}
+
 /** Two of them, at the image's scale and at half of it, so that the second sees the first, and a skip around both. */
 NetworkDescription
 MakeSegmenter(Part part, int classes = 2)
@@ -336,7 +350,8 @@ INSTANTIATE_TEST_SUITE_P(Parts,
                                          WholeImageCase{ "excitation", &AppendExcitation },
                                          WholeImageCase{ "image_pooling", &AppendImagePooling },
                                          WholeImageCase{ "pyramid", &AppendPyramid },
-                                         WholeImageCase{ "greatest", &AppendGreatest }),
+                                         WholeImageCase{ "greatest", &AppendGreatest },
+                                         WholeImageCase{ "greatest_of_cells", &AppendGreatestOfCells }),
                          [](const auto & info) { return info.param.name; });
 
 namespace
@@ -399,6 +414,43 @@ TEST(WholeImageNorms, AreOfWhatCounts)
       ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
       ExpectReference(network, sum, ComputeWhole(network, image));
     }
+  }
+}
+
+/** Whole numbers, whose sums are exact in any order, so that each cell has its greatest at many places, which come from
+ * other surroundings. PyTorch's is the first of the cell's rows. */
+TEST(WholeImagePooling, OfEqualOnesTheFirstOfTheCellIsTheGreatest)
+{
+  NetworkGraph      graph;
+  const std::string input =
+    Append(graph, "input", {}, { { "channels", std::int64_t{ 1 } }, { "axes", std::int64_t{ 3 } } });
+  const std::string sums = AppendConvolution(graph, input, 2, 3, 1);
+  const std::string greatest = Append(graph, "adaptive_max_pool3d", { sums }, { { "output_size", Triple(2, 3, 2) } });
+  const std::string spread =
+    Append(graph, "interpolate", { greatest, input }, { { "mode", std::string("trilinear") } });
+  AppendConvolution(graph, Append(graph, "cat", { sums, spread }), 1, 1, 0);
+  NetworkDescription network = MakeNetwork(graph);
+  network.mean.clear();
+  network.deviation.clear();
+  std::vector<double> parameters = MakeParameters(network.graph, 3);
+  std::fill_n(parameters.begin(), 2 * 27, 1.0);
+  std::fill_n(parameters.begin() + 2 * 27, 2, 0.0);
+  LabeledImage volume = MakeImage({ 19, 17, 13 }, 1, 2, 5);
+  std::transform(volume.pixels.begin(), volume.pixels.end(), std::back_inserter(volume.floats), [](std::uint8_t pixel) {
+    return static_cast<float>(pixel % 64 == 0);
+  });
+  const GraphResult reference = ComputeReference(network, parameters, volume, at::kDouble);
+  MemoryPixels      pixels(volume, 1);
+  MemoryLabels      labels(volume);
+  for (const std::int64_t tileSize : { 5, 8, 128 })
+  {
+    Device device;
+    device.precision = Precision::Double;
+    StreamedNetwork streamed(network, tileSize, 2, device);
+    streamed.SetParameters(parameters);
+    LossGradient sum;
+    ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+    ExpectReference(network, sum, reference);
   }
 }
 

@@ -47,9 +47,8 @@ def _is_pool(operation) -> bool:
 
 
 def _is_reduced(operation) -> bool:
-    """Whether what it makes of all pixels of a map is computed: means of cells, and the greatest of all."""
-    cells = math.prod(operation.get("output_size", ()))
-    return (operation["type"].startswith("adaptive_avg_pool") and cells <= _MOST_CELLS) or (operation["type"].startswith("adaptive_max_pool") and cells == 1)
+    """Whether what it makes of all pixels of a map is computed: means or the greatest of cells."""
+    return operation["type"].startswith("adaptive_") and math.prod(operation["output_size"]) <= _MOST_CELLS
 
 
 def _is_computed(operation) -> bool:

@@ -409,7 +409,7 @@ class Classifier(nn.Module):
 
 def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
     with pytest.raises(NotImplementedError) as refusal:
-        gp.import_network(Excited(functional.adaptive_max_pool2d), example=EXAMPLE)
+        gp.import_network(Excited(lambda x, _: functional.adaptive_max_pool2d(x, 65)), example=EXAMPLE)
     message = str(refusal.value)
     assert "is a graph of" in message and "does not run yet" in message
     assert message.endswith("nothing computes what sees the whole image: adaptive_max_pool2d (1 place: adaptive_max_pool2d).")
@@ -460,9 +460,10 @@ def test_a_buffer_of_another_size_is_refused():
         model.PredictImage(pixels[::2], 8, 24, 0)
 
 
-def test_a_network_that_sees_the_whole_image(tmp_path, capsys):
+@pytest.mark.parametrize("pool", [functional.adaptive_avg_pool2d, functional.adaptive_max_pool2d])
+def test_a_network_that_sees_the_whole_image(pool, tmp_path, capsys):
     """Is proven in tiles of an odd image, labels a slide as the module labels the whole of it, and goes back into a module."""
-    module = draw_weights(Excited())
+    module = draw_weights(Excited(pool))
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE, tile_size=32)
     assert "differ from PyTorch's by at most" in capsys.readouterr().out
     assert not model.LabelsImages()

@@ -56,11 +56,11 @@ class Moved(nn.Module):
 
 
 class Gated(nn.Module):
-    """Squeeze and excitation in both of its ways, and a pyramid of means."""
+    """Squeeze and excitation in both of its ways, and a pyramid of means and of maxima."""
 
     def __init__(self):
         super().__init__()
-        self.first, self.last = nn.Conv3d(1, 6, 3, padding=1), nn.Conv3d(12, 1, 1)
+        self.first, self.last = nn.Conv3d(1, 6, 3, padding=1), nn.Conv3d(18, 1, 1)
         self.less, self.more = nn.Linear(6, 3), nn.Linear(3, 6)
         self.gate = nn.Sequential(nn.AdaptiveAvgPool3d(1), nn.Conv3d(6, 6, 1), nn.Hardsigmoid())
 
@@ -68,8 +68,8 @@ class Gated(nn.Module):
         x = self.first(x)
         gate = torch.sigmoid(self.more(functional.relu(self.less(x.mean((2, 3, 4))))))
         x = self.gate(x) * x * gate[:, :, None, None, None] + x * gate.view(1, 6, 1, 1, 1).expand_as(x)
-        pooled = functional.interpolate(functional.adaptive_avg_pool3d(x, 2), size=x.shape[2:], mode="trilinear")
-        return torch.sigmoid(self.last(torch.cat([x, pooled], 1)))
+        pools = functional.adaptive_avg_pool3d(x, 2), functional.adaptive_max_pool3d(x, (2, 3, 1))
+        return torch.sigmoid(self.last(torch.cat([x, *(functional.interpolate(each, size=x.shape[2:], mode="trilinear") for each in pools)], 1)))
 
 
 class Strict(nn.Module):

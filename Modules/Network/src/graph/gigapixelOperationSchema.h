@@ -146,7 +146,7 @@ struct ReductionSchema
 
   /** Whether anything in this part of the inputs' maps has a gradient. Null: all parts have one, and equal parts the
    * same one.
-   * \param gradient of the one pixel */
+   * \param gradient of the pixels, as finish() has their values */
   bool (*hasGradient)(const std::vector<double> & sums, const std::vector<double> & gradient, const Box & box);
 
   /** Whether equal parts at other places have other sums and gradients. */

@@ -61,24 +61,31 @@ FinishMean(const Operation & operation, const Sums & sums)
   return means;
 }
 
-// Greatest: of each channel the greatest, and its place along each axis; of equal ones the first in the image's rows.
+// Greatest: of each channel of each cell the greatest, and its place along each axis; of equal ones the first in the
+// image's rows.
+
+/** The place of the greatest of a cell none of whose pixels was seen. */
+constexpr double Nowhere = -1;
 
 void
 AddToGreatest(const Operation &, Sums & sums, const Sums & part, const Box & box)
 {
-  const bool           first = sums.empty();
   const std::ptrdiff_t axes = box.GetNumberOfAxes();
-  sums.resize(part.size());
+  sums.resize(part.size(), Nowhere);
   auto ours = sums.begin();
   for (auto other = part.begin(); other != part.end(); ours += 1 + axes, other += 1 + axes)
   {
+    if (other[1] == Nowhere)
+    {
+      continue;
+    }
     PerAxis<double> place(static_cast<int>(axes));
     std::transform(box.begin(), box.end(), other + 1, place.begin(), [](const Interval & interval, double inPart) {
       return inPart + static_cast<double>(interval.begin);
     });
     const bool before = std::lexicographical_compare(place.begin(), place.end(), ours + 1, ours + 1 + axes);
     // What is no number stays to be seen.
-    if (first || *other > *ours || (*other == *ours && before) || std::isnan(*other))
+    if (ours[1] == Nowhere || *other > *ours || (*other == *ours && before) || std::isnan(*other))
     {
       *ours = *other;
       std::copy(place.begin(), place.end(), ours + 1);
@@ -92,7 +99,7 @@ FinishGreatest(const Operation & operation, const Sums & sums)
   Sums greatest;
   for (std::size_t i = 0; i < sums.size(); i += 1 + operation.axes)
   {
-    greatest.push_back(sums[i]);
+    greatest.push_back(sums[i + 1] == Nowhere ? 0 : sums[i]); // as the mean of no pixels
   }
   return greatest;
 }
@@ -190,21 +197,29 @@ MakeEntry(const char * type, const char * typeOfVolumes, std::size_t inputs)
   return entry;
 }
 
+/** To one pixel, or to cells, in which pixels count by where they lie. \return null: to too many */
+const ReductionSchema *
+ReduceToCells(const Operation & operation, const ReductionSchema & toOne, const ReductionSchema & toSeveral)
+{
+  constexpr std::size_t MostCells = 4096; // whose sums each tile has
+  const std::size_t     cells = CountCells(operation);
+  return cells == 1 ? &toOne : cells <= MostCells ? &toSeveral : nullptr;
+}
+
 const ReductionSchema *
 ReduceToMean(const Operation & operation)
 {
   static const ReductionSchema mean{ &AddToMean, &FinishMean, nullptr },
     means{ &AddToMean, &FinishMean, nullptr, true };
-  constexpr std::size_t MostCells = 4096; // whose sums each tile has
-  const std::size_t     cells = CountCells(operation);
-  return cells == 1 ? &mean : cells <= MostCells ? &means : nullptr;
+  return ReduceToCells(operation, mean, means);
 }
 
 const ReductionSchema *
 ReduceToGreatest(const Operation & operation)
 {
-  static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &HoldsGreatest };
-  return CountCells(operation) == 1 ? &greatest : nullptr;
+  static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &HoldsGreatest },
+    ofCells{ &AddToGreatest, &FinishGreatest, &HoldsGreatest, true };
+  return ReduceToCells(operation, greatest, ofCells);
 }
 
 const ReductionSchema *

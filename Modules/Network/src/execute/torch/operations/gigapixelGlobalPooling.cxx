@@ -40,6 +40,15 @@ public:
     return values;
   }
 
+  /** The same of a pixel by its number, row by row. */
+  Values &
+  ReadNumber(std::size_t number, Values & values) const
+  {
+    const auto         pixel = static_cast<std::int64_t>(number);
+    const std::int64_t rows = m_Map.size(-2), columns = m_Map.size(-1);
+    return Read(pixel / columns / rows, pixel / columns % rows, pixel % columns, values);
+  }
+
   Values
   Read(std::int64_t z, std::int64_t y, std::int64_t x) const
   {
@@ -51,6 +60,21 @@ public:
   Write(std::int64_t z, std::int64_t y, std::int64_t x, const Values & values) const
   {
     m_Double ? Paste<double>(z, y, x, values) : Paste<float>(z, y, x, values);
+  }
+
+  /** To what one channel of a pixel has. */
+  void
+  Add(std::int64_t z, std::int64_t y, std::int64_t x, std::size_t channel, double value) const
+  {
+    const std::int64_t place = static_cast<std::int64_t>(channel) * m_Map.stride(1);
+    if (m_Double)
+    {
+      GetPixel<double>(z, y, x)[place] += value;
+    }
+    else
+    {
+      GetPixel<float>(z, y, x)[place] += static_cast<float>(value);
+    }
   }
 
 private:
@@ -204,13 +228,11 @@ DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
   const Pixels        pixels(map), ofCells(gradient);
   const Cells         cells(call);
   const std::size_t   ofCell = call.channels[0] + 1;
-  const std::int64_t  rows = gradient.size(-2), columns = gradient.size(-1);
   std::vector<Values> parts(cells.GetNumber());
   for (std::size_t cell = 0; cell < parts.size(); ++cell)
   {
     const double number = (*call.sums)[(cell + 1) * ofCell - 1];
-    const auto   place = static_cast<std::int64_t>(cell);
-    ofCells.Read(place / columns / rows, place / columns % rows, place % columns, parts[cell]);
+    ofCells.ReadNumber(cell, parts[cell]);
     std::for_each(parts[cell].begin(), parts[cell].end(), [number](double & part) { part /= number; });
   }
   Values values(call.channels[0]);
@@ -224,57 +246,62 @@ DifferentiateMean(OperationCall & call, const at::Tensor & gradient)
   return { map };
 }
 
-/** Of each channel the value, and its place along each axis. */
+/** Of each channel of each cell the value, and its place along each axis; below 0 where the cell has no pixel here. */
 at::Tensor
 FindGreatest(OperationCall & call)
 {
   const Pixels         pixels(call.inputs[0]);
+  const Cells          cells(call);
   const std::ptrdiff_t axes = call.operation.axes;
-  Values               sums, values;
+  const std::size_t    ofCell = (1 + axes) * call.channels[0];
+  Values               sums(cells.GetNumber() * ofCell, -1.0), values;
   ForEachCounted(call, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
     pixels.Read(z, y, x, values);
-    const bool first = sums.empty();
-    sums.resize((1 + axes) * values.size());
-    double * greatest = sums.data();
-    for (const double value : values)
-    {
-      if (first || value > greatest[0] || std::isnan(value))
+    const double place[] = { static_cast<double>(z), static_cast<double>(y), static_cast<double>(x) };
+    cells.ForEachOf(z, y, x, [&](std::size_t cell) {
+      double * greatest = sums.data() + cell * ofCell;
+      for (const double value : values)
       {
-        const double place[] = { value, static_cast<double>(z), static_cast<double>(y), static_cast<double>(x) };
-        greatest[0] = value;
-        std::copy(std::end(place) - axes, std::end(place), greatest + 1);
+        if (greatest[1] < 0 || value > greatest[0] || std::isnan(value))
+        {
+          greatest[0] = value;
+          std::copy(std::end(place) - axes, std::end(place), greatest + 1);
+        }
+        greatest += 1 + axes;
       }
-      greatest += 1 + axes;
-    }
+    });
   });
   return ToTensor(sums);
 }
 
-/** One pixel of the image has all of it. */
+/** One pixel of each cell has all of it; one that lies in several cells may have that of each. */
 std::vector<at::Tensor>
 DifferentiateGreatest(OperationCall & call, const at::Tensor & gradient)
 {
-  const at::Tensor map = call.MakeInputMap(0).zero_();
-  const Pixels     pixels(map);
-  const Values     gradients = GetGradient(gradient);
-  const Box &      box = call.step.inputs.front();
-  const int        axes = call.operation.axes;
-  for (std::size_t c = 0; c < gradients.size(); ++c)
+  const at::Tensor  map = call.MakeInputMap(0).zero_();
+  const Pixels      pixels(map), ofCells(gradient);
+  const Box &       box = call.step.inputs.front();
+  const int         axes = call.operation.axes;
+  const double *    sum = call.sums->data();
+  const std::size_t cells = call.sums->size() / ((1 + axes) * call.channels[0]);
+  Values            gradients;
+  for (std::size_t cell = 0; cell < cells; ++cell)
   {
-    std::array<std::int64_t, PerAxis<int>::MostAxes> place{ 0, 0, 0 }; // in the part
-    bool                                             inside = true;
-    for (int axis = 0; axis < axes; ++axis)
+    ofCells.ReadNumber(cell, gradients);
+    for (std::size_t c = 0; c < gradients.size(); ++c, sum += 1 + axes)
     {
-      const auto at = static_cast<std::int64_t>((*call.sums)[(1 + axes) * c + 1 + axis]) - box[axis].begin;
-      place[place.size() - axes + axis] = at;
-      inside = inside && at >= 0 && at < box[axis].GetLength();
-    }
-    if (inside)
-    {
-      const auto [z, y, x] = place;
-      Values values = pixels.Read(z, y, x);
-      values[c] = gradients[c];
-      pixels.Write(z, y, x, values);
+      std::array<std::int64_t, PerAxis<int>::MostAxes> place{ 0, 0, 0 }; // in the part
+      bool                                             inside = true;
+      for (int axis = 0; axis < axes; ++axis)
+      {
+        const auto at = static_cast<std::int64_t>(sum[1 + axis]) - box[axis].begin;
+        place[place.size() - axes + axis] = at;
+        inside = inside && at >= 0 && at < box[axis].GetLength();
+      }
+      if (inside)
+      {
+        pixels.Add(place[0], place[1], place[2], c, gradients[c]);
+      }
     }
   }
   return { map };
