@@ -165,6 +165,47 @@ TEST(NetworkPresets, UNetsParametersHaveAClosedForm)
   EXPECT_EQ(GetShapes(NetworkDescription::Load("unet:norm=none")).at("dec.1.2.bias"), (Shape{ 32 }));
 }
 
+// What MONAI's SegResNet has by default, with three classes, and how its arrays are called.
+TEST(NetworkPresets, SegResNetHasMONAIsParameters)
+{
+  const NetworkDescription network = NetworkDescription::Load("segresnet:classes=3");
+  EXPECT_EQ(NetworkSummary::Make(network).trainedParameters, 1176195);
+  const auto shapes = GetShapes(network);
+  using Shape = std::vector<std::int64_t>;
+  EXPECT_EQ(shapes.at("convInit.conv.weight"), (Shape{ 8, 1, 3, 3, 3 }));
+  EXPECT_EQ(shapes.at("down_layers.0.1.norm1.weight"), (Shape{ 8 }));
+  EXPECT_EQ(shapes.at("down_layers.3.0.conv.weight"), (Shape{ 64, 32, 3, 3, 3 }));
+  EXPECT_EQ(shapes.at("down_layers.3.4.conv2.conv.weight"), (Shape{ 64, 64, 3, 3, 3 }));
+  EXPECT_EQ(shapes.at("up_samples.0.0.conv.weight"), (Shape{ 32, 64, 1, 1, 1 }));
+  EXPECT_EQ(shapes.at("up_layers.2.0.norm2.bias"), (Shape{ 8 }));
+  EXPECT_EQ(shapes.at("conv_final.0.weight"), (Shape{ 8 }));
+  EXPECT_EQ(shapes.at("conv_final.2.conv.bias"), (Shape{ 3 }));
+  EXPECT_EQ(shapes.count("convInit.conv.bias"), 0u);
+  // Two arrays of each norm: one before each convolution of its twelve blocks, and the last.
+  EXPECT_EQ(shapes.size(), 1u + 3 + 3 + 12 * 2 * 3 + 2 + 2);
+  EXPECT_EQ(GetShapes(NetworkDescription::Load("segresnet:norm=batch")).count("up_layers.0.0.norm1.running_mean"), 1u);
+}
+
+// 5598 are published of brainchop's model for gray and white matter.
+TEST(NetworkPresets, MeshNetHasBrainchopsParameters)
+{
+  const auto count = [](const std::string & name) {
+    return NetworkSummary::Make(NetworkDescription::Load(name)).trainedParameters;
+  };
+  EXPECT_EQ(count("meshnet:norm=none,classes=3"), 5598);
+  EXPECT_EQ(count("meshnet:base=30,norm=none,classes=50"), 27 * 30 + 8 * 27 * 30 * 30 + 9 * 30 + 31 * 50);
+  EXPECT_EQ(count("meshnet"), 27 * 5 + 8 * 27 * 5 * 5 + 9 * 2 * 5 + 6);
+  using Shape = std::vector<std::int64_t>;
+  const auto bare = GetShapes(NetworkDescription::Load("meshnet:norm=none"));
+  EXPECT_EQ(bare.at("model.0.weight"), (Shape{ 5, 1, 3, 3, 3 }));
+  EXPECT_EQ(bare.at("model.16.bias"), (Shape{ 5 }));
+  EXPECT_EQ(bare.at("model.18.weight"), (Shape{ 1, 5, 1, 1, 1 }));
+  const auto normed = GetShapes(NetworkDescription::Load("meshnet"));
+  EXPECT_EQ(normed.at("model.8.0.weight"), (Shape{ 5, 5, 3, 3, 3 }));
+  EXPECT_EQ(normed.at("model.8.1.running_var"), (Shape{ 5 }));
+  EXPECT_EQ(normed.at("model.9.bias"), (Shape{ 1 }));
+}
+
 // By hand: four poolings, two 3x3 convolutions at each of nine places see 2 + 4 + 8 + 16 + 32 + 16 + 8 + 4 + 2 pixels
 // to each side, the pooled and the enlarged pixels the rest. Of the ResNets: an independent implementation in Python.
 TEST(NetworkPresets, SeeAsFarAsIsKnown)
@@ -178,6 +219,8 @@ TEST(NetworkPresets, SeeAsFarAsIsKnown)
   EXPECT_EQ(GetReach(load("resnet50-unet")), (Reach{ 277, 246 }));
   EXPECT_EQ(load("resnet18-unet").GetHalo(), 281);
   EXPECT_EQ(load("resnet18-unet").GetStride(), 32);
+  EXPECT_EQ(GetReach(load("meshnet")), (Reach{ 46, 46 })); // the sum of the dilations
+  EXPECT_EQ(load("segresnet").GetStride(), 8);
 }
 
 TEST(NetworkPresets, TakeImagesOfEverySize)
@@ -189,6 +232,15 @@ TEST(NetworkPresets, TakeImagesOfEverySize)
     {
       const GraphGeometry geometry(network.graph, image);
       EXPECT_EQ(geometry.GetSize(network.graph.GetIndex(network.graph.output)), image) << name;
+    }
+  }
+  for (const char * name : { "unet3d", "segresnet", "meshnet" })
+  {
+    const NetworkDescription network = NetworkDescription::Load(name);
+    for (const Extent & volume : { Extent{ 21, 50, 43 }, Extent{ 8, 9, 64 } })
+    {
+      const GraphGeometry geometry(network.graph, volume);
+      EXPECT_EQ(geometry.GetSize(network.graph.GetIndex(network.graph.output)), volume) << name;
     }
   }
 }
@@ -239,7 +291,8 @@ TEST(NetworkPresets, RefuseWithTheReason)
   expect("unet:base=512,depth=7", "more than 2147483648 parameters");
   expect("remedios2023:base=8", "it has none");
   expect("vnet",
-         "(remedios2023, unet, unet3d, resnet18-unet, resnet34-unet, resnet50-unet, resnet18, resnet34, resnet50)");
+         "(remedios2023, unet, unet3d, segresnet, meshnet, resnet18-unet, resnet34-unet, resnet50-unet, resnet18, "
+         "resnet34, resnet50)");
 }
 
 // Of U-Net(16) 93 thousand operations a pixel are known, of the ResNet-18-U-Net 165 thousand, and what tiles of

@@ -148,7 +148,9 @@ INSTANTIATE_TEST_SUITE_P(
                   VolumeCase{ "FloatsInOneTile", "unet3d:base=2,depth=2", true, WholeImage },
                   VolumeCase{ "BytesOfTwoModalities", "unet3d:base=2,depth=1,channels=2,classes=4", false, 12 },
                   VolumeCase{ "NormsOfTheWholeVolume", "unet3d:base=2,depth=1,norm=instance", true, 12 },
-                  VolumeCase{ "NormsOfGroups", "unet3d:base=2,depth=1,classes=3,norm=group", true, 20 }),
+                  VolumeCase{ "NormsOfGroups", "unet3d:base=2,depth=1,classes=3,norm=group", true, 20 },
+                  VolumeCase{ "SegResNet", "segresnet:base=4,classes=3", true, 8 },
+                  VolumeCase{ "MeshNetWithNormsOfTheWholeVolume", "meshnet:base=2,norm=instance", true, 12 }),
   [](const auto & info) { return info.param.name; });
 
 TEST(VolumeNetworks, SayInTheirFileHowManyAxesTheyHave)

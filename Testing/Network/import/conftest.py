@@ -75,6 +75,6 @@ def read_arrays(model):
     """Of a safetensors file, by their names."""
     content = model.read_bytes()
     header, length = read_header(content)
-    header.pop("__metadata__")
+    header.pop("__metadata__", None)
     cut = {key: content[8 + length :][slice(*entry["data_offsets"])] for key, entry in header.items()}
     return {key: numpy.frombuffer(cut[key], numpy.float32).reshape(entry["shape"]) for key, entry in header.items()}

@@ -48,6 +48,20 @@ GraphBuilder::Convolve(const Name & name, const Name & input, int channels, int 
 }
 
 GraphBuilder::Name
+GraphBuilder::ConvolveDilated(const Name & name, const Name & input, int channels, int kernel, int dilation, bool bias)
+{
+  return Append({ name,
+                  OfAxes("conv"),
+                  { input },
+                  { { "out_channels", Whole(channels) },
+                    { "kernel_size", Whole(kernel) },
+                    { "padding", Whole(kernel / 2 * dilation) },
+                    { "dilation", Whole(dilation) },
+                    { "bias", bias } },
+                  {} });
+}
+
+GraphBuilder::Name
 GraphBuilder::ConvolveTransposed(const Name & name, const Name & input, int channels, int stride)
 {
   return Append(
@@ -80,6 +94,12 @@ GraphBuilder::Name
 GraphBuilder::Rectify(const Name & name, const Name & input)
 {
   return Append({ name, "relu", { input }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::RectifyExponentially(const Name & name, const Name & input)
+{
+  return Append({ name, "elu", { input }, {}, {} });
 }
 
 GraphBuilder::Name
@@ -137,6 +157,29 @@ GraphBuilder::Name
 GraphBuilder::PadLike(const Name & name, const Name & input, const Name & like)
 {
   return Append({ name, "pad", { input, like }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::PadToMultiple(const Name & name, const Name & input, int multiple)
+{
+  return Append(
+    { name, "pad", { input }, { { "multiple", Whole(multiple) }, { "mode", std::string("replicate") } }, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::CropLike(const Name & name, const Name & input, const Name & like)
+{
+  return Append({ name, "crop", { input, like }, {}, {} });
+}
+
+GraphBuilder::Name
+GraphBuilder::EnlargeTwofold(const Name & name, const Name & input)
+{
+  return Append({ name,
+                  "interpolate",
+                  { input },
+                  { { "mode", std::string(m_Axes == 2 ? "bilinear" : "trilinear") }, { "scale_factor", 2.0 } },
+                  {} });
 }
 
 GraphBuilder::Name

@@ -25,6 +25,9 @@ public:
   /** Keeps the size, or divides it by the stride: padded by half of the odd kernel. */
   Name Convolve(const Name & name, const Name & input, int channels, int kernel, int stride, bool bias);
 
+  /** Keeps the size: padded by half of the odd kernel's reach. */
+  Name ConvolveDilated(const Name & name, const Name & input, int channels, int kernel, int dilation, bool bias);
+
   /** Kernels that touch each other: times the stride. */
   Name ConvolveTransposed(const Name & name, const Name & input, int channels, int stride);
 
@@ -38,6 +41,9 @@ public:
   Name NormalizeGroups(const Name & name, const Name & input, int groups);
 
   Name Rectify(const Name & name, const Name & input);
+
+  /** What is negative becomes exp(x) - 1. */
+  Name RectifyExponentially(const Name & name, const Name & input);
 
   Name PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding);
 
@@ -62,6 +68,15 @@ public:
 
   /** Zeros behind, up to another map's size. */
   Name PadLike(const Name & name, const Name & input, const Name & like);
+
+  /** Repeats the last pixels behind, up to a multiple of this. */
+  Name PadToMultiple(const Name & name, const Name & input, int multiple);
+
+  /** Cuts off behind, down to another map's size. */
+  Name CropLike(const Name & name, const Name & input, const Name & like);
+
+  /** Linearly, to twice the size. */
+  Name EnlargeTwofold(const Name & name, const Name & input);
 
   /** Nearest pixels, to another map's size. */
   Name EnlargeLike(const Name & name, const Name & input, const Name & like);

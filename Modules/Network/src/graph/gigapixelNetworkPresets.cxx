@@ -3,6 +3,7 @@
 #include "gigapixelClassifierPresets.h"
 #include "gigapixelPresets.h"
 #include "gigapixelUNetPresets.h"
+#include "gigapixelVolumePresets.h"
 
 #include <algorithm>
 #include <charconv>
@@ -156,6 +157,8 @@ NetworkPreset::GetAll()
     }
     all.push_back(MakeUNetPreset());
     all.push_back(MakeUNetOfVolumesPreset());
+    all.push_back(MakeSegResNetPreset());
+    all.push_back(MakeMeshNetPreset());
     for (const int depth : { 18, 34, 50 })
     {
       all.push_back(MakeResNetUNetPreset(depth));

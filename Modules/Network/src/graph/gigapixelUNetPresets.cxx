@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelUNetPresets.h"
 #include "gigapixelResNet.h"
+#include "gigapixelSegmentationPreset.h"
 
 #include <array>
-#include <numeric>
 
 namespace gigapixel
 {
@@ -11,59 +11,6 @@ namespace
 {
 
 using Name = GraphBuilder::Name;
-
-PresetOption
-GetClassesOption()
-{
-  return { "classes", "classes; two are told apart by one output channel", "2", 2, 254 };
-}
-
-PresetOption
-GetChannelsOption()
-{
-  return { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 };
-}
-
-PresetOption
-GetNormOption(const std::string & kernel)
-{
-  return { "norm",
-           "what is behind each " + kernel +
-             " convolution: a batch norm with frozen statistics, or a norm of each channel, or of groups of channels, "
-             "with the statistics of the whole image",
-           "batch",
-           0,
-           0,
-           { "batch", "instance", "group", "none" } };
-}
-
-/** What both families have in common: as many output channels as the classes need. */
-NetworkDescription
-Describe(const NetworkGraph & graph)
-{
-  NetworkDescription network;
-  network.graph = graph;
-  network.channels = graph.GetInputChannels();
-  network.SetLoss("cross-entropy");
-  return network;
-}
-
-int
-GetOutputChannels(const PresetValues & values)
-{
-  const int classes = values.GetInteger("classes");
-  return classes == 2 ? 1 : classes;
-}
-
-/** \param norm a word of the option of this name, but for "none" */
-Name
-Normalize(GraphBuilder & builder, const Name & name, const Name & map, int channels, const std::string & norm)
-{
-  constexpr int MostGroups = 8;
-  return norm == "batch"      ? builder.Normalize(name, map)
-         : norm == "instance" ? builder.NormalizeInstance(name, map)
-                              : builder.NormalizeGroups(name, map, std::gcd(MostGroups, channels));
-}
 
 /** Two convolutions; named like a torch.nn.Sequential of them, their norms and their activations.
  * \param ofFirst, ofSecond their channels */
@@ -138,11 +85,8 @@ BuildUNetOfVolumes(const PresetValues & values)
     map = builder.Concatenate("cat." + place, skips[level], padded);
     map = ConvolveTwice(builder, "dec." + place, map, channels, channels, norm);
   }
-  NetworkDescription network =
-    Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
-  network.invert = false;
-  network.normalization = { { Normalization::Kind::ZScore } }; // no two scanners have one scale
-  return network;
+  return Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)),
+                  { Normalization::Kind::ZScore }); // no two scanners have one scale
 }
 
 /** The decoder of segmentation_models_pytorch's Unet, by its names: nearest pixels to the size of the skip, whatever it
@@ -198,7 +142,7 @@ MakeUNetOfVolumesPreset()
            1e-3,
            { { "base", "channels of the first convolution, doubled by the second one of each level", "16", 1, 256 },
              { "depth", "poolings", "3", 1, 6 },
-             { "channels", "of the volume: modalities", "1", 1, 1024 },
+             GetModalitiesOption(),
              GetClassesOption(),
              GetNormOption("3x3x3") },
            BuildUNetOfVolumes };
