@@ -61,8 +61,8 @@ def import_network(
     off. Then both compute the same random image of odd size, ours in tiles: what they differ by is printed, and kept in the model.
 
     Buffers, and parameters whose ``requires_grad`` is False, are not trained here either. Batch norms keep their statistics, in training
-    too (PyTorch's ``eval()``); instance and group norms, squeeze and excitation and
-    pyramids of means take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
+    too (PyTorch's ``eval()``); instance and group norms, batch norms that keep none (``track_running_stats=False``), squeeze and excitation
+    and pyramids of means and maxima take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
     probabilities are taken from logits here.
 

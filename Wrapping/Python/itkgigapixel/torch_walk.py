@@ -44,7 +44,9 @@ class Walk(Layout):
     # Norms.
 
     def _on_batch_norm(self, node, a):
-        if a["training"] or a["running_mean"] is None:
+        if a["running_mean"] is None:  # it keeps none (track_running_stats=False): of one image it is an instance norm
+            return self._on_instance_norm(node, {**a, "use_input_stats": True})
+        if a["training"]:
             raise LookupError("with the statistics of the image (call the module's eval() first)")
         parameters = self._arrays(weight=a["weight"], bias=a["bias"], running_mean=a["running_mean"], running_var=a["running_var"])
         self._put(node, "batch_norm", [self._map(a["input"])], parameters, eps=a["eps"], affine=a["weight"] is not None)

@@ -478,6 +478,17 @@ def test_a_network_that_sees_the_whole_image(pool, tmp_path, capsys):
     np.testing.assert_allclose(probability, 255 * expected.sigmoid()[0, 0].numpy(), rtol=0, atol=0.501)  # rounded
 
 
+def test_batch_norms_that_keep_no_statistics():
+    """Take those of the image, as PyTorch's do of a batch of one."""
+    norms = nn.BatchNorm2d(6, track_running_stats=False), nn.BatchNorm2d(6, affine=False, track_running_stats=False)
+    nn.init.uniform_(norms[0].weight, 0.5, 1.5)
+    module = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), norms[0], nn.ReLU(), nn.Conv2d(6, 6, 1), norms[1], nn.Conv2d(6, 1, 1))
+    model = gp.import_network(module, example=EXAMPLE)
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module.eval()(image))
+
+
 class Mean(nn.Module):
     """That returns the mean of its maps itself, as SqueezeNet, or what is made of it without weights."""
 
