@@ -140,6 +140,10 @@ public:
    * when it is first needed: from where GIGAPIXEL_OPENSLIDE says, or from the system's folders. */
   static std::string GetOpenSlideVersion();
 
+  /** The program that tries out what OpenSlide does to a file, before OpenSlide opens it in this process: a damaged one
+   * may end it. Empty where the program is not installed, beside the library; files are opened without then. */
+  static std::string GetOpenSlideProbe();
+
   /** Keeps OpenSlide's GLib and libtiff from speaking to the standard error: for programs, as errors come as
    * exceptions. To be called before a file is opened. */
   static void SilenceOpenSlide();

@@ -167,6 +167,18 @@ OpenSlideLibrary::GetProblem()
   return problem.empty() ? problem : "OpenSlide's library does not load (" + problem + ')';
 }
 
+std::string
+OpenSlideLibrary::GetPath()
+{
+  const OpenSlideLibrary * const library = Find();
+  Dl_info                        found{};
+  if (library == nullptr || dladdr(reinterpret_cast<const void *>(library->open), &found) == 0)
+  {
+    return {};
+  }
+  return found.dli_fname;
+}
+
 const char *
 OpenSlideLibrary::GetRemedy()
 {

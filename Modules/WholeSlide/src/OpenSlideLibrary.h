@@ -42,7 +42,10 @@ struct OpenSlideLibrary
   /** In a few words why the library does not load; empty where it does. */
   static std::string GetProblem();
 
-  /** What to do then. */
+  /** The file of the library that is loaded; empty where none is. */
+  static std::string GetPath();
+
+  /** What to do where it does not load. */
   static const char * GetRemedy();
 
   /** Nothing is to be shown of what OpenSlide's GLib and libtiff say, but for what ends the program. To be called

@@ -2,11 +2,12 @@
 #include "OpenSlideSlide.h"
 
 #include "OpenSlideLibrary.h"
+#include "OpenSlideProbe.h"
 #include "StatedSizes.h"
-#include "TIFFDirectory.h"
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
@@ -27,6 +28,13 @@ constexpr std::int64_t tileWithoutGrid = 1024;
 
 /** Larger tiles are asked for in parts. */
 constexpr std::int64_t largestTile = 4096;
+
+/** Scanners' slides have some hundred thousand pixels a side. */
+constexpr std::int64_t levelSideLimit = std::int64_t{ 1 } << 32;
+
+/** Pictures of the whole glass and of its label have some millions, and are decoded in one piece: a header that states
+ * more is damaged. */
+constexpr std::int64_t associatedPixelLimit = std::int64_t{ 1 } << 27;
 
 std::map<std::string, std::string>
 CopyProperties(openslide_t * handle)
@@ -66,19 +74,38 @@ ThrowIfFailed(openslide_t * handle)
   }
 }
 
+/** What the probe found: this file is not for OpenSlide, whatever others make of it. */
+class ProbeError : public std::runtime_error
+{
+public:
+  using std::runtime_error::runtime_error;
+};
+
 std::shared_ptr<openslide_t>
 OpenHandle(const std::string & path)
 {
   const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
-  if (TIFFFile::IsTIFF(path))
+  CheckStatedSizes(path);
+  const std::string problem = OpenSlideProbe::FindProblem(path);
+  if (!problem.empty())
   {
-    CheckStatedSizes(path);
+    throw ProbeError(problem);
   }
   if (openslide_t * const handle = openSlide.open(path.c_str()))
   {
     return { handle, openSlide.close };
   }
   return nullptr;
+}
+
+/** SQLite's. */
+bool
+IsDatabase(const std::string & path)
+{
+  const std::string mark = "SQLite format 3";
+  std::string       begin(mark.size(), ' ');
+  std::ifstream(path, std::ios::binary).read(&begin[0], static_cast<std::streamsize>(begin.size()));
+  return begin == mark;
 }
 
 std::uint32_t
@@ -125,14 +152,25 @@ std::string
 DetectOpenSlideVendor(const std::string & path)
 {
   const OpenSlideLibrary * const openSlide = OpenSlideLibrary::Find();
-  const char * const             vendor = openSlide != nullptr ? openSlide->detectVendor(path.c_str()) : nullptr;
+  // Of other files little is looked at; here it asks for what it trusts to be there.
+  if (openSlide != nullptr && IsDatabase(path) && !OpenSlideProbe::FindProblem(path).empty())
+  {
+    return "sakura"; // the only databases that are slides: who opens it says what the problem is
+  }
+  const char * const vendor = openSlide != nullptr ? openSlide->detectVendor(path.c_str()) : nullptr;
   return vendor != nullptr ? vendor : "";
 }
 
 std::map<std::string, std::string>
 ReadOpenSlideProperties(const std::string & path)
 {
-  const std::shared_ptr<openslide_t> handle = OpenSlideLibrary::Find() != nullptr ? OpenHandle(path) : nullptr;
+  std::shared_ptr<openslide_t> handle;
+  try
+  {
+    handle = OpenSlideLibrary::Find() != nullptr ? OpenHandle(path) : nullptr;
+  }
+  catch (const ProbeError &)
+  {}
   if (!handle || OpenSlideLibrary::Get().getError(handle.get()) != nullptr)
   {
     return {};
@@ -186,6 +224,11 @@ OpenSlideSlide::AddLevels()
     {
       throw std::runtime_error("one of its levels has no pixels");
     }
+    if (width >= levelSideLimit || height >= levelSideLimit)
+    {
+      throw std::runtime_error("one of its levels states " + std::to_string(width) + " x " + std::to_string(height) +
+                               " pixels, more than a slide has");
+    }
     const std::string name = "openslide.level[" + std::to_string(i) + "].tile-";
     SlidePlane        plane;
     plane.width = static_cast<std::uint64_t>(width);
@@ -211,8 +254,7 @@ OpenSlideSlide::AddAssociated()
     std::int64_t width = 0;
     std::int64_t height = 0;
     OpenSlideLibrary::Get().getAssociatedImageDimensions(m_Handle.get(), *name, &width, &height);
-    constexpr std::int64_t sideLimit = 65535;
-    if (width <= 0 || height <= 0 || width > sideLimit || height > sideLimit)
+    if (width <= 0 || height <= 0 || width > associatedPixelLimit / height)
     {
       continue;
     }

@@ -1,14 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "FileStamp.h"
 #include "OpenSlideLibrary.h"
 #include "OpenSlideSlide.h"
 #include "formats/SlideFormat.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
-#include <tuple>
 
 #include <sys/stat.h>
 
@@ -16,29 +14,6 @@ namespace gigapixel
 {
 namespace
 {
-
-/** A file as it is now: a file that was replaced or rewritten is another one. */
-using FileIdentity = std::tuple<std::string, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
-
-FileIdentity
-GetIdentity(const std::string & path)
-{
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0)
-  {
-    throw SlideError(
-      path, std::string("it cannot be opened: ") + std::strerror(errno), "check the name and its rights");
-  }
-  if (!S_ISREG(status.st_mode))
-  {
-    throw SlideError(path, "it is not a file", "name a slide's file");
-  }
-  return { path,
-           static_cast<std::uint64_t>(status.st_ino),
-           static_cast<std::uint64_t>(status.st_size),
-           static_cast<std::int64_t>(status.st_mtim.tv_sec),
-           static_cast<std::int64_t>(status.st_mtim.tv_nsec) };
-}
 
 /** A mark that cannot be read is none. */
 bool
@@ -99,13 +74,13 @@ std::shared_ptr<const Slide>
 Slide::Open(const std::string & path)
 {
   // Never destroyed: readers in static objects may outlive any order of destruction.
-  static std::mutex &                                         mutex = *new std::mutex;
-  static std::map<FileIdentity, std::weak_ptr<const Slide>> & slides =
-    *new std::map<FileIdentity, std::weak_ptr<const Slide>>;
+  static std::mutex &                                      mutex = *new std::mutex;
+  static std::map<FileStamp, std::weak_ptr<const Slide>> & slides =
+    *new std::map<FileStamp, std::weak_ptr<const Slide>>;
 
-  const FileIdentity identity = GetIdentity(path);
-  const auto         find = [&identity]() -> std::shared_ptr<const Slide> {
-    const auto found = slides.find(identity);
+  const FileStamp stamp = GetFileStamp(path);
+  const auto      find = [&stamp]() -> std::shared_ptr<const Slide> {
+    const auto found = slides.find(stamp);
     return found == slides.end() ? nullptr : found->second.lock();
   };
   {
@@ -125,7 +100,7 @@ Slide::Open(const std::string & path)
   {
     entry = entry->second.expired() ? slides.erase(entry) : std::next(entry);
   }
-  slides[identity] = slide;
+  slides[stamp] = slide;
   return slide;
 }
 

@@ -1,10 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "StatedSizes.h"
 
+#include "NumberText.h"
 #include "TIFFLayout.h"
 
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -14,6 +19,8 @@ namespace
 
 constexpr std::uint64_t pageLimit = 4096;
 constexpr std::uint64_t tilePixelLimit = std::uint64_t{ 1 } << 28;
+constexpr double        imageLimit = 1 << 25; // of MIRAX: a slide of 100,000 pixels a side has 150,000
+constexpr double        fileLimit = 1 << 16;
 constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 32;
 
 /** Baseline JPEG takes at least one bit each for the first and the other coefficients of a block of 8 x 8. */
@@ -61,10 +68,8 @@ ReadPage(const TIFFFile & file, std::uint64_t & at)
   }
 }
 
-} // namespace
-
 void
-CheckStatedSizes(const std::string & path)
+CheckPages(const std::string & path)
 {
   const TIFFFile          file(path);
   std::set<std::uint64_t> seen;
@@ -75,6 +80,109 @@ CheckStatedSizes(const std::string & path)
     {
       CheckPage(*page, file.GetFile().GetSize());
     }
+  }
+}
+
+/** Values by group and key, "GENERAL/SLIDE_ID", of a text in which a group is named in brackets and its keys follow. */
+using KeyFile = std::map<std::string, std::string>;
+
+KeyFile
+ReadKeyFile(const std::filesystem::path & path)
+{
+  constexpr std::size_t largest = std::size_t{ 1 } << 20; // OpenSlide reads no larger one
+  std::string           text(largest, ' ');
+  std::ifstream         file(path, std::ios::binary);
+  file.read(&text[0], static_cast<std::streamsize>(largest));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  const std::string  byteOrderMark = "\xEF\xBB\xBF"; // of Unicode, before the first group
+  std::istringstream lines(text.rfind(byteOrderMark, 0) == 0 ? text.substr(byteOrderMark.size()) : text);
+  KeyFile            values;
+  std::string        group;
+  for (std::string line; std::getline(lines, line);)
+  {
+    const std::size_t equals = line.find('=');
+    if (line[0] == '[')
+    {
+      group = line.substr(1, line.find(']') - 1);
+    }
+    else if (equals != std::string::npos && equals > 0)
+    {
+      const std::string key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
+      values[group + '/' + key] = line.substr(equals + 1);
+    }
+  }
+  return values;
+}
+
+double
+GetNumber(const KeyFile & values, const std::string & key)
+{
+  const auto found = values.find(key);
+  return found == values.end() ? 0.0 : ToNumber(found->second);
+}
+
+/** `what` is in the plural. */
+void
+CheckProduct(const KeyFile &     values,
+             const std::string & first,
+             const std::string & second,
+             double              most,
+             const char *        what)
+{
+  const double numbers[] = { GetNumber(values, first), GetNumber(values, second) };
+  if (numbers[0] * numbers[1] > most)
+  {
+    throw std::runtime_error("it states " + ToText(numbers[0]) + " x " + ToText(numbers[1]) + ' ' + what +
+                             ", more than a slide has");
+  }
+}
+
+void
+CheckCount(const KeyFile & values, const std::string & key, const char * what)
+{
+  const double number = GetNumber(values, key);
+  if (number > fileLimit)
+  {
+    throw std::runtime_error("it states " + ToText(number) + ' ' + what + ", more than a slide has");
+  }
+}
+
+void
+CheckMIRAX(const KeyFile & values)
+{
+  CheckProduct(values, "GENERAL/IMAGENUMBER_X", "GENERAL/IMAGENUMBER_Y", imageLimit, "images");
+  CheckCount(values, "DATAFILE/FILE_COUNT", "files");
+  CheckCount(values, "HIERARCHICAL/HIER_0_COUNT", "levels");
+  const std::string width = "/DIGITIZER_WIDTH";
+  for (const auto & value : values)
+  {
+    const std::size_t group = value.first.rfind(width);
+    if (group != std::string::npos)
+    {
+      CheckProduct(
+        values, value.first, value.first.substr(0, group) + "/DIGITIZER_HEIGHT", tilePixelLimit, "pixels of an image");
+    }
+  }
+}
+
+} // namespace
+
+void
+CheckStatedSizes(const std::string & path)
+{
+  const std::filesystem::path named(path);
+  if (TIFFFile::IsTIFF(path))
+  {
+    CheckPages(path);
+  }
+  else if (named.extension() == ".mrxs")
+  {
+    CheckMIRAX(ReadKeyFile(std::filesystem::path(named).replace_extension() / "Slidedat.ini"));
+  }
+  else if (named.extension() == ".vms")
+  {
+    const std::string group = "Virtual Microscope Specimen/";
+    CheckProduct(ReadKeyFile(named), group + "NoJpegColumns", group + "NoJpegRows", fileLimit, "files");
   }
 }
 

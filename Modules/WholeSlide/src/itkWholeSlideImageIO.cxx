@@ -3,6 +3,7 @@
 
 #include "ColorTransform.h"
 #include "OpenSlideLibrary.h"
+#include "OpenSlideProbe.h"
 #include "OpenSlideSlide.h"
 #include "Slide.h"
 #include "TileCache.h"
@@ -19,6 +20,8 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+
+#include <unistd.h>
 
 namespace itk
 {
@@ -127,6 +130,13 @@ std::string
 WholeSlideImageIO::GetOpenSlideVersion()
 {
   return gigapixel::GetOpenSlideVersion();
+}
+
+std::string
+WholeSlideImageIO::GetOpenSlideProbe()
+{
+  const std::string program = gigapixel::OpenSlideProbe::GetProgram();
+  return access(program.c_str(), X_OK) == 0 ? program : std::string();
 }
 
 void

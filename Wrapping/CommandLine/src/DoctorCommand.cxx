@@ -138,6 +138,14 @@ DescribeWriteTest(const Session & session)
 }
 
 std::string
+DescribeProbe(const JSON & program)
+{
+  return program.is_null() ? ", without its probe, so that a damaged file may end the program: install "
+                             "lib/ITKGigapixel/openslide-probe, too"
+                           : ", each file tried out by a probe first";
+}
+
+std::string
 Format(const JSON & json)
 {
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
@@ -145,7 +153,7 @@ Format(const JSON & json)
   text += "  OpenSlide      " +
           (json["openslide"].is_null() ? "does not load, so that slides which only it opens are refused: install it "
                                          "(Debian: libopenslide0; Python: pip install openslide-bin)"
-                                       : json["openslide"].get<std::string>()) +
+                                       : json["openslide"].get<std::string>() + DescribeProbe(json["openslideProbe"])) +
           '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
@@ -178,6 +186,8 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["itk"] = itk::Version::GetITKVersion();
   const std::string openSlide = itk::WholeSlideImageIO::GetOpenSlideVersion();
   json["openslide"] = openSlide.empty() ? JSON() : JSON(openSlide);
+  const std::string probe = itk::WholeSlideImageIO::GetOpenSlideProbe();
+  json["openslideProbe"] = probe.empty() ? JSON() : JSON(probe);
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };
