@@ -148,8 +148,9 @@ FindProblemOf(const Run & run)
   {
     return "OpenSlide takes more than " + std::to_string(OpenSlideProbe::processorLimit) + " s for it";
   }
-  // GLib's words before it ends a process that gets no memory.
-  if (run.output.find("failed to allocate") != std::string::npos)
+  // GLib's words before it ends a process that gets no memory, or asks for more than a number holds.
+  if (run.output.find("failed to allocate") != std::string::npos ||
+      run.output.find("overflow allocating") != std::string::npos)
   {
     return "OpenSlide takes more than " + std::to_string(OpenSlideProbe::memoryLimit >> 30) + " GiB of memory for it";
   }
