@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional, Sequence
 import itk
 
 from itkgigapixel.engine import file_of_model
+from itkgigapixel.errors import renamed
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, Slide, file_name
@@ -26,6 +27,7 @@ class Classification(NamedTuple):
     map: object = None  #: what the label comes from, an ITK image of floats in mm, where it was asked for
 
 
+@renamed(mpp="slide_mpp")
 @interruptible()
 def classify(
     slides: Path | Slide | Sequence[Path | Slide],
@@ -35,7 +37,7 @@ def classify(
     maps: bool = False,
     map_class: str = "",
     level: Optional[int] = None,
-    mpp: Optional[float] = None,
+    slide_mpp: Optional[float] = None,
     memory: int | str = 0,
     tile_size: int | str = 0,
     device: str = "cpu",
@@ -53,7 +55,7 @@ def classify(
         (grad-CAM); takes twice the time
     :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one
     :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
-    :param mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
+    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece; 0: that of the model's training
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
@@ -72,7 +74,7 @@ def classify(
         "tissue": file_name(tissue),
         "map-class": map_class,
         "level": "" if level is None else operator.index(level),
-        "slide-mpp": "" if mpp is None else mpp,
+        "slide-mpp": "" if slide_mpp is None else slide_mpp,
         "memory": "" if memory == 0 else memory,
         "tile-size": "" if tile_size == 0 else tile_size,
         "device": device,

@@ -4,6 +4,7 @@
 import contextlib
 import functools
 import re
+import warnings
 from typing import Callable, TypeVar
 
 Function = TypeVar("Function", bound=Callable)
@@ -33,6 +34,24 @@ def without(**arguments: str) -> Callable[[Function], Function]:
             return function(*args, **kwargs)
 
         return checked
+
+    return decorate
+
+
+def renamed(**names: str) -> Callable[[Function], Function]:
+    """For functions whose arguments had other names, old=new: those go on, with a FutureWarning."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def named(*args, **kwargs):
+            for old in names.keys() & kwargs.keys():
+                if names[old] in kwargs:
+                    raise TypeError(f"{function.__name__}() has been given {names[old]} and {old}, its former name")
+                warnings.warn(f"The argument {old} of {function.__name__}() is named {names[old]} now", FutureWarning, stacklevel=2)
+                kwargs[names[old]] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return named
 
     return decorate
 

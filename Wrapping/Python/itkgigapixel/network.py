@@ -12,7 +12,7 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, without
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, renamed, without
 from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, file_name
@@ -245,6 +245,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
         raise TypeError(f"The slide of a sample is a file or an ITK image, not {type(pixels).__name__}")
 
 
+@renamed(mpp="slide_mpp")
 @without(strategy=NO_STRATEGY)
 @interruptible()
 def segment(
@@ -258,7 +259,7 @@ def segment(
     tissue: Path = "",
     level: Optional[int] = None,
     region: Optional[Region] = None,
-    mpp: Optional[float] = None,
+    slide_mpp: Optional[float] = None,
     semantics: str = "whole",
     patch: int = 512,
     overlap: float = 0.25,
@@ -290,7 +291,7 @@ def segment(
     :param level: of the slide, for slides or models of unknown resolution; without it the level of the model's resolution
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
-    :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
+    :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param semantics: what the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding
         window inference and nnU-Net apply networks; the next four are of "patch"
     :param patch: side of a patch in pixels of the model's resolution, a multiple of the network's stride
@@ -329,7 +330,7 @@ def segment(
         raise ValueError(f"Levels have the numbers 0, 1, ..., not {level}")
     if model.NeedsTorch():
         require_torch()
-    slide, io = open_source(slide, mpp)
+    slide, io = open_source(slide, slide_mpp)
     if output is not None:
         check_output(output, slide.path)
     source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, FillHoles=bool(fill_holes))

@@ -8,7 +8,7 @@ from typing import Optional
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.errors import in_a_sentence, renamed
 from itkgigapixel.files import check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Slide
@@ -20,6 +20,7 @@ def presets() -> list[str]:
     return list(itk.SlideTissueImageSource.GetPresets())
 
 
+@renamed(mpp="slide_mpp")
 @interruptible()
 def label(
     slide: Path | Slide,
@@ -29,7 +30,7 @@ def label(
     downsample: int = 8,
     full_resolution: bool = False,
     classes: bool = False,
-    mpp: Optional[float] = None,
+    slide_mpp: Optional[float] = None,
     progress: bool = False,
 ):
     """The tissue mask of a slide, 255 where there is tissue, else 0 (or classes), on a grid *downsample* times coarser than level 0.
@@ -43,7 +44,7 @@ def label(
     :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
     :param full_resolution: enlarge the mask to the size of level 0
     :param classes: 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255
-    :param mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
+    :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
     :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
@@ -52,7 +53,7 @@ def label(
     """
     if downsample not in range(1, 257):
         raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
-    slide, io = open_source(slide, mpp)
+    slide, io = open_source(slide, slide_mpp)
     if output is not None:
         check_output(output, slide.path)
     tissue = itk.SlideTissueImageSource.New(Slide=io, Downsample=int(downsample), FullResolution=bool(full_resolution))
@@ -63,7 +64,7 @@ def label(
         tissue.UpdateOutputInformation()
         advice = tissue.GetAdvice()
     if advice:
-        warnings.warn(advice, stacklevel=3)
+        warnings.warn(advice, stacklevel=4)
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()

@@ -226,6 +226,16 @@ def test_the_users_word_on_resolution(drawn, nameless):
     assert gp.Slide(nameless).mpp == 0
     assert gp.Slide(nameless, mpp=0.25).mpp == pytest.approx(0.25)
     assert gp.Slide(drawn[0], mpp=0.25).mpp == pytest.approx(0.5)  # what the file says
+    assert gp.label(nameless, slide_mpp=0.25).GetSpacing()[0] == pytest.approx(0.25e-3 * 8)
+
+
+def test_the_former_name_of_what_a_slides_resolution_is(nameless):
+    with pytest.warns(FutureWarning, match="slide_mpp") as told:
+        mask = gp.label(nameless, mpp=0.25)
+    assert mask.GetSpacing()[0] == pytest.approx(0.25e-3 * 8)
+    assert any(each.filename == __file__ for each in told)
+    with pytest.raises(TypeError, match="former name"):
+        gp.label(nameless, mpp=0.25, slide_mpp=0.5)
 
 
 def test_threads_read_the_same(drawn):
