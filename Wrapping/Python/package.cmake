@@ -26,6 +26,11 @@ set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
 # So that what train and segment load asks the program whether it was interrupted, not a copy of its own.
 set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET default)
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
+# Beside each library or program that has the readers in it.
+foreach(folder itk itkgigapixel/bin)
+  install(TARGETS GigapixelOpenSlideProbe RUNTIME DESTINATION ${folder}/ITKGigapixel
+    COMPONENT PythonWheelRuntimeLibraries)
+endforeach()
 if(Gigapixel_BUILD_NETWORK)
   install(TARGETS GigapixelNetworkCommands LIBRARY DESTINATION itkgigapixel/bin/ITKGigapixel
     COMPONENT PythonWheelRuntimeLibraries)

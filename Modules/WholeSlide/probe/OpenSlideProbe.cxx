@@ -39,17 +39,16 @@ Limit(int resource, rlim_t soft, rlim_t hard)
 void
 LimitMemory()
 {
-  unsigned long pages = 0;
-  if (std::FILE * const file = std::fopen("/proc/self/statm", "r"))
+  std::FILE * const file = std::fopen("/proc/self/statm", "r");
+  char              line[64] = "";
+  if (file == nullptr || std::fgets(line, sizeof(line), file) == nullptr)
   {
-    if (std::fscanf(file, "%lu", &pages) == 1)
-    {
-      const rlim_t taken = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
-      const rlim_t most = taken + gigapixel::OpenSlideProbe::memoryLimit;
-      Limit(RLIMIT_AS, most, most);
-    }
-    std::fclose(file);
+    return; // not Linux
   }
+  std::fclose(file);
+  const rlim_t pages = std::strtoul(line, nullptr, 10);
+  const rlim_t most = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + gigapixel::OpenSlideProbe::memoryLimit;
+  Limit(RLIMIT_AS, most, most);
 }
 
 void
