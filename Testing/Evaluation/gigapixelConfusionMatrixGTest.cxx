@@ -54,6 +54,17 @@ TEST(ConfusionMatrix, SetsOneClassAgainstTheRest)
   EXPECT_DOUBLE_EQ(matrix.GetBalancedAccuracy(), (5.0 / 6 + 0.6 + 0.75) / 3);
 }
 
+/** 1 - (1 + 2 + 2 + 1) / (squared distances of all pairs of a truth and a taken class, over 20); 0 by chance. */
+TEST(ConfusionMatrix, WeighsRanksByTheirSquaredDistance)
+{
+  // Truths 6, 10 and 4 times, taken 7, 8 and 5 times: (6 * (8 + 4 * 5) + 10 * (7 + 5) + 4 * (4 * 7 + 8)) / 20.
+  const ConfusionMatrix matrix = Fill({ { 5, 1, 0 }, { 2, 6, 2 }, { 0, 1, 3 } });
+  EXPECT_DOUBLE_EQ(matrix.GetQuadraticKappa(), 1 - 6 / ((6 * 28 + 10 * 12 + 4 * 36) / 20.0));
+  EXPECT_DOUBLE_EQ(Fill({ { 1, 2 }, { 2, 4 } }).GetQuadraticKappa(), 0) << "independent of the truth";
+  EXPECT_DOUBLE_EQ(Fill({ { 3, 0 }, { 0, 2 } }).GetQuadraticKappa(), 1);
+  EXPECT_TRUE(std::isnan(Fill({ { 3, 0 }, { 0, 0 } }).GetQuadraticKappa()));
+}
+
 TEST(ConfusionMatrix, LeavesOutWhatHasNothingToJudge)
 {
   const ConfusionMatrix matrix = Fill({ { 3, 0, 1 }, { 0, 0, 0 }, { 1, 0, 1 } });

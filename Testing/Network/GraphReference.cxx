@@ -116,6 +116,19 @@ GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor 
   return at::cross_entropy_loss(logits, classes.to(at::kLong), weights, at::Reduction::Sum, LabelSource::Ignored);
 }
 
+/** The weighted sum over the outputs whose target is known, by PyTorch's own losses. */
+Tensor
+GetLoss(const Tensor & outputs, const OutputTargets & image)
+{
+  const auto   options = at::TensorOptions().dtype(at::kDouble);
+  const Tensor targets = at::tensor(image.targets, options), weights = at::tensor(image.weights, options);
+  const Tensor known = targets.isnan().logical_not().nonzero().flatten();
+  const Tensor z = outputs.flatten().to(at::kDouble).index_select(0, known), t = targets.index_select(0, known);
+  const Tensor losses = image.isLogistic ? at::binary_cross_entropy_with_logits(z, t, {}, {}, at::Reduction::None)
+                                         : at::mse_loss(z, t, at::Reduction::None);
+  return (losses * weights.index_select(0, known)).sum();
+}
+
 std::vector<double>
 GetValues(const Tensor & tensor)
 {
@@ -204,7 +217,7 @@ ComputeReference(const NetworkDescription &   network,
     ComputeMaps(network.graph, arrays, MakeInput(network, image, computed), rounded, maskSeed, image.counted)
       .at(network.graph.output);
   const Tensor classes = at::tensor(at::ArrayRef<std::uint8_t>(image.labels), at::kByte).view_as(logits.select(1, 0));
-  const Tensor loss = GetLoss(network, logits, classes);
+  const Tensor loss = image.targets ? GetLoss(logits, *image.targets) : GetLoss(network, logits, classes);
   torch::autograd::backward({ loss }, {});
   GraphResult result;
   result.loss = loss.item<double>();

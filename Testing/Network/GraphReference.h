@@ -16,11 +16,12 @@ namespace test
 /** An image and its labels in memory. */
 struct LabeledImage
 {
-  Size                      size;
-  std::vector<std::uint8_t> pixels; ///< channels interleaved, row by row and slice by slice
-  std::vector<std::uint8_t> labels;
-  std::vector<float>        floats{};  ///< in the place of pixels, if there are some
-  std::vector<std::uint8_t> counted{}; ///< 1 for the pixels of a pooled map that count; empty: all
+  Size                         size;
+  std::vector<std::uint8_t>    pixels; ///< channels interleaved, row by row and slice by slice
+  std::vector<std::uint8_t>    labels;
+  std::vector<float>           floats{};  ///< in the place of pixels, if there are some
+  std::vector<std::uint8_t>    counted{}; ///< 1 for the pixels of a pooled map that count; empty: all
+  std::optional<OutputTargets> targets{}; ///< in the place of the only label, if there are some
 };
 
 struct GraphResult

@@ -26,6 +26,7 @@ struct GigapixelClassifier::Implementation
   ModifiedTimeType                          imageTime{ 0 }; ///< upstream of the image, when it was last read
   std::string                               slide;
   std::vector<std::string>                  classNames; ///< of the model that the result is of; empty: there is none
+  gigapixel::Objective                      objective;  ///< likewise
   bool                                      isAttention{ false };
   int                                       classOfMap{ 0 };
 };
@@ -238,6 +239,7 @@ GigapixelClassifier::GenerateData()
   state.isAttention = map.isAttention;
   state.classOfMap = map.label;
   state.classNames = gigapixel::Classifier::GetClassNames(state.model->network);
+  state.objective = state.model->network.objective;
 }
 
 void
@@ -278,8 +280,13 @@ GigapixelClassifier::GetProbability(const std::string & className) const
 std::string
 GigapixelClassifier::GetPredictedClass() const
 {
-  const std::vector<double> probabilities = this->GetProbabilities();
-  const auto                greatest = std::max_element(probabilities.begin(), probabilities.end());
+  const std::vector<double>        probabilities = this->GetProbabilities();
+  const gigapixel::ObjectiveKind & kind = m_Implementation->objective.GetKind();
+  if (kind.choose)
+  {
+    return m_Implementation->classNames[static_cast<std::size_t>(kind.choose(probabilities))];
+  }
+  const auto greatest = std::max_element(probabilities.begin(), probabilities.end());
   return m_Implementation->classNames[greatest - probabilities.begin()];
 }
 
@@ -368,7 +375,8 @@ GigapixelFindMapClass(const gigapixel::NetworkDescription & network, const std::
   const auto names = gigapixel::Classifier::GetClassNames(network);
   if (name.empty())
   {
-    return names.size() == 2 ? 1 : gigapixel::Classifier::MostProbable;
+    const bool areClasses = network.objective.kind == gigapixel::Objective::Kind::Classes;
+    return areClasses && names.size() == 2 ? 1 : gigapixel::Classifier::MostProbable;
   }
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())

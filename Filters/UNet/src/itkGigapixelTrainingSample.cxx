@@ -3,6 +3,7 @@
 
 #include "gigapixelJoinNames.h"
 #include "gigapixelMaskLabelSource.h"
+#include "gigapixelNetworkPresets.h"
 #include "gigapixelOneLabelSource.h"
 #include "gigapixelRegionSource.h"
 #include "gigapixelSampleIdentity.h"
@@ -110,6 +111,42 @@ FindLabel(const std::string & label, const std::string & image, const gigapixel:
   return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
 }
 
+bool
+LearnsClasses(const gigapixel::NetworkDescription & network)
+{
+  return network.objective.kind == gigapixel::Objective::Kind::Classes;
+}
+
+/** Of a network that labels images, which takes the class 0 for granted where it learns something else. */
+std::shared_ptr<gigapixel::LabelSource>
+MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const gigapixel::NetworkDescription & network)
+{
+  if (!LearnsClasses(network) && truth.truth.empty())
+  {
+    throw std::runtime_error(image + " has no truth, and the network " + network.name + " learns " +
+                             network.objective.GetKind().name + ": give it some (of a cohort in the column " +
+                             network.objective.GetKind().column + "), or another network");
+  }
+  return LearnsClasses(network) ? FindLabel(truth.label, image, network)
+                                : std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
+}
+
+std::string
+DescribeTruth(const GigapixelTruth & truth, const gigapixel::NetworkDescription & network)
+{
+  if (LearnsClasses(network))
+  {
+    return " label: " + truth.label;
+  }
+  const gigapixel::Objective & objective = network.objective;
+  std::string                  text = std::string(" ") + objective.GetKind().name + ':';
+  for (const std::string & known : objective.GetKind().describe(objective, truth.truth))
+  {
+    text += ' ' + known;
+  }
+  return text;
+}
+
 } // namespace
 
 gigapixel::Sample
@@ -123,12 +160,16 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
   sample.name = pixels.name;
   sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
   const bool labelsImage = network.LabelsImage();
-  sample.labels = labelsImage ? FindLabel(truth.label, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
+  sample.labels = labelsImage ? MakeLabelOfImage(truth, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
+  if (labelsImage && !LearnsClasses(network))
+  {
+    sample.truth = truth.truth;
+  }
   if (!pixels.content.empty() && (labelsImage || !truth.mask.content.empty()))
   {
     sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
                       std::to_string(region.width) + ',' + std::to_string(region.height) +
-                      (labelsImage ? " label: " + truth.label : " mask: " + truth.mask.content) +
+                      (labelsImage ? DescribeTruth(truth, network) : " mask: " + truth.mask.content) +
                       (tissue ? gigapixel::TissueIdentity + tissue->content : "");
   }
   if (tissue)
@@ -161,8 +202,13 @@ GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples)
     !samples.empty() && std::all_of(samples.begin(), samples.end(), [](const GigapixelTrainingSample & sample) {
       return !sample.label.empty() && sample.maskFile.empty() && !sample.mask.pixels;
     });
-  return onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, GetLabels(samples).size()))
-                    : "remedios2023";
+  const bool onlyTruths =
+    !samples.empty() && std::all_of(samples.begin(), samples.end(), [](const GigapixelTrainingSample & sample) {
+      return !sample.truth.empty() && sample.maskFile.empty() && !sample.mask.pixels;
+    });
+  return onlyTruths   ? "resnet18"
+         : onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, GetLabels(samples).size()))
+                      : "remedios2023";
 }
 
 std::vector<std::string>
@@ -181,6 +227,60 @@ GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapi
       " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
   }
   return labels;
+}
+
+void
+LearnObjective(const std::vector<GigapixelTrainingSample> & samples, gigapixel::Objective & objective)
+{
+  std::vector<gigapixel::ImageTruth> all, training;
+  for (const GigapixelTrainingSample & sample : samples)
+  {
+    if (sample.truth.empty())
+    {
+      throw std::runtime_error((sample.pixels.pixels ? sample.pixels.name : sample.pixelsFile) +
+                               " has no truth, and others have " + objective.GetKind().name +
+                               ": give all samples of one kind");
+    }
+    all.push_back(sample.truth);
+    if (!sample.validates)
+    {
+      training.push_back(sample.truth);
+    }
+  }
+  objective.GetKind().learn(objective, all, training);
+}
+
+std::string
+GiveOutputs(const std::string &                   text,
+            const gigapixel::NetworkDescription & network,
+            const gigapixel::Objective &          objective)
+{
+  const gigapixel::NetworkPreset * const preset = gigapixel::NetworkPreset::Find(text);
+  const int  wanted = objective.GetKind().countOutputs(static_cast<int>(objective.names.size()));
+  const bool isGiven = text.find("classes=") != std::string::npos || text.find("outputs=") != std::string::npos;
+  const bool takesOutputs =
+    preset && std::any_of(preset->options.begin(), preset->options.end(), [](const gigapixel::PresetOption & option) {
+      return option.name == "outputs";
+    });
+  if (network.GetNumberOfOutputChannels() == wanted || isGiven || !takesOutputs)
+  {
+    return text;
+  }
+  return text + (text.find(':') == std::string::npos ? ':' : ',') + "outputs=" + std::to_string(wanted);
+}
+
+void
+CheckOutputs(const gigapixel::NetworkDescription & network, const gigapixel::Objective & objective)
+{
+  const int wanted = objective.GetKind().countOutputs(static_cast<int>(objective.names.size()));
+  if (network.GetNumberOfOutputChannels() != wanted)
+  {
+    throw std::runtime_error(std::string("the slides' ") + objective.GetKind().name + " (" +
+                             gigapixel::JoinNames(objective.names) + ") want " + std::to_string(wanted) +
+                             " outputs, and the network " + network.name + " has " +
+                             std::to_string(network.GetNumberOfOutputChannels()) +
+                             ": give a network of as many, such as resnet18:outputs=" + std::to_string(wanted));
+  }
 }
 
 std::size_t

@@ -23,6 +23,7 @@ struct GigapixelTrainingSample
   gigapixel::Region        region; ///< level-0 pixels; width 0: all
   bool                     validates{ false };
   std::string              label{}; ///< of the whole of it; empty: none
+  gigapixel::ImageTruth    truth{}; ///< of the whole of it, where it is no label; empty: none
 };
 
 /** What is known of a sample; the network takes what it can. */
@@ -30,6 +31,7 @@ struct GigapixelTruth
 {
   const gigapixel::PhysicalImage & mask;
   const std::string &              label;
+  const gigapixel::ImageTruth &    truth;
 };
 
 /** Pixels and labels of a sample as the network wants them.
@@ -41,13 +43,27 @@ gigapixel::Sample MakeTrainingSample(const gigapixel::PhysicalImage &      pixel
                                      const gigapixel::Region &             region,
                                      const gigapixel::NetworkDescription & network);
 
-/** "remedios2023", or where all samples have labels and no masks "resnet18" with as many classes. */
+/** "remedios2023", or where all samples have labels and no masks "resnet18" with as many classes; where they have other
+ * truths, with what else that wants. */
 std::string GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples);
 
 /** The labels of all samples, sorted; empty where there are none.
  * \throw std::runtime_error they are not as many as the network tells classes apart */
 std::vector<std::string> GetClassNames(const std::vector<GigapixelTrainingSample> & samples,
                                        const gigapixel::NetworkDescription &        network);
+
+/** Completes what is learnt of images that have other truths than labels. \throw std::runtime_error a sample has none
+ */
+void LearnObjective(const std::vector<GigapixelTrainingSample> & samples, gigapixel::Objective & objective);
+
+/** \throw std::runtime_error the network has another number of outputs than the objective wants */
+void CheckOutputs(const gigapixel::NetworkDescription & network, const gigapixel::Objective & objective);
+
+/** Of a preset that has the option "outputs", the preset with as many as the objective wants; else the same.
+ * \param network that the text describes */
+std::string GiveOutputs(const std::string &                   text,
+                        const gigapixel::NetworkDescription & network,
+                        const gigapixel::Objective &          objective);
 
 /** Regions of one slide are of one slide, whatever name leads to it; an image is one by itself. */
 std::size_t CountTrainingSlides(const std::vector<GigapixelTrainingSample> & samples);

@@ -20,6 +20,7 @@ namespace itk
 struct GigapixelUNetTrainer::Implementation
 {
   std::vector<GigapixelTrainingSample> samples;
+  gigapixel::Objective                 objective; ///< of the samples' truths
   std::shared_ptr<gigapixel::Ranks>    ranks;
   std::unique_ptr<gigapixel::Trainer>  trainer;
   gigapixel::MemoryPlan                plan;
@@ -147,13 +148,21 @@ GigapixelUNetTrainer::AddValidationSample(const gigapixel::PhysicalImage & pixel
 void
 GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 {
+  gigapixel::Objective & objective = m_Implementation->objective;
+  if (!m_Implementation->samples.empty() &&
+      (objective.kind != cohort.objective.kind || objective.names != cohort.objective.names))
+  {
+    itkExceptionMacro(<< "the cohort has other truths (" << cohort.objective.GetKind().name
+                      << ") than the samples before it (" << objective.GetKind().name << ')');
+  }
+  objective = cohort.objective;
   for (const gigapixel::CohortEntry & entry : cohort.entries)
   {
     const bool validates = entry.split == gigapixel::CohortEntry::Split::Validation;
     if (entry.split != gigapixel::CohortEntry::Split::Test)
     {
       this->Add(validates ? Split::Validation : Split::Training,
-                { {}, {}, entry.slide, entry.mask, entry.region, validates, entry.label });
+                { {}, {}, entry.slide, entry.mask, entry.region, validates, entry.label, entry.truth });
     }
   }
 }
@@ -162,6 +171,7 @@ void
 GigapixelUNetTrainer::ClearSamples()
 {
   m_Implementation->samples.clear();
+  m_Implementation->objective = gigapixel::Objective();
   this->Modified();
 }
 
@@ -183,11 +193,20 @@ GigapixelUNetTrainer::LoadNetwork() const
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & begun) const
 {
-  gigapixel::NetworkDescription network =
-    begun && m_Network.empty() ? begun->network
-                               : gigapixel::NetworkDescription::Load(
-                                   m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network);
-  if (network.LabelsImage() && network.classNames.empty())
+  const bool                    asBegun = begun && m_Network.empty();
+  const std::string             text = m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network;
+  gigapixel::NetworkDescription network = asBegun ? begun->network : gigapixel::NetworkDescription::Load(text);
+  gigapixel::Objective          objective = m_Implementation->objective;
+  if (network.LabelsImage() && objective.kind != gigapixel::Objective::Kind::Classes)
+  {
+    LearnObjective(m_Implementation->samples, objective);
+    const std::string wanted = GiveOutputs(text, network, objective);
+    network = asBegun || wanted == text ? network : gigapixel::NetworkDescription::Load(wanted);
+    CheckOutputs(network, objective);
+    network.classNames.clear(); // of a network that was trained on classes
+  }
+  network.objective = network.LabelsImage() ? objective : gigapixel::Objective();
+  if (network.LabelsImage() && objective.kind == gigapixel::Objective::Kind::Classes && network.classNames.empty())
   {
     network.classNames = GetClassNames(m_Implementation->samples, network);
   }
@@ -317,8 +336,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
                                                           : gigapixel::PhysicalImage();
     common.Add(pixels);
     const auto              tissue = this->OpenTissue(pixels.name);
-    const gigapixel::Sample sample =
-      MakeTrainingSample(pixels, { mask, definition.label }, tissue.get(), definition.region, network);
+    const gigapixel::Sample sample = MakeTrainingSample(
+      pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network);
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
   }

@@ -8,8 +8,8 @@ namespace gigapixel
 {
 
 /** Deals the rows of the split train out to folds for cross-validation, in each of which others are held back: all of a
- * patient to one fold, the rows of each label as evenly as that allows. It depends on the table's content alone, and
- * not on the order of its rows; there is no chance in it.
+ * patient to one fold, the rows of each label, finding or grade as evenly as that allows. It depends on the table's
+ * content alone, and not on the order of its rows; there is no chance in it.
  *
  * What belongs together, a patient or, where the table names none, a slide, is taken by the number of its rows, most
  * first, then by its name. It goes to the fold in which its labels are rarest so far: where the sum over the labels of

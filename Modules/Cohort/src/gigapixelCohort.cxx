@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -31,14 +33,83 @@ struct Columns
   int split{ -1 };
   int region{ -1 };
   int patient{ -1 };
+  /** Of truths that are no labels, in the order of the objective's names. */
+  std::vector<int> truths;
 };
+
+/** The name in a column of this kind; empty: there is none. */
+std::string
+GetNameInColumn(const std::string & column, const ObjectiveKind & kind)
+{
+  const std::string prefix = kind.column;
+  return kind.HasNames() && column.compare(0, prefix.size(), prefix) == 0 ? column.substr(prefix.size()) : "";
+}
+
+bool
+IsColumnOf(const std::string & column, const ObjectiveKind & kind)
+{
+  return kind.HasNames() ? !GetNameInColumn(column, kind).empty() : column == kind.column;
+}
+
+bool
+HasColumnOf(const std::vector<std::string> & columns, const ObjectiveKind & kind)
+{
+  return std::any_of(columns.begin(), columns.end(), [&](const auto & column) { return IsColumnOf(column, kind); });
+}
+
+/** "label:NAME" */
+std::string
+ShowColumn(const ObjectiveKind & kind)
+{
+  return std::string(kind.column) + (kind.HasNames() ? "NAME" : "");
+}
+
+/** The kind of truths that the table is read for.
+ * \param wanted its name; empty: what the columns say */
+const ObjectiveKind &
+FindKind(const std::string & file, const TableReader::Row & header, const std::string & wanted)
+{
+  const auto &          columns = header.fields;
+  const auto            has = [&](const char * name) { return std::count(columns.begin(), columns.end(), name) > 0; };
+  const ObjectiveKind * found = ObjectiveKind::Find(wanted.empty() ? "classes" : wanted);
+  if (!found)
+  {
+    throw std::runtime_error("There is no objective \"" + wanted + "\": it is classes, findings, grades or values.");
+  }
+  if (!wanted.empty() && !HasColumnOf(columns, *found))
+  {
+    TableReader::Fail(file,
+                      header.line,
+                      "the column \"" + ShowColumn(*found) + "\" is missing, which has the " + found->name +
+                        " of whole slides (--objective " + found->name + ")");
+  }
+  if (!wanted.empty() || has("label") || has("mask"))
+  {
+    return *found;
+  }
+  const ObjectiveKind * first = nullptr;
+  for (const ObjectiveKind * kind : ObjectiveKind::GetAll())
+  {
+    if (first && HasColumnOf(columns, *kind))
+    {
+      TableReader::Fail(file,
+                        header.line,
+                        std::string("there are ") + first->name + " (" + ShowColumn(*first) + ") and " + kind->name +
+                          " (" + ShowColumn(*kind) + "): say which are to be learnt (--objective " + first->name + ")");
+    }
+    first = !first && HasColumnOf(columns, *kind) ? kind : first;
+  }
+  return first ? *first : *found;
+}
 
 Columns
 ReadHeader(const std::string &        file,
            const TableReader::Row &   header,
            bool                       needsSplit,
+           Objective &                objective,
            std::vector<std::string> & warnings)
 {
+  const ObjectiveKind &                               kind = objective.GetKind();
   Columns                                             columns;
   const std::array<std::pair<const char *, int *>, 6> known{ { { "slide", &columns.slide },
                                                                { "mask", &columns.mask },
@@ -50,6 +121,22 @@ ReadHeader(const std::string &        file,
   {
     const auto found =
       std::find_if(known.begin(), known.end(), [&](const auto & column) { return header.fields[i] == column.first; });
+    const bool        isTruth = objective.kind != Objective::Kind::Classes && IsColumnOf(header.fields[i], kind);
+    const std::string name = isTruth ? GetNameInColumn(header.fields[i], kind) : "";
+    if (isTruth && (kind.HasNames() ? std::count(objective.names.begin(), objective.names.end(), name)
+                                    : static_cast<std::ptrdiff_t>(columns.truths.size())) > 0)
+    {
+      TableReader::Fail(file, header.line, "the column \"" + header.fields[i] + "\" is there twice");
+    }
+    if (isTruth)
+    {
+      if (kind.HasNames())
+      {
+        objective.names.push_back(name);
+      }
+      columns.truths.push_back(static_cast<int>(i));
+      continue;
+    }
     if (found == known.end())
     {
       warnings.push_back(file + ": the column \"" + ToMessage(header.fields[i]) + "\" is not read");
@@ -63,8 +150,8 @@ ReadHeader(const std::string &        file,
   }
   for (std::size_t i = 0; i < 3; ++i)
   {
-    const bool isNeeded =
-      (known[i].second != &columns.mask || columns.label < 0) && (known[i].second != &columns.split || needsSplit);
+    const bool isNeeded = (known[i].second != &columns.mask || (columns.label < 0 && columns.truths.empty())) &&
+                          (known[i].second != &columns.split || needsSplit);
     if (isNeeded && *known[i].second < 0)
     {
       TableReader::Fail(
@@ -72,7 +159,7 @@ ReadHeader(const std::string &        file,
         header.line,
         std::string("the column \"") + known[i].first +
           "\" is missing; the first line names the columns: slide,mask,split and optionally region, or label (the "
-          "class of a whole slide) instead of, or beside, mask");
+          "class of a whole slide) instead of, or beside, mask; or label:NAME, grade or value:NAME");
     }
   }
   return columns;
@@ -193,6 +280,33 @@ ResolveSlide(const std::string & file, int line, const std::string & path)
   return resolved;
 }
 
+/** Of a row that has some. */
+ImageTruth
+ReadTruth(const TableReader & reader, const TableReader::Row & row, const Columns & columns, const ObjectiveKind & kind)
+{
+  ImageTruth truth;
+  for (const int column : columns.truths)
+  {
+    const std::string & field = row.fields[static_cast<std::size_t>(column)];
+    try
+    {
+      truth.push_back(field.empty() && kind.HasNames() ? std::numeric_limits<double>::quiet_NaN()
+                                                       : kind.readTruth(field));
+    }
+    catch (const std::invalid_argument & error)
+    {
+      reader.Fail(row.line,
+                  "\"" + field + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(column)] +
+                    ' ' + error.what());
+    }
+  }
+  if (!truth.empty() && std::all_of(truth.begin(), truth.end(), [](double value) { return std::isnan(value); }))
+  {
+    reader.Fail(row.line, std::string("none of the ") + kind.name + " is known: leave out the row");
+  }
+  return truth;
+}
+
 bool
 Overlap(const Region & a, const Region & b)
 {
@@ -283,7 +397,7 @@ CheckPatient(const std::string &                  file,
 } // namespace
 
 Cohort
-Cohort::Load(const std::string & fileName, bool needsSplit)
+Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & objective)
 {
   TableReader reader(fileName);
   Cohort      cohort;
@@ -291,7 +405,8 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
   {
     reader.Fail(1, "the cohort is empty; its first line names the columns: slide,mask,split");
   }
-  const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.warnings);
+  cohort.objective.kind = FindKind(fileName, reader.GetHeader(), objective).kind;
+  const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.objective, cohort.warnings);
 
   std::map<FileNumber, std::set<std::size_t>> rowsOfFile;
   std::map<std::string, std::size_t>          rowOfPatient;
@@ -316,6 +431,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit)
                         "the label \"" + entry.label + "\" is longer than the " + std::to_string(LongestLabel) +
                           " bytes that the name of a class may have");
     }
+    entry.truth = ReadTruth(reader, row, columns, cohort.objective.GetKind());
     entry.split =
       columns.split < 0 ? CohortEntry::Split::Training : ParseSplit(fileName, entry.line, field(columns.split));
     if (columns.patient >= 0)

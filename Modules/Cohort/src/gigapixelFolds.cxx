@@ -35,6 +35,15 @@ GetGroupName(const CohortEntry & entry)
   return entry.patient.empty() ? std::filesystem::path(entry.slide).lexically_normal().string() : entry.patient;
 }
 
+/** What is dealt out evenly of a row: its label, each finding and its grade; nothing of values. */
+std::vector<std::string>
+GetLabels(const CohortEntry & entry, const Objective & objective)
+{
+  return objective.kind == Objective::Kind::Classes  ? std::vector<std::string>{ entry.label }
+         : objective.kind == Objective::Kind::Values ? std::vector<std::string>()
+                                                     : objective.GetKind().describe(objective, entry.truth);
+}
+
 std::vector<Group>
 MakeGroups(const Cohort & cohort)
 {
@@ -47,7 +56,10 @@ MakeGroups(const Cohort & cohort)
       Group & group = groups[GetGroupName(entry)];
       group.name = GetGroupName(entry);
       group.rows.push_back(row);
-      ++group.labels[entry.label];
+      for (const std::string & label : GetLabels(entry, cohort.objective))
+      {
+        ++group.labels[label];
+      }
     }
   }
   std::vector<Group> sorted;

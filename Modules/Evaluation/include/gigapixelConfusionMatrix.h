@@ -44,6 +44,10 @@ public:
   /** Mean of the sensitivities of all classes that occur (scikit-learn's balanced_accuracy_score). */
   double GetBalancedAccuracy() const;
 
+  /** Of classes that are ranks: Cohen's kappa weighted by squared distances of the ranks, 1 - observed / expected ones
+   * (scikit-learn's cohen_kappa_score(weights="quadratic")). NaN: all cases are of one class and taken for it. */
+  double GetQuadraticKappa() const;
+
   // Of one class against the rest.
 
   /** Recall: the share of the class's cases that are taken for it. */

@@ -90,6 +90,23 @@ ConfusionMatrix::GetBalancedAccuracy() const
 }
 
 double
+ConfusionMatrix::GetQuadraticKappa() const
+{
+  double observed = 0, expected = 0;
+  for (int truth = 0; truth < m_Classes; ++truth)
+  {
+    for (int predicted = 0; predicted < m_Classes; ++predicted)
+    {
+      const double distance = static_cast<double>(truth - predicted) * (truth - predicted);
+      observed += distance * static_cast<double>(this->GetCount(truth, predicted));
+      expected += distance * static_cast<double>(this->GetActual(truth)) *
+                  static_cast<double>(this->GetPredicted(predicted)) / static_cast<double>(this->GetTotal());
+    }
+  }
+  return expected > 0 ? 1 - observed / expected : std::numeric_limits<double>::quiet_NaN();
+}
+
+double
 ConfusionMatrix::GetSensitivity(int c) const
 {
   return Divide(this->GetCount(c, c), this->GetActual(c));

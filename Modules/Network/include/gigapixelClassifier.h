@@ -25,11 +25,11 @@ public:
   explicit Classifier(const Model & model, int threads = 0, Device device = {}, std::int64_t tileSize = 0);
   ~Classifier();
 
-  /** The names of a network's classes; numbers, where it has none. */
+  /** The names of a network's classes, or of what else it says of images; numbers, where it has none. */
   static std::vector<std::string> GetClassNames(const NetworkDescription & network);
 
-  /** Writes the probability of each class.
-   * \param probabilities gets as many as the network tells classes apart, which together are 1 but for rounding
+  /** Writes the probability of each class, finding or grade, or each value, as GetClassNames() has them.
+   * \param probabilities of classes and grades are together 1 but for rounding
    * \param progress called with 0..1, from one thread at a time; returning false stops
    * \return false if it was stopped */
   bool Classify(PixelSource &                       image,

@@ -5,6 +5,7 @@
 #include "GigapixelNetworkExport.h"
 #include "gigapixelNetworkGraph.h"
 #include "gigapixelNormalization.h"
+#include "gigapixelObjective.h"
 #include "gigapixelSource.h"
 #include "gigapixelVolumePatches.h"
 
@@ -98,7 +99,10 @@ public:
   std::vector<double> classWeights;
   /** One for each class, none twice; empty: classes are numbers. */
   std::vector<std::string> classNames;
-  int                      ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
+  /** What a network that labels images says of them, if no classes: names, and the loss that goes with them, are its.
+   */
+  Objective   objective;
+  int         ignoredLabel{ LabelSource::Ignored }; ///< pixels with this label take no part either
   std::string provenance; ///< a JSON object that tells where the network comes from; empty: nothing is known
   bool        ignoreUnscanned{ true }; ///< label sources are to answer Ignored where nothing was scanned
   double      learningRate{ 0 };       ///< of adam, from weights by chance; 0: GetDefaultLearningRate() has one

@@ -30,6 +30,9 @@ struct Sample
    * thread that trains before each pass over the sample. It asks now and then whether it is to go on, and returns false
    * if it was not. Empty: nothing is to be made ready. */
   std::function<bool(const std::function<bool()> & goesOn)> prepare{};
+  /** Of a network with another objective than classes, whose labels are one pixel of class 0 then: what is known of the
+   * image, see Objective. */
+  ImageTruth truth{};
 };
 
 struct TrainingOptions
@@ -64,7 +67,8 @@ struct TrainingOptions
   /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
   double jitter{ 0 };
   /** Of networks that label images: each class counts the same in the loss, however many samples it has. The loss of a
-   * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. */
+   * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. Of
+   * findings and grades both answers of each output count the same, see WeighTargets(). */
   bool          balance{ false };
   std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
   std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
@@ -102,8 +106,10 @@ struct TrainingProgress
   double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
   /** Of networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
-   * the mean of those of each against the rest; NaN likewise, and where all samples are of one class. */
-  double      validationAUC{ 0 };
+   * the mean of those of each against the rest, or what else the objective is judged by; NaN likewise, and where
+   * nothing can be judged, as where all samples are of one class. */
+  double      validationScore{ 0 };
+  std::string validationScoreName; ///< "AUC" and so on, see ObjectiveKind; empty: the network labels pixels
   double      learningRate{ 0 };
   std::string sample;
   /** Since Run() was called. */

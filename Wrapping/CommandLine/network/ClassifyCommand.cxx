@@ -89,6 +89,7 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   PredictionTable table;
   table.file = values.GetText("output");
   table.classes = Classifier::GetClassNames(model.network);
+  table.objective = model.network.objective.kind;
   table.cases.reserve(slides.size());
   for (const std::string & slide : slides)
   {
@@ -113,6 +114,41 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   return table;
 }
 
+/** What --json tells of what was found: of grades one name, of findings a list; of classes the most probable one. */
+Json
+DescribeFound(const std::vector<double> & numbers, const NetworkDescription & network)
+{
+  const Objective & objective = network.objective;
+  if (objective.kind == Objective::Kind::Classes)
+  {
+    const auto greatest = std::max_element(numbers.begin(), numbers.end());
+    return Classifier::GetClassNames(network)[static_cast<std::size_t>(greatest - numbers.begin())];
+  }
+  const auto found = objective.GetKind().getFound(objective, numbers);
+  return objective.kind == Objective::Kind::Grades ? Json(found.front()) : Json(found);
+}
+
+/** The same for people, of what --json tells of a slide: names that were found with their probabilities, or values. */
+std::string
+FormatFound(const Json & told)
+{
+  const bool  areValues = told.contains("values");
+  const Json  numbers = told.at(areValues ? "values" : "probabilities");
+  const Json  predicted = areValues ? Json() : told.at("predicted");
+  std::string text;
+  for (const auto & item : numbers.items())
+  {
+    const bool        isFound = predicted.is_array()
+                                  ? std::find(predicted.begin(), predicted.end(), item.key()) != predicted.end()
+                                  : predicted == item.key();
+    const std::string number = FormatNumber(item.value().get<double>(), 4);
+    text += areValues || isFound
+              ? (text.empty() ? "" : ", ") + item.key() + (areValues ? " " + number : " (" + number + ")")
+              : std::string();
+  }
+  return text.empty() ? "none of the findings" : text;
+}
+
 /** The patients' predictions, whose slides may well have different labels. */
 PredictionTable
 GetPatients(PredictionTable table)
@@ -121,6 +157,7 @@ GetPatients(PredictionTable table)
   for (Prediction & prediction : table.cases)
   {
     prediction.label.clear();
+    prediction.truth.clear();
   }
   return table.GetPatients();
 }
@@ -171,12 +208,15 @@ Classify(const SlideForModel &  slide,
   }
   progress.Finish();
   const auto   names = Classifier::GetClassNames(model.network);
-  const auto   greatest = std::max_element(probabilities.begin(), probabilities.end());
   const double mpp = slide.image.grid.GetMicronsPerPixel();
-  Json         json{ { "slide", slide.name }, { "predicted", names[greatest - probabilities.begin()] } };
+  Json         json{ { "slide", slide.name } };
+  if (model.network.objective.kind != Objective::Kind::Values)
+  {
+    json["predicted"] = DescribeFound(probabilities, model.network);
+  }
   for (std::size_t c = 0; c < names.size(); ++c)
   {
-    json["probabilities"][names[c]] = probabilities[c];
+    json[model.network.objective.GetKind().numbers][names[c]] = probabilities[c];
   }
   json["width"] = size.width;
   json["height"] = size.height;
@@ -285,7 +325,7 @@ void
 TakeProbabilities(const nlohmann::ordered_json & told, Prediction & prediction)
 {
   prediction.probabilities.clear();
-  for (const auto & item : told.at("probabilities").items())
+  for (const auto & item : told.at(told.contains("values") ? "values" : "probabilities").items())
   {
     prediction.probabilities.push_back(item.value().get<double>());
   }
@@ -341,9 +381,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     }
     const Json & row = rows.back();
     TakeProbabilities(row, prediction);
-    text += prediction.name + ": " + row.at("predicted").get<std::string>() + " (" +
-            FormatNumber(row.at("probabilities").at(row.at("predicted").get<std::string>()).get<double>(), 4) + ")" +
-            FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
+    text += prediction.name + ": " + FormatFound(row) + FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
             (row.at("skipped").get<bool>() ? " (was said already)\n" : "\n");
     done.push_back(std::move(prediction));
   }

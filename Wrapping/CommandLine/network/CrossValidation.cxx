@@ -23,16 +23,11 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 Cohort
-LoadCohort(const ArgumentValues & values, const Session & session)
+LoadStudy(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("cohort");
-  CheckInputFile(file);
-  Cohort cohort = Cohort::Load(file, false);
-  for (const std::string & warning : cohort.warnings)
-  {
-    session.Warn("gigapixel: " + warning);
-  }
-  if (cohort.classes.empty())
+  Cohort            cohort = LoadCohort(values, session, false);
+  if (cohort.classes.empty() && cohort.entries.front().truth.empty())
   {
     throw std::runtime_error(file + " has no column label: folds are of networks that label whole slides.");
   }
@@ -80,12 +75,14 @@ MakeTable(const Cohort & cohort, const std::vector<int> & folds, int fold)
   table.knowsLabels = true;
   table.knowsPatients = !cohort.entries.front().patient.empty();
   table.hasFolds = true;
+  table.objective = cohort.objective.kind;
   for (std::size_t i = 0; i < folds.size(); ++i)
   {
     const CohortEntry & entry = cohort.entries[i];
     if (folds[i] == fold)
     {
-      table.cases.push_back({ entry.slide, entry.patient, entry.label, {}, {}, fold, entry.line });
+      const std::string label = entry.truth.empty() ? entry.label : ToLabel(entry.truth, cohort.objective);
+      table.cases.push_back({ entry.slide, entry.patient, label, {}, {}, fold, entry.line, entry.truth });
     }
   }
   return table;
@@ -191,6 +188,19 @@ Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<
 
 } // namespace
 
+Cohort
+LoadCohort(const ArgumentValues & values, const Session & session, bool needsSplit)
+{
+  const std::string file = values.GetText("cohort"), objective = values.GetText("objective");
+  CheckInputFile(file);
+  Cohort cohort = Cohort::Load(file, needsSplit, objective == "auto" ? "" : objective);
+  for (const std::string & warning : cohort.warnings)
+  {
+    session.Warn("gigapixel: " + warning);
+  }
+  return cohort;
+}
+
 int
 RunCrossValidation(const ArgumentValues & values, const Session & session, const TrainFunction & train)
 {
@@ -201,7 +211,7 @@ RunCrossValidation(const ArgumentValues & values, const Session & session, const
   {
     throw UsageError("--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number) + '.');
   }
-  const Cohort cohort = LoadCohort(values, session);
+  const Cohort cohort = LoadStudy(values, session);
   CheckNetwork(values, cohort);
   const std::vector<int> folds = AssignFolds(cohort, number);
   Json                   json{ { "run", values.GetText("output") }, { "folds", Json::array() } };

@@ -13,6 +13,10 @@
 namespace gigapixel::commandline
 {
 
+/** The table of --cohort, with the truths of --objective and what there is to be warned of.
+ * \param needsSplit see Cohort::Load() */
+Cohort LoadCohort(const ArgumentValues & values, const Session & session, bool needsSplit);
+
 /** Trains on a cohort.
  * \param whenStepped called after each step
  * \param text gets the result for people

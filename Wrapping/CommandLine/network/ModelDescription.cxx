@@ -102,6 +102,26 @@ FormatPatches(const JSON & patches)
   return text.empty() ? "as in the whole image" : text;
 }
 
+/** Null: of pixels. */
+JSON
+DescribeObjective(const NetworkDescription & network)
+{
+  const Objective & objective = network.objective;
+  if (!network.LabelsImage())
+  {
+    return {};
+  }
+  JSON       json{ { "type", objective.GetKind().name } };
+  const bool isClass = objective.kind == Objective::Kind::Classes;
+  json["names"] = isClass ? network.classNames : objective.names;
+  if (objective.kind == Objective::Kind::Values)
+  {
+    json["means"] = objective.means;
+    json["deviations"] = objective.deviations;
+  }
+  return json;
+}
+
 JSON
 DescribeInput(const NetworkDescription & network)
 {
@@ -150,6 +170,21 @@ FormatInput(const JSON & input)
   return text + (input["multiple"] == 1 ? ", images of any size"
                                         : ", images are padded to multiples of " + input["multiple"].dump());
 }
+/** "classes     2, of whole images: normal, tumor" */
+std::string
+FormatNames(const JSON & json)
+{
+  const bool  ofImages = json["labels"] == "images";
+  const bool  areClasses = !ofImages || json["objective"]["type"] == "classes";
+  const auto  kind = areClasses ? "classes" : json["objective"]["type"].get<std::string>();
+  const auto  names = (areClasses ? json["classNames"] : json["objective"]["names"]).get<std::vector<std::string>>();
+  std::string text = kind + std::string(12 - kind.size(), ' ') +
+                     (areClasses ? json["classes"].dump() : std::to_string(names.size())) +
+                     (ofImages ? ", of whole images" : "");
+  text += names.empty() ? "" : ": " + JoinNames(names);
+  return text;
+}
+
 } // namespace
 
 JSON
@@ -166,6 +201,7 @@ DescribeComposition(const NetworkDescription & network)
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
   json["classNames"] = network.classNames;
+  json["objective"] = DescribeObjective(network);
   json["labels"] = network.LabelsImage() ? "images" : "pixels";
   json["input"] = DescribeInput(network);
   json["halo"] = network.GetHalo();
@@ -187,9 +223,7 @@ FormatComposition(const JSON & json)
   text += "  parameters  " + json["parameters"].dump();
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += "\n  input       " + FormatInput(json["input"]);
-  text += "\n  classes     " + json["classes"].dump() + (json["labels"] == "images" ? ", of whole images" : "");
-  const auto names = json["classNames"].get<std::vector<std::string>>();
-  text += names.empty() ? "" : ": " + JoinNames(names);
+  text += "\n  " + FormatNames(json);
   text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
   text += json["patches"].is_null() ? "" : "  patches     " + FormatPatches(json["patches"]) + '\n';
   if (json["provenance"].is_null())

@@ -19,7 +19,7 @@ nlohmann::ordered_json ClassifySlide(const std::string &    file,
                                      const ArgumentValues & values,
                                      const Session &        session);
 
-/** Takes its probabilities, in the order of the classes. */
+/** Takes its probabilities or values, in the order of the names. */
 void TakeProbabilities(const nlohmann::ordered_json & told, Prediction & prediction);
 
 /** Writes a table. \param overwrite see AtomicFile */

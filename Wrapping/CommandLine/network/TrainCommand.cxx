@@ -318,7 +318,7 @@ ReadOutcome(const std::string & runFolder)
 const char *
 GetScoreName(const NetworkDescription & network)
 {
-  return network.LabelsImage() ? "AUC" : "Dice";
+  return network.LabelsImage() ? network.objective.GetKind().score : "Dice";
 }
 
 std::string
@@ -330,7 +330,7 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
   {
     text += ", validation loss " + FormatNumber(state.validationLoss, 5);
   }
-  for (const double value : { state.validationDice, state.validationAUC })
+  for (const double value : { state.validationDice, state.validationScore })
   {
     text += std::isnan(value) ? std::string() : std::string(", validation ") + score + ' ' + FormatNumber(value, 4);
   }
@@ -412,12 +412,16 @@ Describe(const Outcome &      outcome,
   json["loss"] = known(outcome.loss);
   json["validationLoss"] = known(outcome.validationLoss);
   const bool labelsImage = image.network.LabelsImage();
+  const bool isAUC = labelsImage && GetScoreName(image.network) == std::string("AUC");
   json["validationDice"] = known(labelsImage ? NAN : outcome.validationScore);
-  json["validationAUC"] = known(labelsImage ? outcome.validationScore : NAN);
+  json["validationAUC"] = known(isAUC ? outcome.validationScore : NAN);
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
   json["bestValidationDice"] = known(labelsImage ? NAN : outcome.bestValidationScore);
-  json["bestValidationAUC"] = known(labelsImage ? outcome.bestValidationScore : NAN);
+  json["bestValidationAUC"] = known(isAUC ? outcome.bestValidationScore : NAN);
+  json["scoreName"] = GetScoreName(image.network); // the same by any name
+  json["validationScore"] = known(outcome.validationScore);
+  json["bestValidationScore"] = known(outcome.bestValidationScore);
   json["plan"] = DescribePlan(plan, image.network);
   json["estimatedPeakBytes"] = plan.peakBytes;
   json["peakBytes"] = GetPeakMemory();
@@ -509,14 +513,9 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
       });
     return;
   }
-  CheckInputFile(values.GetText("cohort"));
-  const Cohort cohort = Cohort::Load(values.GetText("cohort"));
-  for (const std::string & warning : cohort.warnings)
-  {
-    session.Warn("gigapixel: " + warning);
-  }
-  std::string text;
-  const auto  json = TrainOn(cohort, ranks, values, session, {}, text);
+  const Cohort cohort = LoadCohort(values, session, true);
+  std::string  text;
+  const auto   json = TrainOn(cohort, ranks, values, session, {}, text);
   if (!json.is_null())
   {
     session.PrintResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -50,6 +50,11 @@ Drawing DrawROC(const ClassificationFigures & figures);
 Drawing DrawConfusion(const ClassificationFigures & figures);
 Drawing DrawReliability(const ClassificationFigures & figures);
 
+/** Predictions over truths, with the line where both are equal. \param name of what they are of */
+Drawing DrawScatter(const std::string &         name,
+                    const std::vector<double> & truths,
+                    const std::vector<double> & predictions);
+
 } // namespace gigapixel::commandline
 
 #endif

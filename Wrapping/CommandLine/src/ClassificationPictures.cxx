@@ -203,4 +203,39 @@ DrawReliability(const ClassificationFigures & figures)
   return drawing;
 }
 
+Drawing
+DrawScatter(const std::string & name, const std::vector<double> & truths, const std::vector<double> & predictions)
+{
+  const auto       ofTruths = std::minmax_element(truths.begin(), truths.end());
+  const auto       ofPredictions = std::minmax_element(predictions.begin(), predictions.end());
+  const double     least = std::min(*ofTruths.first, *ofPredictions.first);
+  const double     greatest = std::max(*ofTruths.second, *ofPredictions.second);
+  const double     range = greatest > least ? greatest - least : 1;
+  constexpr double Margin = 0.05; // so that no point lies on the frame
+  const auto       place = [&](double value) { return Margin + (1 - 2 * Margin) * (value - least) / range; };
+  Drawing          drawing(480, 500);
+  const UnitSquare square(drawing, { 85, 60 });
+  const int        digits = std::clamp(2 - static_cast<int>(std::floor(std::log10(range))), 0, 6);
+  drawing.AddText({ 85, 32 }, Shorten(name, 15, 370), 15);
+  drawing.AddText({ 85, 51 }, "predicted", 12);
+  drawing.AddText({ square(0.5, 0)[0], square(0, 0)[1] + 36 }, "true", 12, Drawing::Anchor::Middle);
+  for (int i = 0; i <= 4; ++i)
+  {
+    const double      at = place(least + range * i / 4);
+    const std::string text = FormatNumber(least + range * i / 4, digits);
+    drawing.AddLine({ square(at, 0), square(at, 1) }, Gray, 0.5);
+    drawing.AddLine({ square(0, at), square(1, at) }, Gray, 0.5);
+    drawing.AddText({ square(at, 0)[0], square(at, 0)[1] + 17 }, text, 12, Drawing::Anchor::Middle);
+    drawing.AddText({ square(0, at)[0] - 6, square(0, at)[1] + 4 }, text, 12, Drawing::Anchor::End);
+  }
+  drawing.AddLine({ square(0, 0), square(1, 1) }, Gray, 1, true);
+  drawing.AddLine({ square(0, 0), square(1, 0), square(1, 1), square(0, 1), square(0, 0) }, Black, 1);
+  for (std::size_t i = 0; i < truths.size(); ++i)
+  {
+    const Point point = square(place(truths[i]), place(predictions[i]));
+    drawing.AddRectangle({ point[0] - 3, point[1] - 3 }, { 6, 6 }, GetColor(0));
+  }
+  return drawing;
+}
+
 } // namespace gigapixel::commandline

@@ -89,17 +89,20 @@ Train()
     "Trains a network on whole slides, one slide (or region) a step, with exact gradients, in the memory that you "
     "allow: with masks, networks that label pixels, with one label for each slide, those that label images. The run "
     "folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-    { Required(
-        InputFile("cohort",
-                  "CSV",
-                  "table",
-                  "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-                  "(x,y,width,height in level-0 pixels) and patient (none is in two splits). Instead of mask, or "
-                  "beside it, label: the class of the whole slide, by a name, for networks that label images; "
-                  "without masks and --network resnet18 is taken. Paths are relative to the table's folder; "
-                  "where the table is a link, to the link's folder or to that of the table. Masks are pyramids, "
-                  "PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
-                  "classes).")),
+    { Required(InputFile(
+        "cohort",
+        "CSV",
+        "table",
+        "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
+        "(x,y,width,height in level-0 pixels) and patient (none is in two splits). Instead of mask, or "
+        "beside it, label: the class of the whole slide, by a name, for networks that label images; "
+        "without masks and --network resnet18 is taken. In place of label other truths of whole slides: "
+        "label:NAME for each of several findings (1: there, 0: not, empty: not known), grade (a whole number), "
+        "or value:NAME for each of several values (a number, with its unit in the name if you like). Paths are "
+        "relative to the table's folder; "
+        "where the table is a link, to the link's folder or to that of the table. Masks are pyramids, "
+        "PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
+        "classes).")),
       Required(Output("RUN", "folder", "Folder of this run.")),
       Network(),
       InputFile(
@@ -124,6 +127,12 @@ Train()
       Level(),
       LevelResolution(),
       SlideResolution(),
+      Choice("objective",
+             { "auto", "classes", "findings", "grades", "values" },
+             "auto",
+             "What is learnt of whole slides, where the table has columns of several kinds: classes (label), findings "
+             "(label:NAME), grades (grade) or values (value:NAME). auto: classes where there is the column label or "
+             "mask, else the only kind that there is."),
       TrainingLoss(),
       classWeights,
       Integer("ignored-label",
@@ -198,7 +207,8 @@ Train()
       Switch(
         "balance",
         "Each class counts the same in the loss, however many slides it has: that of a slide gets the factor slides / "
-        "(classes x slides of its class). Of networks that label images."),
+        "(classes x slides of its class). Of findings and grades both answers of each output count the same. Of "
+        "networks that label images; not of values."),
       Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
       TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
       SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
@@ -209,7 +219,7 @@ Train()
         "resume",
         "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
         "and by whatever paths: they are known by what is in the files. To be given again, where they were, are "
-        "--cohort, "
+        "--cohort, --objective, "
         "--tissue, --level, --mpp and --slide-mpp. All others that decide on the result, such as --network, --loss, "
         "--weights, --optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New "
         "ones "
@@ -220,6 +230,7 @@ Train()
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
       "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
+      "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
       "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
     true
@@ -310,11 +321,13 @@ Segment()
 Argument
 MapClass()
 {
-  return { "map-class",
-           Type::Text,
-           "NAME",
-           "Class whose activation the maps show. Without it: of two classes the second one, of several the most "
-           "probable one of each slide." };
+  return {
+    "map-class",
+    Type::Text,
+    "NAME",
+    "Class, finding, grade or value whose activation the maps show. Without it: of two classes the second one, of "
+    "several the most probable one of each slide, likewise of findings; its grade; the first value."
+  };
 }
 
 Command
@@ -325,22 +338,26 @@ Classify()
     "slides with a trained network that labels images",
     "Says of whole slides which class they are of, and how probable each class is, with a network that was trained on "
     "one label for each slide (train, with the column label). The table has a row for each slide: its file, its most "
-    "probable class, and the probability of each class. A batch that was interrupted goes on where it was when it is "
+    "probable class, and the probability of each class (p_CLASS). With a network that was trained on other truths: the "
+    "probability of each finding (p_label:NAME), the grade (predicted_grade) and the probability of each "
+    "(p_grade:GRADE), or the values (predicted_value:NAME). A batch that was interrupted goes on where it was when it "
+    "is "
     "started again.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("CSV", "table", "The table, a .csv file.")),
-      InputFile(
-        "cohort",
+      InputFile("cohort",
+                "CSV",
+                "table",
+                "Table with the columns slide and patient or label (or the other truths that train takes), which the "
+                "output then has as well. Slides are known "
+                "by the ends of their paths."),
+      OutputFile(
+        "per-patient",
         "CSV",
         "table",
-        "Table with the columns slide and patient or label, which the output then has as well. Slides are known "
-        "by the ends of their paths."),
-      OutputFile("per-patient",
-                 "CSV",
-                 "table",
-                 "A table with a row for each patient of --cohort: the means of the probabilities of all slides."),
+        "A table with a row for each patient of --cohort: the means of the probabilities, or values, of all slides."),
       LevelOfModel(),
       SlideResolution(),
       InputFile(

@@ -2,7 +2,7 @@
 #include "EvaluatePredictions.h"
 
 #include "ClassificationFigures.h"
-#include "Drawing.h"
+#include "ObjectiveReport.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
 
@@ -11,8 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
@@ -26,18 +24,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr double PictureScale = 2; // pixels for each unit of the SVG
-
-using DrawFunction = Drawing (*)(const ClassificationFigures &);
-constexpr std::array<std::pair<const char *, DrawFunction>, 3> Pictures{
-  { { "roc", DrawROC }, { "confusion", DrawConfusion }, { "reliability", DrawReliability } }
-};
-
-/** NaN, which JSON has not, is null: there is nothing to judge. */
-Json
-ToJson(double value)
-{
-  return std::isnan(value) ? Json() : Json(value);
-}
 
 /** Only the rows that --split asks for, and a warning where the others were trained on. */
 void
@@ -74,9 +60,11 @@ ReadTable(const ArgumentValues & values, const Session & session)
   }
   if (!table.knowsLabels)
   {
+    const ObjectiveKind & kind = table.GetObjective().GetKind();
     throw std::runtime_error(table.file +
                              ", line 1: there is no truth: give the table of the slides' labels (--cohort), "
-                             "or a column \"label\" here");
+                             "or a column \"" +
+                             kind.column + (kind.HasNames() ? table.classes.front() : std::string()) + "\" here");
   }
   TakeSplit(table, values, session);
   return values.GetText("by") == "patient" ? table.GetPatients() : table;
@@ -88,14 +76,14 @@ Describe(const ClassFigures & figures, const ConfusionMatrix & confusion, int c)
   Json json{ { "class", figures.name } };
   json["cases"] = confusion.GetActual(c);
   json["predicted"] = confusion.GetPredicted(c);
-  json["sensitivity"] = ToJson(confusion.GetSensitivity(c));
-  json["specificity"] = ToJson(confusion.GetSpecificity(c));
-  json["precision"] = ToJson(confusion.GetPrecision(c));
-  json["f1"] = ToJson(confusion.GetF1(c));
-  json["rocAUC"] = figures.area ? ToJson(figures.area->area) : Json();
-  json["rocAUCLower"] = figures.area ? ToJson(figures.area->lower) : Json();
-  json["rocAUCUpper"] = figures.area ? ToJson(figures.area->upper) : Json();
-  json["prAUC"] = figures.area ? ToJson(figures.averagePrecision) : Json();
+  json["sensitivity"] = ToFigure(confusion.GetSensitivity(c));
+  json["specificity"] = ToFigure(confusion.GetSpecificity(c));
+  json["precision"] = ToFigure(confusion.GetPrecision(c));
+  json["f1"] = ToFigure(confusion.GetF1(c));
+  json["rocAUC"] = figures.area ? ToFigure(figures.area->area) : Json();
+  json["rocAUCLower"] = figures.area ? ToFigure(figures.area->lower) : Json();
+  json["rocAUCUpper"] = figures.area ? ToFigure(figures.area->upper) : Json();
+  json["prAUC"] = figures.area ? ToFigure(figures.averagePrecision) : Json();
   return json;
 }
 
@@ -113,9 +101,9 @@ Describe(const PredictionTable & table, const ClassificationFigures & figures, c
   if (figures.positive >= 0)
   {
     const AreaUnderROC & area = *figures.classes[static_cast<std::size_t>(figures.positive)].area;
-    json["rocAUCLower"] = ToJson(area.lower);
-    json["rocAUCUpper"] = ToJson(area.upper);
-    json["rocAUCStandardError"] = ToJson(area.standardError);
+    json["rocAUCLower"] = ToFigure(area.lower);
+    json["rocAUCUpper"] = ToFigure(area.upper);
+    json["rocAUCStandardError"] = ToFigure(area.standardError);
   }
   json["prAUC"] = figures.GetAveragePrecision();
   json["accuracy"] = confusion.GetAccuracy();
@@ -139,22 +127,10 @@ Describe(const PredictionTable & table, const ClassificationFigures & figures, c
     json["reliability"].push_back({ { "above", bin.lower },
                                     { "upTo", bin.upper },
                                     { "cases", bin.cases },
-                                    { "meanProbability", ToJson(bin.meanProbability) },
-                                    { "share", ToJson(bin.share) } });
+                                    { "meanProbability", ToFigure(bin.meanProbability) },
+                                    { "share", ToFigure(bin.share) } });
   }
   return json;
-}
-
-std::string
-Pad(const std::string & text, std::size_t width)
-{
-  return text + std::string(width > text.size() ? width - text.size() : 1, ' ');
-}
-
-std::string
-FormatFigure(const Json & figure)
-{
-  return figure.is_number() ? FormatNumber(figure.get<double>(), 4) : "-";
 }
 
 std::string
@@ -209,23 +185,11 @@ Format(const Json & json)
   return text;
 }
 
-std::vector<std::string>
-GetPictureFiles(const std::string & folder)
-{
-  std::vector<std::string> files;
-  for (const auto & picture : Pictures)
-  {
-    for (const char * ending : { ".svg", ".png" })
-    {
-      files.push_back((fs::path(folder) / (std::string(picture.first) + ending)).string());
-    }
-  }
-  return files;
-}
+using NamedDrawings = std::vector<std::pair<std::string, Drawing>>;
 
-/** Before any of them is written. */
+/** The folder is made, and all files are checked before any of them is written. */
 void
-CheckPictures(const std::string & folder, bool overwrite)
+WritePictures(const std::string & folder, const NamedDrawings & pictures, bool overwrite)
 {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -233,24 +197,23 @@ CheckPictures(const std::string & folder, bool overwrite)
   {
     throw std::runtime_error("The folder " + folder + " cannot be made: " + error.message() + '.');
   }
-  for (const std::string & file : GetPictureFiles(folder))
+  const auto getFile = [&](const std::string & name, const char * ending) {
+    return (fs::path(folder) / (name + ending)).string();
+  };
+  for (const auto & picture : pictures)
   {
-    RefuseExisting(file, overwrite);
-    CheckOutput(file, 0);
+    for (const char * ending : { ".svg", ".png" })
+    {
+      RefuseExisting(getFile(picture.first, ending), overwrite);
+      CheckOutput(getFile(picture.first, ending), 0);
+    }
   }
-}
-
-void
-WritePictures(const std::string & folder, const ClassificationFigures & figures, bool overwrite)
-{
-  const std::vector<std::string> files = GetPictureFiles(folder);
-  for (std::size_t i = 0; i < Pictures.size(); ++i)
+  for (const auto & picture : pictures)
   {
-    const Drawing drawing = Pictures[i].second(figures);
-    AtomicFile    svg(files[2 * i], overwrite);
-    svg.Append(drawing.ToSVG());
+    AtomicFile svg(getFile(picture.first, ".svg"), overwrite);
+    svg.Append(picture.second.ToSVG());
     svg.Commit();
-    WritePNG(drawing.Rasterize(PictureScale), files[2 * i + 1], {}, overwrite);
+    WritePNG(picture.second.Rasterize(PictureScale), getFile(picture.first, ".png"), {}, overwrite);
   }
 }
 
@@ -274,6 +237,21 @@ WarnOfLittle(const ClassificationFigures & figures, const Session & session)
   }
 }
 
+ObjectiveReport
+Report(const PredictionTable & table, const ArgumentValues & values)
+{
+  const bool areFindings = table.objective == Objective::Kind::Findings;
+  if (values.Has("positive") || (values.IsGiven("bins") && !areFindings))
+  {
+    throw UsageError(std::string(values.Has("positive") ? "--positive" : "--bins") +
+                     " is of other predictions than of " + table.GetObjective().GetKind().name + ", which " +
+                     table.file + " has.");
+  }
+  return areFindings ? ReportFindings(table, static_cast<int>(values.GetInteger("bins")))
+         : table.objective == Objective::Kind::Grades ? ReportGrades(table)
+                                                      : ReportValues(table);
+}
+
 } // namespace
 
 int
@@ -284,15 +262,35 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     throw UsageError("--split is of --cohort, which is not given.");
   }
   const PredictionTable table = ReadTable(values, session);
-  const auto            figures = ClassificationFigures::Make(
+  const auto            writePictures = [&](const NamedDrawings & pictures) {
+    if (values.Has("pictures"))
+    {
+      WritePictures(values.GetText("pictures"), pictures, values.Has("overwrite"));
+    }
+  };
+  if (table.objective != Objective::Kind::Classes)
+  {
+    const ObjectiveReport report = Report(table, values);
+    for (const std::string & warning : report.warnings)
+    {
+      session.Warn("gigapixel: " + warning);
+    }
+    writePictures(report.pictures);
+    Json json{ { "predictions", table.file }, { "objective", table.GetObjective().GetKind().name } };
+    json["by"] = values.GetText("by");
+    json["cases"] = table.cases.size();
+    json.update(report.json);
+    const std::string cases = values.GetText("by") == "patient" ? "patients" : "slides";
+    session.PrintResult(Pad(cases, 20) + std::to_string(table.cases.size()) + '\n' + report.text,
+                        json.dump(2, ' ', false, Json::error_handler_t::replace));
+    return Success;
+  }
+  const auto figures = ClassificationFigures::Make(
     table, values.Has("positive") ? values.GetText("positive") : "", static_cast<int>(values.GetInteger("bins")));
   WarnOfLittle(figures, session);
-  if (values.Has("pictures"))
-  {
-    const bool overwrite = values.Has("overwrite");
-    CheckPictures(values.GetText("pictures"), overwrite);
-    WritePictures(values.GetText("pictures"), figures, overwrite);
-  }
+  writePictures({ { "roc", DrawROC(figures) },
+                  { "confusion", DrawConfusion(figures) },
+                  { "reliability", DrawReliability(figures) } });
   const Json json = Describe(table, figures, values);
   session.PrintResult(Format(json), json.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;

@@ -22,8 +22,7 @@ namespace gigapixel::commandline
 namespace
 {
 
-constexpr double  SumTolerance = 0.01;
-const std::string Prefix = "p_";
+constexpr double SumTolerance = 0.01;
 using PathParts = std::vector<std::string>; ///< the last one first
 
 /** Without what says where to begin: the root, "." and leading "..". */
@@ -60,6 +59,60 @@ FailOf(const PredictionTable & table, const Prediction & prediction, const std::
   TableReader::Fail(table.file, prediction.line, reason);
 }
 
+Objective
+MakeObjective(Objective::Kind kind, const std::vector<std::string> & names)
+{
+  return { kind, kind == Objective::Kind::Classes ? std::vector<std::string>() : names, {}, {} };
+}
+
+/** The columns that truths stand in; of names that have none -1. */
+std::vector<int>
+FindTruthColumns(const TableReader & reader, const Objective & objective)
+{
+  const ObjectiveKind & kind = objective.GetKind();
+  std::vector<int>      columns;
+  if (objective.kind != Objective::Kind::Classes && !kind.HasNames())
+  {
+    columns.push_back(reader.FindColumn(kind.column));
+  }
+  for (std::size_t i = 0; kind.HasNames() && i < objective.names.size(); ++i)
+  {
+    columns.push_back(reader.FindColumn(kind.column + objective.names[i]));
+  }
+  return columns;
+}
+
+bool
+IsAnyThere(const std::vector<int> & columns)
+{
+  return std::any_of(columns.begin(), columns.end(), [](int column) { return column >= 0; });
+}
+
+/** \return nothing where there are no columns */
+ImageTruth
+ReadTruth(const TableReader &      reader,
+          const TableReader::Row & row,
+          const std::vector<int> & columns,
+          const ObjectiveKind &    kind)
+{
+  ImageTruth truth;
+  for (std::size_t i = 0; IsAnyThere(columns) && i < columns.size(); ++i)
+  {
+    const std::string field = columns[i] < 0 ? "" : row.fields[static_cast<std::size_t>(columns[i])];
+    try
+    {
+      truth.push_back(field.empty() ? std::numeric_limits<double>::quiet_NaN() : kind.readTruth(field));
+    }
+    catch (const std::invalid_argument & error)
+    {
+      reader.Fail(row.line,
+                  "\"" + field + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(columns[i])] +
+                    ' ' + error.what());
+    }
+  }
+  return truth;
+}
+
 /** A slide of the cohort, of one row or of several with its regions. */
 struct Truth
 {
@@ -69,19 +122,32 @@ struct Truth
   std::string patient;
   std::string split;
   int         line{ 0 };
+  ImageTruth  truth{};
 };
 
 class Truths
 {
 public:
-  Truths(const std::string & file, bool needsLabels)
+  Truths(const std::string & file, const Objective & objective, bool needsLabels)
     : m_File(file)
     , m_Reader(file)
   {
-    const int slide = this->Require("slide", "the slides' files");
-    const int label = needsLabels ? this->Require("label", "the class of each slide") : m_Reader.FindColumn("label");
+    const int  slide = this->Require("slide", "the slides' files");
+    const bool isClass = objective.kind == Objective::Kind::Classes;
+    const int  label = !isClass      ? -1
+                       : needsLabels ? this->Require("label", "the class of each slide")
+                                     : m_Reader.FindColumn("label");
+    const auto truths = FindTruthColumns(m_Reader, objective);
+    if (!isClass && needsLabels && !IsAnyThere(truths))
+    {
+      m_Reader.Fail(1,
+                    std::string("no column has the ") + objective.GetKind().name + " of the slides (" +
+                      objective.GetKind().column +
+                      (objective.GetKind().HasNames() ? objective.names.front() + " and so on" : "") + ")");
+    }
     const int patient = m_Reader.FindColumn("patient"), split = m_Reader.FindColumn("split");
-    m_KnowsLabels = label >= 0;
+    m_KnowsLabels = label >= 0 || IsAnyThere(truths);
+    m_NeedsLabels = label >= 0; // of other objectives something may be unknown
     m_KnowsPatients = patient >= 0;
     const auto get = [](const TableReader::Row & row, int column) {
       return column < 0 ? std::string() : row.fields[static_cast<std::size_t>(column)];
@@ -89,8 +155,14 @@ public:
     TableReader::Row row;
     while (m_Reader.Next(row))
     {
-      this->Add(
-        { get(row, slide), GetParts(get(row, slide)), get(row, label), get(row, patient), get(row, split), row.line });
+      const ImageTruth truth = ReadTruth(m_Reader, row, truths, objective.GetKind());
+      this->Add({ get(row, slide),
+                  GetParts(get(row, slide)),
+                  isClass ? get(row, label) : ToLabel(truth, objective),
+                  get(row, patient),
+                  get(row, split),
+                  row.line,
+                  truth });
     }
   }
 
@@ -157,7 +229,7 @@ private:
   void
   Add(Truth && truth)
   {
-    if (truth.parts.empty() || (m_KnowsLabels && truth.label.empty()))
+    if (truth.parts.empty() || (m_NeedsLabels && truth.label.empty()))
     {
       m_Reader.Fail(truth.line, "the slide or its label is empty");
     }
@@ -183,32 +255,41 @@ private:
   std::string                                     m_File;
   TableReader                                     m_Reader;
   bool                                            m_KnowsLabels{ false };
+  bool                                            m_NeedsLabels{ false };
   bool                                            m_KnowsPatients{ false };
   std::vector<Truth>                              m_Truths;
   std::map<std::string, std::vector<std::size_t>> m_ByName; ///< of files
 };
 
+/** Or values. */
 std::vector<double>
-ReadProbabilities(const TableReader & reader, const TableReader::Row & row, const std::vector<int> & columns)
+ReadProbabilities(const TableReader &      reader,
+                  const TableReader::Row & row,
+                  const std::vector<int> & columns,
+                  Objective::Kind          objective)
 {
+  const bool          areValues = objective == Objective::Kind::Values;
   std::vector<double> probabilities;
   probabilities.reserve(columns.size());
   for (const int column : columns)
   {
     const std::string & text = row.fields[static_cast<std::size_t>(column)];
     const auto          number = ReadNumber(text);
-    if (!number || !(*number >= 0 && *number <= 1))
+    if (!number || (!areValues && !(*number >= 0 && *number <= 1)))
     {
       reader.Fail(row.line,
                   "\"" + text + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(column)] +
-                    " is no probability: a number from 0 to 1 is wanted");
+                    (areValues ? " is no number" : " is no probability: a number from 0 to 1 is wanted"));
     }
     probabilities.push_back(*number);
   }
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-  if (std::abs(sum - 1) > SumTolerance)
+  const bool   isOneOf = objective == Objective::Kind::Classes || objective == Objective::Kind::Grades;
+  if (isOneOf && std::abs(sum - 1) > SumTolerance)
   {
-    reader.Fail(row.line, "the probabilities of the classes sum to " + FormatNumber(sum, 3) + ", and not to 1");
+    reader.Fail(row.line,
+                std::string("the probabilities of the ") + MakeObjective(objective, {}).GetKind().name + " sum to " +
+                  FormatNumber(sum, 3) + ", and not to 1");
   }
   return probabilities;
 }
@@ -224,7 +305,67 @@ ReadFold(const TableReader & reader, const TableReader::Row & row, int column)
   return static_cast<int>(fold);
 }
 
+/** \throw std::runtime_error the names are no grades that rise */
+void
+CheckGrades(const TableReader & reader, const ObjectiveKind & kind, const std::vector<std::string> & names)
+{
+  double before = -1;
+  for (const std::string & name : names)
+  {
+    double grade = -1;
+    try
+    {
+      grade = kind.readTruth(name);
+    }
+    catch (const std::invalid_argument & error)
+    {
+      reader.Fail(1, "\"" + name + "\" in the column " + kind.prediction + name + ' ' + error.what());
+    }
+    if (grade <= before)
+    {
+      reader.Fail(1, "the columns " + std::string(kind.prediction) + "GRADE are to stand in the order of the grades");
+    }
+    before = grade;
+  }
+}
+
+/** What the predictions in a table are of, by its columns. */
+const ObjectiveKind &
+FindKind(const TableReader & reader)
+{
+  const ObjectiveKind * found = nullptr;
+  for (const ObjectiveKind * kind : ObjectiveKind::GetAll())
+  {
+    const std::string prefix = kind->prediction;
+    const auto &      names = reader.GetHeader().fields;
+    const bool        isThere = std::any_of(names.begin(), names.end(), [&](const std::string & name) {
+      return name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0;
+    });
+    if (isThere && found && found->kind != Objective::Kind::Classes)
+    {
+      reader.Fail(1,
+                  std::string("there are predictions of ") + found->name + " (" + found->prediction + "NAME) and of " +
+                    kind->name + " (" + prefix + "NAME): put them into a table each");
+    }
+    found = isThere ? kind : found; // "p_label:a" begins as a class does
+  }
+  return found ? *found : *ObjectiveKind::GetAll().front();
+}
+
 } // namespace
+
+std::string
+ToLabel(const ImageTruth & truth, const Objective & objective)
+{
+  std::string text;
+  const bool  isKnown = std::any_of(truth.begin(), truth.end(), [](double value) { return !std::isnan(value); });
+  for (const std::string & known :
+       isKnown ? objective.GetKind().describe(objective, truth) : std::vector<std::string>())
+  {
+    text += (text.empty() ? "" : " ") + known;
+  }
+  return text;
+}
 
 int
 Prediction::GetPredicted() const
@@ -238,41 +379,59 @@ PredictionTable::Load(const std::string & fileName)
   TableReader     reader(fileName);
   PredictionTable table;
   table.file = fileName;
-  std::vector<int> columns;
-  const auto &     names = reader.GetHeader().fields;
+  const ObjectiveKind & kind = FindKind(reader);
+  const std::string     prefix = kind.prediction;
+  const bool            isClass = kind.kind == Objective::Kind::Classes;
+  std::vector<int>      columns;
+  const auto &          names = reader.GetHeader().fields;
+  table.objective = kind.kind;
   for (std::size_t i = 0; i < names.size(); ++i)
   {
     if (std::count(names.begin(), names.end(), names[i]) > 1)
     {
       reader.Fail(1, "the column \"" + names[i] + "\" is there twice");
     }
-    if (names[i].size() > Prefix.size() && names[i].compare(0, Prefix.size(), Prefix) == 0)
+    if (names[i].size() > prefix.size() && names[i].compare(0, prefix.size(), prefix) == 0)
     {
-      table.classes.push_back(names[i].substr(Prefix.size()));
+      table.classes.push_back(names[i].substr(prefix.size()));
       columns.push_back(static_cast<int>(i));
     }
   }
   const int slide = reader.FindColumn("slide"), patient = reader.FindColumn("patient"),
-            label = reader.FindColumn("label"), fold = reader.FindColumn("fold");
-  if (slide < 0 || columns.size() < 2)
+            label = isClass ? reader.FindColumn("label") : -1, fold = reader.FindColumn("fold");
+  const std::size_t fewest = isClass || kind.kind == Objective::Kind::Grades ? 2 : 1;
+  if (slide < 0 || columns.size() < fewest)
   {
     reader.Fail(1,
                 (slide < 0 ? std::string("the column \"slide\" is missing")
-                           : "there are not two columns with probabilities of classes (p_NAME)") +
-                  "; the columns are to be those that classify writes: slide and p_NAME for each class");
+                           : "there are not two columns with probabilities of " + std::string(kind.name) + " (" +
+                               prefix + "NAME)") +
+                  "; the columns are to be those that classify writes: slide and " + prefix +
+                  (isClass ? "NAME for each class" : "NAME for each"));
   }
+  if (kind.kind == Objective::Kind::Grades)
+  {
+    CheckGrades(reader, kind, table.classes);
+  }
+  const Objective objective = table.GetObjective();
+  const auto      truths = FindTruthColumns(reader, objective);
   table.knowsPatients = patient >= 0;
-  table.knowsLabels = label >= 0;
+  table.knowsLabels = label >= 0 || IsAnyThere(truths);
   table.hasFolds = fold >= 0;
   std::map<PathParts, int> lines;
   TableReader::Row         row;
   while (reader.Next(row))
   {
     const auto get = [&](int column) { return column < 0 ? "" : row.fields[static_cast<std::size_t>(column)]; };
-    Prediction prediction{
-      get(slide), get(patient), get(label), {}, ReadProbabilities(reader, row, columns), ReadFold(reader, row, fold),
-      row.line
-    };
+    Prediction prediction{ get(slide),
+                           get(patient),
+                           get(label),
+                           {},
+                           ReadProbabilities(reader, row, columns, kind.kind),
+                           ReadFold(reader, row, fold),
+                           row.line,
+                           ReadTruth(reader, row, truths, kind) };
+    prediction.label = isClass ? prediction.label : ToLabel(prediction.truth, objective);
     const auto [first, isNew] = lines.emplace(GetParts(prediction.name), row.line);
     if (prediction.name.empty() || (label >= 0 && prediction.label.empty()))
     {
@@ -295,7 +454,7 @@ PredictionTable::Load(const std::string & fileName)
 void
 PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
 {
-  const Truths                 truths(cohort, needsLabels);
+  const Truths                 truths(cohort, GetObjective(), needsLabels);
   std::map<const Truth *, int> taken;
   for (Prediction & prediction : cases)
   {
@@ -323,11 +482,18 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
       contradict("patient", prediction.patient, truth.patient);
     }
     prediction.label = truths.KnowsLabels() ? truth.label : prediction.label;
+    prediction.truth = truths.KnowsLabels() ? truth.truth : prediction.truth;
     prediction.split = truth.split;
     prediction.patient = truths.KnowsPatients() ? truth.patient : prediction.patient;
   }
   knowsLabels = knowsLabels || truths.KnowsLabels();
   knowsPatients = knowsPatients || truths.KnowsPatients();
+}
+
+Objective
+PredictionTable::GetObjective() const
+{
+  return MakeObjective(objective, classes);
 }
 
 PredictionTable
@@ -354,7 +520,7 @@ PredictionTable::GetPatients() const
   for (const auto & [patient, slides] : slidesOf)
   {
     const Prediction & first = *slides.front();
-    Prediction         mean{ patient, patient, first.label, first.split, {}, first.fold, first.line };
+    Prediction         mean{ patient, patient, first.label, first.split, {}, first.fold, first.line, first.truth };
     mean.probabilities.resize(classes.size());
     for (const Prediction * slide : slides)
     {
@@ -376,26 +542,75 @@ PredictionTable::GetPatients() const
   return patients;
 }
 
+namespace
+{
+
+/** The columns of truths. */
+std::vector<std::string>
+GetTruthColumns(const Objective & objective)
+{
+  const ObjectiveKind & kind = objective.GetKind();
+  if (!kind.HasNames())
+  {
+    return { kind.column };
+  }
+  std::vector<std::string> columns;
+  for (const std::string & name : objective.names)
+  {
+    columns.push_back(kind.column + name);
+  }
+  return columns;
+}
+
+/** Its fields, each behind a comma. */
+std::string
+ShowTruth(const Prediction & prediction, const Objective & objective)
+{
+  if (objective.kind == Objective::Kind::Classes)
+  {
+    return ',' + ToField(prediction.label);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < GetTruthColumns(objective).size(); ++i)
+  {
+    const bool isKnown = i < prediction.truth.size() && !std::isnan(prediction.truth[i]);
+    text += ',' + (isKnown ? FormatTruth(prediction.truth[i]) : std::string());
+  }
+  return text;
+}
+
+} // namespace
+
 std::string
 PredictionTable::ToCSV() const
 {
   std::ostringstream text;
   text.imbue(std::locale::classic());
   text.precision(9);
-  const bool tellsPatients = knowsPatients && !arePatients;
-  text << (arePatients ? "patient" : "slide") << (tellsPatients ? ",patient" : "") << (knowsLabels ? ",label" : "")
-       << (hasFolds ? ",fold" : "") << ",predicted";
+  const bool            tellsPatients = knowsPatients && !arePatients;
+  const Objective       said = GetObjective();
+  const ObjectiveKind & kind = said.GetKind();
+  const bool            hasFound = *kind.found != '\0';
+  text << (arePatients ? "patient" : "slide") << (tellsPatients ? ",patient" : "");
+  for (const std::string & column : knowsLabels ? GetTruthColumns(said) : std::vector<std::string>())
+  {
+    text << ',' << ToField(column);
+  }
+  text << (hasFolds ? ",fold" : "") << (hasFound ? "," : "") << kind.found;
   for (const std::string & name : classes)
   {
-    text << ',' << ToField(Prefix + name);
+    text << ',' << ToField(kind.prediction + name);
   }
   text << '\n';
   for (const Prediction & prediction : cases)
   {
     text << ToField(prediction.name) << (tellsPatients ? ',' + ToField(prediction.patient) : "")
-         << (knowsLabels ? ',' + ToField(prediction.label) : "")
-         << (hasFolds ? ',' + std::to_string(prediction.fold) : "") << ','
-         << ToField(classes[static_cast<std::size_t>(prediction.GetPredicted())]);
+         << (knowsLabels ? ShowTruth(prediction, said) : "") << (hasFolds ? ',' + std::to_string(prediction.fold) : "");
+    if (hasFound)
+    {
+      const int found = kind.choose ? kind.choose(prediction.probabilities) : prediction.GetPredicted();
+      text << ',' << ToField(classes[static_cast<std::size_t>(found)]);
+    }
     for (const double probability : prediction.probabilities)
     {
       text << ',' << probability;

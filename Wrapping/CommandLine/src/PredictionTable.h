@@ -4,6 +4,8 @@
 
 #include "GigapixelCommandLineExport.h"
 
+#include "gigapixelObjective.h"
+
 #include <string>
 #include <vector>
 
@@ -15,23 +17,29 @@ struct Prediction
 {
   std::string         name;    ///< the slide's file as the table has it, or the patient
   std::string         patient; ///< empty: not known
-  std::string         label;   ///< the truth; empty: not known
+  std::string         label;   ///< the truth; empty: not known. Of other objectives than classes it is told in words
   std::string         split;   ///< of the cohort; empty: not known
-  std::vector<double> probabilities;
-  int                 fold{ 0 }; ///< that held the slide back from the training, from 1; 0: none
-  int                 line{ 0 }; ///< of the table; of a patient that of the first slide
+  std::vector<double> probabilities; ///< or values
+  int                 fold{ 0 };     ///< that held the slide back from the training, from 1; 0: none
+  int                 line{ 0 };     ///< of the table; of a patient that of the first slide
+  ImageTruth          truth{};       ///< of other objectives than classes
 
   /** The most probable class; of equal ones the first. */
   int GetPredicted() const;
 };
 
+/** A truth in words, by which it is compared; empty: nothing of it is known. */
+GigapixelCommandLine_EXPORT std::string ToLabel(const ImageTruth & truth, const Objective & objective);
+
 /** \class PredictionTable
  * \brief The table that classify writes: a row for each slide with the probability of each class (columns slide,
- * p_CLASS for each class and, if known, patient, label and fold); other columns are not read. */
+ * p_CLASS for each class and, if known, patient, label and fold); other columns are not read. Of other objectives with
+ * the columns that ObjectiveKind says: the predictions', and those of truths in place of label. */
 struct GigapixelCommandLine_EXPORT PredictionTable
 {
   std::string              file;
-  std::vector<std::string> classes;
+  std::vector<std::string> classes; ///< or the names of findings, grades or values
+  Objective::Kind          objective{ Objective::Kind::Classes };
   std::vector<Prediction>  cases;
   bool                     knowsPatients{ false };
   bool                     knowsLabels{ false };
@@ -51,7 +59,10 @@ struct GigapixelCommandLine_EXPORT PredictionTable
    * the cohort gives a slide two labels or patients, or other ones than the predictions */
   void TakeCohort(const std::string & cohort, bool needsLabels = true);
 
-  /** Of each patient the mean of the probabilities of all slides, in the order of the patients' names.
+  /** The objective with the names of the table. */
+  Objective GetObjective() const;
+
+  /** Of each patient the mean of the probabilities, or values, of all slides, in the order of the patients' names.
    * \throw std::runtime_error patients are not known, or one has slides of two labels */
   PredictionTable GetPatients() const;
 

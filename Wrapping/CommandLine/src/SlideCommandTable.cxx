@@ -86,7 +86,10 @@ Evaluate()
     "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
     "is 1. No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object. "
     "Of a table that classify has written (.csv) it tells ROC-AUC with its 95 % interval (DeLong), PR-AUC (average "
-    "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest. Of two volumes "
+    "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest; of findings "
+    "each "
+    "by itself; of grades the quadratic kappa, the confusion matrix and the mean error; of values RMSE, mean absolute "
+    "error, R2 and correlations (Pearson, Spearman). Of two volumes "
     "of "
     "labels on one grid: of each label but 0 the Dice, and in mm the 95 % Hausdorff distance and the mean distance of "
     "both surfaces.",
@@ -95,14 +98,16 @@ Evaluate()
                          "label",
                          "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume of "
                          "labels: NIfTI, NRRD or MetaImage. Or a table of "
-                         "predictions (.csv) with the columns slide and p_CLASS for each class.")),
+                         "predictions (.csv) with the columns slide and p_CLASS for each class, or those that classify "
+                         "writes of findings, grades or values.")),
       InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
       Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
       InputFile(
         "cohort",
         "CSV",
         "table",
-        "Of predictions: the table with the slides' labels (columns slide, label and, if wanted, patient, split). "
+        "Of predictions: the table with the slides' labels (columns slide, label, or label:NAME, grade or value:NAME, "
+        "and, if wanted, patient, split). "
         "Slides are known by the ends of their paths; they need not be there. Without it: the column label of "
         "the predictions."),
       Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort."),
@@ -124,7 +129,7 @@ Evaluate()
                  "FOLDER",
                  "folder",
                  "Write the ROC, the confusion matrix and the reliability diagram there, as roc, confusion and "
-                 "reliability, .svg and .png."),
+                 "reliability, .svg and .png; of findings roc, of grades confusion, of values scatter-1 and so on."),
       Replace() },
     { "gigapixel evaluate slide.mask.tif slide.truth.tif",
       "gigapixel evaluate slide.mask.tif slide.truth.tif --json",

@@ -22,9 +22,10 @@ class Classification(NamedTuple):
     """What a model says of one slide."""
 
     slide: str
-    predicted: str  #: the most probable class
-    probabilities: dict[str, float]  #: of each class, in the model's order; their sum is 1
+    predicted: str | list[str] | None  #: the most probable class, or the grade; the findings that are there; None of values
+    probabilities: dict[str, float]  #: of each class, finding or grade, in the model's order; the sum of classes or grades is 1
     map: object = None  #: what the label comes from, an ITK image of floats in mm, where it was asked for
+    values: dict[str, float] = {}  #: of a model that says values
 
 
 @renamed(mpp="slide_mpp")
@@ -43,7 +44,8 @@ def classify(
     device: str = "cpu",
     precision: str = "fp32",
 ):
-    """Says of whole slides which class they are of, and how probable each class is, exactly, in the memory that you allow.
+    """Says of whole slides which class they are of, and how probable each class is, exactly, in the memory that you allow; or what
+    else the model was trained to say: findings, a grade, or values.
 
     It is the program ``gigapixel classify`` of the package that does it, in a process of its own.
 
@@ -53,7 +55,8 @@ def classify(
         :func:`label` names them; "": everything counts
     :param maps: say also what each label comes from: attention, of networks that pool by it, else the activation of a class
         (grad-CAM); takes twice the time
-    :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one
+    :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one; or a
+        finding, grade or value; "": the most probable one, the grade, the first value
     :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
@@ -87,7 +90,10 @@ def classify(
         told = run("classify", options, names)
         rows = [told] if isinstance(told, dict) else told
         images = [_read_map(row["map"]) if maps else None for row in rows]
-    found = [Classification(row["slide"], row["predicted"], row["probabilities"], image) for row, image in zip(rows, images)]
+    found = [
+        Classification(row["slide"], row.get("predicted"), row.get("probabilities", {}), image, row.get("values", {}))
+        for row, image in zip(rows, images)
+    ]
     return found[0] if is_one and isinstance(told, dict) else found
 
 

@@ -26,6 +26,7 @@ def train(
     *,
     validation: Sequence[tuple] = (),
     labels: bool = False,
+    objective: str = "",
     network: Optional[Path] = None,
     weights: Path = "",
     partial_weights: bool = False,
@@ -66,12 +67,14 @@ def train(
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
     :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
-        that label whole slides), or pairs ``(slide, mask)``
+        that label whole slides, or other truths of whole slides: label:NAME of findings, grade, or value:NAME), or pairs ``(slide, mask)``
         or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than slides (they are matched in mm);
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide
+    :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades"
+        or "values"; "": classes where there are labels or masks, else the only kind that there is
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
         taken; None: with *resume* the run's, else "remedios2023", or "resnet18" where slides have labels
     :param weights: "tissue" (the ready model), a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
@@ -107,7 +110,7 @@ def train(
     :param jitter: other colors for each slide in each step: factors on its stains and contrasts from 1 - *jitter* to
         1 + *jitter*, and up to half of it more or less brightness; 0.05 is little, 0.2 much
     :param balance: each class counts the same in the loss, however many slides it has; of networks that label images, whose
-        slides come in a cohort with the column label
+        slides come in a cohort with the column label; of findings and grades both answers of each output
     :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
@@ -175,7 +178,7 @@ def train(
     trainer.SetPrecision(precision or "")
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
-        trainer.AddCohort(file_name(slides))
+        trainer.AddCohort(file_name(slides), objective)
         slides = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:

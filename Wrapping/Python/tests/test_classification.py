@@ -132,3 +132,26 @@ def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
         gp.classify(cohort / "0.tif", 3)
     with pytest.raises(ValueError, match="no slide"):
         gp.classify([], model[0])
+
+
+@pytest.mark.parametrize(
+    "header, truths, names",
+    [
+        ("label:spots,label:ink", ["0,1", "1,0", "0,", "1,1", "0,0", "1,0"], ["spots", "ink"]),
+        ("grade", list("121212"), ["1", "2"]),
+        ("value:area (mm)", ["1", "7.5", "2", "8", "0.5", "9"], ["area (mm)"]),
+    ],
+)
+def test_other_truths_than_classes(cohort, tmp_path, header, truths, names):
+    rows = [f"{cohort / f'{i}.tif'},{'train' if i < 4 else 'validation'},{truth}" for i, truth in enumerate(truths)]
+    (tmp_path / "c.csv").write_text("\n".join([f"slide,split,{header}", *rows]) + "\n")
+    trained = gp.train(tmp_path / "c.csv", tmp_path / "run", network=NETWORK, epochs=1, tile_size=96)
+    told = gp.classify(cohort / "0.tif", trained)
+    assert list(told.values or told.probabilities) == names
+    if header == "grade":
+        assert told.predicted in names and sum(told.probabilities.values()) == pytest.approx(1, abs=1e-6)
+    elif told.values:
+        assert told.predicted is None and told.probabilities == {}
+    else:
+        assert told.predicted == [name for name, p in told.probabilities.items() if p >= 0.5]
+    assert gp.classify([cohort / "0.tif"], tmp_path / "run") == [told]

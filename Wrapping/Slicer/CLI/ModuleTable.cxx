@@ -332,9 +332,9 @@ Classify()
                                         module.arguments.end(),
                                         [&](const ModuleArgument & each) { return each.tableName == name; }));
   }
-  module.results = { { "predicted", "string", "Most probable class" },
-                     { "probability", "double", "Its probability" },
-                     { "probabilities", "string", "Of all classes (JSON)" },
+  module.results = { { "predicted", "string", "Most probable class, or grade, or the findings; none of values" },
+                     { "probability", "double", "Its probability; none of findings and values" },
+                     { "probabilities", "string", "Of all classes, findings or grades, or the values (JSON)" },
                      { "mapKind", "string", "What the map shows: activation or attention" },
                      { "activatedClass", "string", "Class whose activation the map shows" },
                      { "mapGreatest", "double", "Greatest value of the map" },

@@ -7,6 +7,7 @@
 #include "WorkFolder.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelJoinNames.h"
 
 #include <nlohmann/json.hpp>
 
@@ -260,6 +261,30 @@ RunTrain(const ArgumentValues & values, const Session & session)
   return commandline::Success;
 }
 
+namespace
+{
+
+/** Of findings a list becomes one text; values, of which nothing is predicted by name, stand where probabilities do. */
+void
+TakeFound(JSON & result)
+{
+  if (result.contains("values"))
+  {
+    result["probabilities"] = result.at("values");
+  }
+  else if (result.at("predicted").is_array())
+  {
+    const auto names = result.at("predicted").get<std::vector<std::string>>();
+    result["predicted"] = names.empty() ? "none of the findings" : JoinNames(names);
+  }
+  else
+  {
+    result["probability"] = result.at("probabilities").at(result.at("predicted").get<std::string>());
+  }
+}
+
+} // namespace
+
 int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
@@ -279,7 +304,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
   {
     return commandline::Failure;
   }
-  (*result)["probability"] = result->at("probabilities").at(result->at("predicted").get<std::string>());
+  TakeFound(*result);
   if (mapFolder)
   {
     const JSON map = result->at("map");

@@ -41,8 +41,10 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
                                        const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  const LossTerms terms = MakeLossTerms(m_Network);
-  const auto      addScore = [&](TileData & data, Score & result) {
+  const bool isClass = m_Network.objective.kind == Objective::Kind::Classes;
+  LossTerms  terms = MakeLossTerms(m_Network);
+  terms.image = m_Targets;
+  const auto addScore = [&](TileData & data, Score & result) {
     std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
     result.SetNumberOfChannels(probabilities.size());
     m_Tiles.AddScore(data, terms, result);
@@ -50,8 +52,10 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
     {
       return;
     }
-    m_Tiles.Predict(
-      data, PixelValue::Probability, probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
+    m_Tiles.Predict(data,
+                    isClass ? PixelValue::Probability : PixelValue::Logit, // of which Objective makes the prediction
+                    probabilities.data(),
+                    static_cast<std::ptrdiff_t>(probabilities.size()));
     result.probabilities.assign(probabilities.begin(), probabilities.end());
   };
   return !team.IsThis(GetLastRank(pixels, team)) ||
@@ -92,13 +96,13 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
 bool
 StreamedNetwork::ExplainImage(PixelSource &    pixels,
                               int              label,
-                              float *          probabilities,
+                              float *          values,
                               ActivationMap &  map,
                               const Progress & progress)
 {
   m_Network.CheckChannels(pixels);
   const RankTeam alone;
-  return SegmentedStep(*this, Purpose::Training, pixels, nullptr, progress, alone).Explain(label, probabilities, map);
+  return SegmentedStep(*this, Purpose::Training, pixels, nullptr, progress, alone).Explain(label, values, map);
 }
 
 bool

@@ -83,11 +83,12 @@ public:
   {
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
-    const bool                 dice = terms.IsDice();
-    std::vector<SegmentPass>   forward = MakeForwardPasses(), backward = MakeBackwardPasses();
-    LossSum &                  loss = sum;
-    Score                      score;
-    const auto                 differentiate = [&](TileData & data, LossSum & result) {
+    terms.image = m_Streamed.m_Targets;
+    const bool               dice = terms.IsDice();
+    std::vector<SegmentPass> forward = MakeForwardPasses(), backward = MakeBackwardPasses();
+    LossSum &                loss = sum;
+    Score                    score;
+    const auto               differentiate = [&](TileData & data, LossSum & result) {
       m_Passes.AddGradient(data, terms, 1, result, *m_Gradient);
     };
     if (dice) // the loss is made of sums over the whole image
@@ -132,9 +133,10 @@ public:
   }
 
   /** Of a network that labels images, what it says of this one and what that comes from.
-   * \param label the class; negative: the most probable one */
+   * \param label the class, or the name of another objective; negative: the most probable one
+   * \param values what PredictImage() gives: probabilities of classes, else the outputs */
   bool
-  Explain(int label, float * probabilities, ActivationMap & map)
+  Explain(int label, float * values, ActivationMap & map)
   {
     const std::size_t        last = m_Segments.size() - 1; // behind the last pooling
     ActivationPass           pass(m_Geometry, m_Segments[last - 1]);
@@ -144,12 +146,23 @@ public:
     m_AllWork = GetWork(passes) + m_Works[last - 1];
     LossSum    none;
     const auto differentiate = [&](TileData & data, LossSum &) {
-      m_Passes.Predict(data, PixelValue::Probability, probabilities, channels);
-      const auto greatest = std::max_element(probabilities, probabilities + channels) - probabilities;
-      const auto probable = channels == 1 ? static_cast<int>(probabilities[0] >= 0.5F) : static_cast<int>(greatest);
-      label = label < 0 ? probable : label;
       std::vector<double> ofLogits(channels);
-      ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
+      const Objective &   objective = m_Streamed.m_Network.objective;
+      if (objective.kind == Objective::Kind::Classes)
+      {
+        m_Passes.Predict(data, PixelValue::Probability, values, channels);
+        const auto greatest = std::max_element(values, values + channels) - values;
+        const auto probable = channels == 1 ? static_cast<int>(values[0] >= 0.5F) : static_cast<int>(greatest);
+        label = label < 0 ? probable : label;
+        ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
+      }
+      else
+      {
+        m_Passes.Predict(data, PixelValue::Logit, values, channels);
+        const ObjectiveKind & kind = objective.GetKind();
+        label = label < 0 ? kind.choose(kind.predict(objective, { values, values + channels })) : label;
+        ofLogits = kind.explain(objective, label);
+      }
       m_Passes.DifferentiateLogits(data, ofLogits, *m_Gradient);
     };
     const auto report = [&](double part) {

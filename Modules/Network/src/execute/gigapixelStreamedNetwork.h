@@ -22,6 +22,8 @@
 namespace gigapixel
 {
 
+struct OutputTargets;
+
 /** \class StreamedNetwork
  * \brief A network over a whole image, tile by tile, several tiles at the same time.
  *
@@ -41,6 +43,14 @@ public:
 
   /** Of dropout, for the gradient of an image; none, as in the beginning: nothing is left out. */
   void SetMaskSeed(const std::optional<std::uint64_t> & seed);
+
+  /** Of the next image, whose network says something else of it than a class: what the outputs should be. Is kept by
+   * the caller; null, as in the beginning: the image's labels say it. */
+  void
+  SetTargets(const OutputTargets * targets)
+  {
+    m_Targets = targets;
+  }
 
   /** How ComputeGradient() goes over an image; of a team of several ranks, the last one computes it alone then.
    * \param segments of a network that is a graph, in its order, the output's last; none: all of it at once
@@ -105,11 +115,12 @@ public:
   /** What a network that labels images says of this one, a value for each output channel. */
   bool PredictImage(PixelSource & pixels, PixelValue value, float * values, const Progress & progress = {});
 
-  /** PredictImage()'s probabilities, and what those of a class come from. \throw std::invalid_argument see
+  /** PredictImage()'s probabilities, or of another objective than classes its outputs, and what those of a class, or of
+   * another name, come from. \throw std::invalid_argument see
    * Classifier::Explain() */
   bool ExplainImage(PixelSource &    pixels,
                     int              label,
-                    float *          probabilities,
+                    float *          values,
                     ActivationMap &  map,
                     const Progress & progress = {});
 
@@ -228,6 +239,8 @@ private:
   const bool m_LabelsImage;
   const bool m_SeesWholeImage;
   bool       m_HasMasks{ false }; ///< equal tiles are not computed alike
+
+  const OutputTargets * m_Targets{ nullptr };
 
   int m_ScoredTilesInFlight{ 0 };
 

@@ -24,12 +24,14 @@ NetworkDescription
 BuildResNetClassifier(int depth, const PresetValues & values)
 {
   const int          classes = values.GetInteger("classes");
+  const int          given = values.GetInteger("outputs");
+  const int          outputs = given > 0 ? given : classes == 2 ? 1 : classes;
   GraphBuilder       builder;
   const auto         image = builder.Input(values.GetInteger("channels"));
   const auto         maps = BuildResNet(builder, depth, values.GetInteger("width"), image);
   const auto         pooled = Pool(builder, values.GetWord("pool"), maps.back());
   NetworkDescription network;
-  network.graph = builder.Finish(builder.Convolve("fc", pooled, classes == 2 ? 1 : classes, 1, 1, true));
+  network.graph = builder.Finish(builder.Convolve("fc", pooled, outputs, 1, 1, true));
   network.channels = network.graph.GetInputChannels();
   network.SetLoss("cross-entropy");
   TakeImageNetStandardization(network);
@@ -49,6 +51,7 @@ MakeResNetPreset(int depth)
            1e-4, // frozen norms change nothing in the beginning, so that maps are great
            { { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 },
              { "classes", "classes; two are told apart by one output channel", "2", 2, 254 },
+             { "outputs", "output channels, of other objectives than classes; 0: what the classes need", "0", 0, 254 },
              { "width", "channels of the first maps", "64", 1, 512 },
              { "pool",
                "pooling of the last maps: mean, max, lse (log-sum-exp, between both) or attention (gated)",

@@ -342,6 +342,64 @@ CheckClassNames(const NetworkDescription & network)
   }
 }
 
+/** Of classes there is nothing to check but their own names. */
+void
+CheckObjective(const NetworkDescription & network)
+{
+  const Objective & objective = network.objective;
+  const auto &      names = objective.names;
+  if (objective.kind == Objective::Kind::Classes)
+  {
+    if (!names.empty() || !objective.means.empty() || !objective.deviations.empty())
+    {
+      Refuse("the objective \"classes\" has no names and numbers: \"class names\" are theirs");
+    }
+    return;
+  }
+  const std::string kind = objective.GetKind().name;
+  if (!network.LabelsImage())
+  {
+    Refuse("the objective \"" + kind + "\" is of whole images, and the network labels pixels");
+  }
+  const std::set<std::string> different(names.begin(), names.end());
+  if (names.empty() || different.size() != names.size() || !network.classNames.empty() ||
+      objective.GetKind().countOutputs(static_cast<int>(names.size())) != network.GetNumberOfOutputChannels())
+  {
+    Refuse("the objective \"" + kind + "\" has " + std::to_string(different.size()) +
+           " different names, and the network " + std::to_string(network.GetNumberOfOutputChannels()) +
+           " output channels" + (network.classNames.empty() ? "" : " and class names, which it cannot have as well"));
+  }
+  if (std::any_of(
+        names.begin(), names.end(), [](const auto & name) { return name.empty() || GetPrintable(name) != name; }))
+  {
+    Refuse("a name of the objective \"" + kind + "\" is empty or holds what is no printable character");
+  }
+  const bool isGrade = objective.kind == Objective::Kind::Grades;
+  try
+  {
+    for (std::size_t i = 0; isGrade && i < names.size(); ++i)
+    {
+      const double grade = objective.GetKind().readTruth(names[i]);
+      if (i > 0 && grade <= objective.GetKind().readTruth(names[i - 1]))
+      {
+        Refuse("the names of the objective \"grades\" do not rise");
+      }
+    }
+  }
+  catch (const std::invalid_argument &)
+  {
+    Refuse("the names of the objective \"grades\" must be whole numbers that rise");
+  }
+  const std::size_t numbers = objective.kind == Objective::Kind::Values ? names.size() : 0;
+  const auto        isWrong = [](double deviation) { return !(deviation > 0); };
+  if (objective.means.size() != numbers || objective.deviations.size() != numbers ||
+      std::any_of(objective.deviations.begin(), objective.deviations.end(), isWrong))
+  {
+    Refuse("the objective \"" + kind + "\" must have " + std::to_string(numbers) +
+           " \"means\" and as many \"deviations\" above 0");
+  }
+}
+
 void
 CheckLoss(const NetworkDescription & network)
 {
@@ -396,6 +454,7 @@ NetworkDescription::Validate() const
   CheckOutput(*this);
   CheckVolumeInput(*this);
   CheckClassNames(*this);
+  CheckObjective(*this);
   CheckLoss(*this);
   if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {

@@ -165,6 +165,47 @@ ReadNames(const Json & json, const char * key)
   return names.get<std::vector<std::string>>();
 }
 
+std::vector<double>
+ReadNumbers(const Json & json, const char * key)
+{
+  const Json numbers = json.contains(key) ? json.at(key) : Json::array();
+  if (!numbers.is_array() || !std::all_of(numbers.begin(), numbers.end(), [](const Json & n) { return n.is_number(); }))
+  {
+    Refuse("\"" + std::string(key) + "\" must be a list of numbers, not " + Show(numbers));
+  }
+  return numbers.get<std::vector<double>>();
+}
+
+/** What is said of images, if no classes. */
+void
+ReadObjective(const Json & json, Objective & objective)
+{
+  const std::string where = "\"objective\"";
+  CheckKeys(json, where, { "type", "names", "means", "deviations" });
+  const std::string     type = Get<std::string>(json, where, "type");
+  const ObjectiveKind * kind = ObjectiveKind::Find(type);
+  if (!kind)
+  {
+    Refuse("unknown objective \"" + type + "\"; use \"findings\", \"grades\" or \"values\"");
+  }
+  objective.kind = kind->kind;
+  objective.names = ReadNames(json, "names");
+  objective.means = ReadNumbers(json, "means");
+  objective.deviations = ReadNumbers(json, "deviations");
+}
+
+Json
+WriteObjective(const Objective & objective)
+{
+  Json json{ { "type", objective.GetKind().name }, { "names", objective.names } };
+  if (!objective.means.empty())
+  {
+    json["means"] = objective.means;
+    json["deviations"] = objective.deviations;
+  }
+  return json;
+}
+
 void
 ReadOperations(const Json & json, NetworkDescription & network)
 {
@@ -238,6 +279,7 @@ NetworkDescription::FromJSON(const std::string & text)
               "loss",
               "learning rate",
               "class names",
+              "objective",
               "provenance" });
   network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
@@ -275,6 +317,10 @@ NetworkDescription::FromJSON(const std::string & text)
     network.learningRate = value;
   }
   network.classNames = ReadNames(json, "class names");
+  if (json.contains("objective"))
+  {
+    ReadObjective(json.at("objective"), network.objective);
+  }
   if (json.contains("provenance"))
   {
     if (!json.at("provenance").is_object())
@@ -336,6 +382,10 @@ NetworkDescription::ToJSON() const
   if (!classNames.empty())
   {
     json["class names"] = classNames;
+  }
+  if (objective.kind != Objective::Kind::Classes)
+  {
+    json["objective"] = WriteObjective(objective);
   }
   if (!provenance.empty())
   {

@@ -9,6 +9,8 @@
 namespace gigapixel
 {
 
+struct OutputTargets;
+
 /** What is given of a pixel for each output channel: the network's logit, or what the last step, sigmoid or softmax,
  * makes of it. */
 enum class PixelValue
@@ -29,6 +31,8 @@ struct LossTerms
   std::vector<double> weights;
   std::vector<double> slopes;
   std::vector<double> offsets;
+  /** Of an image that has one pixel, in place of all that: what its outputs should be. Null: it has a class. */
+  const OutputTargets * image{ nullptr };
 
   bool
   IsDice() const

@@ -3,6 +3,7 @@
 #define gigapixelLogitMap_h
 
 #include "gigapixelPixelwise.h"
+#include "gigapixelOutputTargets.h"
 #include "gigapixelScore.h"
 #include "maps/gigapixelTileData.h"
 
@@ -41,6 +42,10 @@ public:
   {
     ClearOutside();
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      if (terms.image)
+      {
+        return TakeImageLoss(z, *terms.image, sum);
+      }
       const std::uint8_t truth = m_Data.classes[y * m_Core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
@@ -57,6 +62,10 @@ public:
   {
     sum.SetNumberOfChannels(m_Channels);
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
+      if (terms.image)
+      {
+        return TakeImageLoss(z, *terms.image, sum);
+      }
       const std::uint8_t truth = m_Data.classes[y * m_Core.width + x];
       if (!TakesPart(truth, m_Channels))
       {
@@ -106,6 +115,24 @@ public:
   }
 
 private:
+  /** Of an image's only pixel, in double: outputs become gradients. */
+  void
+  TakeImageLoss(const LogitsOfPixel<T> & z, const OutputTargets & image, LossSum & sum) const
+  {
+    std::vector<double> outputs(m_Channels);
+    for (int c = 0; c < m_Channels; ++c)
+    {
+      outputs[c] = z[c];
+    }
+    ++sum.pixels;
+    sum.weight += 1;
+    sum.loss += image.TakeLoss(outputs);
+    for (int c = 0; c < m_Channels; ++c)
+    {
+      z[c] = static_cast<T>(outputs[c]);
+    }
+  }
+
   /** The rows of all slices, one behind the other: of a volume's tile no more than the core is covered. */
   static Region
   LayOut(const Region & box)

@@ -34,6 +34,10 @@ Classifier::~Classifier() = default;
 std::vector<std::string>
 Classifier::GetClassNames(const NetworkDescription & network)
 {
+  if (network.objective.kind != Objective::Kind::Classes)
+  {
+    return network.objective.names;
+  }
   std::vector<std::string> names = network.classNames;
   while (static_cast<int>(names.size()) < network.GetNumberOfClasses())
   {
@@ -45,11 +49,21 @@ Classifier::GetClassNames(const NetworkDescription & network)
 namespace
 {
 
+PixelValue
+GetWanted(const NetworkDescription & network)
+{
+  return network.objective.kind == Objective::Kind::Classes ? PixelValue::Probability : PixelValue::Logit;
+}
+
 /** Of one output channel, which is the second class' probability, both. */
 std::vector<double>
-GetProbabilities(const std::vector<float> & values)
+GetProbabilities(const std::vector<float> & values, const Objective & objective)
 {
   std::vector<double> probabilities(values.begin(), values.end());
+  if (objective.kind != Objective::Kind::Classes)
+  {
+    return objective.GetKind().predict(objective, probabilities);
+  }
   if (values.size() == 1)
   {
     probabilities.insert(probabilities.begin(), 1 - probabilities.front());
@@ -66,11 +80,11 @@ Classifier::Classify(PixelSource &                       image,
 {
   StreamedNetwork &  network = m_Implementation->network;
   std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
-  if (!network.PredictImage(image, PixelValue::Probability, values.data(), progress))
+  if (!network.PredictImage(image, GetWanted(network.GetNetwork()), values.data(), progress))
   {
     return false;
   }
-  probabilities = GetProbabilities(values);
+  probabilities = GetProbabilities(values, network.GetNetwork().objective);
   return true;
 }
 
@@ -88,7 +102,7 @@ Classifier::Explain(PixelSource &                       image,
                     const std::function<bool(double)> & progress)
 {
   StreamedNetwork & network = m_Implementation->network;
-  if (label < MostProbable || label >= network.GetNetwork().GetNumberOfClasses())
+  if (label < MostProbable || label >= static_cast<int>(GetClassNames(network.GetNetwork()).size()))
   {
     throw std::invalid_argument("the network \"" + network.GetNetwork().name + "\" has no class number " +
                                 std::to_string(label));
@@ -98,7 +112,7 @@ Classifier::Explain(PixelSource &                       image,
   {
     return false;
   }
-  probabilities = GetProbabilities(values);
+  probabilities = GetProbabilities(values, network.GetNetwork().objective);
   return true;
 }
 

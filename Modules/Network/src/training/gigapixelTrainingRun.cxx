@@ -186,6 +186,7 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
       options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
   PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
   streamed->SetMaskSeed(Random(options.seed, Random::Purpose::Dropout, static_cast<std::uint64_t>(number)).Bits());
+  streamed->SetTargets(HasTargets() ? &trainingTargets[static_cast<std::size_t>(&sample - training.data())] : nullptr);
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
     source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
@@ -357,6 +358,7 @@ Trainer::Implementation::Validate(EpochRecord & record)
   progress.validating = true;
   const auto compute = [&](int i, const RankTeam & team, Score & score) {
     progress.sample = images[i]->name;
+    streamed->SetTargets(HasTargets() ? &validationTargets[static_cast<std::size_t>(i)] : nullptr);
     const auto goesOn = [this] {
       ranks->ReportProgress();
       return Report(0);
@@ -386,13 +388,32 @@ Trainer::Implementation::Validate(EpochRecord & record)
   }
   if (done && ranks->GetRank() == 0)
   {
-    record.validationScore = network.LabelsImage() ? GetAreaUnderROC(scores) : total.GetDice();
+    record.validationScore = network.LabelsImage() ? GetScore(scores) : total.GetDice();
   }
   if (done && state.epoch == 0)
   {
-    WarnOfMissingClasses(total.actual, true);
+    HasTargets() ? WarnOfMissingTargets(validationTargets, true) : WarnOfMissingClasses(total.actual, true);
   }
   return done;
+}
+
+/** Of the validation images of a network that labels images. */
+double
+Trainer::Implementation::GetScore(const std::vector<Score> & scores) const
+{
+  if (!HasTargets())
+  {
+    return GetAreaUnderROC(scores);
+  }
+  const ObjectiveKind &            kind = network.objective.GetKind();
+  std::vector<ImageTruth>          truths;
+  std::vector<std::vector<double>> predictions;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+  {
+    truths.push_back(validation[i].truth);
+    predictions.push_back(kind.predict(network.objective, scores[i].probabilities));
+  }
+  return kind.getScore(network.objective, truths, predictions);
 }
 
 /** Gives the score its name. */
@@ -401,7 +422,8 @@ Trainer::Implementation::TellScore(const EpochRecord & record)
 {
   progress.validationLoss = record.validationLoss;
   progress.validationDice = network.LabelsImage() ? NaN : record.validationScore;
-  progress.validationAUC = network.LabelsImage() ? record.validationScore : NaN;
+  progress.validationScore = network.LabelsImage() ? record.validationScore : NaN;
+  progress.validationScoreName = network.LabelsImage() ? network.objective.GetKind().score : "";
 }
 
 bool
@@ -435,7 +457,7 @@ Trainer::Implementation::FinishEpoch()
       best.Save(folder->GetBestFile());
     }
     AtomicFile file(folder->GetHistoryFile());
-    file.Append(ToCSV(history, network.LabelsImage() ? "validation_auc" : "validation_dice"));
+    file.Append(ToCSV(history, network.LabelsImage() ? network.objective.GetKind().scoreColumn : "validation_dice"));
     file.Commit();
   }
   // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved

@@ -44,6 +44,8 @@ struct Trainer::Implementation
   std::string                      settings;
   std::vector<double>              trainingWeights; ///< of each sample in the loss; their mean is 1
   std::vector<double>              validationWeights;
+  std::vector<OutputTargets>       trainingTargets; ///< of each sample, of other objectives than classes
+  std::vector<OutputTargets>       validationTargets;
   std::optional<LearningRate>      schedule;
   TrainingState                    state;
   TrainingProgress                 progress;
@@ -60,6 +62,12 @@ struct Trainer::Implementation
   void SaveLastSteps();
 
 private:
+  bool
+  HasTargets() const
+  {
+    return network.objective.kind != Objective::Kind::Classes;
+  }
+
   void        Warn(const std::string & sentence) const;
   void        MakePlan();
   void        Prepare();
@@ -77,16 +85,19 @@ private:
   std::string ShareText(std::string text);
 
   std::vector<std::int64_t> CountAllClasses();
+  std::vector<double>       GetSharesOfTargets() const;
 
   std::vector<std::size_t> GetOrder() const;
   bool                     RunStep(const std::vector<std::size_t> & order);
   void                     TakeStep(LossGradient && mean, std::size_t images);
-  void AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean);
-  bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
-  bool Validate(EpochRecord & record);
-  void TellScore(const EpochRecord & record);
-  void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const;
-  void CheckWeights(const std::vector<float> & next);
+  void   AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean);
+  bool   ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
+  bool   Validate(EpochRecord & record);
+  void   TellScore(const EpochRecord & record);
+  double GetScore(const std::vector<Score> & scores) const;
+  void   WarnOfMissingTargets(const std::vector<OutputTargets> & targets, bool ofValidation) const;
+  void   WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const;
+  void   CheckWeights(const std::vector<float> & next);
   [[noreturn]] void ThrowDiverged(const std::string & what, bool byStep = false);
   template <typename TWork>
   bool ExplainErrors(const Sample & sample, const TWork & work);

@@ -122,6 +122,16 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
                                 std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
                                 network.name + "\" takes " + std::to_string(network.channels));
   }
+  const Objective & objective = network.objective;
+  const std::size_t truths = objective.kind == Objective::Kind::Classes ? 0
+                             : objective.GetKind().HasNames()           ? objective.names.size()
+                                                                        : 1;
+  if (sample.truth.size() != truths)
+  {
+    throw std::invalid_argument("sample \"" + sample.name + "\" has " + std::to_string(sample.truth.size()) +
+                                " truths, and the network \"" + network.name + "\", whose objective is " +
+                                objective.GetKind().name + ", takes " + std::to_string(truths));
+  }
   try
   {
     network.CheckImage(pixels);
@@ -172,6 +182,11 @@ CheckTraining(const NetworkDescription &  network,
   {
     throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
                                 network.name + "\" labels pixels: give class weights instead");
+  }
+  if (options.balance && network.objective.kind == Objective::Kind::Values)
+  {
+    throw std::invalid_argument("classes, findings and grades are balanced, and the network \"" + network.name +
+                                "\" learns values, which have no classes: leave out the balance");
   }
   if (options.calibrate > 0)
   {

@@ -12,6 +12,7 @@
 #include "gigapixelWorkers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -206,11 +207,32 @@ MakeWeights(const std::vector<Sample> & samples, bool balance)
   return weights;
 }
 
+std::vector<OutputTargets>
+MakeTargets(const std::vector<Sample> & samples, const Objective & objective, bool balance)
+{
+  std::vector<OutputTargets> targets;
+  targets.reserve(samples.size());
+  for (const Sample & sample : samples)
+  {
+    targets.push_back(objective.GetKind().makeTargets(objective, sample.truth));
+  }
+  WeighTargets(targets, balance);
+  return targets;
+}
+
 } // namespace
 
 void
 Trainer::Implementation::WeighSamples()
 {
+  if (HasTargets())
+  {
+    trainingTargets = MakeTargets(training, network.objective, options.balance);
+    validationTargets = MakeTargets(validation, network.objective, options.balance);
+    trainingWeights.assign(training.size(), 1.0);
+    validationWeights.assign(validation.size(), 1.0);
+    return;
+  }
   trainingWeights = MakeWeights(training, options.balance);
   validationWeights = MakeWeights(validation, options.balance);
 }
@@ -282,6 +304,48 @@ Trainer::Implementation::CountAllClasses()
   return counts;
 }
 
+/** Of the training samples: of each output the share of those whose target is known that have the target 1. */
+std::vector<double>
+Trainer::Implementation::GetSharesOfTargets() const
+{
+  std::vector<double> shares;
+  for (int i = 0; i < network.GetNumberOfOutputChannels(); ++i)
+  {
+    double sum = 0, known = 0;
+    for (const OutputTargets & image : trainingTargets)
+    {
+      const double target = image.targets[static_cast<std::size_t>(i)];
+      sum += std::isnan(target) ? 0 : target;
+      known += std::isnan(target) ? 0 : 1;
+    }
+    shares.push_back(known > 0 ? sum / known : 0.5);
+  }
+  return shares;
+}
+
+void
+Trainer::Implementation::WarnOfMissingTargets(const std::vector<OutputTargets> & targets, bool ofValidation) const
+{
+  std::string missing;
+  for (int i = 0; i < network.GetNumberOfOutputChannels(); ++i)
+  {
+    for (const bool target : { false, true })
+    {
+      const bool isThere = std::any_of(targets.begin(), targets.end(), [&](const OutputTargets & image) {
+        return !image.isLogistic || image.targets[static_cast<std::size_t>(i)] == target;
+      });
+      missing += isThere ? ""
+                         : (missing.empty() ? "" : ", ") +
+                             network.objective.GetKind().describeTarget(network.objective, i, target);
+    }
+  }
+  if (!missing.empty())
+  {
+    Warn(std::string("no ") + (ofValidation ? "validation" : "training") + " sample has " + missing +
+         ": see whether the cohort's " + network.objective.GetKind().name + " and splits are right");
+  }
+}
+
 /** A network that never sees a class never finds it, and a Dice without one has nothing to judge. */
 void
 Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const
@@ -330,11 +394,19 @@ Trainer::Implementation::TakeFirstWeights()
 void
 Trainer::Implementation::Begin()
 {
-  const auto          counts = CountAllClasses();
+  const auto          counts = HasTargets() ? std::vector<std::int64_t>() : CountAllClasses();
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
   std::vector<double> shares(counts.size());
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
-  WarnOfMissingClasses(counts, false);
+  if (HasTargets())
+  {
+    shares = GetSharesOfTargets();
+    WarnOfMissingTargets(trainingTargets, false);
+  }
+  else
+  {
+    WarnOfMissingClasses(counts, false);
+  }
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares, gigapixel::GetNumberOfThreads(options.threads));
   if (!options.weights.empty())

@@ -74,6 +74,14 @@ ToLoss(const Json & value, const std::string & name, const std::string & path, d
   return value.is_null() ? ifNull : ToNumber(value, name, LeastLoss, path);
 }
 
+/** Some are below 0, as R^2 may be, without bounds. */
+double
+ToScore(const Json & value, const std::string & path)
+{
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                         : ToNumber(value, "a score of the history", std::numeric_limits<double>::lowest(), path);
+}
+
 Json
 ToJson(double value)
 {
@@ -235,7 +243,7 @@ TrainingState::FromFile(const SafeTensors &        file,
       state.history.push_back({ ToCount<int>(record.at(0), "an epoch of the history", path),
                                 ToLoss(record.at(1), "a loss of the history", path, nan),
                                 ToLoss(record.at(2), "a validation loss of the history", path, nan),
-                                ToLoss(record.at(3), "a score of the history", path, nan),
+                                ToScore(record.at(3), path),
                                 ToNumber(record.at(4), "a learning rate of the history", 0, path) });
     }
   }

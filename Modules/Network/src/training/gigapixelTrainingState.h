@@ -17,7 +17,7 @@ struct EpochRecord
   int    epoch{ 0 };
   double trainingLoss{ 0 };
   double validationLoss{ 0 };
-  double validationScore{ 0 }; ///< Dice, or of networks that label images the area under the ROC
+  double validationScore{ 0 }; ///< Dice, or of networks that label images what their objective is judged by
   double learningRate{ 0 };    ///< of its last step
 };
 

@@ -108,7 +108,8 @@ class Classification:
 
     def describe(self):
         """For people."""
-        lines = [f"{name}: {100 * probability:.1f} %" for name, probability in self.probabilities.items()]
+        # Of values nothing is predicted by name.
+        lines = [f"{name}: {100 * p:.1f} %" if self.predicted else f"{name}: {p:g}" for name, p in self.probabilities.items()]
         shown = _("attention") if self.kind == "attention" else _("what speaks for {name}").format(name=self.activated)
         return "\n".join([*lines, _("The map shows {shown}.").format(shown=shown)])
 

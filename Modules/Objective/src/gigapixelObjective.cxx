@@ -1,0 +1,111 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelObjectiveKinds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <sstream>
+
+namespace gigapixel
+{
+
+const std::vector<const ObjectiveKind *> &
+ObjectiveKind::GetAll()
+{
+  static const std::vector<const ObjectiveKind *> all{ &ClassesKind, &FindingsKind, &GradesKind, &ValuesKind };
+  return all;
+}
+
+const ObjectiveKind *
+ObjectiveKind::Find(const std::string & name)
+{
+  const auto & all = GetAll();
+  const auto   found = std::find_if(all.begin(), all.end(), [&](const auto * entry) { return entry->name == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+bool
+ObjectiveKind::HasNames() const
+{
+  return std::string(column).back() == ':';
+}
+
+const ObjectiveKind &
+Objective::GetKind() const
+{
+  const auto & all = ObjectiveKind::GetAll();
+  return **std::find_if(all.begin(), all.end(), [this](const auto * entry) { return entry->kind == kind; });
+}
+
+int
+CountNames(int names)
+{
+  return names;
+}
+
+std::string
+FormatTruth(double value)
+{
+  std::string text;
+  for (const int digits : { std::numeric_limits<double>::digits10, std::numeric_limits<double>::max_digits10 })
+  {
+    std::ostringstream stream;
+    stream.imbue(std::locale::classic());
+    stream.precision(digits);
+    stream << value;
+    std::istringstream back(stream.str());
+    back.imbue(std::locale::classic());
+    double same = 0;
+    back >> same;
+    text = stream.str();
+    if (same == value)
+    {
+      break;
+    }
+  }
+  return text;
+}
+
+std::vector<std::string>
+DescribeNamed(const Objective & objective, const ImageTruth & truth)
+{
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < truth.size(); ++i)
+  {
+    if (!std::isnan(truth[i]))
+    {
+      known.push_back(objective.names[i] + '=' + FormatTruth(truth[i]));
+    }
+  }
+  return known;
+}
+
+std::vector<double>
+ExplainOutput(const Objective & objective, int name)
+{
+  std::vector<double> ofOutputs(objective.names.size());
+  ofOutputs[static_cast<std::size_t>(name)] = 1;
+  return ofOutputs;
+}
+
+double
+GetProbability(double logit)
+{
+  const double e = std::exp(-std::abs(logit));
+  return (logit >= 0 ? 1 : e) / (1 + e);
+}
+
+double
+GetMeanOfNumbers(const std::vector<double> & values)
+{
+  double sum = 0, number = 0;
+  for (const double value : values)
+  {
+    sum += std::isnan(value) ? 0 : value;
+    number += std::isnan(value) ? 0 : 1;
+  }
+  return number > 0 ? sum / number : std::numeric_limits<double>::quiet_NaN();
+}
+
+} // namespace gigapixel

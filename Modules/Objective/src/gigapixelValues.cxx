@@ -1,0 +1,141 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelObjectiveKinds.h"
+
+#include "gigapixelRegressionFigures.h"
+
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+namespace gigapixel
+{
+namespace
+{
+
+double
+ReadTruth(const std::string & field)
+{
+  std::istringstream stream(field);
+  stream.imbue(std::locale::classic());
+  double value = 0;
+  stream >> value;
+  if (!stream || !stream.eof() || !std::isfinite(value))
+  {
+    throw std::invalid_argument("is no number");
+  }
+  return value;
+}
+
+/** Means and deviations (of all, not of a sample) by which outputs are of the size of 1, whatever the unit is. */
+void
+Learn(Objective & objective, const std::vector<ImageTruth> &, const std::vector<ImageTruth> & training)
+{
+  objective.means.clear();
+  objective.deviations.clear();
+  for (std::size_t k = 0; k < objective.names.size(); ++k)
+  {
+    double sum = 0, number = 0, squares = 0;
+    for (const ImageTruth & truth : training)
+    {
+      sum += std::isnan(truth[k]) ? 0 : truth[k];
+      number += std::isnan(truth[k]) ? 0 : 1;
+    }
+    const double mean = sum / number;
+    for (const ImageTruth & truth : training)
+    {
+      squares += std::isnan(truth[k]) ? 0 : (truth[k] - mean) * (truth[k] - mean);
+    }
+    const double deviation = std::sqrt(squares / number);
+    if (!(deviation > 0) || !std::isfinite(deviation))
+    {
+      throw std::runtime_error("the training slides have no two different values of " + objective.names[k] +
+                               ": there is nothing to learn");
+    }
+    objective.means.push_back(mean);
+    objective.deviations.push_back(deviation);
+  }
+}
+
+OutputTargets
+MakeTargets(const Objective & objective, const ImageTruth & truth)
+{
+  OutputTargets result{ truth, {}, false };
+  for (std::size_t k = 0; k < truth.size(); ++k)
+  {
+    result.targets[k] = (truth[k] - objective.means[k]) / objective.deviations[k];
+  }
+  return result;
+}
+
+std::vector<double>
+Predict(const Objective & objective, const std::vector<double> & outputs)
+{
+  std::vector<double> values(outputs.size());
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+  {
+    values[k] = objective.means[k] + objective.deviations[k] * outputs[k];
+  }
+  return values;
+}
+
+std::vector<std::string>
+GetFound(const Objective &, const std::vector<double> &)
+{
+  return {};
+}
+
+int
+Choose(const std::vector<double> &)
+{
+  return 0;
+}
+
+/** The mean over the values of their R^2. */
+double
+GetScore(const Objective &                        objective,
+         const std::vector<ImageTruth> &          truths,
+         const std::vector<std::vector<double>> & predictions)
+{
+  std::vector<double> scores;
+  for (std::size_t k = 0; k < objective.names.size(); ++k)
+  {
+    std::vector<double> truth, predicted;
+    for (std::size_t i = 0; i < truths.size(); ++i)
+    {
+      if (!std::isnan(truths[i][k]))
+      {
+        truth.push_back(truths[i][k]);
+        predicted.push_back(predictions[i][k]);
+      }
+    }
+    scores.push_back(truth.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                   : RegressionFigures::Make(truth, predicted).determination);
+  }
+  return GetMeanOfNumbers(scores);
+}
+
+} // namespace
+
+const ObjectiveKind ValuesKind{ Objective::Kind::Values,
+                                "values",
+                                "value:",
+                                "predicted_value:",
+                                "",
+                                "values",
+                                "R2",
+                                "validation_r2",
+                                CountNames,
+                                ReadTruth,
+                                DescribeNamed,
+                                Learn,
+                                MakeTargets,
+                                nullptr,
+                                Predict,
+                                GetFound,
+                                Choose,
+                                ExplainOutput,
+                                GetScore };
+
+} // namespace gigapixel

@@ -1,0 +1,193 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// What each kind of truth reads, predicts and is judged by, against closed forms.
+#include "gigapixelObjective.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+using namespace gigapixel;
+
+namespace
+{
+
+constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
+
+Objective
+MakeObjective(Objective::Kind kind, const std::vector<std::string> & names)
+{
+  return { kind, names, {}, {} };
+}
+
+double
+Sigmoid(double z)
+{
+  return 1 / (1 + std::exp(-z));
+}
+
+} // namespace
+
+TEST(Objective, KindsAreFoundByTheirNames)
+{
+  ASSERT_EQ(ObjectiveKind::GetAll().size(), 4u);
+  for (const ObjectiveKind * kind : ObjectiveKind::GetAll())
+  {
+    EXPECT_EQ(ObjectiveKind::Find(kind->name), kind);
+    EXPECT_EQ(&MakeObjective(kind->kind, {}).GetKind(), kind);
+  }
+  EXPECT_EQ(ObjectiveKind::Find("survival"), nullptr);
+}
+
+TEST(Objective, FieldsThatAreNoTruthAreRefused)
+{
+  const ObjectiveKind & findings = *ObjectiveKind::Find("findings");
+  EXPECT_EQ(findings.readTruth("0"), 0);
+  EXPECT_EQ(findings.readTruth("1"), 1);
+  for (const char * field : { "2", "yes", "1.0", " 1" })
+  {
+    EXPECT_THROW(findings.readTruth(field), std::invalid_argument) << field;
+  }
+  const ObjectiveKind & grades = *ObjectiveKind::Find("grades");
+  EXPECT_EQ(grades.readTruth("3"), 3);
+  for (const char * field : { "-1", "1.5", "G2", "", "1001", "99999999999999999999" })
+  {
+    EXPECT_THROW(grades.readTruth(field), std::invalid_argument) << field;
+  }
+  const ObjectiveKind & values = *ObjectiveKind::Find("values");
+  EXPECT_EQ(values.readTruth("-2.5e3"), -2500);
+  for (const char * field : { "12 %", "inf", "nan", "0,5", "1e999" })
+  {
+    EXPECT_THROW(values.readTruth(field), std::invalid_argument) << field;
+  }
+}
+
+TEST(Objective, NumbersAreWrittenInAsFewDigitsAsBringThemBack)
+{
+  EXPECT_EQ(FormatTruth(0.1), "0.1");
+  EXPECT_EQ(FormatTruth(1), "1");
+  std::mt19937                           engine(1);
+  std::uniform_real_distribution<double> any(-1, 1);
+  for (int i = 0; i < 100; ++i)
+  {
+    const double value = any(engine);
+    EXPECT_EQ(std::stod(FormatTruth(value)), value);
+  }
+}
+
+TEST(Objective, FindingsArePredictedByThemselves)
+{
+  const Objective           objective = MakeObjective(Objective::Kind::Findings, { "tumor", "necrosis", "ink" });
+  const ObjectiveKind &     kind = objective.GetKind();
+  const std::vector<double> outputs{ 2, -1, 0.5 };
+  const auto                prediction = kind.predict(objective, outputs);
+  EXPECT_EQ(kind.countOutputs(3), 3);
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+  {
+    EXPECT_NEAR(prediction[k], Sigmoid(outputs[k]), 1e-15);
+  }
+  EXPECT_EQ(kind.getFound(objective, prediction), (std::vector<std::string>{ "tumor", "ink" }));
+  EXPECT_EQ(kind.choose(prediction), 0);
+  EXPECT_EQ(kind.explain(objective, 1), (std::vector<double>{ 0, 1, 0 }));
+  EXPECT_EQ(kind.describe(objective, { 1, NaN, 0 }), (std::vector<std::string>{ "tumor=1", "ink=0" }));
+}
+
+/** The paper's rule: the number of cumulative products of the conditional probabilities that are above 1/2. */
+TEST(Objective, GradesAreRankConsistent)
+{
+  const Objective       objective = MakeObjective(Objective::Kind::Grades, { "0", "1", "2", "4" });
+  const ObjectiveKind & kind = objective.GetKind();
+  EXPECT_EQ(kind.countOutputs(4), 3);
+  std::mt19937                     engine(2);
+  std::normal_distribution<double> any(0.5, 2);
+  for (int i = 0; i < 200; ++i)
+  {
+    const std::vector<double> outputs{ any(engine), any(engine), any(engine) };
+    const auto                p = kind.predict(objective, outputs);
+    double                    product = 1, above = 1;
+    std::size_t               grade = 0;
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+    {
+      product *= Sigmoid(outputs[k]);
+      grade += product > 0.5 ? 1 : 0;
+      above -= p[k];
+      EXPECT_NEAR(above, product, 1e-12);
+    }
+    EXPECT_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1, 1e-12);
+    EXPECT_EQ(GetGrade(p), grade);
+    EXPECT_EQ(kind.getFound(objective, p), std::vector<std::string>{ objective.names[grade] });
+  }
+  EXPECT_EQ(kind.explain(objective, 0), (std::vector<double>{ -1, 0, 0 }));
+  EXPECT_EQ(kind.explain(objective, 3), (std::vector<double>{ 0, 0, 1 }));
+}
+
+TEST(Objective, OfGradesOnlyThoseThatReachARankAreAsked)
+{
+  const Objective       objective = MakeObjective(Objective::Kind::Grades, { "0", "1", "2", "4" });
+  const ObjectiveKind & kind = objective.GetKind();
+  EXPECT_EQ(kind.makeTargets(objective, { 4 }).targets, (std::vector<double>{ 1, 1, 1 }));
+  const auto ofOne = kind.makeTargets(objective, { 1 }).targets;
+  EXPECT_EQ(ofOne[0], 1);
+  EXPECT_EQ(ofOne[1], 0);
+  EXPECT_TRUE(std::isnan(ofOne[2]));
+  EXPECT_TRUE(std::isnan(kind.makeTargets(objective, { 0 }).targets[1]));
+}
+
+TEST(Objective, GradesAreThoseThatOccur)
+{
+  Objective objective = MakeObjective(Objective::Kind::Grades, {});
+  objective.GetKind().learn(objective, { { 3 }, { 10 }, { 1 }, { 3 } }, {});
+  EXPECT_EQ(objective.names, (std::vector<std::string>{ "1", "3", "10" }));
+  EXPECT_THROW(objective.GetKind().learn(objective, { { 2 }, { 2 } }, {}), std::runtime_error);
+}
+
+/** 1 less 12 squared ranks of disagreement over those that chance has: 4 images, each of another grade. */
+TEST(Objective, GradesAreJudgedByQuadraticKappa)
+{
+  const Objective                        objective = MakeObjective(Objective::Kind::Grades, { "1", "2", "3" });
+  const ObjectiveKind &                  kind = objective.GetKind();
+  const std::vector<std::vector<double>> ones{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 1 }, { 2 }, { 3 } }, ones), 1);
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 3 }, { 2 }, { 1 } }, ones), -1);
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 1 }, { 3 }, { 2 } }, ones), 0.5);
+}
+
+TEST(Objective, ValuesAreStandardizedByTheTrainingImages)
+{
+  Objective             objective = MakeObjective(Objective::Kind::Values, { "TIL (%)", "Ki-67 (%)" });
+  const ObjectiveKind & kind = objective.GetKind();
+  kind.learn(objective, {}, { { 1, 10 }, { 3, NaN }, { 5, 30 } });
+  EXPECT_DOUBLE_EQ(objective.means[0], 3);
+  EXPECT_DOUBLE_EQ(objective.deviations[0], std::sqrt(8.0 / 3));
+  EXPECT_DOUBLE_EQ(objective.means[1], 20);
+  EXPECT_DOUBLE_EQ(objective.deviations[1], 10);
+  const auto targets = kind.makeTargets(objective, { NaN, 25 });
+  EXPECT_FALSE(targets.isLogistic);
+  EXPECT_TRUE(std::isnan(targets.targets[0]));
+  EXPECT_DOUBLE_EQ(targets.targets[1], 0.5);
+  EXPECT_DOUBLE_EQ(kind.predict(objective, { 0, 0.5 })[1], 25);
+  EXPECT_THROW(kind.learn(objective, {}, { { 1, 10 }, { 3, 10 } }), std::runtime_error);
+  EXPECT_THROW(kind.learn(objective, {}, { { 1, NaN }, { 3, NaN } }), std::runtime_error);
+}
+
+/** R^2 of predictions that are all the mean is 0. */
+TEST(Objective, ValuesAreJudgedByDetermination)
+{
+  const Objective       objective = MakeObjective(Objective::Kind::Values, { "a", "b" });
+  const ObjectiveKind & kind = objective.GetKind();
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 1, 1 }, { 3, 3 } }, { { 2, 1 }, { 2, 3 } }), 0.5);
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 1, NaN }, { 3, NaN } }, { { 2, 1 }, { 2, 3 } }), 0);
+}
+
+/** The mean of the areas that there are: of the first finding 1, of the second one none, of the third 1/2. */
+TEST(Objective, FindingsAreJudgedByTheirMeanArea)
+{
+  const Objective                        objective = MakeObjective(Objective::Kind::Findings, { "a", "b", "c" });
+  const std::vector<ImageTruth>          truths{ { 0, 1, 1 }, { 1, 1, 0 }, { NaN, 1, 1 } };
+  const std::vector<std::vector<double>> p{ { 0.2, 0.5, 0.1 }, { 0.3, 0.5, 0.2 }, { 0.9, 0.5, 0.3 } };
+  EXPECT_DOUBLE_EQ(objective.GetKind().getScore(objective, truths, p), 0.75);
+  EXPECT_TRUE(std::isnan(objective.GetKind().getScore(objective, { { 1, 1, 1 } }, { { 0.2, 0.5, 0.1 } })));
+}

@@ -1,0 +1,41 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ObjectiveReport.h"
+
+#include "gigapixelSession.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gigapixel::commandline
+{
+
+nlohmann::ordered_json
+ToFigure(double value)
+{
+  return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+}
+
+std::string
+FormatFigure(const nlohmann::ordered_json & figure)
+{
+  return figure.is_number() ? FormatNumber(figure.get<double>(), 4) : "-";
+}
+
+std::string
+Pad(const std::string & text, std::size_t width)
+{
+  return text + std::string(width > text.size() ? width - text.size() : 1, ' ');
+}
+
+std::size_t
+GetWidth(const std::vector<std::string> & names, const std::string & title)
+{
+  std::size_t width = title.size() + 2;
+  for (const std::string & name : names)
+  {
+    width = std::max(width, name.size() + 2);
+  }
+  return width;
+}
+
+} // namespace gigapixel::commandline
