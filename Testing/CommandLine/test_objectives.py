@@ -6,6 +6,7 @@ import pytest
 
 from conftest import fails, run
 from labeled_slides import WORDS, arrays, read, write_slide, write_table
+from test_ranks import run_ranks
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -308,3 +309,13 @@ def test_findings_that_are_not_there_are_told(slides, tmp_path):
     table = write_table(slides / "few.csv", ["0.tif,train,1,0", "1.tif,train,1,1"], "slide,split,label:a,label:b")
     told = run("train", "--cohort", table, "-o", tmp_path / "x", *WORDS, "--epochs", 1)
     assert "no training sample has the answer 0 to a: see whether the cohort's findings" in told.err
+
+
+def test_ranks_make_the_same_bits(trained, slides, tmp_path):
+    """What is known of a slide stays with it, whichever rank has it."""
+    kind, _, _, _ = trained
+    words = ["train", "--cohort", slides / f"{kind}.csv", *WORDS, "--epochs", 1, "--images-per-step", 3, "-o"]
+    run(*words, tmp_path / "alone")
+    run_ranks(2, *words, tmp_path / "ranks")
+    assert np.array_equal(arrays(tmp_path / "ranks/last.safetensors"), arrays(tmp_path / "alone/last.safetensors"))
+    assert (tmp_path / "ranks/history.csv").read_text() == (tmp_path / "alone/history.csv").read_text()
