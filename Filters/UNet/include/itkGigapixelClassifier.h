@@ -106,7 +106,8 @@ public:
   itkBooleanMacro(ComputeMap);
 
   /** Class whose activation the map shows. Empty, the default: of two classes the second one, which is the finding, of
-   * several the most probable one. */
+   * several the most probable one. Or the finding, grade or value: by default the most probable, the predicted and the
+   * first one. */
   itkSetStringMacro(MapClass);
   itkGetStringMacro(MapClass);
 
@@ -133,16 +134,17 @@ public:
   void Update() override;
 
   /** \name Of the last Update(). @{ */
-  /** The names of the model's classes; numbers, where it has none. */
+  /** The names of the model's classes, findings, grades or values; numbers, where it has none. */
   std::vector<std::string> GetClassNames() const;
 
-  /** In the order of the classes; they are 1 together but for rounding. */
+  /** In the order of the names; those of classes and of grades are 1 together but for rounding. Of a model that says
+   * values, the values. */
   std::vector<double> GetProbabilities() const;
 
   /** \throw ExceptionObject the model has no such class */
   double GetProbability(const std::string & className) const;
 
-  /** The most probable one, of equal ones the first. */
+  /** The most probable one, of equal ones the first; the predicted grade. */
   std::string GetPredictedClass() const;
 
   /** The probabilities as an object of the pipeline. */

@@ -54,7 +54,8 @@ public:
 
   /** A preset, the path of a JSON file, or a model, whose network is taken. See gigapixel::NetworkDescription::Load().
    * Empty, the default: of a run that is resumed the run's, else "remedios2023", or, where slides have labels and no
-   * masks, "resnet18" with as many classes. */
+   * masks, "resnet18" with as many classes. Of a cohort with other truths of slides the ResNets get the outputs that
+   * these want. */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
 
@@ -148,7 +149,9 @@ public:
                            const gigapixel::PhysicalImage & mask,
                            const gigapixel::Region &        region = {});
 
-  /** The training and validation slides of a cohort, with its masks and its labels: the network takes what it can. */
+  /** The training and validation slides of a cohort, with its masks and its labels, or other truths of whole slides
+   * (gigapixel::Objective): the network takes what it can.
+   * \throw ExceptionObject it has truths of another kind than the samples before it */
   void AddCohort(const gigapixel::Cohort & cohort);
 
   void ClearSamples();
