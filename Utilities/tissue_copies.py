@@ -162,6 +162,34 @@ def draw_pen(rng, density, classes, resolution):
     return density + strength[..., None] * color.astype(numpy.float32), drawn
 
 
+def draw_soft_ink(rng, density, classes, resolution):
+    """Blue, black or green ink that runs out softly, mostly along the border of a piece of tissue. Pen is what is seen of it
+    on glass; its faint rim, and what lies on tissue, are not judged."""
+    margin = cv2.findContours((classes == TISSUE).astype(numpy.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
+    margin = [outline[:, 0] for outline in margin if len(outline) > 40]
+    if margin and rng.random() < 0.7:
+        outline = margin[rng.integers(len(margin))]
+        length = int(len(outline) * rng.uniform(0.1, 0.6))
+        points = outline[(rng.integers(len(outline)) + numpy.arange(length)) % len(outline)]
+        points = points + rng.normal(0, 300 / resolution, 2)
+    else:
+        points = rng.uniform(0, 1, 2) * classes.shape[::-1] + numpy.cumsum(rng.normal(0, 600 / resolution, (4, 2)), axis=0)
+    ink = numpy.zeros(classes.shape, numpy.float32)
+    thickness = int(numpy.clip(rng.uniform(250, 1300) / resolution, 2, 120))
+    cv2.polylines(ink, [points.round().astype(numpy.int32)], False, 1.0, thickness)
+    ink = cv2.GaussianBlur(ink, (0, 0), min(40.0, numpy.exp(rng.uniform(numpy.log(20), numpy.log(250))) / resolution))
+    ink *= numpy.clip(1 + 0.25 * draw_field(rng, classes.shape, int(rng.integers(4, 40))), 0.4, 1.6)
+    blue, green = (1, rng.uniform(0.3, 0.9), rng.uniform(0, 0.6)), (1, rng.uniform(0.3, 0.6), rng.uniform(0.6, 1))
+    color = numpy.array([blue, blue, green, (1, 1, 1)][rng.integers(4)]) * rng.uniform(0.9, 1.1, 3)
+    added = ink[..., None] * (color * numpy.exp(rng.uniform(numpy.log(0.3), numpy.log(1.6)))).astype(numpy.float32)
+    seen = added.max(axis=2)
+    drawn = classes.copy()
+    drawn[(seen > 0.1) & (classes == GLASS)] = PEN
+    drawn[(seen > 0.1) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
+    drawn[(seen > 0.03) & (seen <= 0.1) & (classes != PEN)] = NOT_JUDGED
+    return density + added, drawn
+
+
 def draw_bubble(rng, density, classes, resolution):
     """A gray ring, or a filled spot of dust."""
     height, width = classes.shape
@@ -232,7 +260,7 @@ def choose_corner(rng, classes, side):
     return corner
 
 
-def make_copy(picture, rng):
+def make_copy(picture, rng, has_soft_ink):
     """The network's input and the classes of a changed picture, cut to at most SIDE."""
     classes, mpp = picture["classes"], picture["mpp"]
     label_mpp = max(4.0, mpp) * numpy.exp(rng.uniform(numpy.log(0.5), numpy.log(1.9)))
@@ -250,6 +278,8 @@ def make_copy(picture, rng):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 4))):
                 density, classes = draw(rng, density, classes, mpp / share)
+    if has_soft_ink:
+        density, classes = draw_soft_ink(rng, density, classes, mpp / share)
     if rng.random() < 0.2:
         density, classes = draw_specks(rng, density, classes)
     if rng.random() < 0.15:
