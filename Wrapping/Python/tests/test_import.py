@@ -173,7 +173,7 @@ def test_types_and_help():
     for cls, method, words in (
         (itk.WholeSlideImageIO, "SetLevelZeroMicronsPerPixel", "micrometers per pixel"),
         (itk.GigapixelUNetTrainer, "SetMemoryLimit", "Peak resident bytes"),
-        (itk.GigapixelClassifier, "GetProbabilities", "order of the classes"),
+        (itk.GigapixelClassifier, "GetProbabilities", "are 1 together"),
         (itk.TissueLabelImageFilter.values()[0], "SetPreset", "preset"),
     ):
         stub = pathlib.Path(sys.modules[cls.__module__].__file__).with_suffix(".pyi")
