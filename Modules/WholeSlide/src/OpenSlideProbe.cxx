@@ -165,7 +165,18 @@ OpenSlideProbe::GetProgram()
   Dl_info library{};
   dladdr(reinterpret_cast<const void *>(&OpenSlideProbe::GetProgram), &library);
   const auto folder = std::filesystem::weakly_canonical(library.dli_fname).parent_path();
-  return (folder / "ITKGigapixel" / "openslide-probe").string();
+  const auto program = std::filesystem::path("ITKGigapixel") / "openslide-probe";
+  // A program that this library is part of lies in another folder than libraries do, built or installed.
+  for (const char * const libraries : { ".", "../lib", GIGAPIXEL_BIN_TO_LIB })
+  {
+    std::error_code ignored;
+    const auto      path = (folder / libraries).lexically_normal() / program;
+    if (std::filesystem::exists(path, ignored))
+    {
+      return path.string();
+    }
+  }
+  return (folder / program).string();
 }
 
 std::string

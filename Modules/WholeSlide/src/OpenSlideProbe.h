@@ -12,8 +12,10 @@ namespace gigapixel
  * gigabytes or comes to no end.
  *
  * The program (probe/OpenSlideProbe.cxx) opens the file with the OpenSlide that is loaded here, and reads one pixel of
- * each level. It lies in the folder ITKGigapixel beside this library. Where it is missing, or cannot be started, files
- * are opened without. */
+ * each level. It lies in the folder ITKGigapixel beside this library; of a program that this library is part of, beside
+ * the libraries that are built or installed with it. Where it is missing, or cannot be started, files are opened
+ * without.
+ */
 struct OpenSlideProbe
 {
   /** Bytes of address space for the file, beyond what OpenSlide takes before it opens one: sound slides take some tens
