@@ -4,7 +4,6 @@
 #include "gigapixelReceiverOperating.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -68,31 +67,23 @@ Choose(const std::vector<double> & prediction)
   return static_cast<int>(std::max_element(prediction.begin(), prediction.end()) - prediction.begin());
 }
 
-/** The mean of the areas of the findings that some images have and some have not. */
+/** Some images have the finding and some have not, else NaN. */
+double
+GetArea(const std::vector<double> & truths, const std::vector<double> & predictions)
+{
+  std::vector<bool> isThere(truths.size());
+  std::transform(truths.begin(), truths.end(), isThere.begin(), [](double truth) { return truth == 1; });
+  const auto there = std::count(isThere.begin(), isThere.end(), true);
+  return there > 0 && static_cast<std::size_t>(there) < isThere.size() ? GetAreaUnderROC(predictions, isThere).area
+                                                                       : std::numeric_limits<double>::quiet_NaN();
+}
+
 double
 GetScore(const Objective &                        objective,
          const std::vector<ImageTruth> &          truths,
          const std::vector<std::vector<double>> & predictions)
 {
-  std::vector<double> areas;
-  for (std::size_t k = 0; k < objective.names.size(); ++k)
-  {
-    std::vector<double> scores;
-    std::vector<bool>   isThere;
-    for (std::size_t i = 0; i < truths.size(); ++i)
-    {
-      if (!std::isnan(truths[i][k]))
-      {
-        scores.push_back(predictions[i][k]);
-        isThere.push_back(truths[i][k] == 1);
-      }
-    }
-    const auto there = std::count(isThere.begin(), isThere.end(), true);
-    areas.push_back(there > 0 && static_cast<std::size_t>(there) < isThere.size()
-                      ? GetAreaUnderROC(scores, isThere).area
-                      : std::numeric_limits<double>::quiet_NaN());
-  }
-  return GetMeanOfNumbers(areas);
+  return GetMeanScore(objective, truths, predictions, GetArea);
 }
 
 } // namespace

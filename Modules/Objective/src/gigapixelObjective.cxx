@@ -97,13 +97,26 @@ GetProbability(double logit)
 }
 
 double
-GetMeanOfNumbers(const std::vector<double> & values)
+GetMeanScore(const Objective &                        objective,
+             const std::vector<ImageTruth> &          truths,
+             const std::vector<std::vector<double>> & predictions,
+             double (*getScore)(const std::vector<double> & truths, const std::vector<double> & predictions))
 {
   double sum = 0, number = 0;
-  for (const double value : values)
+  for (std::size_t k = 0; k < objective.names.size(); ++k)
   {
-    sum += std::isnan(value) ? 0 : value;
-    number += std::isnan(value) ? 0 : 1;
+    std::vector<double> known, predicted;
+    for (std::size_t i = 0; i < truths.size(); ++i)
+    {
+      if (!std::isnan(truths[i][k]))
+      {
+        known.push_back(truths[i][k]);
+        predicted.push_back(predictions[i][k]);
+      }
+    }
+    const double score = getScore(known, predicted);
+    sum += std::isnan(score) ? 0 : score;
+    number += std::isnan(score) ? 0 : 1;
   }
   return number > 0 ? sum / number : std::numeric_limits<double>::quiet_NaN();
 }

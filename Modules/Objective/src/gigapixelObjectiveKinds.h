@@ -23,8 +23,12 @@ std::vector<double> ExplainOutput(const Objective & objective, int name);
 
 double GetProbability(double logit);
 
-/** The mean of those that are numbers; NaN: none is. */
-double GetMeanOfNumbers(const std::vector<double> & values);
+/** The mean over the names of a score of the images whose truth is known. Names whose score is NaN are left out; NaN:
+ * all are. */
+double GetMeanScore(const Objective &                        objective,
+                    const std::vector<ImageTruth> &          truths,
+                    const std::vector<std::vector<double>> & predictions,
+                    double (*getScore)(const std::vector<double> & truths, const std::vector<double> & predictions));
 
 } // namespace gigapixel
 

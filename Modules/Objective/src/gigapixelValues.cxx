@@ -92,28 +92,19 @@ Choose(const std::vector<double> &)
   return 0;
 }
 
-/** The mean over the values of their R^2. */
+double
+GetDetermination(const std::vector<double> & truths, const std::vector<double> & predictions)
+{
+  return truths.empty() ? std::numeric_limits<double>::quiet_NaN()
+                        : RegressionFigures::Make(truths, predictions).determination;
+}
+
 double
 GetScore(const Objective &                        objective,
          const std::vector<ImageTruth> &          truths,
          const std::vector<std::vector<double>> & predictions)
 {
-  std::vector<double> scores;
-  for (std::size_t k = 0; k < objective.names.size(); ++k)
-  {
-    std::vector<double> truth, predicted;
-    for (std::size_t i = 0; i < truths.size(); ++i)
-    {
-      if (!std::isnan(truths[i][k]))
-      {
-        truth.push_back(truths[i][k]);
-        predicted.push_back(predictions[i][k]);
-      }
-    }
-    scores.push_back(truth.empty() ? std::numeric_limits<double>::quiet_NaN()
-                                   : RegressionFigures::Make(truth, predicted).determination);
-  }
-  return GetMeanOfNumbers(scores);
+  return GetMeanScore(objective, truths, predictions, GetDetermination);
 }
 
 } // namespace
