@@ -126,8 +126,8 @@ SyntheticScene::GetNucleus(std::uint32_t stream, std::int32_t column, std::int32
   const auto          vary = static_cast<std::int32_t>(shape & 31);           // 0..31
   const auto          varyToo = static_cast<std::int32_t>((shape >> 5) & 15); // 0..15
   Ellipse             nucleus;
-  nucleus.x = ((FixedLength{ column } << lattice) + static_cast<FixedLength>(place & 0xFFFF) * 8) * enlargement;
-  nucleus.y = ((FixedLength{ row } << lattice) + static_cast<FixedLength>(place >> 16) * 8) * enlargement;
+  nucleus.x = (ShiftLeft(column, lattice) + static_cast<FixedLength>(place & 0xFFFF) * 8) * enlargement;
+  nucleus.y = (ShiftLeft(row, lattice) + static_cast<FixedLength>(place >> 16) * 8) * enlargement;
   nucleus.radiusA = (spindle ? 80 + vary + varyToo : 48 + vary) * enlargement; // 5 to 8, 3 to 5 micrometers
   nucleus.radiusB = (spindle ? 20 + varyToo : 44 + varyToo) * enlargement;     // 1.3 to 2.2, 2.8 to 3.7 micrometers
   nucleus.direction = spindle ? (m_FiberDirection + 58 + (shape >> 10) % 13) % 64 : (shape >> 10) % 64;
@@ -153,8 +153,8 @@ SyntheticScene::DrawNuclei(Canvas & canvas, const Kinds & kinds) const
     {
       const std::uint32_t place = HashPoint(m_Seed + NucleusStream, column, row);
       const std::uint32_t look = HashPoint(m_Seed + NucleusStream + 1, column, row);
-      const FixedLength   x = (FixedLength{ column } << Micrometers(3)) + static_cast<FixedLength>(place & 0xFFFF) * 8;
-      const FixedLength   y = (FixedLength{ row } << Micrometers(3)) + static_cast<FixedLength>(place >> 16) * 8;
+      const FixedLength   x = ShiftLeft(column, Micrometers(3)) + static_cast<FixedLength>(place & 0xFFFF) * 8;
+      const FixedLength   y = ShiftLeft(row, Micrometers(3)) + static_cast<FixedLength>(place >> 16) * 8;
       const auto          i = static_cast<std::int64_t>(x - firstNodeX + nodeSize / 2) / nodeSize;
       const auto          j = static_cast<std::int64_t>(y - firstNodeY + nodeSize / 2) / nodeSize;
       if (i < 0 || j < 0 || i >= KindNodes || j >= KindNodes)
@@ -200,7 +200,7 @@ SyntheticScene::DrawNucleiOfFoci(Canvas & canvas, int enlargement) const
         const std::uint32_t place = HashPoint(stream + 4, column >> 1, row >> 1);
         const auto          arrange = [](std::int32_t number, std::uint32_t chance) {
           const FixedLength middle =
-            (FixedLength{ number | 1 } << Micrometers(3)) + (static_cast<FixedLength>(chance & 0xFFFF) - 0x8000) * 8;
+            ShiftLeft(number | 1, Micrometers(3)) + (static_cast<FixedLength>(chance & 0xFFFF) - 0x8000) * 8;
           return middle + (number % 2 == 0 ? -ToTouching : ToTouching);
         };
         nucleus.x = arrange(column, place);
@@ -236,8 +236,8 @@ SyntheticScene::DrawDebris(Canvas & canvas) const
       }
       const bool dust = chance >= 5;
       Ellipse    speck;
-      speck.x = (FixedLength{ column } << lattice) + static_cast<FixedLength>(place & 0xFFFF) * 256;
-      speck.y = (FixedLength{ row } << lattice) + static_cast<FixedLength>(place >> 16) * 256;
+      speck.x = ShiftLeft(column, lattice) + static_cast<FixedLength>(place & 0xFFFF) * 256;
+      speck.y = ShiftLeft(row, lattice) + static_cast<FixedLength>(place >> 16) * 256;
       const auto size = static_cast<std::int32_t>((look >> 8) & 255);
       speck.radiusA = dust ? 100 + 2 * size : 60 + 3 * size; // 6 to 38, 4 to 52 micrometers
       speck.radiusB = dust ? 100 + size : 32 + size * static_cast<std::int32_t>(place & 1); // fibers, or flakes
@@ -270,8 +270,8 @@ SyntheticScene::GetFatMembrane(FixedLength x, FixedLength y) const
     {
       const std::uint32_t place = HashPoint(m_Seed + FatStream, i, j);
       // Shaken over three quarters of the lattice, in 1/16 micrometer.
-      const std::int64_t dx = ((FixedLength{ i } << lattice) - x) / 4096 + 128 + ((place & 0xFFFF) * 768 >> 16);
-      const std::int64_t dy = ((FixedLength{ j } << lattice) - y) / 4096 + 128 + ((place >> 16) * 768 >> 16);
+      const std::int64_t dx = (ShiftLeft(i, lattice) - x) / 4096 + 128 + ((place & 0xFFFF) * 768 >> 16);
+      const std::int64_t dy = (ShiftLeft(j, lattice) - y) / 4096 + 128 + ((place >> 16) * 768 >> 16);
       const std::int64_t distance = dx * dx + dy * dy;
       if (distance >= nearest[1])
       {

@@ -12,6 +12,13 @@ namespace gigapixel
 using FixedLength = std::int64_t;
 constexpr int FixedBitsPerMicrometer = 16;
 
+/** The number times 2^bits, also of one below zero, whose shift C++17 leaves undefined. */
+constexpr std::int64_t
+ShiftLeft(std::int64_t number, int bits)
+{
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(number) << bits);
+}
+
 /** 32 well mixed bits of a lattice point: all chance in the scene comes from here, so no pixel depends on another. */
 inline std::uint32_t
 HashPoint(std::uint32_t seed, std::int32_t x, std::int32_t y)
@@ -101,9 +108,9 @@ FractalNoise(std::uint32_t seed, double x, double y, int octaves, double gain = 
 inline std::int32_t
 InterpolateNodes(std::int32_t a, std::int32_t b, std::int32_t c, std::int32_t d, int x, int y, int shift)
 {
-  const std::int64_t upper = (std::int64_t{ a } << shift) + std::int64_t{ b - a } * x;
-  const std::int64_t lower = (std::int64_t{ c } << shift) + std::int64_t{ d - c } * x;
-  return static_cast<std::int32_t>(((upper << shift) + (lower - upper) * y) >> (2 * shift));
+  const std::int64_t upper = ShiftLeft(a, shift) + std::int64_t{ b - a } * x;
+  const std::int64_t lower = ShiftLeft(c, shift) + std::int64_t{ d - c } * x;
+  return static_cast<std::int32_t>((ShiftLeft(upper, shift) + (lower - upper) * y) >> (2 * shift));
 }
 
 } // namespace gigapixel

@@ -118,7 +118,7 @@ SyntheticScene::SyntheticScene(const Settings & settings)
 double
 SyntheticScene::GetNodePosition(std::int64_t node) const
 {
-  return static_cast<double>(GetPosition(node << m_NodeShift)) * (1.0 / 65536.0);
+  return static_cast<double>(GetPosition(ShiftLeft(node, m_NodeShift))) * (1.0 / 65536.0);
 }
 
 SyntheticScene::Shapes
