@@ -28,7 +28,7 @@ set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET defa
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 # Beside each library or program that has the readers in it.
 foreach(folder itk itkgigapixel/bin)
-  install(TARGETS GigapixelOpenSlideProbe RUNTIME DESTINATION ${folder}/ITKGigapixel
+  install(TARGETS GigapixelOpenSlideReader RUNTIME DESTINATION ${folder}/ITKGigapixel
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 if(Gigapixel_BUILD_NETWORK)

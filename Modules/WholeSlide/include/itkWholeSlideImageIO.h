@@ -136,16 +136,16 @@ public:
   static void SetGlobalDefaultStrict(bool strict);
   static bool GetGlobalDefaultStrict();
 
-  /** Version of the OpenSlide that opens what is not decoded here; empty where its library does not load. It is loaded
-   * when it is first needed: from where GIGAPIXEL_OPENSLIDE says, or from the system's folders. */
+  /** Version of the OpenSlide that opens what is not decoded here; empty where it cannot be asked: its library does not
+   * load, from where GIGAPIXEL_OPENSLIDE says or from the system's folders, or GetOpenSlideReader() is empty. */
   static std::string GetOpenSlideVersion();
 
-  /** The program that tries out what OpenSlide does to a file, before OpenSlide opens it in this process: a damaged one
-   * may end it. Empty where the program is not installed, beside the library; files are opened without then. */
-  static std::string GetOpenSlideProbe();
+  /** The program that OpenSlide runs in, a process for each slide that it opens: a damaged slide may end it. Empty
+   * where the program is not installed, beside the library; what only OpenSlide opens is refused then. */
+  static std::string GetOpenSlideReader();
 
-  /** Keeps OpenSlide's GLib and libtiff from speaking to the standard error: for programs, as errors come as
-   * exceptions. To be called before a file is opened. */
+  /** Keeps what OpenSlide and the libraries below it say from the standard error: for programs, as errors come as
+   * exceptions. */
   static void SilenceOpenSlide();
 
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the

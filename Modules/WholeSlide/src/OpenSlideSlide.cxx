@@ -1,13 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideSlide.h"
 
-#include "OpenSlideLibrary.h"
-#include "OpenSlideProbe.h"
+#include "FileStamp.h"
 #include "StatedSizes.h"
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
+#include <cstdlib>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
@@ -36,20 +34,6 @@ constexpr std::int64_t levelSideLimit = std::int64_t{ 1 } << 32;
  * more is damaged. */
 constexpr std::int64_t associatedPixelLimit = std::int64_t{ 1 } << 27;
 
-std::map<std::string, std::string>
-CopyProperties(openslide_t * handle)
-{
-  std::map<std::string, std::string> properties;
-  for (const char * const * name = OpenSlideLibrary::Get().getPropertyNames(handle);
-       name != nullptr && *name != nullptr;
-       ++name)
-  {
-    const char * const value = OpenSlideLibrary::Get().getPropertyValue(handle, *name);
-    properties[*name] = value != nullptr ? value : "";
-  }
-  return properties;
-}
-
 double
 GetNumber(const std::map<std::string, std::string> & properties, const std::string & name)
 {
@@ -65,47 +49,79 @@ GetNumber(const std::map<std::string, std::string> & properties, const std::stri
   return stream ? value : 0.0;
 }
 
-void
-ThrowIfFailed(openslide_t * handle)
+std::int64_t
+GetInteger(const std::string & text)
 {
-  if (const char * const error = OpenSlideLibrary::Get().getError(handle))
+  return std::strtoll(text.c_str(), nullptr, 10);
+}
+
+/** Asks for what a file is, or opens it. A file that has ended OpenSlide is not tried again as long as it does not
+ * change. */
+OpenSlideMessage
+AskOfFile(const std::shared_ptr<OpenSlideProcess> & process, const std::string & request, const std::string & path)
+{
+  static std::mutex &                       mutex = *new std::mutex;
+  static std::map<FileStamp, std::string> & ends = *new std::map<FileStamp, std::string>;
+
+  const FileStamp stamp = GetFileStamp(path);
   {
-    throw std::runtime_error(std::string("OpenSlide says: ") + error);
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto                        found = ends.find(stamp);
+    if (found != ends.end())
+    {
+      throw std::runtime_error(found->second);
+    }
+  }
+  try
+  {
+    return OpenSlideProcess::Ask(process, { request, path }).texts; // slow: no lock is held
+  }
+  catch (const OpenSlideEnd & end)
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    ends[stamp] = end.what();
+    throw;
   }
 }
 
-/** What the probe found: this file is not for OpenSlide, whatever others make of it. */
-class ProbeError : public std::runtime_error
+/** Opens the file in the process. Returns what OpenSlide says of it; nothing where it does not know its kind. */
+OpenSlideMessage
+OpenIn(const std::shared_ptr<OpenSlideProcess> & process, const std::string & path)
 {
-public:
-  using std::runtime_error::runtime_error;
-};
-
-std::shared_ptr<openslide_t>
-OpenHandle(const std::string & path)
-{
-  const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
   CheckStatedSizes(path);
-  const std::string problem = OpenSlideProbe::FindProblem(path);
-  if (!problem.empty())
-  {
-    throw ProbeError(problem);
-  }
-  if (openslide_t * const handle = openSlide.open(path.c_str()))
-  {
-    return { handle, openSlide.close };
-  }
-  return nullptr;
+  const OpenSlideMessage description = AskOfFile(process, "open", path);
+  return description[0] == "opened" ? description : OpenSlideMessage();
 }
 
-/** SQLite's. */
-bool
-IsDatabase(const std::string & path)
+/** What follows each `name` in OpenSlide's description of a slide, `count` texts. */
+template <typename TFunction>
+void
+ForEach(const OpenSlideMessage & description, const std::string & name, const TFunction & take)
 {
-  const std::string mark = "SQLite format 3";
-  std::string       begin(mark.size(), ' ');
-  std::ifstream(path, std::ios::binary).read(&begin[0], static_cast<std::streamsize>(begin.size()));
-  return begin == mark;
+  static const std::map<std::string, std::size_t> counts{
+    { "level", 2 }, { "property", 2 }, { "image", 3 }, { "profile", 1 }
+  };
+  for (std::size_t i = 1; i < description.size();)
+  {
+    const std::size_t count = counts.at(description[i]);
+    if (i + count >= description.size())
+    {
+      throw std::runtime_error("OpenSlide's description of it is cut");
+    }
+    if (description[i] == name)
+    {
+      take(&description[i + 1]);
+    }
+    i += 1 + count;
+  }
+}
+
+std::map<std::string, std::string>
+GetAllProperties(const OpenSlideMessage & description)
+{
+  std::map<std::string, std::string> properties;
+  ForEach(description, "property", [&](const std::string * texts) { properties[texts[0]] = texts[1]; });
+  return properties;
 }
 
 std::uint32_t
@@ -148,62 +164,73 @@ Composite(const std::uint32_t * argb,
 
 } // namespace
 
-std::string
+std::optional<std::string>
 DetectOpenSlideVendor(const std::string & path)
 {
-  const OpenSlideLibrary * const openSlide = OpenSlideLibrary::Find();
-  // Of other files little is looked at; here it asks for what it trusts to be there.
-  if (openSlide != nullptr && IsDatabase(path) && !OpenSlideProbe::FindProblem(path).empty())
+  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+  std::optional<std::string>        vendor;
+  try
   {
-    return "sakura"; // the only databases that are slides: who opens it says what the problem is
+    if (process->GetProblem().empty())
+    {
+      vendor = AskOfFile(process, "vendor", path).at(1);
+    }
+    OpenSlideProcess::Keep(std::move(process));
   }
-  const char * const vendor = openSlide != nullptr ? openSlide->detectVendor(path.c_str()) : nullptr;
-  return vendor != nullptr ? vendor : "";
+  catch (const std::runtime_error &)
+  {} // who opens the file says what the problem is
+  return vendor;
 }
 
 std::map<std::string, std::string>
 ReadOpenSlideProperties(const std::string & path)
 {
-  std::shared_ptr<openslide_t> handle;
   try
   {
-    handle = OpenSlideLibrary::Find() != nullptr ? OpenHandle(path) : nullptr;
+    const std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+    return process->GetProblem().empty() ? GetAllProperties(OpenIn(process, path))
+                                         : std::map<std::string, std::string>();
   }
-  catch (const ProbeError &)
-  {}
-  if (!handle || OpenSlideLibrary::Get().getError(handle.get()) != nullptr)
+  catch (const std::runtime_error &)
   {
     return {};
   }
-  return CopyProperties(handle.get());
 }
 
 std::string
 GetOpenSlideVersion()
 {
-  const OpenSlideLibrary * const openSlide = OpenSlideLibrary::Find();
-  return openSlide != nullptr ? openSlide->getVersion() : "";
+  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+  const std::string                 version = process->GetVersion();
+  OpenSlideProcess::Keep(std::move(process));
+  return version;
+}
+
+void
+CheckOpenSlide(const std::string & path, const std::string & what)
+{
+  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+  const std::string                 problem = process->GetProblem();
+  const std::string                 remedy = process->GetRemedy();
+  OpenSlideProcess::Keep(std::move(process));
+  if (!problem.empty())
+  {
+    throw SlideError(path, what + ", and " + problem, remedy);
+  }
 }
 
 OpenSlideSlide::OpenSlideSlide(const std::string & path)
   : Slide(path)
 {
-  if (OpenSlideLibrary::Find() == nullptr)
+  CheckOpenSlide(path, "only OpenSlide opens it");
+  m_Process = OpenSlideProcess::Take();
+  const OpenSlideMessage description = OpenIn(m_Process, path);
+  if (description.empty())
   {
-    throw SlideError(
-      path, "only OpenSlide opens it, and " + OpenSlideLibrary::GetProblem(), OpenSlideLibrary::GetRemedy());
+    throw std::runtime_error("OpenSlide " + m_Process->GetVersion() + " does not know this kind of file");
   }
-  m_Handle = OpenHandle(path);
-  if (!m_Handle)
-  {
-    throw std::runtime_error("OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file");
-  }
-  ThrowIfFailed(m_Handle.get());
-  m_Properties = CopyProperties(m_Handle.get());
-  m_Decoder = "OpenSlide " + GetOpenSlideVersion();
-  AddLevels();
-  AddAssociated();
-  ReadColorProfile();
+  m_Decoder = "OpenSlide " + m_Process->GetVersion();
+  Describe(description);
   SetDownsamples();
   SetBackground();
   Slide::SetMicronsPerPixel(GetNumber(m_Properties, "openslide.mpp-x"), GetNumber(m_Properties, "openslide.mpp-y"));
@@ -212,125 +239,155 @@ OpenSlideSlide::OpenSlideSlide(const std::string & path)
 OpenSlideSlide::~OpenSlideSlide() = default;
 
 void
-OpenSlideSlide::AddLevels()
+OpenSlideSlide::Describe(const OpenSlideMessage & description)
 {
-  const int levels = OpenSlideLibrary::Get().getLevelCount(m_Handle.get());
-  for (int i = 0; i < levels; ++i)
-  {
-    std::int64_t width = 0;
-    std::int64_t height = 0;
-    OpenSlideLibrary::Get().getLevelDimensions(m_Handle.get(), i, &width, &height);
-    if (width <= 0 || height <= 0)
-    {
-      throw std::runtime_error("one of its levels has no pixels");
-    }
-    if (width >= levelSideLimit || height >= levelSideLimit)
-    {
-      throw std::runtime_error("one of its levels states " + std::to_string(width) + " x " + std::to_string(height) +
-                               " pixels, more than a slide has");
-    }
-    const std::string name = "openslide.level[" + std::to_string(i) + "].tile-";
-    SlidePlane        plane;
-    plane.width = static_cast<std::uint64_t>(width);
-    plane.height = static_cast<std::uint64_t>(height);
-    plane.tileWidth = GetTileSide(GetNumber(m_Properties, name + "width"));
-    plane.tileHeight = GetTileSide(GetNumber(m_Properties, name + "height"));
-    plane.hasAlpha = true;
-    m_Planes.push_back(plane);
-  }
+  m_Properties = GetAllProperties(description);
+  ForEach(
+    description, "level", [this](const std::string * texts) { AddLevel(GetInteger(texts[0]), GetInteger(texts[1])); });
   if (m_Planes.empty())
   {
     throw std::runtime_error("it has no levels");
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
+  ForEach(description, "image", [this](const std::string * texts) {
+    AddAssociated(texts[0], GetInteger(texts[1]), GetInteger(texts[2]));
+  });
+  ForEach(description, "profile", [this](const std::string * texts) { m_ColorProfile = texts[0]; });
 }
 
 void
-OpenSlideSlide::AddAssociated()
+OpenSlideSlide::AddLevel(std::int64_t width, std::int64_t height)
 {
-  const char * const * name = OpenSlideLibrary::Get().getAssociatedImageNames(m_Handle.get());
-  for (; name != nullptr && *name != nullptr; ++name)
+  if (width <= 0 || height <= 0)
   {
-    std::int64_t width = 0;
-    std::int64_t height = 0;
-    OpenSlideLibrary::Get().getAssociatedImageDimensions(m_Handle.get(), *name, &width, &height);
-    if (width <= 0 || height <= 0 || width > associatedPixelLimit / height)
-    {
-      continue;
-    }
-    SlidePlane plane;
-    plane.width = plane.tileWidth = static_cast<std::uint32_t>(width);
-    plane.height = plane.tileHeight = static_cast<std::uint32_t>(height);
-    plane.hasAlpha = true;
-    plane.name = *name;
-    m_Planes.push_back(plane);
+    throw std::runtime_error("one of its levels has no pixels");
   }
+  if (width >= levelSideLimit || height >= levelSideLimit)
+  {
+    throw std::runtime_error("one of its levels states " + std::to_string(width) + " x " + std::to_string(height) +
+                             " pixels, more than a slide has");
+  }
+  const std::string name = "openslide.level[" + std::to_string(m_Planes.size()) + "].tile-";
+  SlidePlane        plane;
+  plane.width = static_cast<std::uint64_t>(width);
+  plane.height = static_cast<std::uint64_t>(height);
+  plane.tileWidth = GetTileSide(GetNumber(m_Properties, name + "width"));
+  plane.tileHeight = GetTileSide(GetNumber(m_Properties, name + "height"));
+  plane.hasAlpha = true;
+  m_Planes.push_back(plane);
 }
 
 void
-OpenSlideSlide::ReadColorProfile()
+OpenSlideSlide::AddAssociated(const std::string & name, std::int64_t width, std::int64_t height)
 {
-  const OpenSlideLibrary & openSlide = OpenSlideLibrary::Get();
-  if (openSlide.getICCProfileSize == nullptr || openSlide.readICCProfile == nullptr)
+  if (width <= 0 || height <= 0 || width > associatedPixelLimit / height)
   {
     return;
   }
-  const std::int64_t size = openSlide.getICCProfileSize(m_Handle.get());
-  if (size > 0)
-  {
-    m_ColorProfile.resize(static_cast<std::size_t>(size));
-    openSlide.readICCProfile(m_Handle.get(), &m_ColorProfile[0]);
-    ThrowIfFailed(m_Handle.get());
-  }
+  SlidePlane plane;
+  plane.width = plane.tileWidth = static_cast<std::uint32_t>(width);
+  plane.height = plane.tileHeight = static_cast<std::uint32_t>(height);
+  plane.hasAlpha = true;
+  plane.name = name;
+  m_Planes.push_back(plane);
 }
 
-std::shared_ptr<openslide_t>
-OpenSlideSlide::GetHandle() const
+OpenSlideSlide::Process
+OpenSlideSlide::StartProcess() const
 {
-  const std::lock_guard<std::mutex> lock(m_HandleMutex);
-  if (!m_Handle)
+  auto process = std::make_shared<OpenSlideProcess>();
+  if (!process->GetProblem().empty())
   {
-    m_Handle = OpenHandle(m_Path);
-    if (!m_Handle)
-    {
-      throw std::runtime_error("OpenSlide cannot open the file any more");
-    }
+    throw std::runtime_error(process->GetProblem());
   }
-  return m_Handle;
+  if (OpenIn(process, m_Path).empty())
+  {
+    throw std::runtime_error("OpenSlide cannot open the file any more");
+  }
+  return process;
+}
+
+/** A new one where the last one has ended, and in a process that was forked from the one which opened the slide. */
+OpenSlideSlide::Process
+OpenSlideSlide::GetProcess() const
+{
+  const std::lock_guard<std::mutex> lock(m_ProcessMutex);
+  if (!m_Process || !m_Process->IsUsable())
+  {
+    m_Process = nullptr;
+    m_Process = StartProcess();
+  }
+  return m_Process;
 }
 
 void
-OpenSlideSlide::ReplaceHandle(openslide_t * failed, std::shared_ptr<openslide_t> by) const
+OpenSlideSlide::ReplaceProcess(const OpenSlideProcess * ended, Process by) const
 {
-  const std::lock_guard<std::mutex> lock(m_HandleMutex);
-  if (m_Handle.get() == failed)
+  const std::lock_guard<std::mutex> lock(m_ProcessMutex);
+  if (m_Process.get() == ended)
   {
-    m_Handle = std::move(by);
+    m_Process = std::move(by);
   }
-}
-
-void
-OpenSlideSlide::ReadPixels(openslide_t * handle, unsigned plane, const Rectangle & region, std::uint32_t * argb) const
-{
-  if (plane >= m_NumberOfLevels)
-  {
-    OpenSlideLibrary::Get().readAssociatedImage(handle, m_Planes[plane].name.c_str(), argb);
-    return;
-  }
-  const double downsample = OpenSlideLibrary::Get().getLevelDownsample(handle, static_cast<int>(plane));
-  OpenSlideLibrary::Get().readRegion(handle,
-                                     argb,
-                                     std::llround(static_cast<double>(region.x) * downsample),
-                                     std::llround(static_cast<double>(region.y) * downsample),
-                                     static_cast<int>(plane),
-                                     static_cast<std::int64_t>(region.width),
-                                     static_cast<std::int64_t>(region.height));
 }
 
 bool
 OpenSlideSlide::HasTile(unsigned, std::uint64_t) const
 {
   return true; // OpenSlide says it pixel by pixel
+}
+
+OpenSlideMessage
+OpenSlideSlide::MakeRequest(unsigned plane, const Rectangle & region) const
+{
+  if (plane >= m_NumberOfLevels)
+  {
+    return { "image", m_Planes[plane].name };
+  }
+  return { "level",
+           std::to_string(plane),
+           std::to_string(region.x),
+           std::to_string(region.y),
+           std::to_string(region.width),
+           std::to_string(region.height) };
+}
+
+OpenSlideProcess::Answer
+OpenSlideSlide::AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle & region) const
+{
+  const std::string known = m_FatalTiles.Find({ plane, tile });
+  if (!known.empty())
+  {
+    throw std::runtime_error(known);
+  }
+  const OpenSlideMessage       request = MakeRequest(plane, region);
+  const std::size_t            pixels = region.width * region.height;
+  std::unique_lock<std::mutex> isSuspect(m_SuspectMutex, std::defer_lock);
+  Process                      process = GetProcess();
+  while (true)
+  {
+    try
+    {
+      auto answer = OpenSlideProcess::Ask(process, request, pixels);
+      if (isSuspect.owns_lock())
+      {
+        ReplaceProcess(nullptr, process);
+      }
+      return answer;
+    }
+    catch (const OpenSlideEnd & end)
+    {
+      ReplaceProcess(process.get(), nullptr);
+      if (end.IsOurs())
+      {
+        m_FatalTiles.Add({ plane, tile }, end.what());
+        throw;
+      }
+    }
+    // Maybe another thread's tile, or what those before it have left behind: what this one is tells a process that is
+    // asked for nothing else.
+    isSuspect.lock();
+    process = StartProcess();
+  }
 }
 
 std::string
@@ -345,31 +402,15 @@ OpenSlideSlide::DecodeTile(unsigned                           plane,
   const auto          width = std::min<std::uint64_t>(of.tileWidth, of.width - left);
   const auto          height = std::min<std::uint64_t>(of.tileHeight, of.height - top);
 
-  const std::unique_ptr<std::uint32_t[]> argb(new std::uint32_t[width * height]);
-  const Rectangle                        region{ left, top, width, height };
-  const std::shared_ptr<openslide_t>     handle = GetHandle();
-  ReadPixels(handle.get(), plane, region, argb.get());
-  if (OpenSlideLibrary::Get().getError(handle.get()) != nullptr)
-  {
-    // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
-    std::shared_ptr<openslide_t> fresh = OpenHandle(m_Path);
-    ReplaceHandle(handle.get(), nullptr);
-    if (!fresh)
-    {
-      ThrowIfFailed(handle.get());
-    }
-    ReadPixels(fresh.get(), plane, region, argb.get());
-    ThrowIfFailed(fresh.get());
-    ReplaceHandle(nullptr, std::move(fresh));
-  }
-
+  const OpenSlideProcess::Answer answer = AskForPixels(plane, tile, { left, top, width, height });
+  const std::uint32_t * const    argb = answer.GetPixels();
   if (scanned != nullptr)
   {
     scanned->reset(new unsigned char[std::size_t{ of.tileWidth } * of.tileHeight]);
   }
   for (std::uint64_t y = 0; y < height; ++y)
   {
-    const std::uint32_t * const row = argb.get() + y * width;
+    const std::uint32_t * const row = argb + y * width;
     Composite(row, width, m_Background.data(), out.channels, out.data + y * out.stride);
     for (std::uint64_t x = 0; scanned != nullptr && x < width; ++x)
     {

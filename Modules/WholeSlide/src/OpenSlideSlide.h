@@ -2,21 +2,22 @@
 #ifndef OpenSlideSlide_h
 #define OpenSlideSlide_h
 
+#include "DamagedTiles.h"
+#include "OpenSlideProcess.h"
 #include "Slide.h"
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-
-typedef struct _openslide openslide_t;
 
 namespace gigapixel
 {
 
-/** The vendor whose slide OpenSlide takes the file for; empty for none, or without OpenSlide. Opens nothing for good.
- */
-std::string DetectOpenSlideVendor(const std::string & path);
+/** The vendor whose slide OpenSlide takes the file for, empty for none; nothing where OpenSlide gives no answer: it is
+ * not installed, or the file ends it. */
+std::optional<std::string> DetectOpenSlideVendor(const std::string & path);
 
 /** All properties that OpenSlide has of a file; none where it does not open it, or is not installed. */
 std::map<std::string, std::string> ReadOpenSlideProperties(const std::string & path);
@@ -24,7 +25,11 @@ std::map<std::string, std::string> ReadOpenSlideProperties(const std::string & p
 /** Empty where it is not installed. */
 std::string GetOpenSlideVersion();
 
-/** A slide read through OpenSlide.
+/** Throws SlideError where OpenSlide cannot be asked, with why, and what to do. \param what the file is, before "and",
+ * e.g. "only OpenSlide opens it" */
+void CheckOpenSlide(const std::string & path, const std::string & what);
+
+/** A slide read through OpenSlide, which runs in a process of its own.
  *
  * OpenSlide resamples levels above the first, with pixels that depend on the region asked for. So it is asked for the
  * tiles of a fixed grid only, from which regions are cut: the same pixels for every region and division. */
@@ -44,17 +49,23 @@ protected:
                          std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
-  void AddLevels();
-  void AddAssociated();
-  void ReadColorProfile();
+  using Process = std::shared_ptr<OpenSlideProcess>;
 
-  std::shared_ptr<openslide_t> GetHandle() const;
-  void                         ReplaceHandle(openslide_t * failed, std::shared_ptr<openslide_t> by) const;
-  void ReadPixels(openslide_t * handle, unsigned plane, const Rectangle & region, std::uint32_t * argb) const;
+  void                     AddLevel(std::int64_t width, std::int64_t height);
+  void                     AddAssociated(const std::string & name, std::int64_t width, std::int64_t height);
+  void                     Describe(const OpenSlideMessage & description);
+  Process                  StartProcess() const;
+  Process                  GetProcess() const;
+  void                     ReplaceProcess(const OpenSlideProcess * ended, Process by) const;
+  OpenSlideMessage         MakeRequest(unsigned plane, const Rectangle & region) const;
+  OpenSlideProcess::Answer AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle & region) const;
 
-  /** An error of OpenSlide stays with the handle and fails all that comes after it: such a handle is let go of. */
-  mutable std::shared_ptr<openslide_t> m_Handle;
-  mutable std::mutex                   m_HandleMutex;
+  mutable Process    m_Process; // null where it has ended
+  mutable std::mutex m_ProcessMutex;
+
+  /** Tiles that end the process are not tried again. */
+  mutable DamagedTiles m_FatalTiles;
+  mutable std::mutex   m_SuspectMutex;
 };
 
 } // namespace gigapixel

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "FileStamp.h"
-#include "OpenSlideLibrary.h"
+#include "OpenSlideProcess.h"
 #include "OpenSlideSlide.h"
 #include "formats/SlideFormat.h"
 
@@ -29,9 +29,19 @@ IsOfFormat(const SlideFormat & format, const SlideFile & file)
   }
 }
 
+/** OpenSlide's process, which was asked what a file is, is not kept longer than until that file is open. */
+struct EndOfAsking
+{
+  EndOfAsking() = default;
+  EndOfAsking(const EndOfAsking &) = delete;
+  EndOfAsking & operator=(const EndOfAsking &) = delete;
+  ~EndOfAsking() { OpenSlideProcess::EndKept(); }
+};
+
 std::unique_ptr<const Slide>
 OpenUnshared(const std::string & path)
 {
+  const EndOfAsking end;
   const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
   try
   {
@@ -57,13 +67,10 @@ OpenUnshared(const std::string & path)
   {
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
   }
-  const std::string what = "it is neither a TIFF nor a DICOM file, and ";
-  if (OpenSlideLibrary::Find() == nullptr)
-  {
-    throw SlideError(path, what + OpenSlideLibrary::GetProblem(), OpenSlideLibrary::GetRemedy());
-  }
+  const std::string what = "it is neither a TIFF nor a DICOM file";
+  CheckOpenSlide(path, what);
   throw SlideError(path,
-                   what + "OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
+                   what + ", and OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
                    "convert it to a tiled TIFF (vips tiffsave FILE FILE.tif --tile --pyramid), or read it with another "
                    "itk::ImageIO");
 }
@@ -118,7 +125,12 @@ Slide::IsClaimed(const std::string & path) noexcept
     const auto &    formats = GetSlideFormats();
     const auto      format = std::find_if(
       formats.begin(), formats.end(), [&file](const SlideFormat * each) { return IsOfFormat(*each, file); });
-    return format != formats.end() && ((*format)->claims == nullptr || (*format)->claims(file));
+    const bool isClaimed = format != formats.end() && ((*format)->claims == nullptr || (*format)->claims(file));
+    if (!isClaimed)
+    {
+      OpenSlideProcess::EndKept();
+    }
+    return isClaimed;
   }
   catch (...)
   {

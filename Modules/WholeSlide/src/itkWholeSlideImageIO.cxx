@@ -2,8 +2,7 @@
 #include "itkWholeSlideImageIO.h"
 
 #include "ColorTransform.h"
-#include "OpenSlideLibrary.h"
-#include "OpenSlideProbe.h"
+#include "OpenSlideProcess.h"
 #include "OpenSlideSlide.h"
 #include "Slide.h"
 #include "TileCache.h"
@@ -129,20 +128,22 @@ WholeSlideImageIO::GetGlobalDefaultStrict()
 std::string
 WholeSlideImageIO::GetOpenSlideVersion()
 {
-  return gigapixel::GetOpenSlideVersion();
+  const std::string version = gigapixel::GetOpenSlideVersion();
+  gigapixel::OpenSlideProcess::EndKept();
+  return version;
 }
 
 std::string
-WholeSlideImageIO::GetOpenSlideProbe()
+WholeSlideImageIO::GetOpenSlideReader()
 {
-  const std::string program = gigapixel::OpenSlideProbe::GetProgram();
+  const std::string program = gigapixel::OpenSlideProcess::GetProgram();
   return access(program.c_str(), X_OK) == 0 ? program : std::string();
 }
 
 void
 WholeSlideImageIO::SilenceOpenSlide()
 {
-  gigapixel::OpenSlideLibrary::Silence();
+  gigapixel::OpenSlideProcess::Silence();
 }
 
 void

@@ -138,11 +138,18 @@ DescribeWriteTest(const Session & session)
 }
 
 std::string
-DescribeProbe(const JSON & program)
+DescribeOpenSlide(const JSON & version, const JSON & reader)
 {
-  return program.is_null() ? ", without its probe, so that a damaged file may end the program: install "
-                             "lib/ITKGigapixel/openslide-probe, too"
-                           : ", each file tried out by a probe first";
+  const std::string refused = ", so that slides which only OpenSlide opens are refused: install ";
+  if (reader.is_null())
+  {
+    return "its program lib/ITKGigapixel/openslide-reader is missing" + refused + "all of ITKGigapixel again";
+  }
+  if (version.is_null())
+  {
+    return "does not load" + refused + "it (Debian: libopenslide0; Python: pip install openslide-bin)";
+  }
+  return version.get<std::string>() + ", in a process of its own for each slide";
 }
 
 std::string
@@ -150,11 +157,7 @@ Format(const JSON & json)
 {
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
   text += "  ITK            " + json["itk"].get<std::string>() + '\n';
-  text += "  OpenSlide      " +
-          (json["openslide"].is_null() ? "does not load, so that slides which only it opens are refused: install it "
-                                         "(Debian: libopenslide0; Python: pip install openslide-bin)"
-                                       : json["openslide"].get<std::string>() + DescribeProbe(json["openslideProbe"])) +
-          '\n';
+  text += "  OpenSlide      " + DescribeOpenSlide(json["openslide"], json["openslideReader"]) + '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
   {
@@ -186,8 +189,8 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["itk"] = itk::Version::GetITKVersion();
   const std::string openSlide = itk::WholeSlideImageIO::GetOpenSlideVersion();
   json["openslide"] = openSlide.empty() ? JSON() : JSON(openSlide);
-  const std::string probe = itk::WholeSlideImageIO::GetOpenSlideProbe();
-  json["openslideProbe"] = probe.empty() ? JSON() : JSON(probe);
+  const std::string reader = itk::WholeSlideImageIO::GetOpenSlideReader();
+  json["openslideReader"] = reader.empty() ? JSON() : JSON(reader);
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };

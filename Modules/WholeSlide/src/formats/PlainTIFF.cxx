@@ -19,7 +19,7 @@ Detect(const SlideFile & file)
 bool
 IsVendors(const SlideFile & file)
 {
-  const std::string & vendor = file.GetOpenSlideVendor();
+  const std::string vendor = file.GetOpenSlideVendor().value_or("");
   return !vendor.empty() && vendor != "generic-tiff";
 }
 

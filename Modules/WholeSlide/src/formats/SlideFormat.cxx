@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideFormat.h"
 
-#include "OpenSlideLibrary.h"
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
 
@@ -51,20 +50,21 @@ SlideFile::SlideFile(std::string path)
   {} // who opens the file says what is wrong with it
 }
 
-const std::string &
+const std::optional<std::string> &
 SlideFile::GetOpenSlideVendor() const
 {
-  if (!m_OpenSlideVendor)
+  if (!m_WasOpenSlideAsked)
   {
     m_OpenSlideVendor = DetectOpenSlideVendor(m_Path);
+    m_WasOpenSlideAsked = true;
   }
-  return *m_OpenSlideVendor;
+  return m_OpenSlideVendor;
 }
 
 bool
 SlideFile::IsConfirmed(const std::string & vendor) const
 {
-  return OpenSlideLibrary::Find() == nullptr || GetOpenSlideVendor() == vendor;
+  return GetOpenSlideVendor().value_or(vendor) == vendor;
 }
 
 std::unique_ptr<const Slide>

@@ -38,12 +38,12 @@ public:
     return m_FirstPage.get();
   }
 
-  /** The vendor whose slide OpenSlide takes it for, in OpenSlide's words; empty for none, or without OpenSlide, which
-   * is loaded to be asked. */
-  const std::string & GetOpenSlideVendor() const;
+  /** The vendor whose slide OpenSlide takes it for, in OpenSlide's words, empty for none; nothing where OpenSlide gives
+   * no answer: it is not installed, or the file ends it. */
+  const std::optional<std::string> & GetOpenSlideVendor() const;
 
   /** Whether a TIFF that bears the mark of a vendor is one of its slides, as OpenSlide finds by looking closer; without
-   * OpenSlide the mark says it. */
+   * its answer the mark says it. */
   bool IsConfirmed(const std::string & vendor) const;
 
 private:
@@ -51,6 +51,7 @@ private:
   bool                               m_IsTIFF;
   std::unique_ptr<const TIFFFile>    m_File;
   std::unique_ptr<const TIFFPage>    m_FirstPage;
+  mutable bool                       m_WasOpenSlideAsked{ false };
   mutable std::optional<std::string> m_OpenSlideVendor;
 };
 

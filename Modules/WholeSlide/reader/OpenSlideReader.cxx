@@ -1,0 +1,553 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// openslide-reader: OpenSlide for one slide, with limits to what it takes. Its standard input is a socket, on which
+// come lanes: a socket each, and memory for pixels. Each lane has a thread, which answers what is asked on it
+// (OpenSlideMessage.h). When the socket closes, as it does however the other process ends, this one ends at once.
+#include "OpenSlideMessage.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <openslide.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** Of each lane: what OpenSlide and the libraries below it put onto their stack are some tens of kB. */
+constexpr std::size_t stackBytes = std::size_t{ 1 } << 21;
+
+/** OpenSlide's functions. Its library is loaded, not linked: users replace it (it is under the LGPL). */
+struct Library
+{
+  decltype(&openslide_detect_vendor)                   detectVendor;
+  decltype(&openslide_open)                            open;
+  decltype(&openslide_close)                           close;
+  decltype(&openslide_get_error)                       getError;
+  decltype(&openslide_get_version)                     getVersion;
+  decltype(&openslide_get_level_count)                 getLevelCount;
+  decltype(&openslide_get_level_dimensions)            getLevelDimensions;
+  decltype(&openslide_get_level_downsample)            getLevelDownsample;
+  decltype(&openslide_get_property_names)              getPropertyNames;
+  decltype(&openslide_get_property_value)              getPropertyValue;
+  decltype(&openslide_get_associated_image_names)      getAssociatedImageNames;
+  decltype(&openslide_get_associated_image_dimensions) getAssociatedImageDimensions;
+  decltype(&openslide_read_associated_image)           readAssociatedImage;
+  decltype(&openslide_read_region)                     readRegion;
+  // Null before version 4, whose header this program may not have been built with.
+  std::int64_t (*getICCProfileSize)(openslide_t *);
+  void (*readICCProfile)(openslide_t *, void *);
+
+  std::string problem; // why it does not load; empty: it does
+
+  Library();
+
+private:
+  template <typename TFunction>
+  void
+  Find(void * handle, const char * name, TFunction *& function)
+  {
+    function = reinterpret_cast<TFunction *>(dlsym(handle, name));
+    problem = function != nullptr ? problem : std::string("it has no function ") + name;
+  }
+};
+
+/** Names for the loader, best first. All versions since 3.4 have the same functions. */
+std::vector<std::string>
+GetLibraryNames()
+{
+  if (const char * const named = std::getenv("GIGAPIXEL_OPENSLIDE"))
+  {
+    return { named };
+  }
+  std::vector<std::string> names;
+#ifdef GIGAPIXEL_PACKAGED_OPENSLIDE
+  // In site-packages, seen from this program's folder: site-packages/itk/ITKGigapixel, or
+  // site-packages/itkgigapixel/bin/ITKGigapixel.
+  std::error_code ignored;
+  const auto      folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  names.push_back(folder.parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
+  names.push_back(folder.parent_path().parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
+#endif
+  names.emplace_back("libopenslide.so.1");
+  names.emplace_back("libopenslide.so.0");
+  return names;
+}
+
+Library::Library()
+{
+  void * handle = nullptr;
+  for (const std::string & name : GetLibraryNames())
+  {
+    handle = handle != nullptr ? handle : dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    const char * const reason = handle == nullptr ? dlerror() : nullptr;
+    problem = reason != nullptr ? reason : problem;
+  }
+  if (handle == nullptr)
+  {
+    return;
+  }
+  Find(handle, "openslide_get_icc_profile_size", getICCProfileSize);
+  Find(handle, "openslide_read_icc_profile", readICCProfile);
+  problem.clear(); // those may be missing
+  Find(handle, "openslide_detect_vendor", detectVendor);
+  Find(handle, "openslide_open", open);
+  Find(handle, "openslide_close", close);
+  Find(handle, "openslide_get_error", getError);
+  Find(handle, "openslide_get_version", getVersion);
+  Find(handle, "openslide_get_level_count", getLevelCount);
+  Find(handle, "openslide_get_level_dimensions", getLevelDimensions);
+  Find(handle, "openslide_get_level_downsample", getLevelDownsample);
+  Find(handle, "openslide_get_property_names", getPropertyNames);
+  Find(handle, "openslide_get_property_value", getPropertyValue);
+  Find(handle, "openslide_get_associated_image_names", getAssociatedImageNames);
+  Find(handle, "openslide_get_associated_image_dimensions", getAssociatedImageDimensions);
+  Find(handle, "openslide_read_associated_image", readAssociatedImage);
+  Find(handle, "openslide_read_region", readRegion);
+}
+
+/** Sets the soft limit, unless somebody else's is tighter. */
+void
+Limit(__rlimit_resource resource, rlim_t most, const rlimit & inherited)
+{
+  const rlimit limit{ std::min(most, inherited.rlim_cur), inherited.rlim_max };
+  setrlimit(resource, &limit);
+}
+
+rlimit
+GetLimit(__rlimit_resource resource)
+{
+  rlimit limit{};
+  getrlimit(resource, &limit);
+  return limit;
+}
+
+/** The limit to address space: what the process had taken when this was made, what OpenSlide may take, and what is
+ * added for the lanes. */
+class MemoryLimit
+{
+public:
+  MemoryLimit()
+  {
+    std::FILE * const file = std::fopen("/proc/self/statm", "r");
+    char              line[64] = "";
+    if (file != nullptr && std::fgets(line, sizeof(line), file) != nullptr)
+    {
+      const rlim_t pages = std::strtoul(line, nullptr, 10);
+      m_Most = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + OpenSlideLimits::memory;
+      std::fclose(file);
+    }
+    Change(0);
+  }
+
+  /** Bytes more, or less. */
+  void
+  Change(std::int64_t by)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    if (m_Most != 0) // else this is not Linux
+    {
+      m_Most += static_cast<rlim_t>(by);
+      Limit(RLIMIT_AS, m_Most, m_Inherited);
+    }
+  }
+
+private:
+  std::mutex   m_Mutex;
+  const rlimit m_Inherited{ GetLimit(RLIMIT_AS) };
+  rlim_t       m_Most{ 0 };
+};
+
+/** What the thread that makes it may compute for one answer. Where it takes more, the other side of its lane is told,
+ * and the process ends. */
+class ProcessorLimit
+{
+public:
+  explicit ProcessorLimit(int lane)
+  {
+    struct sigaction action = {};
+    action.sa_sigaction = End;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGXCPU, &action, nullptr);
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGXCPU;
+    event.sigev_value.sival_int = lane;
+    m_IsMade = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &m_Timer) == 0;
+  }
+  ProcessorLimit(const ProcessorLimit &) = delete;
+  ProcessorLimit & operator=(const ProcessorLimit &) = delete;
+  ~ProcessorLimit()
+  {
+    if (m_IsMade)
+    {
+      timer_delete(m_Timer);
+    }
+  }
+
+  /** Begins, or ends with 0. */
+  void
+  Set(unsigned seconds)
+  {
+    itimerspec time{};
+    time.it_value.tv_sec = seconds;
+    if (m_IsMade)
+    {
+      timer_settime(m_Timer, 0, &time, nullptr);
+    }
+  }
+
+private:
+  static void
+  End(int, siginfo_t * info, void *)
+  {
+    if (info->si_code == SI_TIMER)
+    {
+      SendLate(info->si_value.sival_int);
+    }
+    _exit(1);
+  }
+
+  timer_t m_Timer{};
+  bool    m_IsMade;
+};
+
+/** Memory that both processes have, as far as it is asked for: the other one makes it longer. */
+class SharedMemory
+{
+public:
+  SharedMemory(int file, MemoryLimit & limit)
+    : m_File(file)
+    , m_Limit(limit)
+  {}
+  SharedMemory(const SharedMemory &) = delete;
+  SharedMemory & operator=(const SharedMemory &) = delete;
+  ~SharedMemory()
+  {
+    Unmap();
+    close(m_File);
+  }
+
+  /** Null where there is none. */
+  std::uint32_t *
+  Get(std::size_t size)
+  {
+    if (size > m_Size)
+    {
+      Unmap();
+      m_Limit.Change(static_cast<std::int64_t>(size));
+      void * const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, m_File, 0);
+      m_Begin = begin == MAP_FAILED ? nullptr : static_cast<std::uint32_t *>(begin);
+      m_Size = begin == MAP_FAILED ? 0 : size;
+    }
+    return m_Begin;
+  }
+
+private:
+  void
+  Unmap()
+  {
+    if (m_Begin != nullptr)
+    {
+      munmap(m_Begin, m_Size);
+      m_Limit.Change(-static_cast<std::int64_t>(m_Size));
+      m_Begin = nullptr;
+      m_Size = 0;
+    }
+  }
+
+  int             m_File;
+  MemoryLimit &   m_Limit;
+  std::uint32_t * m_Begin{ nullptr };
+  std::size_t     m_Size{ 0 };
+};
+
+class Reader
+{
+public:
+  explicit Reader(const Library & library)
+    : m_Library(library)
+  {}
+
+  /** Answers the requests of a lane until its socket closes. */
+  void ServeLane(int socket, int file, MemoryLimit & limit);
+
+private:
+  using Handle = std::shared_ptr<openslide_t>;
+
+  OpenSlideMessage Answer(const OpenSlideMessage & request, SharedMemory & memory);
+  OpenSlideMessage Open(const std::string & path);
+  OpenSlideMessage Describe(openslide_t * handle) const;
+  OpenSlideMessage Read(const OpenSlideMessage & request, std::uint32_t * argb);
+  void             ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const;
+  Handle           OpenHandle() const;
+  Handle           GetHandle();
+  void             ReplaceHandle(const openslide_t * failed, Handle by);
+
+  OpenSlideMessage
+  Refuse(openslide_t * handle) const
+  {
+    return { "refused", std::string("OpenSlide says: ") + m_Library.getError(handle) };
+  }
+
+  const Library & m_Library;
+  std::string     m_Path;
+
+  /** An error of OpenSlide stays with the handle and fails all that comes after it: such a handle is let go of. */
+  Handle     m_Handle;
+  std::mutex m_HandleMutex;
+};
+
+Reader::Handle
+Reader::OpenHandle() const
+{
+  openslide_t * const handle = m_Library.open(m_Path.c_str());
+  return handle != nullptr ? Handle(handle, m_Library.close) : nullptr;
+}
+
+Reader::Handle
+Reader::GetHandle()
+{
+  const std::lock_guard<std::mutex> lock(m_HandleMutex);
+  m_Handle = m_Handle ? m_Handle : OpenHandle();
+  return m_Handle;
+}
+
+void
+Reader::ReplaceHandle(const openslide_t * failed, Handle by)
+{
+  const std::lock_guard<std::mutex> lock(m_HandleMutex);
+  if (m_Handle.get() == failed)
+  {
+    m_Handle = std::move(by);
+  }
+}
+
+OpenSlideMessage
+Reader::Describe(openslide_t * handle) const
+{
+  OpenSlideMessage answer{ "opened" };
+  const auto       add = [&answer](const OpenSlideMessage & texts) {
+    answer.insert(answer.end(), texts.begin(), texts.end());
+  };
+  const auto getText = [](const char * text) { return std::string(text != nullptr ? text : ""); };
+  const int  levels = m_Library.getLevelCount(handle);
+  for (int level = 0; level < levels; ++level)
+  {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    m_Library.getLevelDimensions(handle, level, &width, &height);
+    add({ "level", std::to_string(width), std::to_string(height) });
+  }
+  for (auto name = m_Library.getPropertyNames(handle); name != nullptr && *name != nullptr; ++name)
+  {
+    add({ "property", *name, getText(m_Library.getPropertyValue(handle, *name)) });
+  }
+  for (auto name = m_Library.getAssociatedImageNames(handle); name != nullptr && *name != nullptr; ++name)
+  {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    m_Library.getAssociatedImageDimensions(handle, *name, &width, &height);
+    add({ "image", *name, std::to_string(width), std::to_string(height) });
+  }
+  if (m_Library.getICCProfileSize != nullptr && m_Library.readICCProfile != nullptr)
+  {
+    const std::int64_t size = m_Library.getICCProfileSize(handle);
+    std::string        profile(static_cast<std::size_t>(std::max<std::int64_t>(size, 0)), '\0');
+    if (size > 0)
+    {
+      m_Library.readICCProfile(handle, &profile[0]);
+      add({ "profile", profile });
+    }
+  }
+  return m_Library.getError(handle) == nullptr ? answer : Refuse(handle);
+}
+
+OpenSlideMessage
+Reader::Open(const std::string & path)
+{
+  m_Path = path;
+  const Handle handle = GetHandle();
+  if (!handle)
+  {
+    return { "unknown" };
+  }
+  return m_Library.getError(handle.get()) == nullptr ? Describe(handle.get()) : Refuse(handle.get());
+}
+
+void
+Reader::ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const
+{
+  if (request[0] == "image")
+  {
+    m_Library.readAssociatedImage(handle, request[2].c_str(), argb);
+    return;
+  }
+  const auto get = [&request](std::size_t i) { return std::strtoll(request[i].c_str(), nullptr, 10); };
+  const auto level = static_cast<int>(get(2));
+  const auto downsample = m_Library.getLevelDownsample(handle, level);
+  m_Library.readRegion(handle,
+                       argb,
+                       std::llround(static_cast<double>(get(3)) * downsample),
+                       std::llround(static_cast<double>(get(4)) * downsample),
+                       level,
+                       get(5),
+                       get(6));
+}
+
+OpenSlideMessage
+Reader::Read(const OpenSlideMessage & request, std::uint32_t * argb)
+{
+  const Handle handle = GetHandle();
+  if (handle)
+  {
+    ReadPixels(handle.get(), request, argb);
+    if (m_Library.getError(handle.get()) == nullptr)
+    {
+      return { "read" };
+    }
+  }
+  // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
+  Handle fresh = OpenHandle();
+  ReplaceHandle(handle.get(), nullptr);
+  if (!fresh)
+  {
+    return { "refused", "OpenSlide cannot open the file any more" };
+  }
+  ReadPixels(fresh.get(), request, argb);
+  if (m_Library.getError(fresh.get()) != nullptr)
+  {
+    return Refuse(fresh.get());
+  }
+  ReplaceHandle(nullptr, std::move(fresh));
+  return { "read" };
+}
+
+OpenSlideMessage
+Reader::Answer(const OpenSlideMessage & request, SharedMemory & memory)
+{
+  if (request[0] == "vendor")
+  {
+    const char * const vendor = m_Library.detectVendor(request[1].c_str());
+    return { "vendor", vendor != nullptr ? vendor : "" };
+  }
+  if (request[0] == "open")
+  {
+    return Open(request[1]);
+  }
+  std::uint32_t * const argb = memory.Get(std::strtoull(request[1].c_str(), nullptr, 10));
+  return argb != nullptr ? Read(request, argb) : OpenSlideMessage{ "refused", "there is no memory for its pixels" };
+}
+
+void
+Reader::ServeLane(int socket, int file, MemoryLimit & limit)
+{
+  {
+    SharedMemory     memory(file, limit);
+    OpenSlideMessage request;
+    while (ReceiveMessage(socket, request, [] { return true; }) && SendMessage(socket, Answer(request, memory)))
+    {}
+  }
+  close(socket);
+  limit.Change(-static_cast<std::int64_t>(stackBytes));
+}
+
+/** Waits for the next lane. False where the socket has closed; without descriptors where what came was no lane. */
+bool
+ReceiveLane(int (&descriptors)[2])
+{
+  char                  byte = 0;
+  iovec                 data{ &byte, 1 };
+  alignas(cmsghdr) char rights[CMSG_SPACE(sizeof(descriptors))] = {};
+  msghdr                message{ nullptr, 0, &data, 1, rights, sizeof(rights), 0 };
+  ssize_t               count = 0;
+  do
+  {
+    count = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  const cmsghdr * const header = CMSG_FIRSTHDR(&message);
+  descriptors[0] = descriptors[1] = -1;
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(descriptors)))
+  {
+    std::memcpy(descriptors, CMSG_DATA(header), sizeof(descriptors));
+  }
+  return count > 0;
+}
+
+/** So that the limit to memory is one to what OpenSlide takes: glibc gives each thread 64 MiB of address space for its
+ * allocations, and 8 MiB for its stack. */
+void
+SaveAddressSpace()
+{
+  mallopt(M_ARENA_MAX, 1);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stackBytes);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
+int
+Run()
+{
+  const Library library;
+  const bool    loads = library.problem.empty();
+  if (!SendMessage(STDIN_FILENO, { loads ? library.getVersion() : "", library.problem }))
+  {
+    std::fprintf(stderr, "openslide-reader is started by programs that read slides, which talk to it on a socket\n");
+    return 2;
+  }
+  SaveAddressSpace();
+  Reader      reader(library);
+  MemoryLimit limit;
+  int         lane[2];
+  while (ReceiveLane(lane))
+  {
+    if (lane[0] < 0)
+    {
+      continue;
+    }
+    limit.Change(stackBytes);
+    try
+    {
+      std::thread(&Reader::ServeLane, &reader, lane[0], lane[1], std::ref(limit)).detach();
+    }
+    catch (const std::system_error &)
+    {
+      break; // who waits for an answer learns that there is none
+    }
+  }
+  _exit(0); // whatever the lanes' threads are at
+}
+
+} // namespace
+} // namespace gigapixel
+
+int
+main()
+{
+  // What the other process has open is not to stay open here.
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+  const rlimit none{ 0, 0 };
+  setrlimit(RLIMIT_CORE, &none);
+  return gigapixel::Run();
+}

@@ -1,0 +1,216 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""OpenSlide runs in a process of its own for each slide that it opens, and for no other one. A file or a tile that ends it
+is refused, and nothing else; where its program is missing, so is what only OpenSlide opens."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import numpy
+import openslide
+import pytest
+import tifffile
+
+import vendor_slides
+from conftest import PROGRAM, fails, run
+
+KNOWN = openslide.__library_version__ == "3.4.1"  # whose ways to fail these are
+
+
+@pytest.fixture()
+def beside(tmp_path):
+    """A copy of the library with nothing beside it, and the environment in which the program takes it; with a reader that
+    tells each time that it is started, if wanted."""
+    libraries = pathlib.Path(PROGRAM).parents[1] / "lib"
+    if not (libraries / "libGigapixelWholeSlide.so").exists():
+        pytest.skip("the readers are no library of their own in this build")
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    for library in libraries.glob("libGigapixelWholeSlide.so*"):
+        shutil.copy(library, folder, follow_symlinks=False)
+
+    def take(with_reader):
+        if with_reader:
+            reader = folder / "ITKGigapixel/openslide-reader"
+            reader.parent.mkdir()
+            reader.write_text(f"#!/bin/sh\necho started >>{folder}/started\nexec {libraries}/ITKGigapixel/openslide-reader\n")
+            reader.chmod(0o755)
+        return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+
+    return folder, take
+
+
+def write(name, folder, edit=vendor_slides.no_edit):
+    return vendor_slides.write(vendor_slides.WRITERS[name](edit), folder)
+
+
+def write_large(folder):
+    """1280 pixels a side, of which 5 x 5 regions of 256 are asked for."""
+    pages = [(pixels, "Objective Power=20;OverlapsXY= 0 0 0 0", vendor_slides.TILED) for pixels in vendor_slides.draw_levels(1280, 640)]
+    content = vendor_slides.write_pages(pages, vendor_slides.no_edit, software="MedScan", resolution=(0.5, 0.5))
+    return vendor_slides.write({"large.tif": content}, folder)
+
+
+def trouble(what):
+    """The environment in which OpenSlide runs into it: see Testing/WholeSlide/TroubledOpenSlide.cxx."""
+    if "GIGAPIXEL_TROUBLED_OPENSLIDE" not in os.environ:
+        pytest.skip("the library with troubles was not built")
+    return {**os.environ, "GIGAPIXEL_OPENSLIDE": os.environ["GIGAPIXEL_TROUBLED_OPENSLIDE"], "GIGAPIXEL_TROUBLE": what}
+
+
+def refused(slide, sentence):
+    """What is wrong with a slide that cannot be opened."""
+    begin, end = f"gigapixel: {slide}: it cannot be opened: ", "; get the file again from where it came, or convert it to a tiled TIFF."
+    assert sentence.startswith(begin) and sentence.endswith(end)
+    return sentence[len(begin) : -len(end)]
+
+
+def refused_tile(slide, column, row, what):
+    return f"{slide}: the tile at {column},{row} of level 0 cannot be decoded: {what}; get the file again from where it came, or leave that region out."
+
+
+def read(path):
+    with tifffile.TiffFile(path) as file:
+        return file.pages[0].asarray()
+
+
+def find_readers(parent):
+    """Numbers of the processes that this one has started for OpenSlide."""
+    children = pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(child) for child in children if os.readlink(f"/proc/{child}/exe").endswith("openslide-reader")]
+
+
+def test_it_is_found():
+    doctor = run("doctor", "--json").json
+    assert os.access(doctor["openslideReader"], os.X_OK)
+    assert f"{doctor['openslide']}, in a process of its own for each slide" in run("doctor").out
+
+
+def test_without_it_what_only_openslide_opens_is_refused(beside, tmp_path, synthetic):
+    folder, take = beside
+    environment = take(with_reader=False)
+    program = folder / "ITKGigapixel/openslide-reader"
+    missing = f"OpenSlide's program {program} is missing; install all of ITKGigapixel again."
+    slide = write("trestle", tmp_path)
+    assert fails("info", slide, env=environment) == f"gigapixel: {slide}: only OpenSlide opens it, and {missing}"
+    slide = write("mirax", tmp_path)
+    assert fails("info", slide, env=environment) == f"gigapixel: {slide}: it is neither a TIFF nor a DICOM file, and {missing}"
+    for slide in (synthetic[0], write("aperio", tmp_path)):
+        assert run("info", slide, "--check", "--json", env=environment).json == run("info", slide, "--check", "--json").json
+    doctor = run("doctor", "--json", env=environment).json
+    assert doctor["openslide"] is None and doctor["openslideReader"] is None and doctor["healthy"]
+    assert "its program lib/ITKGigapixel/openslide-reader is missing" in run("doctor", env=environment).out
+
+
+def test_once_for_a_slide_that_openslide_opens(beside, tmp_path, synthetic):
+    folder, take = beside
+    environment = take(with_reader=True)
+    for slide in (synthetic[0], write("aperio", tmp_path)):
+        run("info", slide, "--check", env=environment)
+    assert not (folder / "started").exists()
+    for number, vendor in enumerate(("trestle", "mirax", "ndpi", "philips"), 1):
+        run("info", write(vendor, tmp_path), "--check", env=environment)
+        assert (folder / "started").read_text().splitlines() == ["started"] * number, vendor
+    run("convert", write("vms", tmp_path), tmp_path / "out.tif", "--threads", 2, env=environment)
+    assert (folder / "started").read_text().splitlines() == ["started"] * 5
+
+
+@pytest.mark.skipif(not KNOWN, reason="of OpenSlide 3.4.1")
+def test_it_says_what_happened(tmp_path):
+    def edit(old, new):
+        return lambda text: text.replace(old, new)
+
+    def refuse(name, change):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        slide = write(name, folder, change)
+        return refused(slide, fails("info", slide))
+
+    assert refuse("leica", edit("<objective>20</objective>", "")) == "OpenSlide crashes on it"
+    assert refuse("sakura", edit("'SVGigaPixelImage'", "NULL")) == "OpenSlide crashes on it"  # when it looks what it is
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT 'T;0|0;1;0;' || x AS id, x AS data FROM c"
+    script = edit("CREATE TABLE 'Unique' (id TEXT, data BLOB);", f"CREATE TABLE 'Kept' (id TEXT, data BLOB);\nCREATE VIEW 'Unique' AS {endless};")
+    sentence = refuse("sakura", lambda text: script(text).replace("INTO 'Unique'", "INTO 'Kept'"))
+    assert sentence in ("OpenSlide takes more than 10 s for it", "OpenSlide takes more than 60 s for it")  # where many compute
+    assert refuse("mirax", edit("[GENERAL]", "[SPECIFIC]")) == "OpenSlide says: Can't find GENERAL group"
+
+
+@pytest.mark.skipif(not KNOWN, reason="of OpenSlide 3.4.1")
+def test_it_says_how_much_memory_it_took(tmp_path):
+    files = vendor_slides.mirax()
+    index = files["slide/Index.dat"]
+    # The size of the record of positions, four bytes before its last number.
+    size = (9 * 12).to_bytes(4, "little")
+    assert index.count(size) == 1
+    files["slide/Index.dat"] = index.replace(size, (0x7FFFFFF0).to_bytes(4, "little"))
+    assert "OpenSlide takes more than 1 GiB of memory for it" in fails("info", vendor_slides.write(files, tmp_path))
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("kind, what", [("crash", "crashes on it"), ("exit", "crashes on it"), ("memory", "takes more than 1 GiB of memory for it")])
+def test_a_tile_that_ends_it_is_refused(tmp_path, kind, what, threads):
+    slide, out = write_large(tmp_path), tmp_path / "out.tif"
+    environment = trouble(f"{kind} 600,300")
+    info = run("info", slide, "--check", "--json", "--threads", threads, env=environment, code=1).json
+    sentence = refused_tile(slide, 2, 1, f"OpenSlide {what}")
+    assert info["undecodableTiles"] == 1 and info["error"] == sentence
+    assert fails("convert", slide, out, "--threads", threads, env=environment) == f"gigapixel: {sentence}"
+    assert not out.exists()
+    pixels = numpy.asarray(openslide.OpenSlide(slide).read_region((0, 0), 0, (1280, 1280)))[..., :3]
+    for x, y, width, height in ((0, 0, 1280, 256), (0, 256, 512, 256), (768, 256, 512, 256), (0, 512, 1280, 768)):
+        run("convert", slide, out, "--region", f"{x},{y},{width},{height}", "--compression", "deflate", "--threads", threads, "--overwrite", env=environment)
+        assert numpy.array_equal(read(out), pixels[y : y + height, x : x + width])
+
+
+def test_a_tile_without_end_is_refused(tmp_path):
+    slide, out = write_large(tmp_path), tmp_path / "out.tif"
+    environment = trouble("hang 600,300")
+    sentence = refused_tile(slide, 2, 1, "OpenSlide takes more than 60 s for it")
+    info = run("info", slide, "--check", "--json", "--threads", 2, env=environment, code=1).json
+    assert info["undecodableTiles"] == 1 and info["error"] == sentence
+
+
+@pytest.mark.parametrize("place", ["detect", "open"])
+def test_a_file_that_ends_it_is_refused(tmp_path, place):
+    for vendor in ("mirax", "trestle", "leica"):
+        slide = write(vendor, tmp_path)
+        assert refused(slide, fails("info", slide, env=trouble(f"crash {place}"))) == "OpenSlide crashes on it"
+    # Its tiles are decoded here, without what OpenSlide would say of the file.
+    info = run("info", write("ndpi", tmp_path), "--check", "--json", env=trouble(f"crash {place}")).json
+    assert info["width"] == 256 and info["undecodableTiles"] == 0
+    slide = write("vms", tmp_path)
+    sentence = refused(slide, fails("info", slide, env=trouble(f"spin {place}")))
+    assert sentence in ("OpenSlide takes more than 10 s for it", "OpenSlide takes more than 60 s for it")  # where many compute
+
+
+def test_a_library_that_is_none(tmp_path):
+    library = tmp_path / "libopenslide.so"
+    library.write_bytes(b"none")
+    environment = {**os.environ, "GIGAPIXEL_OPENSLIDE": str(library)}
+    assert f"OpenSlide's library does not load ({library}: " in fails("info", write("mirax", tmp_path), env=environment)
+
+
+def test_it_ends_with_the_program(tmp_path):
+    slide = write_large(tmp_path)
+    for place in ("600,300", "open"):
+        words = [PROGRAM, "info", slide, "--check", "--quiet"]
+        troubles = tmp_path / place
+        process = subprocess.Popen(words, env={**trouble(f"hang {place}"), "GIGAPIXEL_TROUBLES": str(troubles)})
+        deadline = time.monotonic() + 50
+        while not troubles.exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        (reader,) = find_readers(process.pid)
+        process.kill()
+        process.wait()
+        while pathlib.Path(f"/proc/{reader}").exists() and "Z" not in pathlib.Path(f"/proc/{reader}/stat").read_text().split(")")[1]:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_threads_read_the_same(tmp_path):
+    slide = write_large(tmp_path)
+    for threads in (1, 8):
+        run("convert", slide, tmp_path / f"{threads}.tif", "--compression", "deflate", "--threads", threads)
+    assert (tmp_path / "1.tif").read_bytes() == (tmp_path / "8.tif").read_bytes()
