@@ -296,6 +296,7 @@ private:
 
   OpenSlideMessage Answer(const OpenSlideMessage & request, SharedMemory & memory);
   OpenSlideMessage Open(const std::string & path);
+  void             Try();
   OpenSlideMessage Describe(openslide_t * handle) const;
   OpenSlideMessage Read(const OpenSlideMessage & request, std::uint32_t * argb);
   void             ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const;
@@ -394,6 +395,25 @@ Reader::Open(const std::string & path)
   return m_Library.getError(handle.get()) == nullptr ? Describe(handle.get()) : Refuse(handle.get());
 }
 
+/** A pixel of each level. What is wrong with single tiles is said of those that are read. */
+void
+Reader::Try()
+{
+  const Handle handle = GetHandle();
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  m_Library.getLevelDimensions(handle.get(), 0, &width, &height);
+  for (int level = 0; level < m_Library.getLevelCount(handle.get()); ++level)
+  {
+    std::uint32_t pixel = 0;
+    m_Library.readRegion(handle.get(), &pixel, width / 2, height / 2, level, 1, 1);
+  }
+  if (m_Library.getError(handle.get()) != nullptr)
+  {
+    ReplaceHandle(handle.get(), nullptr);
+  }
+}
+
 void
 Reader::ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const
 {
@@ -450,9 +470,14 @@ Reader::Answer(const OpenSlideMessage & request, SharedMemory & memory)
     const char * const vendor = m_Library.detectVendor(request[1].c_str());
     return { "vendor", vendor != nullptr ? vendor : "" };
   }
-  if (request[0] == "open")
+  if (request[0] == "open" || request[0] == "try")
   {
-    return Open(request[1]);
+    OpenSlideMessage answer = Open(request[1]);
+    if (request[0] == "try" && answer[0] == "opened")
+    {
+      Try();
+    }
+    return answer;
   }
   std::uint32_t * const argb = memory.Get(std::strtoull(request[1].c_str(), nullptr, 10));
   return argb != nullptr ? Read(request, argb) : OpenSlideMessage{ "refused", "there is no memory for its pixels" };
@@ -463,9 +488,16 @@ Reader::ServeLane(int socket, int file, MemoryLimit & limit)
 {
   {
     SharedMemory     memory(file, limit);
-    OpenSlideMessage request;
-    while (ReceiveMessage(socket, request, [] { return true; }) && SendMessage(socket, Answer(request, memory)))
-    {}
+    ProcessorLimit   time(socket);
+    OpenSlideMessage message;
+    bool             isOpen = true;
+    while (isOpen && ReceiveMessage(socket, message, [] { return true; }))
+    {
+      time.Set(OpenSlideLimits::processor);
+      message = Answer(message, memory);
+      time.Set(0);
+      isOpen = SendMessage(socket, message);
+    }
   }
   close(socket);
   limit.Change(-static_cast<std::int64_t>(stackBytes));

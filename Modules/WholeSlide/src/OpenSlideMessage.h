@@ -33,9 +33,10 @@ struct OpenSlideLimits
  *     open FILE                             "unknown", or "opened" and what the slide is: "level" WIDTH HEIGHT,
  *                                           "property" NAME VALUE, "image" NAME WIDTH HEIGHT (an associated one) and
  *                                           "profile" BYTES (of colors), as many as there are
+ *     try FILE                              as well, with a pixel of each level read
  *     level BYTES LEVEL X Y WIDTH HEIGHT    "read", with the pixels in the memory that is shared, which has this many
  *                                           bytes. Places and sizes are of pixels of the level
- *     image BYTES NAME                      as well
+ *     image BYTES NAME                      the same of an associated image
  */
 using OpenSlideMessage = std::vector<std::string>;
 

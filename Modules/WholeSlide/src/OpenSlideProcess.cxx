@@ -447,7 +447,7 @@ OpenSlideProcess::Ask(const std::shared_ptr<OpenSlideProcess> & process,
   if (!SendMessage(socket, texts) || !process->Receive(socket, texts, isLate))
   {
     const std::string what = process->End(isLate);
-    throw OpenSlideEnd(what, isLate || process->m_Reads <= 1);
+    throw OpenSlideEnd(what, isLate);
   }
   if (texts[0] == "late")
   {

@@ -20,21 +20,21 @@ namespace gigapixel
 class OpenSlideEnd : public std::runtime_error
 {
 public:
-  OpenSlideEnd(const std::string & what, bool isOurs)
+  OpenSlideEnd(const std::string & what, bool isLate)
     : std::runtime_error(what)
-    , m_IsOurs(isOurs)
+    , m_IsLate(isLate)
   {}
 
-  /** Whether it is known to be the request's doing: OpenSlide came to no end with it, or the process had been asked for
-   * no other pixels. Else it may be that of a request of another thread, or of one before. */
+  /** OpenSlide came to no end with what was asked. Else it may be the doing of a request of another thread, or of what
+   * was asked before. */
   bool
-  IsOurs() const
+  IsLate() const
   {
-    return m_IsOurs;
+    return m_IsLate;
   }
 
 private:
-  bool m_IsOurs;
+  bool m_IsLate;
 };
 
 /** OpenSlide in a process of its own, which opens one slide: on some damaged files OpenSlide ends the process that it
@@ -110,6 +110,13 @@ public:
   GetVersion() const
   {
     return m_Version;
+  }
+
+  /** Whether pixels were asked for more than once. */
+  bool
+  HasReadMore() const
+  {
+    return m_Reads > 1;
   }
 
   /** False in a process that was forked from ours, which has to start its own, and where it has ended. */

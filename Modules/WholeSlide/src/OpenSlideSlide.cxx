@@ -78,8 +78,11 @@ AskOfFile(const std::shared_ptr<OpenSlideProcess> & process, const std::string &
   }
   catch (const OpenSlideEnd & end)
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    ends[stamp] = end.what();
+    if (request != "try" || end.IsLate())
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      ends[stamp] = end.what();
+    }
     throw;
   }
 }
@@ -91,6 +94,29 @@ OpenIn(const std::shared_ptr<OpenSlideProcess> & process, const std::string & pa
   CheckStatedSizes(path);
   const OpenSlideMessage description = AskOfFile(process, "open", path);
   return description[0] == "opened" ? description : OpenSlideMessage();
+}
+
+/** As well, by a process that is replaced where reading a pixel of each level ends it: such tiles are refused when they
+ * are read. But a file whose pixels OpenSlide comes to no end with is refused as a whole, lest each of its tiles take
+ * as long. */
+OpenSlideMessage
+TryIn(std::shared_ptr<OpenSlideProcess> & process, const std::string & path)
+{
+  CheckStatedSizes(path);
+  try
+  {
+    const OpenSlideMessage description = AskOfFile(process, "try", path);
+    return description[0] == "opened" ? description : OpenSlideMessage();
+  }
+  catch (const OpenSlideEnd & end)
+  {
+    if (end.IsLate())
+    {
+      throw;
+    }
+  }
+  process = std::make_shared<OpenSlideProcess>();
+  return OpenIn(process, path);
 }
 
 /** What follows each `name` in OpenSlide's description of a slide, `count` texts. */
@@ -224,7 +250,7 @@ OpenSlideSlide::OpenSlideSlide(const std::string & path)
 {
   CheckOpenSlide(path, "only OpenSlide opens it");
   m_Process = OpenSlideProcess::Take();
-  const OpenSlideMessage description = OpenIn(m_Process, path);
+  const OpenSlideMessage description = TryIn(m_Process, path);
   if (description.empty())
   {
     throw std::runtime_error("OpenSlide " + m_Process->GetVersion() + " does not know this kind of file");
@@ -377,7 +403,7 @@ OpenSlideSlide::AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle
     catch (const OpenSlideEnd & end)
     {
       ReplaceProcess(process.get(), nullptr);
-      if (end.IsOurs())
+      if (end.IsLate() || !process->HasReadMore())
       {
         m_FatalTiles.Add({ plane, tile }, end.what());
         throw;
