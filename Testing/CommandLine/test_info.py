@@ -9,6 +9,7 @@ import openslide
 import pytest
 import tifffile
 
+import vendor_slides
 from conftest import fails, run, write_slide
 
 
@@ -102,6 +103,17 @@ def test_what_needs_no_openslide(tmp_path, synthetic):
     assert "does not know this kind of file" in fails("info", mirax)
     assert run("doctor", "--json", env=NO_OPENSLIDE).json["openslide"] is None
     assert "install it (Debian: libopenslide0" in run("doctor", env=NO_OPENSLIDE).out
+
+
+def test_the_file_of_a_mirax_slide_may_be_empty(tmp_path):
+    """OpenSlide looks at its name, and what lies in the folder of this name."""
+    files = vendor_slides.mirax()
+    info = run("info", vendor_slides.write(files, tmp_path), "--check", "--json").json
+    slide = vendor_slides.write({**files, "slide.mrxs": b""}, tmp_path)
+    assert run("info", slide, "--check", "--json").json == {**info, "fileBytes": 0}
+    alone = tmp_path / "alone.mrxs"
+    alone.touch()
+    assert fails("info", alone) == f"gigapixel: {alone} is empty."
 
 
 def test_hamamatsu_needs_no_openslide():

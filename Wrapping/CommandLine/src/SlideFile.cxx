@@ -14,6 +14,18 @@
 
 namespace gigapixel::commandline
 {
+namespace
+{
+
+/** MIRAX's slide is the folder beside the file, of which only the name counts. */
+bool
+IsNameOfFolder(std::filesystem::path file)
+{
+  std::error_code ignored;
+  return file.extension() == ".mrxs" && std::filesystem::is_directory(file.replace_extension(), ignored);
+}
+
+} // namespace
 
 void
 CheckInputFile(const std::string & file)
@@ -40,7 +52,7 @@ CheckInputFile(const std::string & file)
   {
     throw std::runtime_error(file + " cannot be read; look at its permissions.");
   }
-  if (std::filesystem::file_size(file, ignored) == 0)
+  if (std::filesystem::file_size(file, ignored) == 0 && !IsNameOfFolder(file))
   {
     throw std::runtime_error(file + " is empty.");
   }
