@@ -113,8 +113,9 @@ DescribeEnd(bool isLate, const std::string & words)
   {
     return DescribeTime(OpenSlideLimits::time);
   }
-  // GLib's words before it ends a process that gets no memory, or asks for more than a number holds; and C++'s.
-  if (says("failed to allocate") || says("overflow allocating") || says("std::bad_alloc"))
+  // GLib's words before it ends a process that gets no memory, or asks for more than a number holds; C++'s, and those
+  // of sanitizers.
+  if (says("failed to allocate") || says("overflow allocating") || says("std::bad_alloc") || says("out of memory"))
   {
     return "OpenSlide takes more than " + std::to_string(OpenSlideLimits::memory >> 30) + " GiB of memory for it";
   }

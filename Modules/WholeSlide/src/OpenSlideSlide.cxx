@@ -227,7 +227,7 @@ std::string
 GetOpenSlideVersion()
 {
   std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
-  const std::string                 version = process->GetVersion();
+  std::string                       version = process->GetVersion();
   OpenSlideProcess::Keep(std::move(process));
   return version;
 }

@@ -13,6 +13,7 @@ import sys
 import itk
 import numpy as np
 import pytest
+import tifffile
 
 
 def python(code: str, *arguments: str, **environment: str) -> str:
@@ -156,16 +157,23 @@ def test_licenses_of_all_that_is_bundled():
 
 
 def test_openslide_can_be_replaced(tmp_path):
-    """The library that GIGAPIXEL_OPENSLIDE names is the one that is used."""
-    mapped = "import itk, sys; itk.WholeSlideImageIO.New().CanReadFile(sys.argv[1]); print('mine/lib' in open('/proc/self/maps').read())"
+    """The library that GIGAPIXEL_OPENSLIDE names is the one that is used, by the process that OpenSlide runs in."""
+    mapped = """
+import itk, os, sys
+io = itk.WholeSlideImageIO.New()
+io.SetFileName(sys.argv[1])
+io.ReadImageInformation()
+(reader,) = open(f"/proc/self/task/{os.getpid()}/children").read().split()
+print("mine/lib" in open(f"/proc/{reader}/maps").read(), "libopenslide" in open("/proc/self/maps").read())
+"""
     folder = tmp_path / "mine"
     folder.mkdir()
     ours = pathlib.Path(importlib.util.find_spec("openslide_bin").origin).parent / "libopenslide.so.1"
     library = shutil.copy(ours, folder / "libopenslide.so")
-    file = tmp_path / "a.mrxs"
-    file.write_bytes(b"no slide")
-    assert python(mapped, str(file), GIGAPIXEL_OPENSLIDE=str(library)) == "True\n"
-    assert python(mapped, str(file)) == "False\n"
+    file = tmp_path / "trestle.tif"
+    tifffile.imwrite(file, np.zeros((256, 256, 3), np.uint8), tile=(128, 128), photometric="rgb", software="MedScan", description="Objective Power=20", metadata=None)
+    assert python(mapped, str(file), GIGAPIXEL_OPENSLIDE=str(library)) == "True False\n"
+    assert python(mapped, str(file)) == "False False\n"
 
 
 def test_types_and_help():
