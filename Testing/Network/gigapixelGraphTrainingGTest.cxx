@@ -454,10 +454,7 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
 // Their gradients, in double, wait for each other.
 TEST(GraphTraining, ThePlanCountsTheImagesOfAStep)
 {
-  if (gigapixel_test::IsSanitized())
-  {
-    GTEST_SKIP() << "what the sanitizer keeps would be in the plan";
-  }
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
   const auto               getPeak = [&](int imagesPerStep) {
     TrainingOptions options;
@@ -485,10 +482,7 @@ TEST(GraphTraining, ThePlanCountsTheImagesOfAStep)
 
 TEST(GraphTraining, ABudgetNeverChangesTheResult)
 {
-  if (gigapixel_test::IsSanitized())
-  {
-    GTEST_SKIP() << "what the sanitizer keeps would be in the plan";
-  }
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   constexpr Size Image{ 330, 270 };
   for (const char * name : { "unet:base=4,depth=2,channels=1", "unet:base=16,depth=3,channels=1" })
   {

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BFloat16.h"
+#include "Sanitized.h"
 #include "gigapixelMemoryPlan.h"
 #include "schedule/gigapixelGraphTileCost.h"
 #include "schedule/gigapixelTileGrid.h"
@@ -107,6 +108,7 @@ TEST(MemoryPlan, TakesSmallerTilesBeforeItRefuses)
 
 TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   const NetworkDescription network = NetworkDescription::Load("unet:base=8");
   const auto               make = [&](std::int64_t budget, std::int64_t tileSize = 0) {
     return Make(network, { 8000, 6000 }, Purpose::Training, budget, 1, tileSize);
@@ -303,6 +305,7 @@ TEST(MemoryPlan, SegmentationThatSeesTheWholeImageHoldsIt)
 // several workers one may come too late for any tile on a busy machine.
 TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   const Measurement m = Measure("train 8192 8192 60 4");
   EXPECT_GT(m.peak, 0);
   EXPECT_LE(m.peak, 60 * MiB);
@@ -312,6 +315,7 @@ TEST(MemoryPlan, StreamedStepsKeepTheirBudget)
 // Within 10 % of the peak.
 TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   for (const char * arguments : { "train 8192 4096 0 1",
                                   "predict 8192 2048 0 1",
                                   "label 8192 2048 0 1",
@@ -328,6 +332,7 @@ TEST(MemoryPlan, EstimateOfATileAtATimeIsNear)
 // With what LibTorch brings, and the primitives for tiles of many shapes.
 TEST(MemoryPlan, EstimateOfAGraphIsNear)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   for (const Precision precision : GetGraphPrecisions())
   {
     for (const std::string step : { "train 1500 1300 0 1 unet:base=8,channels=1 - -",
@@ -346,6 +351,7 @@ TEST(MemoryPlan, EstimateOfAGraphIsNear)
 // counted as well, and in the end there are no more of them.
 TEST(MemoryPlan, EpochsOfTurnedImagesTakeWhatIsPlanned)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   for (const Precision precision : GetGraphPrecisions())
   {
     const std::string arguments = "train 512 440 0 1 unet:base=8,channels=1 - - " + GetName(precision) + " 10";
@@ -360,6 +366,7 @@ TEST(MemoryPlan, EpochsOfTurnedImagesTakeWhatIsPlanned)
 // Of several workers one may come too late for any tile on a busy machine: the estimate is no lower bound then.
 TEST(MemoryPlan, EstimateOfSeveralTilesIsNotTooLow)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   for (const char * arguments : { "label 16380 2048 0 4", "label-copies 16384 2048 0 4" })
   {
     const Measurement m = Measure(arguments);

@@ -2,6 +2,7 @@
 // A plan is a function of the run that it is made for: what it says of a budget holds for every greater one, and it is
 // what the run does.
 #include "BFloat16.h"
+#include "Sanitized.h"
 #include "SyntheticSources.h"
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelMachinePace.h"
@@ -148,6 +149,7 @@ TEST(PlannedRun, DoesNotDependOnTheFirstMegabytes)
 
 TEST(PlannedRun, IsThatOfTheTrainer)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=3,channels=1");
   for (const Precision precision : GetGraphPrecisions())
   {
