@@ -51,6 +51,7 @@ def import_network(
     crop: str = "none",
     spacing: Sequence[float] = (),
     patches: Optional[dict] = None,
+    norms: str = "frozen",
     provenance: Optional[dict] = None,
 ):
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
@@ -95,6 +96,8 @@ def import_network(
         brings volumes to, and labels back; (): volumes stay as they are
     :param patches: of volumes: those that the module was trained on, as in a network's JSON, such as
         ``{"size": [96, 160, 160], "overlap": 0.5, "mirror": [True, True, True]}``, which :func:`segment_volume` takes with ``semantics="patch"``
+    :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
+        each channel over the whole slide or volume, in passes over it, as PyTorch's in training are of a batch of one
     :param provenance: what else the model is to keep of where it comes from, as JSON has it
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
     :raises TypeError: a *module* that is none, such as a ``state_dict``
@@ -108,6 +111,8 @@ def import_network(
     from itkgigapixel.torch_graph import Unsupported
     from itkgigapixel.torch_sizes import make_graph
 
+    if norms not in ("frozen", "image"):
+        raise ValueError(f'norms are "frozen" or "image", not {norms!r}')
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"A network is an nn.Module, not {type(module).__name__}: make the module, and give it its weights (load_state_dict)")
     example, given = _read_sides(example), example
@@ -119,6 +124,7 @@ def import_network(
         raise ValueError(f"channels are 1 or more, not {channels}")
     if axes == 2 and max([*mean, *deviation], default=0) > 1:
         raise ValueError(f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}: divide them by 255")
+    module = _forget_statistics(copy.deepcopy(module)) if norms == "image" else module
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     try:
@@ -160,6 +166,16 @@ def import_network(
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+def _forget_statistics(module):
+    """Batch norms take those of the image then, as ones that keep none do."""
+    import torch
+
+    for part in module.modules():
+        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
+            part.track_running_stats, part.running_mean, part.running_var = False, None, None
+    return module
 
 
 def to_torch(model):

@@ -489,6 +489,19 @@ def test_batch_norms_that_keep_no_statistics():
         torch.testing.assert_close(gp.to_torch(model)(image), module.eval()(image))
 
 
+def test_batch_norms_of_the_image():
+    """As in training, where PyTorch's are of the batch; the module that was given keeps its statistics."""
+    module = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.Conv2d(6, 1, 1))
+    nn.init.normal_(module[1].running_mean, 0, 0.2)
+    model = gp.import_network(module, example=EXAMPLE, norms="image")
+    assert module[1].running_mean.abs().sum() > 0
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module.train()(image))
+    with pytest.raises(ValueError, match='norms are "frozen" or "image", not \'batch\''):
+        gp.import_network(module, example=EXAMPLE, norms="batch")
+
+
 class Mean(nn.Module):
     """That returns the mean of its maps itself, as SqueezeNet, or what is made of it without weights."""
 
