@@ -30,12 +30,18 @@ INKS = [
 
 def is_dark(pixels):
     """The program's rule for fluorescence, which the network does not look at: a dark ground and hardly any glass."""
-    largest = pixels.max(axis=2)
+    largest = find_extremes(pixels)[0]
     return 2 * (largest < 60).mean() > 1 and 20 * find_possible_glass(pixels).mean() < 1
 
 
+def find_extremes(pixels):
+    """The largest and the least of the three channels, without numpy's slow reduction of a short axis."""
+    red, green, blue = (pixels[..., channel] for channel in range(3))
+    return numpy.maximum(numpy.maximum(red, green), blue), numpy.minimum(numpy.minimum(red, green), blue)
+
+
 def find_possible_glass(pixels):
-    largest, least = pixels.max(axis=2).astype(int), pixels.min(axis=2)
+    largest, least = find_extremes(pixels)
     return (largest >= 180) & (largest - least <= 16) & (least < 255)
 
 
@@ -48,7 +54,7 @@ def measure_spread(counts):
 def find_glass(pixels):
     """The glass of this slide and the least color of a stain on it: MakeTissueRule() of gigapixelTissueRule.h."""
     possible = find_possible_glass(pixels)
-    if 4 * (pixels.min(axis=2) == 255).mean() > 1 and 25 * possible.mean() < 1:
+    if 4 * (find_extremes(pixels)[1] == 255).mean() > 1 and 25 * possible.mean() < 1:
         return numpy.array([255, 255, 255]), 6
     if possible.sum() == 0 or possible.sum() < possible.size // 1000:
         return numpy.array([243, 243, 243]), 6
@@ -60,7 +66,7 @@ def find_glass(pixels):
 
 def apply_rule(pixels, glass, stain, is_brown):
     """Where the rule says tissue: ApplyTissueRule() of gigapixelTissueRule.h."""
-    red, green, blue = numpy.moveaxis(glass - pixels.astype(int), 2, 0)
+    red, green, blue = (numpy.int32(glass[k]) - pixels[..., k].astype(numpy.int32) for k in range(3))
     color = green - numpy.minimum(red, blue)
     stained = (color >= stain) & (12 * color >= green) & (2 * green >= stain)
     yellow = blue > 2 * green + 2 if is_brown else (blue > green + 20) | (8 * (blue - green) > green + 16)
@@ -85,7 +91,8 @@ def shrink_by(pixels, factor):
         return pixels
     height, width = (-(-length // factor) for length in pixels.shape[:2])
     pad = [(0, height * factor - pixels.shape[0]), (0, width * factor - pixels.shape[1]), (0, 0)]
-    blocks = numpy.pad(pixels.astype(int), pad, mode="edge").reshape(height, factor, width, factor, -1).sum(axis=(1, 3))
+    padded = numpy.pad(pixels.astype(numpy.int32), pad, mode="edge")
+    blocks = sum(padded[y::factor, x::factor] for y in range(factor) for x in range(factor))
     return ((blocks + factor * factor // 2) // (factor * factor)).astype(numpy.uint8)
 
 
@@ -101,9 +108,11 @@ def make_input(pixels, factor):
     pink = apply_rule(pixels, glass, stain, False)
     is_brown = 4 * brown.sum() > 5 * pink.sum()
     rule = clear_spread_color(pixels, glass, brown if is_brown else pink)
-    even = numpy.minimum(255, (255 * pixels.astype(int) + glass // 2) // glass)
-    even[..., 1] = (even[..., 1] + numpy.where(rule, 0, 255) + 1) // 2
-    return shrink_by(even.astype(numpy.uint8), factor)
+    values = numpy.arange(256)
+    tables = [numpy.minimum(255, (255 * values + level // 2) // level).astype(numpy.uint8) for level in glass]
+    even = numpy.stack([table[pixels[..., channel]] for channel, table in enumerate(tables)], axis=2)
+    even[..., 1] = (even[..., 1].astype(numpy.int32) + numpy.where(rule, 0, 255) + 1) // 2
+    return shrink_by(even, factor)
 
 
 # Copies -----------------------------------------------------------------------------------------------------------------
@@ -138,40 +147,73 @@ def change_glass(rng, density):
     return density
 
 
-def draw_pen(rng, density, classes, resolution):
-    """A curve of ink, whose borders and whose crossings with tissue are not judged."""
+def trace_outline(rng, classes, share):
+    """Part of the outline of a piece of tissue, as points; none where there is no piece of some size."""
+    pieces = cv2.findContours((classes == TISSUE).astype(numpy.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
+    pieces = [outline[:, 0] for outline in pieces if len(outline) > 40]
+    if not pieces:
+        return None
+    outline = pieces[rng.integers(len(pieces))]
+    length = int(len(outline) * rng.uniform(*share))
+    return outline[(rng.integers(len(outline)) + numpy.arange(length)) % len(outline)]
+
+
+def smooth_curve(points):
+    window = numpy.hanning(13) / numpy.hanning(13).sum()
+    return numpy.stack([numpy.convolve(numpy.pad(points[:, k], 6, mode="edge"), window, "valid") for k in (0, 1)], 1)
+
+
+def draw_curve(rng, classes, resolution):
+    """Where a pen goes: across the picture, or around tissue as far from it as a hand keeps."""
     height, width = classes.shape
+    outline = trace_outline(rng, classes, (0.1, 0.9)) if rng.random() < 0.4 else None
+    if outline is not None:
+        away = rng.uniform(0, 500) / resolution
+        far = cv2.distanceTransform((classes != TISSUE).astype(numpy.uint8), cv2.DIST_L2, 3)
+        slope = numpy.stack([cv2.Sobel(far, cv2.CV_32F, 1, 0), cv2.Sobel(far, cv2.CV_32F, 0, 1)], 2)
+        steps = slope[outline[:, 1], outline[:, 0]]
+        steps /= numpy.maximum(numpy.hypot(steps[:, :1], steps[:, 1:]), 1e-3)
+        points = outline + away * steps
+        every = max(1, int(rng.uniform(40, 200) / resolution))
+        return smooth_curve(points[::every] + rng.normal(0, 60 / resolution, (len(points[::every]), 2)))
     n = int(rng.integers(3, 7))
     points = rng.uniform([-0.1 * width, -0.1 * height], [1.1 * width, 1.1 * height], (n, 2))
     if rng.random() < 0.5:
         points = points[0] + numpy.cumsum(rng.normal(0, 0.15 * max(height, width), (n, 2)), axis=0)
     places = numpy.linspace(0, n - 1, 60)
-    curve = numpy.stack([numpy.interp(places, range(n), points[:, k]) for k in (0, 1)], axis=1)
-    window = numpy.hanning(13) / numpy.hanning(13).sum()
-    curve = numpy.stack([numpy.convolve(numpy.pad(curve[:, k], 6, mode="edge"), window, "valid") for k in (0, 1)], 1)
+    return smooth_curve(numpy.stack([numpy.interp(places, range(n), points[:, k]) for k in (0, 1)], axis=1))
+
+
+def choose_ink(rng):
+    """What ink absorbs. Red ink lets nearly all red through, eosin a little less; of blue it takes more than half of what
+    it takes of green."""
+    if rng.random() < 0.5:
+        red = numpy.array([rng.uniform(0.03, 0.16), 1, rng.uniform(0.5, 1.1)])
+        return red * numpy.exp(rng.uniform(numpy.log(0.4), numpy.log(2.5)))
+    return numpy.array(INKS[rng.integers(len(INKS))]) * rng.uniform(0.5, 1.2) * rng.uniform(0.85, 1.15, 3)
+
+
+def draw_pen(rng, density, classes, resolution):
+    """A curve of ink, whose borders and whose crossings with tissue are not judged."""
+    curve = draw_curve(rng, classes, resolution).round().astype(numpy.int32)
     ink = numpy.zeros(classes.shape, numpy.float32)
     thickness = int(numpy.clip(rng.uniform(250, 1100) / resolution, 2, 90))
-    cv2.polylines(ink, [curve.round().astype(numpy.int32)], False, 1.0, thickness)
+    cv2.polylines(ink, [curve], False, 1.0, thickness)
     ink = cv2.GaussianBlur(ink, (0, 0), rng.uniform(0.5, 2.0))
     strength = ink * numpy.clip(1 + 0.25 * draw_field(rng, classes.shape, 8), 0.4, 1.6)
-    color = numpy.array(INKS[rng.integers(len(INKS))]) * rng.uniform(0.5, 1.2) * rng.uniform(0.85, 1.15, 3)
     drawn = classes.copy()
     drawn[(ink > 0.5) & (classes == GLASS)] = PEN
     drawn[(ink > 0.5) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
     drawn[(ink > 0.1) & (ink <= 0.5)] = NOT_JUDGED
-    return density + strength[..., None] * color.astype(numpy.float32), drawn
+    return density + strength[..., None] * choose_ink(rng).astype(numpy.float32), drawn
 
 
 def draw_soft_ink(rng, density, classes, resolution):
     """Blue, black or green ink that runs out softly, mostly along the border of a piece of tissue. Pen is what is seen of it
     on glass; its faint rim, and what lies on tissue, are not judged."""
-    margin = cv2.findContours((classes == TISSUE).astype(numpy.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
-    margin = [outline[:, 0] for outline in margin if len(outline) > 40]
-    if margin and rng.random() < 0.7:
-        outline = margin[rng.integers(len(margin))]
-        length = int(len(outline) * rng.uniform(0.1, 0.6))
-        points = outline[(rng.integers(len(outline)) + numpy.arange(length)) % len(outline)]
-        points = points + rng.normal(0, 300 / resolution, 2)
+    outline = trace_outline(rng, classes, (0.1, 0.6)) if rng.random() < 0.7 else None
+    if outline is not None:
+        points = outline + rng.normal(0, 300 / resolution, 2)
     else:
         points = rng.uniform(0, 1, 2) * classes.shape[::-1] + numpy.cumsum(rng.normal(0, 600 / resolution, (4, 2)), axis=0)
     ink = numpy.zeros(classes.shape, numpy.float32)
@@ -274,7 +316,7 @@ def make_copy(picture, rng, has_soft_ink):
     glass = find_glass(pixels)[0]
     density = -numpy.log((pixels.astype(numpy.float32) + 1) / (glass + 1).astype(numpy.float32))
     density = change_glass(rng, change_stain(rng, density))
-    for chance, draw in ((0.3, draw_bubble), (0.25, draw_shadow), (0.35, draw_pen)):
+    for chance, draw in ((0.3, draw_bubble), (0.25, draw_shadow), (0.6, draw_pen)):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 4))):
                 density, classes = draw(rng, density, classes, mpp / share)

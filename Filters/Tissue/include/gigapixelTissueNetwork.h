@@ -43,7 +43,7 @@ public:
    * not give it less than the rest to 1. Where the label grid is finer than the network's, so that the rule sees what
    * the network cannot, tissue is what the rule says but where the network gives pen and artifacts together at least
    * this probability. Chosen by cross-validation over sources; see Documentation/Tissue.md. */
-  static constexpr double Certainty = 0.8;
+  static constexpr double Certainty = 0.7;
 
   /** Whether the engine was built; without it the constructor throws. */
   static bool IsBuilt();
