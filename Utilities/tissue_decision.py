@@ -105,8 +105,8 @@ def decide(seen, choice, shape):
     else:
         mask = numpy.where(rule, tissue >= numpy.float32(1 - certainty), tissue >= certainty)
     for wanted, limit in ((False, LARGEST_HOLE), (True, LEAST_PIECE)):
-        connectivity = 8 if wanted else 4
-        _, pieces, figures, _ = cv2.connectedComponentsWithStats((mask == wanted).astype(numpy.uint8), connectivity=connectivity)
+        parts = (mask == wanted).astype(numpy.uint8)
+        _, pieces, figures, _ = cv2.connectedComponentsWithStats(parts, connectivity=8 if wanted else 4)
         small = figures[:, cv2.CC_STAT_AREA] * seen["mpp"] ** 2 < limit + (not wanted)
         if not wanted:  # what touches the border is no hole
             small[numpy.unique(numpy.concatenate([pieces[0], pieces[-1], pieces[:, 0], pieces[:, -1]]))] = False
