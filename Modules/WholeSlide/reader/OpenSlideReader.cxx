@@ -27,6 +27,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#  include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace gigapixel
 {
@@ -581,5 +584,9 @@ main()
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   const rlimit none{ 0, 0 };
   setrlimit(RLIMIT_CORE, &none);
+#ifdef __SANITIZE_ADDRESS__
+  // The other process tells by what is said what has ended this one.
+  __sanitizer_set_report_path("stderr");
+#endif
   return gigapixel::Run();
 }
