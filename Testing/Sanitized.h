@@ -3,15 +3,28 @@
 #define Sanitized_h
 
 #include <cstdlib>
+#include <string>
 
 #include <gtest/gtest.h>
+
+namespace gigapixel_test
+{
+
+inline bool
+IsAddressSanitized()
+{
+  const char * const kind = std::getenv("GIGAPIXEL_SANITIZED");
+  return kind != nullptr && std::string(kind) == "address";
+}
+
+} // namespace gigapixel_test
 
 /** For tests of plans and measured memory: under Utilities/test-sanitizers what the sanitizer keeps, freed pieces above
  * all, is counted as the process's own. */
 #define SKIP_WHERE_MEMORY_IS_SANITIZED()                                                                               \
   do                                                                                                                   \
   {                                                                                                                    \
-    if (std::getenv("GIGAPIXEL_SANITIZED") != nullptr)                                                                 \
+    if (gigapixel_test::IsAddressSanitized())                                                                          \
     {                                                                                                                  \
       GTEST_SKIP() << "what the sanitizer keeps would be in the plan";                                                 \
     }                                                                                                                  \

@@ -40,7 +40,9 @@ def weigh_pen(file, weighed, factor):
     last = json.loads(header["__metadata__"]["network"])["layers"][-1]["name"]
     place = begin + header[last + ".bias"]["data_offsets"][0] + 4 * PEN
     struct.pack_into("<f", content, place, struct.unpack_from("<f", content, place)[0] + numpy.log(factor))
-    weighed.write_bytes(content)
+    unfinished = weighed.with_suffix(".unfinished")
+    unfinished.write_bytes(content)
+    unfinished.rename(weighed)
 
 
 def convolve(maps, weight, bias, stride, padding):

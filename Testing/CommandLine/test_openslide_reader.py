@@ -5,6 +5,7 @@ is refused, and nothing else; where its program is missing, so is what only Open
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import time
 
@@ -31,11 +32,11 @@ def beside(tmp_path):
     for library in libraries.glob("libGigapixelWholeSlide.so*"):
         shutil.copy(library, folder, follow_symlinks=False)
 
-    def take(with_reader):
+    def take(with_reader, script=f"echo started >>{folder}/started\nexec {libraries}/ITKGigapixel/openslide-reader"):
         if with_reader:
             reader = folder / "ITKGigapixel/openslide-reader"
             reader.parent.mkdir()
-            reader.write_text(f"#!/bin/sh\necho started >>{folder}/started\nexec {libraries}/ITKGigapixel/openslide-reader\n")
+            reader.write_text(f"#!/bin/sh\n{script}\n")
             reader.chmod(0o755)
         return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
 
@@ -104,6 +105,20 @@ def test_without_it_what_only_openslide_opens_is_refused(beside, tmp_path, synth
     assert "its program lib/ITKGigapixel/openslide-reader is missing" in run("doctor", env=environment).out
 
 
+@pytest.mark.parametrize("says, what", [(["0", "3.4.1", ""], "is of another version; install all of ITKGigapixel again."), ([], "ends before it can be asked; ")])
+def test_a_program_that_is_not_ours(beside, tmp_path, says, what):
+    """Of another version, whose first message has another number, or one that says nothing."""
+    folder, take = beside
+    texts = b"".join(struct.pack("<I", len(text)) + text.encode() for text in says)
+    message = folder / "message"
+    message.write_bytes(struct.pack("<I", len(texts)) + texts if says else b"")
+    environment = take(with_reader=True, script=f"cat {message} >&0; sleep {10 if says else 0}")
+    slide = write("trestle", tmp_path)
+    program = folder / "ITKGigapixel/openslide-reader"
+    sentence = f"gigapixel: {slide}: only OpenSlide opens it, and OpenSlide's program {program} {what}"
+    assert fails("info", slide, env=environment).startswith(sentence)
+
+
 def test_once_for_a_slide_that_openslide_opens(beside, tmp_path, synthetic):
     folder, take = beside
     environment = take(with_reader=True)
@@ -164,7 +179,7 @@ def test_a_tile_that_ends_it_is_refused(tmp_path, kind, what, threads):
 
 
 def test_a_tile_without_end_is_refused(tmp_path):
-    slide, out = write_large(tmp_path), tmp_path / "out.tif"
+    slide = write_large(tmp_path)
     environment = trouble("hang 600,300")
     sentence = refused_tile(slide, 2, 1, "OpenSlide takes more than 60 s for it")
     info = run("info", slide, "--check", "--json", "--threads", 2, env=environment, code=1).json
@@ -191,6 +206,13 @@ def test_a_library_that_is_none(tmp_path):
     assert f"OpenSlide's library does not load ({library}: " in fails("info", write("mirax", tmp_path), env=environment)
 
 
+def is_running(process):
+    try:
+        return "Z" not in pathlib.Path(f"/proc/{process}/stat").read_text().split(")")[1]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def test_it_ends_with_the_program(tmp_path):
     slide = write_large(tmp_path)
     for place in ("600,300", "open"):
@@ -204,7 +226,7 @@ def test_it_ends_with_the_program(tmp_path):
         (reader,) = find_readers(process.pid)
         process.kill()
         process.wait()
-        while pathlib.Path(f"/proc/{reader}").exists() and "Z" not in pathlib.Path(f"/proc/{reader}/stat").read_text().split(")")[1]:
+        while is_running(reader):
             assert time.monotonic() < deadline
             time.sleep(0.01)
 

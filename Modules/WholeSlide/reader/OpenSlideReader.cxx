@@ -167,7 +167,7 @@ public:
   Change(std::int64_t by)
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
-    if (m_Most != 0) // else this is not Linux
+    if (m_Most != 0) // else /proc is not there
     {
       m_Most += static_cast<rlim_t>(by);
       Limit(RLIMIT_AS, m_Most, m_Inherited);
@@ -259,8 +259,13 @@ public:
       Unmap();
       m_Limit.Change(static_cast<std::int64_t>(size));
       void * const begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, m_File, 0);
-      m_Begin = begin == MAP_FAILED ? nullptr : static_cast<std::uint32_t *>(begin);
-      m_Size = begin == MAP_FAILED ? 0 : size;
+      if (begin == MAP_FAILED)
+      {
+        m_Limit.Change(-static_cast<std::int64_t>(size));
+        return nullptr;
+      }
+      m_Begin = static_cast<std::uint32_t *>(begin);
+      m_Size = size;
     }
     return m_Begin;
   }
@@ -546,7 +551,7 @@ Run()
 {
   const Library library;
   const bool    loads = library.problem.empty();
-  if (!SendMessage(STDIN_FILENO, { loads ? library.getVersion() : "", library.problem }))
+  if (!SendMessage(STDIN_FILENO, { OpenSlideProtocol, loads ? library.getVersion() : "", library.problem }))
   {
     std::fprintf(stderr, "openslide-reader is started by programs that read slides, which talk to it on a socket\n");
     return 2;

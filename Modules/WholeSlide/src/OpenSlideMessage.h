@@ -23,11 +23,14 @@ struct OpenSlideLimits
   static constexpr unsigned time = 60;
 };
 
+/** Of what is said, so that programs and libraries of different versions do not talk past each other. */
+constexpr const char * OpenSlideProtocol = "1";
+
 /** What both processes say to each other: a list of texts. A side that has asked waits for the answer, so that a socket
  * never holds more than one message.
  *
- * The program says first which OpenSlide it has: its version, or an empty text and why there is none. It answers these,
- * or "refused" and why, or "late" where it ends because of OpenSlideLimits::processor:
+ * The program says first OpenSlideProtocol, and which OpenSlide it has: its version, or an empty text and why there is
+ * none. It answers these, or "refused" and why, or "late" where it ends because of OpenSlideLimits::processor:
  *
  *     vendor FILE                           "vendor" and whose slide OpenSlide takes the file for; empty for none
  *     open FILE                             "unknown", or "opened" and what the slide is: "level" WIDTH HEIGHT,

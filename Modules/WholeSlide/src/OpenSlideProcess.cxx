@@ -6,13 +6,14 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <utility>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -97,6 +98,27 @@ EndAndWait(pid_t process)
     while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
     {}
   }
+}
+
+/** The file that this address is mapped from, this library's or a program's that it is part of: its whole path, which
+ * the loader does not know where it was given a name to look for, or a path from a folder that we have left. */
+std::string
+FindFileOf(const void * address)
+{
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+  {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    const auto    wanted = reinterpret_cast<std::uintptr_t>(address);
+    const auto    path = line.find('/');
+    if (path != std::string::npos && std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && begin <= wanted &&
+        wanted < end)
+    {
+      return line.substr(path);
+    }
+  }
+  return {};
 }
 
 std::string
@@ -197,12 +219,12 @@ struct OpenSlideProcess::Lane
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(descriptors));
     std::memcpy(CMSG_DATA(header), descriptors, sizeof(descriptors));
-    if (isSealed)
-    {
-      sendmsg(through, &message, MSG_NOSIGNAL); // where the process is gone, so is the other end of the lane
-    }
+    // Where the process is gone, so is the other end of the lane.
+    const bool isSent = isSealed && (sendmsg(through, &message, MSG_NOSIGNAL) >= 0 || errno == EPIPE);
+    const int  error = errno;
     close(sockets[1]);
-    return isSealed;
+    errno = error;
+    return isSent;
   }
 };
 
@@ -249,9 +271,8 @@ OpenSlideProcess::EndKept()
 std::string
 OpenSlideProcess::GetProgram()
 {
-  Dl_info library{};
-  dladdr(reinterpret_cast<const void *>(&OpenSlideProcess::GetProgram), &library);
-  const auto folder = std::filesystem::weakly_canonical(library.dli_fname).parent_path();
+  const auto folder =
+    std::filesystem::path(FindFileOf(reinterpret_cast<const void *>(&OpenSlideProcess::GetProgram))).parent_path();
   const auto program = std::filesystem::path("ITKGigapixel") / "openslide-reader";
   // A program that this library is part of lies in another folder than libraries do, built or installed.
   for (const char * const libraries : { ".", "../lib", GIGAPIXEL_BIN_TO_LIB })
@@ -282,7 +303,7 @@ OpenSlideProcess::OpenSlideProcess()
   }
   OpenSlideMessage hello;
   bool             isLate = false;
-  if (!Receive(m_Socket, hello, isLate) || hello.size() != 2)
+  if (!Receive(m_Socket, hello, isLate))
   {
     End(isLate);
     m_Problem = "OpenSlide's program " + GetProgram() + " ends before it can be asked";
@@ -290,10 +311,17 @@ OpenSlideProcess::OpenSlideProcess()
                "GIGAPIXEL_OPENSLIDE";
     return;
   }
-  m_Version = hello[0];
+  if (hello.size() != 3 || hello[0] != OpenSlideProtocol)
+  {
+    End(false);
+    m_Problem = "OpenSlide's program " + GetProgram() + " is of another version";
+    m_Remedy = "install all of ITKGigapixel again";
+    return;
+  }
+  m_Version = hello[1];
   if (m_Version.empty())
   {
-    m_Problem = "OpenSlide's library does not load (" + hello[1] + ')';
+    m_Problem = "OpenSlide's library does not load (" + hello[2] + ')';
     m_Remedy =
       "install it (Debian: libopenslide0; Python: pip install openslide-bin), or name the file of the library in "
       "GIGAPIXEL_OPENSLIDE";
@@ -337,9 +365,13 @@ OpenSlideProcess::~OpenSlideProcess()
 bool
 OpenSlideProcess::IsUsable() const
 {
+  if (getpid() != m_Owner)
+  {
+    return false; // without the lock, which another thread may have had as this process was forked
+  }
   const std::lock_guard<std::mutex> lock(m_Mutex);
   pollfd                            closed{ m_Socket, 0, 0 };
-  return m_Process != 0 && getpid() == m_Owner && poll(&closed, 1, 0) == 0;
+  return m_Process != 0 && poll(&closed, 1, 0) == 0;
 }
 
 /** What the process has said, of which the end is kept. The lock is held. */

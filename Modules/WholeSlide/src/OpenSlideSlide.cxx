@@ -63,6 +63,10 @@ AskOfFile(const std::shared_ptr<OpenSlideProcess> & process, const std::string &
   static std::mutex &                       mutex = *new std::mutex;
   static std::map<FileStamp, std::string> & ends = *new std::map<FileStamp, std::string>;
 
+  if (!process->GetProblem().empty())
+  {
+    throw std::runtime_error(process->GetProblem()); // the system's, not the file's
+  }
   const FileStamp stamp = GetFileStamp(path);
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -129,7 +133,8 @@ ForEach(const OpenSlideMessage & description, const std::string & name, const TF
   };
   for (std::size_t i = 1; i < description.size();)
   {
-    const std::size_t count = counts.at(description[i]);
+    const auto        known = counts.find(description[i]);
+    const std::size_t count = known != counts.end() ? known->second : description.size();
     if (i + count >= description.size())
     {
       throw std::runtime_error("OpenSlide's description of it is cut");
@@ -203,7 +208,7 @@ DetectOpenSlideVendor(const std::string & path)
     }
     OpenSlideProcess::Keep(std::move(process));
   }
-  catch (const std::runtime_error &)
+  catch (const std::exception &)
   {} // who opens the file says what the problem is
   return vendor;
 }
