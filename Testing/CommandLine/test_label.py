@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import numpy
+import PIL.Image
 import openslide
 import pytest
 import tifffile
@@ -121,6 +122,21 @@ def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
     assert all(name in description for name in ("glass", "tissue", "pen", "artifact"))
     rules = run("label", synthetic[0], "-o", tmp_path / "r.tif", "--preset", "robust", "--classes", "--json").json
     assert rules["penFraction"] is None and set(numpy.unique(tifffile.imread(tmp_path / "r.tif", key=0))) == {0, 1}
+
+
+@pytest.mark.usefixtures("network")
+def test_of_classes_tissue_is_the_object(tmp_path):
+    """To evaluate, outline and overlay: pen and artifacts are none. The mask of the same preset says the same."""
+    run("synthesize", tmp_path / "pen.tif", "--size", "3000x3000", "--seed", "213", "--artifacts")
+    for name, more in (("m", ()), ("c", ("--classes",))):
+        run("label", tmp_path / "pen.tif", "-o", tmp_path / f"{name}.tif", "--preset", "model", *more)
+        run("outline", tmp_path / f"{name}.tif", "--like", tmp_path / "pen.tif", "-o", tmp_path / f"{name}.geojson")
+        run("overlay", tmp_path / "pen.tif", tmp_path / f"{name}.tif", "-o", tmp_path / f"{name}.png")
+    assert {2, 3} & set(numpy.unique(tifffile.imread(tmp_path / "c.tif", key=0)))
+    assert run("evaluate", tmp_path / "c.tif", tmp_path / "m.tif", "--json").json["iou"] == 1
+    assert (tmp_path / "c.geojson").read_bytes() == (tmp_path / "m.geojson").read_bytes()
+    pictures = [numpy.asarray(PIL.Image.open(tmp_path / f"{name}.png")) for name in "cm"]
+    assert numpy.array_equal(*pictures)  # the files tell which mask they are of
 
 
 @pytest.mark.usefixtures("network")

@@ -13,7 +13,8 @@ namespace gigapixel::commandline
 
 /** \class MaskImage
  * \brief A mask whose rows are read from the top: whatever training reads as one, in the same way. Every value but 0 is
- * object. The file may count its rows and columns from either end, as its direction says. */
+ * object; of the classes that label writes, which the file tells, tissue alone. The file may count its rows and columns
+ * from either end, as its direction says. */
 class MaskImage
 {
 public:
@@ -44,6 +45,7 @@ public:
 
 private:
   PhysicalImage m_Image;
+  bool          m_HasTissueClasses;
 };
 
 /** Names the option for masks of a part to whom it would help. \param part what the option means

@@ -59,7 +59,9 @@ Label()
                 "Utilities/train-tissue-model."),
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
-             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors."),
+             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors. For evaluate, "
+             "outline and "
+             "overlay tissue is the object then; as --tissue of other commands, and to train with, all that is not 0."),
       OneOf("grid", downsample),
       OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
       SlideResolution(),
@@ -81,7 +83,8 @@ Evaluate()
   return {
     "evaluate",
     "a mask, or predictions of slides, against the truth",
-    "Compares two masks pixel by pixel; every value above 0 is object. They are laid over each other in mm (by their "
+    "Compares two masks pixel by pixel; every value above 0 is object, of label --classes tissue alone. They are laid "
+    "over each other in mm (by their "
     "extents where a resolution is unknown) and compared on the pixels of the finer one, each of which takes the "
     "value of the other's pixel below its center. Both empty: Dice and IoU are 1. No object in the truth: sensitivity "
     "is 1. No background in the truth: specificity is 1. diceAllForeground is the Dice of calling everything object. "
