@@ -227,3 +227,14 @@ def test_what_another_process_wrote_meanwhile_stays(tmp_path):
     assert process.returncode == 1 and "written by another process meanwhile" in message
     assert (tmp_path / "m.tif").read_text() == "somebody's"
     assert sorted(os.listdir(tmp_path)) == ["m.tif", "slide.tif"]
+
+
+def test_a_pipe_that_closes_leaves_nothing_unfinished(synthetic, tmp_path):
+    out = tmp_path / "out.tif"
+    for words in (["info", synthetic[0]], ["convert", synthetic[0], out]):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([PROGRAM, *map(str, words)], stdout=write, stderr=subprocess.PIPE, text=True)
+        os.close(write)
+        assert done.returncode == 1 and "could not be written to the standard output" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["out.tif"])

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import numpy
-import PIL.Image
 import openslide
+import PIL.Image
 import pytest
 import tifffile
 

@@ -78,8 +78,11 @@ InstallInterruptionHandlers()
   {
     std::signal(SIGHUP, SIG_IGN); // nohup
   }
+#ifdef SIGPIPE
+  std::signal(SIGPIPE, SIG_IGN); // where a pipe has closed, the write then fails, and says so
+#endif
 #ifdef SIGXFSZ
-  std::signal(SIGXFSZ, SIG_IGN); // the write then fails, and says so
+  std::signal(SIGXFSZ, SIG_IGN); // as well
 #endif
 }
 
