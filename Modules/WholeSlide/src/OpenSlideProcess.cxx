@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -108,12 +109,12 @@ FindFileOf(const void * address)
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);)
   {
-    unsigned long begin = 0;
-    unsigned long end = 0;
-    const auto    wanted = reinterpret_cast<std::uintptr_t>(address);
-    const auto    path = line.find('/');
-    if (path != std::string::npos && std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && begin <= wanted &&
-        wanted < end)
+    char *     rest = nullptr;
+    const auto begin = std::strtoul(line.c_str(), &rest, 16); // "begin-end ... path"
+    const auto end = *rest == '-' ? std::strtoul(rest + 1, nullptr, 16) : 0;
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    const auto path = line.find('/');
+    if (path != std::string::npos && begin <= wanted && wanted < end)
     {
       return line.substr(path);
     }

@@ -128,7 +128,7 @@ WholeSlideImageIO::GetGlobalDefaultStrict()
 std::string
 WholeSlideImageIO::GetOpenSlideVersion()
 {
-  const std::string version = gigapixel::GetOpenSlideVersion();
+  std::string version = gigapixel::GetOpenSlideVersion();
   gigapixel::OpenSlideProcess::EndKept();
   return version;
 }
