@@ -37,6 +37,24 @@ ReadWithOpenSlide(const std::string & path, int level)
   return picture;
 }
 
+/** Trestle's, which only OpenSlide reads: tiles of 128, and 5 x 4 of the 256 that OpenSlide is asked for. The
+ * resolution is in micrometers per pixel there. */
+inline std::string
+WriteTrestle(const std::string & name)
+{
+  PyramidOptions options;
+  options.width = 1200;
+  options.height = 800;
+  options.compression = COMPRESSION_JPEG;
+  options.photometric = PHOTOMETRIC_YCBCR;
+  options.pixelsPerCentimeter = 0.5;
+  options.software = "MedScan";
+  options.description = "Objective Power=20";
+  std::string path = TemporaryFile(name);
+  WritePyramid(path, options);
+  return path;
+}
+
 } // namespace gigapixel_test
 
 #endif

@@ -16,23 +16,6 @@ using namespace gigapixel_test;
 namespace
 {
 
-/** Tiles of 128; the resolution is in micrometers per pixel there. */
-std::string
-WriteTrestle(const std::string & name)
-{
-  PyramidOptions options;
-  options.width = 1200;
-  options.height = 800;
-  options.compression = COMPRESSION_JPEG;
-  options.photometric = PHOTOMETRIC_YCBCR;
-  options.pixelsPerCentimeter = 0.5;
-  options.software = "MedScan";
-  options.description = "Objective Power=20";
-  std::string path = TemporaryFile(name);
-  WritePyramid(path, options);
-  return path;
-}
-
 std::size_t
 CountDifferences(const Picture & whole, const std::vector<unsigned char> & part, const std::uint32_t (&region)[4])
 {

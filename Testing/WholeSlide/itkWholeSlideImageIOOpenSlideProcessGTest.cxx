@@ -23,23 +23,6 @@ namespace
 
 constexpr std::uint32_t tile = 256; // of the grid that OpenSlide is asked for, where the file's tiles are of 128
 
-/** Trestle's, which only OpenSlide reads: 5 x 4 tiles. */
-std::string
-WriteSlide(const std::string & name)
-{
-  PyramidOptions options;
-  options.width = 1200;
-  options.height = 800;
-  options.compression = COMPRESSION_JPEG;
-  options.photometric = PHOTOMETRIC_YCBCR;
-  options.pixelsPerCentimeter = 0.5;
-  options.software = "MedScan";
-  options.description = "Objective Power=20";
-  std::string path = TemporaryFile(name);
-  WritePyramid(path, options);
-  return path;
-}
-
 /** An OpenSlide that runs into the troubles (see TroubledOpenSlide.cxx), as long as this is there. */
 class Trouble
 {
@@ -122,7 +105,7 @@ Refusal(const std::string & path, std::uint32_t column, std::uint32_t row, const
 
 TEST(WholeSlideImageIOOpenSlideProcess, TilesThatEndItAreRefusedAndAllOthersAreRead)
 {
-  const std::string path = WriteSlide("fatal-tiles.tif");
+  const std::string path = WriteTrestle("fatal-tiles.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const Trouble     trouble("crash 300,10;memory 700,300;exit 1190,790");
   const auto        io = OpenSlideFile(path);
@@ -144,7 +127,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, TilesThatEndItAreRefusedAndAllOthersAreR
 
 TEST(WholeSlideImageIOOpenSlideProcess, TilesThatEndItAreNotTriedAgain)
 {
-  const std::string path = WriteSlide("fatal-tile.tif");
+  const std::string path = WriteTrestle("fatal-tile.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const Trouble     trouble("crash 300,10");
   const auto        io = OpenSlideFile(path);
@@ -159,7 +142,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, TilesThatEndItAreNotTriedAgain)
 
 TEST(WholeSlideImageIOOpenSlideProcess, OfManyThreadsThoseWithOtherTilesReadThem)
 {
-  const std::string path = WriteSlide("fatal-tiles-threads.tif");
+  const std::string path = WriteTrestle("fatal-tiles-threads.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const Trouble     trouble("crash 300,10;crash 600,700;crash 1100,300");
   const auto        io = OpenSlideFile(path);
@@ -182,7 +165,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, OfManyThreadsThoseWithOtherTilesReadThem
 
 TEST(WholeSlideImageIOOpenSlideProcess, EndsWithTheSlide)
 {
-  const std::string path = WriteSlide("process-ends.tif");
+  const std::string path = WriteTrestle("process-ends.tif");
   ASSERT_TRUE(GetChildren().empty());
   auto io = OpenSlideFile(path);
   ASSERT_EQ(GetChildren().size(), 1u);
@@ -195,7 +178,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, EndsWithTheSlide)
 
 TEST(WholeSlideImageIOOpenSlideProcess, IsStartedAnewWhereSomebodyEndsIt)
 {
-  const std::string path = WriteSlide("process-killed.tif");
+  const std::string path = WriteTrestle("process-killed.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const auto        io = OpenSlideFile(path);
   EXPECT_EQ(ReadTile(*io, whole, 0, 0), "");
@@ -208,7 +191,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsStartedAnewWhereSomebodyEndsIt)
 
 TEST(WholeSlideImageIOOpenSlideProcess, MayBeWaitedForByOthers)
 {
-  const std::string path = WriteSlide("process-waited-for.tif");
+  const std::string path = WriteTrestle("process-waited-for.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const Trouble     trouble("crash 300,10");
   const auto        before = signal(SIGCHLD, SIG_IGN); // the system waits for all children, and tells nobody
@@ -229,7 +212,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, MayBeWaitedForByOthers)
 
 TEST(WholeSlideImageIOOpenSlideProcess, IsAnotherOneAfterAFork)
 {
-  const std::string path = WriteSlide("process-fork.tif");
+  const std::string path = WriteTrestle("process-fork.tif");
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const auto        io = OpenSlideFile(path);
   EXPECT_EQ(ReadTile(*io, whole, 0, 0), "");
