@@ -101,13 +101,16 @@ def get_factor(label_mpp):
     return max(1, int(GRID / label_mpp + 0.5))
 
 
+def find_stained(pixels):
+    """This slide's glass, and where the rule that suits it says tissue."""
+    glass, stain = find_glass(pixels)
+    brown, pink = (apply_rule(pixels, glass, stain, is_brown) for is_brown in (True, False))
+    return glass, clear_spread_color(pixels, glass, brown if 4 * brown.sum() > 5 * pink.sum() else pink)
+
+
 def make_input(pixels, factor):
     """What the network sees: red, green and blue over this slide's glass, green's lower half taken by the rule."""
-    glass, stain = find_glass(pixels)
-    brown = apply_rule(pixels, glass, stain, True)
-    pink = apply_rule(pixels, glass, stain, False)
-    is_brown = 4 * brown.sum() > 5 * pink.sum()
-    rule = clear_spread_color(pixels, glass, brown if is_brown else pink)
+    glass, rule = find_stained(pixels)
     values = numpy.arange(256)
     tables = [numpy.minimum(255, (255 * values + level // 2) // level).astype(numpy.uint8) for level in glass]
     even = numpy.stack([table[pixels[..., channel]] for channel, table in enumerate(tables)], axis=2)

@@ -7,7 +7,7 @@ import struct
 
 import cv2
 import numpy
-from tissue_copies import apply_rule, clear_spread_color, find_glass, get_factor, make_input, shrink_by
+from tissue_copies import find_stained, get_factor, make_input, shrink_by
 from tissue_pictures import ARTIFACT, PEN, TISSUE
 from tissue_scores import score
 
@@ -88,9 +88,7 @@ def look_at(picture, network):
     grid = shrink_by(picture["pixels"], shrink)
     label_mpp = picture["mpp"] * shrink
     factor = get_factor(label_mpp)
-    glass, stain = find_glass(grid)
-    brown, pink = (apply_rule(grid, glass, stain, is_brown) for is_brown in (True, False))
-    rule = clear_spread_color(grid, glass, brown if 4 * brown.sum() > 5 * pink.sum() else pink)
+    rule = find_stained(grid)[1]
     probabilities = predict(network, make_input(grid, factor))
     probabilities = probabilities.repeat(factor, 1).repeat(factor, 2)[:, : grid.shape[0], : grid.shape[1]]
     return {"rule": rule, "probabilities": probabilities, "fine": factor > 1, "mpp": label_mpp, "shrink": shrink}
