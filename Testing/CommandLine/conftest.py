@@ -154,6 +154,8 @@ def inputs(tmp_path_factory):
     for name, seed in (("a", 1), ("b", 2)):
         run("synthesize", f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", f"{name}.m.tif", cwd=folder)
     (folder / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
+    predictions = ["slide,label,p_one,p_two", "a.tif,one,0.7,0.3", "b.tif,two,0.2,0.8", "c.tif,one,0.1,0.9", "d.tif,two,0.3,0.7"]
+    (folder / "predictions.csv").write_text("\n".join(predictions) + "\n")
     (folder / "network.onnx").write_bytes(numpy.load(NETWORKS)["unet/onnx"].tobytes())
     if run("doctor", "--json").json["network"]["installed"]:
         (folder / "labels.csv").write_text("slide,label,split\na.tif,one,train\nb.tif,two,train\n")

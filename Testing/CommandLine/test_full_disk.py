@@ -11,7 +11,7 @@ import pytest
 
 from conftest import PROGRAM, run
 from volumes import write_nifti, write_threshold_model
-from writing_commands import COMMANDS, begin, get_outputs, get_unfinished
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, get_words_again
 
 LIBRARY = os.environ.get("GIGAPIXEL_FAILING_DISK")
 EVERY_CALL = os.environ.get("GIGAPIXEL_EVERY_CALL")  # else the first few, and ever fewer behind them
@@ -49,11 +49,10 @@ def test_a_disk_that_fails(command, ending, inputs, tmp_path):
             return
         assert result.returncode == 1 and len(result.stderr.splitlines()) == 1, case
         assert result.stderr.startswith("gigapixel: ") and "No space left" in result.stderr, case
-        assert str(folder) in result.stderr and get_unfinished(folder) == [], case
+        assert str(folder) in result.stderr and get_unfinished(folder, failed=True) == [], case
         if command != "train":  # which keeps what is finished
             assert get_outputs(folder).items() <= whole.items(), case
-        again = words + ["--resume"] if command == "train" else words
-        run(*again, cwd=inputs)
+        run(*get_words_again(command, words, folder), cwd=inputs)
         assert get_outputs(folder) == whole and get_unfinished(folder) == [], case
 
 

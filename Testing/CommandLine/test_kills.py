@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import PROGRAM, run
-from writing_commands import COMMANDS, begin, get_outputs, get_unfinished
+from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, get_words_again
 
 KILLS = int(os.environ.get("GIGAPIXEL_KILLS", 3))  # of each command
 PAIRS = int(os.environ.get("GIGAPIXEL_PAIRS", 1))
@@ -67,10 +67,7 @@ def test_killed_at_any_time(command, inputs, whole, counts, tmp_path):
         killed += kill_after(times.uniform(0, seconds), words, inputs)
         if command != "train":  # which keeps what is finished
             assert get_outputs(folder).items() <= expected.items()
-        again = words + ["--resume"] if command == "train" else words
-        if command in ("overlay", "outline", "rasterize", "import") and get_outputs(folder):
-            again = words + ["--overwrite"]  # they do not know their own outputs
-        run(*again, cwd=inputs)
+        run(*get_words_again(command, words, folder), cwd=inputs)
         assert get_outputs(folder) == expected and get_unfinished(folder) == []
     counts[command] = killed, KILLS - killed
 
@@ -87,4 +84,4 @@ def test_two_at_once(command, inputs, whole, tmp_path):
         assert 0 in codes and set(codes) <= {0, 1}, said
         for code, text in zip(codes, said):
             assert code == 0 or (text.startswith("gigapixel: ") and len(text.splitlines()) == 1), text
-        assert get_outputs(folder) == expected and get_unfinished(folder) == []
+        assert get_outputs(folder) == expected and get_unfinished(folder, failed=1 in codes) == []

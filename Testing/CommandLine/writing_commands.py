@@ -17,11 +17,13 @@ COMMANDS = {
     "outline": ["outline", "truth.tif", "--like", "slide.tif", "-o", "out/outlines.geojson"],
     "rasterize": ["rasterize", "outlines.geojson", "--like", "slide.tif", "-o", "out/mask.tif", "--downsample", "1"],
     "segment": ["segment", "slide.tif", "--model", "tissue", "-o", "out/mask.tif", "--probability", "out/probability.tif"],
+    "classify": ["classify", "a.tif", "--model", "labels-run", "-o", "out/predictions.csv", "--maps", "out/maps"],
     "features": ["features", "a.tif", "--model", "labels-run", "-o", "out/a.h5"],
+    "evaluate": ["evaluate", "predictions.csv", "--pictures", "out/pictures"],
     "import": ["import", "network.onnx", "-o", "out/model.safetensors"],
     "train": ["train", "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
 }
-OF_NETWORKS = ("segment", "features", "import", "train")
+OF_NETWORKS = ("segment", "classify", "features", "import", "train")
 
 
 @functools.lru_cache(None)
@@ -37,11 +39,23 @@ def begin(command, inputs, folder):
     return [str(folder / word[4:]) if word.startswith("out/") else word for word in COMMANDS[command]] + ["--quiet"]
 
 
+def get_words_again(command, words, folder):
+    """The words of the command that goes on where one was interrupted."""
+    outputs = get_outputs(folder)
+    if command == "train":
+        return words + ["--resume"]
+    # Those that do not know their own outputs, and one that does as long as its table is not there.
+    knowsNot = command in ("overlay", "outline", "rasterize", "evaluate", "import") and outputs
+    return words + ["--overwrite"] if knowsNot or "predictions.csv" in outputs else words
+
+
 def get_outputs(folder):
     """Names and bytes of the finished files; of a run's checkpoint its numbers, for its text may name times."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     return {str(path.relative_to(folder)): weights(path.parent) if path.name == "last.safetensors" else path.read_bytes() for path in files}
 
 
-def get_unfinished(folder):
-    return [name for _, _, names in os.walk(folder) for name in names if name.startswith(".") or name.endswith(".part")]
+def get_unfinished(folder, failed=False):
+    """Hidden and partial files; of a command that failed without what classify goes on from (.TABLE.unfinished)."""
+    names = [name for _, _, names in os.walk(folder) for name in names if name.startswith(".") or name.endswith(".part")]
+    return [name for name in names if not (failed and name.endswith(".unfinished"))]

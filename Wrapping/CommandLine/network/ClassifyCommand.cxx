@@ -354,7 +354,8 @@ RunClassify(const ArgumentValues & values, const Session & session)
   }
   const Model model = LoadModelOfImages(values);
   GetMapClass(model, values); // which throws now, and not behind the first slide
-  UnfinishedPredictions   unfinished(values.GetText("output"), slides.size() > 1);
+  const bool              severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedPredictions   unfinished(values.GetText("output"), severalFiles);
   const auto              maps = AssignMaps(slides, values, unfinished);
   PredictionTable         table = MakeTable(slides, model, values);
   std::vector<Prediction> done;

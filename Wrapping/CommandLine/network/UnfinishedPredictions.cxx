@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "UnfinishedPredictions.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace gigapixel::commandline
 {
@@ -84,7 +86,8 @@ UnfinishedPredictions::Append(const Json & line) const
   file << '\n' << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
   if (!file)
   {
-    throw std::runtime_error(m_File + " cannot be written, where what is said of slides is kept until all are done.");
+    throw std::runtime_error(m_File + ", where what is said of slides is kept until all are done, cannot be written: " +
+                             std::generic_category().message(errno) + '.');
   }
 }
 

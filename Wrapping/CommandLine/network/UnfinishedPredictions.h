@@ -21,7 +21,8 @@ class UnfinishedPredictions
 public:
   using Json = nlohmann::ordered_json;
 
-  /** Reads what there is. \param keeps whether anything is written: of one slide there is nothing to go on with */
+  /** Reads what there is. \param keeps whether anything is written: of one slide without a map there is
+   * nothing to go on with */
   UnfinishedPredictions(const std::string & table, bool keeps);
 
   /** What was said in this way; null: nothing. */

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
@@ -187,7 +188,7 @@ Format(const Json & json)
 
 using NamedDrawings = std::vector<std::pair<std::string, Drawing>>;
 
-/** The folder is made, and all files are checked before any of them is written. */
+/** The folder is made; all files are checked before any of them is written, and whole before any takes its name. */
 void
 WritePictures(const std::string & folder, const NamedDrawings & pictures, bool overwrite)
 {
@@ -208,12 +209,15 @@ WritePictures(const std::string & folder, const NamedDrawings & pictures, bool o
       CheckOutput(getFile(picture.first, ending), 0);
     }
   }
+  std::deque<AtomicFile> files;
   for (const auto & picture : pictures)
   {
-    AtomicFile svg(getFile(picture.first, ".svg"), overwrite);
-    svg.Append(picture.second.ToSVG());
-    svg.Commit();
-    WritePNG(picture.second.Rasterize(PictureScale), getFile(picture.first, ".png"), {}, overwrite);
+    files.emplace_back(getFile(picture.first, ".svg"), overwrite).Append(picture.second.ToSVG());
+    AppendPNG(picture.second.Rasterize(PictureScale), files.emplace_back(getFile(picture.first, ".png"), overwrite));
+  }
+  for (AtomicFile & file : files)
+  {
+    file.Commit();
   }
 }
 

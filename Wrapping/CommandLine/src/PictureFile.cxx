@@ -111,11 +111,10 @@ CompressPixels(const Picture & picture)
 } // namespace
 
 void
-WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy, bool mayReplace)
+AppendPNG(const Picture & picture, AtomicFile & output, const std::string & madeBy)
 {
   constexpr std::size_t most = 1 << 30; // bytes of a chunk; the specification allows 2^31 - 1
   const std::string     pixels = CompressPixels(picture);
-  AtomicFile            output(file, mayReplace);
   output.Append("\x89PNG\r\n\x1A\n");
   output.Append(MakeHeader(picture));
   for (std::size_t at = 0; at < pixels.size(); at += most)
@@ -123,6 +122,13 @@ WritePNG(const Picture & picture, const std::string & file, const std::string & 
     output.Append(MakeChunk("IDAT", std::string_view(pixels).substr(at, most)));
   }
   output.Append(MakeEnd(madeBy));
+}
+
+void
+WritePNG(const Picture & picture, const std::string & file, const std::string & madeBy, bool mayReplace)
+{
+  AtomicFile output(file, mayReplace);
+  AppendPNG(picture, output, madeBy);
   output.Commit();
 }
 

@@ -7,6 +7,11 @@
 #include <string>
 #include <vector>
 
+namespace gigapixel
+{
+class AtomicFile;
+}
+
 namespace gigapixel::commandline
 {
 
@@ -24,6 +29,11 @@ GigapixelCommandLine_EXPORT void WritePNG(const Picture &     picture,
                                           const std::string & file,
                                           const std::string & madeBy = {},
                                           bool                mayReplace = true);
+
+/** The same into a file that the caller commits. */
+GigapixelCommandLine_EXPORT void AppendPNG(const Picture &     picture,
+                                           AtomicFile &        output,
+                                           const std::string & madeBy = {});
 
 /** Whether the picture stands there, made in this way (WritePNG).
  * \throw std::runtime_error the file exists, but is something else: see HasValidPyramid() */
