@@ -29,7 +29,11 @@ CheckText(const std::string & text)
   if (text.size() > MostBytesOfText)
   {
     Refuse("it holds a text of " + std::to_string(text.size()) + " bytes, where none has more than " +
-           std::to_string(MostBytesOfText) + ": \"" + text.substr(0, MostBytesShown) + " ...\"");
+           std::to_string(MostBytesOfText) + ": \"" + GetPrintable(text.substr(0, MostBytesShown)) + " ...\"");
+  }
+  if (GetPrintable(text) != text)
+  {
+    Refuse("it holds a text that is not printable: \"" + GetPrintable(text) + '"');
   }
 }
 
