@@ -1,19 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidReduction.h"
 
+#include "gigapixelInstructionSets.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <vector>
-
-/** Before a function: the compiler makes it once per instruction set, and the loader picks by the processor. Elsewhere
- * than on x86-64 Linux the plain function is all there is. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#  define GIGAPIXEL_INSTRUCTION_SETS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
-#else
-#  define GIGAPIXEL_INSTRUCTION_SETS
-#endif
 
 namespace gigapixel
 {
