@@ -83,9 +83,19 @@ def find_readers(parent):
     return [int(child) for child in children if os.readlink(f"/proc/{child}/exe").endswith("openslide-reader")]
 
 
+def is_told_by_doctor(sentence, environment):
+    """As what is wrong, in an installation that is not healthy therefore. Returns what doctor says."""
+    doctor = run("doctor", "--json", env=environment, code=1).json
+    assert doctor["openslideProblem"].startswith(sentence) and doctor["openslideProblem"].endswith(".")
+    assert doctor["healthy"] is False and doctor["writeTest"]["passed"]
+    text = run("doctor", env=environment, code=1).out
+    assert f"which only it opens are refused: {doctor['openslideProblem']}\n" in text and text.endswith("\nSomething is wrong.\n")
+    return doctor
+
+
 def test_it_is_found():
     doctor = run("doctor", "--json").json
-    assert os.access(doctor["openslideReader"], os.X_OK)
+    assert os.access(doctor["openslideReader"], os.X_OK) and doctor["openslideProblem"] is None and doctor["healthy"]
     assert f"{doctor['openslide']}, in a process of its own for each slide" in run("doctor").out
 
 
@@ -100,9 +110,8 @@ def test_without_it_what_only_openslide_opens_is_refused(beside, tmp_path, synth
     assert fails("info", slide, env=environment) == f"gigapixel: {slide}: it is neither a TIFF nor a DICOM file, and {missing}"
     for slide in (synthetic[0], write("aperio", tmp_path)):
         assert run("info", slide, "--check", "--json", env=environment).json == run("info", slide, "--check", "--json").json
-    doctor = run("doctor", "--json", env=environment).json
-    assert doctor["openslide"] is None and doctor["openslideReader"] is None and doctor["healthy"]
-    assert "its program lib/ITKGigapixel/openslide-reader is missing" in run("doctor", env=environment).out
+    doctor = is_told_by_doctor(missing, environment)
+    assert doctor["openslide"] is None and doctor["openslideReader"] is None
 
 
 @pytest.mark.parametrize("says, what", [(["0", "3.4.1", ""], "is of another version; install all of ITKGigapixel again."), ([], "ends before it can be asked; ")])
@@ -115,8 +124,17 @@ def test_a_program_that_is_not_ours(beside, tmp_path, says, what):
     environment = take(with_reader=True, script=f"cat {message} >&0; sleep {10 if says else 0}")
     slide = write("trestle", tmp_path)
     program = folder / "ITKGigapixel/openslide-reader"
-    sentence = f"gigapixel: {slide}: only OpenSlide opens it, and OpenSlide's program {program} {what}"
-    assert fails("info", slide, env=environment).startswith(sentence)
+    sentence = f"OpenSlide's program {program} {what}"
+    assert fails("info", slide, env=environment).startswith(f"gigapixel: {slide}: only OpenSlide opens it, and {sentence}")
+    is_told_by_doctor(sentence, environment)
+
+
+def test_a_program_that_does_not_start(beside, tmp_path):
+    folder, take = beside
+    environment = take(with_reader=True)
+    program = folder / "ITKGigapixel/openslide-reader"
+    program.write_bytes(b"none")  # which the system does not know how to start
+    is_told_by_doctor(f"OpenSlide's program {program} cannot be started (Exec format error); ", environment)
 
 
 def test_once_for_a_slide_that_openslide_opens(beside, tmp_path, synthetic):
@@ -203,7 +221,9 @@ def test_a_library_that_is_none(tmp_path):
     library = tmp_path / "libopenslide.so"
     library.write_bytes(b"none")
     environment = {**os.environ, "GIGAPIXEL_OPENSLIDE": str(library)}
-    assert f"OpenSlide's library does not load ({library}: " in fails("info", write("mirax", tmp_path), env=environment)
+    sentence = f"OpenSlide's library does not load ({library}: "
+    assert sentence in fails("info", write("mirax", tmp_path), env=environment)
+    assert "install it (Debian: libopenslide0" in is_told_by_doctor(sentence, environment)["openslideProblem"]
 
 
 def is_running(process):

@@ -13,13 +13,15 @@ from conftest import PROGRAM
 
 @pytest.fixture
 def program(tmp_path):
-    """The program and its libraries, without the folder of modules, in a place of their own."""
+    """The program and its libraries, of the folder of modules only OpenSlide's program, in a place of their own."""
     build = pathlib.Path(PROGRAM).resolve().parents[1]
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib").mkdir()
     shutil.copy(PROGRAM, tmp_path / "bin" / "gigapixel")
     for library in (build / "lib").glob("libGigapixel*.so*"):
         shutil.copy(library, tmp_path / "lib", follow_symlinks=False)
+    (tmp_path / "lib/ITKGigapixel").mkdir()
+    shutil.copy(build / "lib/ITKGigapixel/openslide-reader", tmp_path / "lib/ITKGigapixel")
     return tmp_path / "bin" / "gigapixel"
 
 

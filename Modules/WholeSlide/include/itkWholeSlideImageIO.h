@@ -140,6 +140,10 @@ public:
    * load, from where GIGAPIXEL_OPENSLIDE says or from the system's folders, or GetOpenSlideReader() is empty. */
   static std::string GetOpenSlideVersion();
 
+  /** Why OpenSlide cannot be asked, and what to do about it, as a sentence; empty where GetOpenSlideVersion() is not:
+   * the program is missing, cannot be started, ends at once or is of another version, or the library does not load. */
+  static std::string GetOpenSlideProblem();
+
   /** The program that OpenSlide runs in, a process for each slide that it opens: a damaged slide may end it. Empty
    * where the program is not installed, beside the library; what only OpenSlide opens is refused then. */
   static std::string GetOpenSlideReader();

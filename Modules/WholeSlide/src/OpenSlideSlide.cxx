@@ -237,6 +237,15 @@ GetOpenSlideVersion()
   return version;
 }
 
+std::string
+GetOpenSlideProblem()
+{
+  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+  std::string sentence = process->GetProblem().empty() ? "" : process->GetProblem() + "; " + process->GetRemedy() + '.';
+  OpenSlideProcess::Keep(std::move(process));
+  return sentence;
+}
+
 void
 CheckOpenSlide(const std::string & path, const std::string & what)
 {

@@ -25,6 +25,9 @@ std::map<std::string, std::string> ReadOpenSlideProperties(const std::string & p
 /** Empty where it is not installed. */
 std::string GetOpenSlideVersion();
 
+/** A sentence: why OpenSlide cannot be asked, and what to do; empty where it can. */
+std::string GetOpenSlideProblem();
+
 /** Throws SlideError where OpenSlide cannot be asked, with why, and what to do. \param what the file is, before "and",
  * e.g. "only OpenSlide opens it" */
 void CheckOpenSlide(const std::string & path, const std::string & what);

@@ -134,6 +134,14 @@ WholeSlideImageIO::GetOpenSlideVersion()
 }
 
 std::string
+WholeSlideImageIO::GetOpenSlideProblem()
+{
+  std::string sentence = gigapixel::GetOpenSlideProblem();
+  gigapixel::OpenSlideProcess::EndKept();
+  return sentence;
+}
+
+std::string
 WholeSlideImageIO::GetOpenSlideReader()
 {
   const std::string program = gigapixel::OpenSlideProcess::GetProgram();

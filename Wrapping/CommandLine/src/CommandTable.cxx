@@ -538,12 +538,14 @@ Import()
 Command
 Doctor()
 {
-  return { "doctor",
-           "whether this installation is healthy",
-           "Shows versions, cores, memory, codecs, whether the network module loads, and tries to write and read a "
-           "small pyramid.",
-           {},
-           { "gigapixel doctor", "gigapixel doctor --json" } };
+  return {
+    "doctor",
+    "whether this installation is healthy",
+    "Shows versions, cores, memory, codecs, whether OpenSlide and the network module load, and tries to write and "
+    "read a small pyramid. Exit code 1 where something is wrong.",
+    {},
+    { "gigapixel doctor", "gigapixel doctor --json" }
+  };
 }
 
 } // namespace

@@ -138,26 +138,15 @@ DescribeWriteTest(const Session & session)
 }
 
 std::string
-DescribeOpenSlide(const JSON & version, const JSON & reader)
-{
-  const std::string refused = ", so that slides which only OpenSlide opens are refused: install ";
-  if (reader.is_null())
-  {
-    return "its program lib/ITKGigapixel/openslide-reader is missing" + refused + "all of ITKGigapixel again";
-  }
-  if (version.is_null())
-  {
-    return "does not load" + refused + "it (Debian: libopenslide0; Python: pip install openslide-bin)";
-  }
-  return version.get<std::string>() + ", in a process of its own for each slide";
-}
-
-std::string
 Format(const JSON & json)
 {
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
   text += "  ITK            " + json["itk"].get<std::string>() + '\n';
-  text += "  OpenSlide      " + DescribeOpenSlide(json["openslide"], json["openslideReader"]) + '\n';
+  const JSON & problem = json["openslideProblem"];
+  text += "  OpenSlide      " +
+          (problem.is_null() ? json["openslide"].get<std::string>() + ", in a process of its own for each slide"
+                             : "slides which only it opens are refused: " + problem.get<std::string>()) +
+          '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
   {
@@ -191,6 +180,8 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["openslide"] = openSlide.empty() ? JSON() : JSON(openSlide);
   const std::string reader = itk::WholeSlideImageIO::GetOpenSlideReader();
   json["openslideReader"] = reader.empty() ? JSON() : JSON(reader);
+  const std::string problem = itk::WholeSlideImageIO::GetOpenSlideProblem();
+  json["openslideProblem"] = problem.empty() ? JSON() : JSON(problem);
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };
@@ -199,10 +190,10 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["freeMemoryBytes"] = GetFreeMemory();
   json["network"] = DescribeNetwork();
   json["writeTest"] = DescribeWriteTest(session);
-  // A build without the network is a whole one; a module that does not load is not.
+  // A build without the network is a whole one; a module that does not load is not, nor one without OpenSlide.
   const JSON & network = json["network"];
-  const bool   healthy =
-    json["writeTest"]["passed"].get<bool>() && (network["loads"].get<bool>() || !network["installed"].get<bool>());
+  const bool   healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() &&
+                       (network["loads"].get<bool>() || !network["installed"].get<bool>());
   json["healthy"] = healthy;
   session.PrintResult(Format(json), json.dump(2));
   return healthy ? Success : Failure;
