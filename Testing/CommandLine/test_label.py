@@ -147,6 +147,22 @@ def test_other_model_must_tell_the_same_classes(tmp_path):
     assert not (tmp_path / "m.tif").exists()
 
 
+def test_a_model_that_no_preset_uses_is_refused(tmp_path, synthetic):
+    words = ["label", synthetic[0], "-o", tmp_path / "m.tif", "--model", tmp_path / "nosuch.safetensors"]
+    for preset in ("remedios2023", "robust", "ihc", "fluorescence", "rules"):
+        refused = run(*words, *(["--preset", preset] if preset != "remedios2023" else []), code=2).err
+        assert f"--model has no effect on the preset {preset}, which is no network: say --preset model" in refused
+    assert not (tmp_path / "m.tif").exists()
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("preset", ["model", "auto"])
+def test_a_model_that_the_preset_may_use_is_read(tmp_path, synthetic, preset):
+    missing = tmp_path / "nosuch.safetensors"
+    words = ["label", synthetic[0], "-o", tmp_path / "m.tif", "--preset", preset, "--model", missing]
+    assert str(missing) in fails(*words)
+
+
 def test_preset_that_does_not_suit_is_warned_of(tmp_path):
     mask = blobs(905, 1111)[..., None] > 0
     dark = write_slide(tmp_path / "dark.tif", numpy.where(mask, numpy.array([10, 20, 220], numpy.uint8), numpy.uint8(3)))

@@ -46,6 +46,10 @@ constexpr const char * AutomaticTissueRules = "rules";
 /** Whether it is one of the two. */
 GigapixelTissue_EXPORT bool IsAutomaticTissuePreset(const std::string & name);
 
+/** Whether the preset of that name is a network, or chooses one for some slides: only then another model has an effect.
+ * \throw std::invalid_argument as CheckTissuePresetName() */
+GigapixelTissue_EXPORT bool MayUseTissueNetwork(const std::string & name);
+
 /** A name that may be asked for, and what for. */
 struct TissuePresetChoice
 {

@@ -114,6 +114,13 @@ IsAutomaticTissuePreset(const std::string & name)
   return name == AutomaticTissuePreset || name == AutomaticTissueRules;
 }
 
+bool
+MayUseTissueNetwork(const std::string & name)
+{
+  return IsAutomaticTissuePreset(name) ? name == AutomaticTissuePreset && TissueNetwork::IsBuilt()
+                                       : GetTissuePreset(name).method == TissueMethod::Network;
+}
+
 TissueSample
 SampleTissue(std::size_t width, std::size_t height, unsigned channels, const TissueSampleReader & read)
 {

@@ -7,6 +7,7 @@
 #include "SlideFile.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelTissuePresets.h"
 
 #include "itkRGBPixel.h"
 #include "itkSlideTissueImageSource.h"
@@ -38,6 +39,18 @@ ChooseDownsample(const itk::WholeSlideImageIO & slide, const std::string & file,
   }
   const auto downsample = std::llround(values.GetNumber("mpp") / resolution);
   return static_cast<unsigned>(std::clamp<long long>(downsample, 1, 256));
+}
+
+/** Whoever names a model wants it used, and the default preset has none. */
+void
+RefuseUnusedModel(const ArgumentValues & values)
+{
+  const std::string preset = values.GetText("preset");
+  if (values.IsGiven("model") && !MayUseTissueNetwork(preset))
+  {
+    throw UsageError("--model has no effect on the preset " + preset +
+                     ", which is no network: say --preset model, or " + "leave --model out.");
+  }
 }
 
 /** Up to so many bytes of the label grid's pixels ranks make together: rank 0 holds all of it, at 1/8 that of a slide
@@ -250,6 +263,7 @@ RunTask(const SlideTask &              task,
 int
 RunLabel(const ArgumentValues & values, const Session & session)
 {
+  RefuseUnusedModel(values);
   const auto names = values.GetTexts("SLIDE");
   const auto tasks = AssignOutputs(FindSlides(names), values.GetText("output"), "--output");
   return RunSharedBatch(values,
