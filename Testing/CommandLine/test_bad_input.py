@@ -10,7 +10,8 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import PROGRAM, blobs, fails, run, write_png, write_slide
+import vendor_slides
+from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_png, write_slide
 
 
 @pytest.fixture
@@ -238,3 +239,103 @@ def test_a_pipe_that_closes_leaves_nothing_unfinished(synthetic, tmp_path):
         os.close(write)
         assert done.returncode == 1 and "could not be written to the standard output" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] in ([], ["out.tif"])
+
+
+def fails_under(limit, *words):
+    """The one sentence, where the system refuses what *limit* sets before the program begins."""
+    finished = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, preexec_fn=limit)
+    assert finished.returncode == 1 and len(finished.stderr.splitlines()) == 1, finished
+    assert "get the file again" not in finished.stderr and "get it again" not in finished.stderr, finished.stderr
+    return finished.stderr
+
+
+RIGHTS = "Permission denied; get the right to use it (ls -ld tells who has it, of the file and of each folder above)."
+
+
+def test_what_may_not_be_read(tmp_path, good):
+    """Is not damaged: who may read it is to be looked at."""
+    mask = write_slide(tmp_path / "mask.tif", blobs(900, 900))
+    folder, slide, labels, mirax = (tmp_path / name for name in ("closed", "slide.tif", "labels.tif", "mirax.mrxs"))
+    folder.mkdir()
+    for path, content in ((folder / "slide.tif", good), (slide, good), (labels, mask)):
+        path.write_bytes(content.read_bytes())
+    mirax.write_bytes(b"")
+    mirax.with_suffix("").mkdir()
+    out = tmp_path / "out"
+    out.mkdir()
+    closed = (folder, slide, labels, mirax.with_suffix(""))
+    for path in closed:
+        path.chmod(0)
+    for path, words in (
+        (slide, ["info", slide]),
+        (slide, ["label", slide, "-o", out / "m.tif"]),
+        (folder, ["info", folder]),
+        (folder / "slide.tif", ["convert", folder / "slide.tif", out / "c.tif"]),
+        (labels, ["overlay", good, labels, "-o", out / "o.png"]),
+        (labels, ["evaluate", mask, labels]),
+        (mirax.with_suffix("") / "Slidedat.ini", ["info", mirax]),
+        (folder / "m.tif", ["label", good, "-o", folder / "m.tif"]),
+    ):
+        sentence = fails_under(obey_permissions, *words)
+        assert str(path) in sentence and sentence.endswith(RIGHTS + "\n"), sentence
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.usefixtures("network")
+def test_networks_that_may_not_be_read(tmp_path, good):
+    network = tmp_path / "network.json"
+    network.write_bytes(good.read_bytes())
+    network.chmod(0)
+    for words in (
+        ["segment", good, "--model", network, "-o", tmp_path / "m.tif"],
+        ["label", good, "--preset", "model", "--model", network, "-o", tmp_path / "m.tif"],
+        ["plan", "--network", network, "--size", "1000x1000"],
+        ["import", network, "-o", tmp_path / "m.safetensors"],
+    ):
+        sentence = fails_under(obey_permissions, *words)
+        assert str(network) in sentence and RIGHTS[:-1] in sentence, sentence
+    assert sorted(os.listdir(tmp_path)) == ["good.tif", "network.json"]
+
+
+@pytest.mark.parametrize("vendor", ["tiff", "mirax"])
+@pytest.mark.parametrize("command", ["info", "label", "overlay", "convert"])
+def test_too_few_files_may_be_open(tmp_path, good, command, vendor):
+    """With ever more of them: the same advice until there are enough."""
+    slide = good if vendor == "tiff" else vendor_slides.write(vendor_slides.mirax(), tmp_path)
+    width, height = (run("info", slide, "--json").json[side] for side in ("width", "height"))
+    mask = write_slide(tmp_path / "mask.tif", blobs(height, width), mpp=None)
+    words = {
+        "info": ["info", slide, "--check"],
+        "label": ["label", slide, "-o", tmp_path / "o.tif"],
+        "overlay": ["overlay", slide, mask, "-o", tmp_path / "o.png"],
+        "convert": ["convert", slide, tmp_path / "o.tif"],
+    }[command]
+    refused = 0
+    for files in range(4, 64):  # the loader needs one itself
+        limits = (files, files)
+        finished = subprocess.run(
+            [PROGRAM, *map(str, words), "--quiet"],
+            capture_output=True,
+            text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+        )
+        if finished.returncode == 0:
+            break
+        assert finished.returncode == 1 and "allow this process more open files (ulimit -n)" in finished.stderr, (files, finished)
+        assert "get the file again" not in finished.stderr
+        refused += 1
+    assert finished.returncode == 0 and refused > 0
+
+
+def test_files_may_not_be_that_large(tmp_path, good):
+    (tmp_path / "out").mkdir()
+    out = tmp_path / "out/o.tif"
+    noise = write_slide(tmp_path / "noise.tif", numpy.random.default_rng(1).integers(0, 256, (600, 600, 3), numpy.uint8))
+    for words in (
+        ["convert", noise, out],
+        ["synthesize", out, "--size", "900x900"],
+        ["overlay", noise, write_slide(tmp_path / "mask.tif", blobs(600, 600)), "-o", tmp_path / "out/o.png"],
+    ):
+        sentence = fails_under(limit_file_size, *words)
+        assert sentence.endswith(": File too large; allow larger files (ulimit -f), or choose a disk whose file system holds them\n")
+        assert os.listdir(tmp_path / "out") == []

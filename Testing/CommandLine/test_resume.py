@@ -1,7 +1,6 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """train: runs that go on, options that cannot be, and folders that cannot be written."""
 
-import ctypes
 import os
 import pathlib
 import shutil
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, fails, find_memory_of_segments, run, settings, weights
+from conftest import PROGRAM, fails, find_memory_of_segments, obey_permissions, run, settings, weights
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -206,11 +205,6 @@ def test_folders_that_are_not_there(cohort, tmp_path):
     refused = fails("segment", slide, "--model", "tissue", "-o", tmp_path / "m.tif", "--tissue", tmp_path / "tissue")
     assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
     assert sorted(os.listdir(tmp_path)) == ["file"]
-
-
-def obey_permissions():
-    """As everybody has to: root reads and writes what it likes by CAP_DAC_OVERRIDE, which is dropped."""
-    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
 
 def test_folders_that_are_read_only(cohort, tmp_path):

@@ -2,6 +2,7 @@
 #include "itkGigapixelFileSource.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelGridMatch.h"
 #include "gigapixelWholeFile.h"
 #include "itkImageIOFactory.h"
@@ -12,7 +13,6 @@
 #endif
 
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <sstream>
 #include <stdexcept>
@@ -149,10 +149,7 @@ OpenFile(const std::string &         fileName,
   {
     throw std::runtime_error(fileName + ": it is not a file; name an image's file");
   }
-  if (!std::ifstream(fileName, std::ios::binary))
-  {
-    throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
-  }
+  gigapixel::RequireReadable(fileName);
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
   const auto slide = WholeSlideImageIO::New();
   if (slide->CanReadFile(fileName.c_str()))

@@ -2,6 +2,7 @@
 #include "itkGigapixelVolumeIO.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelHash.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
@@ -271,10 +272,7 @@ OpenVolume(const std::string & file)
   {
     throw std::runtime_error(file + ": it is not a file; name a volume's file");
   }
-  if (!std::ifstream(file, std::ios::binary))
-  {
-    throw std::runtime_error(file + ": there is no such file, or it cannot be read");
-  }
+  gigapixel::RequireReadable(file);
   gigapixel::RequireWholeHeader(file);
   ImageIOBase::Pointer io;
   WithName(file, [&] {

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAtomicFile.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -80,7 +82,7 @@ AtomicFile::RequireWritable(const std::string & target)
   if (::access(folder.c_str(), W_OK) != 0)
   {
     throw std::runtime_error("cannot write " + target + ": the folder " + folder.string() +
-                             " cannot be written into: " + std::strerror(errno));
+                             " cannot be written into: " + DescribeLastFileRefusal());
   }
 }
 
@@ -169,7 +171,7 @@ AtomicFile::~AtomicFile()
 void
 AtomicFile::Fail(const char * what) const
 {
-  throw std::runtime_error(m_Target + " " + what + ": " + std::strerror(errno));
+  throw std::runtime_error(m_Target + " " + what + ": " + DescribeLastFileRefusal());
 }
 
 std::uint64_t

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelHash.h"
 
 #include "gigapixelPixelFiles.h"
@@ -60,9 +61,13 @@ private:
   {
     // One byte is asked for where there are none, so that a file that gives an error is not taken for an empty one.
     file.read(m_Bytes.data(), static_cast<std::streamsize>(std::max<std::uintmax_t>(count, 1)));
-    if (!file.is_open() || file.bad() || static_cast<std::uintmax_t>(file.gcount()) < count)
+    if (!file.is_open())
     {
-      Refuse(path, "it cannot be opened, or not to its end");
+      Refuse(path, DescribeLastFileRefusal());
+    }
+    if (file.bad() || static_cast<std::uintmax_t>(file.gcount()) < count)
+    {
+      Refuse(path, "it cannot be read to its end");
     }
     file.clear();
     Add(m_Bytes.data(), count);

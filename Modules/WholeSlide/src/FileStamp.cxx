@@ -3,8 +3,9 @@
 
 #include "Slide.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include <cerrno>
-#include <cstring>
 
 #include <sys/stat.h>
 
@@ -17,8 +18,8 @@ GetFileStamp(const std::string & path)
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0)
   {
-    throw SlideError(
-      path, std::string("it cannot be opened: ") + std::strerror(errno), "check the name and its rights");
+    const std::error_code error(errno, std::generic_category());
+    throw SlideError(path, "it cannot be opened: " + error.message(), GetFileRemedy(error, "check its name"));
   }
   if (!S_ISREG(status.st_mode))
   {

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideProcess.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -13,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -349,7 +352,8 @@ OpenSlideProcess::Start()
     const bool isMissing = error == ENOENT;
     m_Problem = "OpenSlide's program " + GetProgram() +
                 (isMissing ? " is missing" : std::string(" cannot be started (") + std::strerror(error) + ')');
-    m_Remedy = isMissing ? "install all of ITKGigapixel again" : "see to it that it can be";
+    m_Remedy = isMissing ? "install all of ITKGigapixel again"
+                         : GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be");
   }
 }
 
@@ -448,7 +452,7 @@ OpenSlideProcess::TakeLane()
   auto lane = std::make_unique<Lane>();
   if (!lane->Make(m_Socket))
   {
-    throw std::runtime_error(std::string("OpenSlide cannot be asked (") + std::strerror(errno) + ')');
+    throw std::system_error(errno, std::generic_category(), "OpenSlide cannot be asked");
   }
   return lane;
 }

@@ -1,12 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Slide.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <exception>
 #include <sstream>
+#include <system_error>
 
 namespace gigapixel
 {
@@ -169,9 +172,11 @@ Slide::DecodeInto(unsigned                           plane,
   }
   catch (const std::exception & error)
   {
+    const auto * const refusal = dynamic_cast<const std::system_error *>(&error); // of the system, not the file's fault
     throw SlideError(m_Path,
                      DescribeTile(plane, tile) + " cannot be decoded: " + error.what(),
-                     "get the file again from where it came, or leave that region out");
+                     GetFileRemedy(refusal ? refusal->code() : std::error_code(),
+                                   "get the file again from where it came, or leave that region out"));
   }
 }
 

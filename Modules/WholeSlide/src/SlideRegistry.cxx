@@ -4,9 +4,12 @@
 #include "OpenSlideSlide.h"
 #include "formats/SlideFormat.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <system_error>
 
 #include <sys/stat.h>
 
@@ -62,6 +65,11 @@ OpenUnshared(const std::string & path)
   catch (const std::bad_alloc &)
   {
     throw SlideError(path, "there is no memory left to open it", "free some");
+  }
+  catch (const std::system_error & error)
+  {
+    throw SlideError(
+      path, std::string("it cannot be opened: ") + error.what(), GetFileRemedy(error.code(), fetchAgain));
   }
   catch (const std::exception & error)
   {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +36,7 @@ RandomAccessFile::RandomAccessFile(const std::string & path)
 {
   if (m_Descriptor < 0)
   {
-    throw std::runtime_error(std::strerror(errno));
+    throw std::system_error(errno, std::generic_category());
   }
   struct stat status = {};
   if (::fstat(m_Descriptor, &status) != 0 || !S_ISREG(status.st_mode))

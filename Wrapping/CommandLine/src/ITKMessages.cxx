@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ITKMessages.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include "itkObjectFactory.h"
 #include "itkOutputWindow.h"
 #include "itkWholeSlideImageIO.h"
@@ -84,7 +86,7 @@ DescribeFileError(const std::filesystem::filesystem_error & error)
   {
     return file + " leads in a circle of links: name the file itself.";
   }
-  return file + " cannot be used: " + error.code().message() + '.';
+  return file + " cannot be used: " + DescribeFileRefusal(error.code()) + '.';
 }
 
 WarningCollector::WarningCollector()

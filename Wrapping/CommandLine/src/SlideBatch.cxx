@@ -5,6 +5,7 @@
 #include "NetworkModule.h"
 #include "OutputCheck.h"
 
+#include "gigapixelFileRefusal.h"
 #include "gigapixelMaskName.h"
 
 #include "itkGigapixelVolumeSource.h"
@@ -151,7 +152,7 @@ FindSlidesInFolder(const std::string & folder)
   const fs::directory_iterator entries(folder, error);
   if (error)
   {
-    throw std::runtime_error("The folder " + folder + " cannot be read: " + error.message() + '.');
+    throw std::runtime_error("The folder " + folder + " cannot be read: " + DescribeFileRefusal(error) + '.');
   }
   for (const fs::directory_entry & entry : entries)
   {

@@ -5,8 +5,11 @@
 
 #include "gigapixelSession.h"
 
+#include "gigapixelFileRefusal.h"
+
 #include "itkMetaDataObject.h"
 
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +26,18 @@ IsNameOfFolder(std::filesystem::path file)
 {
   std::error_code ignored;
   return file.extension() == ".mrxs" && std::filesystem::is_directory(file.replace_extension(), ignored);
+}
+
+/** OpenSlide takes a folder that it may not look into for none. */
+void
+CheckFolderOfName(const std::string & file)
+{
+  const auto description = std::filesystem::path(file).replace_extension() / "Slidedat.ini";
+  if (!std::ifstream(description) && errno != ENOENT)
+  {
+    throw std::runtime_error(file + " cannot be read, as " + description.string() +
+                             " cannot: " + DescribeLastFileRefusal() + '.');
+  }
 }
 
 } // namespace
@@ -50,9 +65,13 @@ CheckInputFile(const std::string & file)
   }
   if (!std::ifstream(file, std::ios::binary))
   {
-    throw std::runtime_error(file + " cannot be read; look at its permissions.");
+    throw std::runtime_error(file + " cannot be read: " + DescribeLastFileRefusal() + '.');
   }
-  if (std::filesystem::file_size(file, ignored) == 0 && !IsNameOfFolder(file))
+  if (IsNameOfFolder(file))
+  {
+    CheckFolderOfName(file);
+  }
+  else if (std::filesystem::file_size(file, ignored) == 0)
   {
     throw std::runtime_error(file + " is empty.");
   }

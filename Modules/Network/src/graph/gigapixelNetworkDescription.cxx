@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelFileKind.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkGeometry.h"
@@ -90,6 +91,7 @@ NetworkDescription::Load(const std::string & nameOrFile)
       throw std::invalid_argument("network file \"" + nameOrFile +
                                   "\" has more bytes than a network's description can have");
     }
+    RequireReadable(nameOrFile);
     content << std::ifstream(nameOrFile).rdbuf();
   }
   if (kind == FileKind::Unknown)

@@ -4,6 +4,7 @@
 #include "graph/gigapixelUniqueKeys.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelFileRefusal.h"
 
 #include <nlohmann/json.hpp>
 
@@ -168,6 +169,7 @@ ReadHead(const std::string & path)
   {
     return 0;
   }
+  RequireReadable(path);
   std::string head(9, '\0');
   std::ifstream(path, std::ios::binary).read(&head[0], static_cast<std::streamsize>(head.size()));
   return CheckHead(head, size, path);

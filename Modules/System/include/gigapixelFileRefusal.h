@@ -1,0 +1,30 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelFileRefusal_h
+#define gigapixelFileRefusal_h
+
+#include "GigapixelSystemExport.h"
+
+#include <string>
+#include <system_error>
+
+namespace gigapixel
+{
+
+/** What to do where the system refuses a file for a reason that lies outside of it, e.g. "allow this process more open
+ * files (ulimit -n)": rights that are missing, limits on the number and the size of files.
+ * \param otherwise for all other reasons */
+GigapixelSystem_EXPORT std::string GetFileRemedy(const std::error_code & error, const std::string & otherwise = {});
+
+/** "Permission denied; get the right to use it (...)": the system's words, and GetFileRemedy() where there is one. */
+GigapixelSystem_EXPORT std::string DescribeFileRefusal(const std::error_code & error);
+
+/** The same of errno, right behind the call that failed. */
+GigapixelSystem_EXPORT std::string DescribeLastFileRefusal();
+
+/** \throw std::runtime_error "FILE: there is no such file", or "FILE: it cannot be read: " with DescribeFileRefusal()
+ */
+GigapixelSystem_EXPORT void RequireReadable(const std::string & file);
+
+} // namespace gigapixel
+
+#endif
