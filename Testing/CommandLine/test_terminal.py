@@ -90,3 +90,50 @@ def test_quiet_and_json(tmp_path):
     assert result.err != "" and result.json["width"] == 50
     result = run("label", tmp_path / "s.tif", "-o", tmp_path / "n.tif", "-q")
     assert result.err == "" and "50 x 38" in result.out
+
+
+def start_with(closed, *words, **streams):
+    """With standard streams that are closed, which the next files to be opened get the numbers of."""
+    words = [PROGRAM, *map(str, words)]
+    return subprocess.run(words, text=True, preexec_fn=lambda: [os.close(number) for number in closed], **streams)
+
+
+@pytest.mark.parametrize("closed", [(2,), (1, 2), (0, 1, 2)])
+def test_closed_streams_are_no_files(tmp_path, closed):
+    """What is said is not written into the output, which would have got the number of the stream."""
+    words = ["--size", "6000x5000"]
+    run("synthesize", tmp_path / "expected.tif", *words)
+    finished = start_with(closed, "synthesize", tmp_path / "s.tif", *words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert finished.returncode == (1 if 1 in closed else 0)  # the result is said nowhere
+    assert (tmp_path / "s.tif").read_bytes() == (tmp_path / "expected.tif").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["full", "closed", "pipe"])
+def test_a_result_that_nobody_gets(tmp_path, kind):
+    """Is exit code 1; what was written is complete, and kept."""
+    run("synthesize", tmp_path / "s.tif", "--size", "700x600")
+    expected = run("label", tmp_path / "s.tif", "-o", tmp_path / "expected.tif", "--json").json
+
+    def start(*words):
+        if kind == "closed":
+            return start_with((1,), *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if kind == "pipe":
+            ours, theirs = os.pipe()
+            os.close(ours)
+        else:
+            theirs = os.open("/dev/full", os.O_WRONLY)
+        finished = start_with((), *words, stdout=theirs, stderr=subprocess.PIPE)
+        os.close(theirs)
+        return finished
+
+    reason = {"full": "No space left on device", "closed": "Bad file descriptor", "pipe": "Broken pipe"}[kind]
+    sentence = f"gigapixel: The result could not be written to the standard output ({reason}); where the command has written files, these are complete.\n"
+    finished = start("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--quiet")
+    assert finished.returncode == 1 and finished.stderr == sentence
+    assert (tmp_path / "m.tif").read_bytes() == (tmp_path / "expected.tif").read_bytes()
+    again = run("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--json").json
+    assert again["skipped"] and again["tissueFraction"] == expected["tissueFraction"]
+    if kind != "pipe":  # which ends a program that says no more than this
+        for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"]):
+            finished = start(*words)
+            assert finished.returncode == 1 and finished.stderr == sentence, words

@@ -63,6 +63,10 @@ public:
   virtual void HearResult(const std::string & json) = 0;
 };
 
+/** Writes to stdout. Whoever cannot read the result is not to take the work for done, so that it is an error where that
+ * fails: the last one, as files are complete by then. \throw std::runtime_error with the system's reason */
+GigapixelCommandLine_EXPORT void Print(const std::string & text);
+
 /** \class Session
  * \brief One run of one command: where its messages and its result go.
  *

@@ -17,7 +17,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace gigapixel::commandline
 {
@@ -29,6 +32,22 @@ IsStrict(const Command & command, const ArgumentValues & values)
 {
   const Argument * const strict = command.Find("strict");
   return strict && (strict->type == ArgumentType::Switch ? values.Has("strict") : values.GetText("strict") == "yes");
+}
+
+/** Where standard streams are closed (2>&-), the first files to be opened would get their numbers, and what is said
+ * would be written into them. Now writing it fails, as it is to. */
+void
+OccupyStandardStreams()
+{
+  int descriptor = STDIN_FILENO;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO)
+  {
+    descriptor = open("/dev/null", O_RDONLY);
+  }
+  if (descriptor > STDERR_FILENO)
+  {
+    close(descriptor);
+  }
 }
 
 /** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
@@ -51,7 +70,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   const ArgumentValues values = ArgumentValues::Parse(command, words);
   if (values.Has("help"))
   {
-    std::printf("%s", GetHelp(command).c_str());
+    Print(GetHelp(command));
     return Success;
   }
   const Launch launch = Launch::Find();
@@ -84,17 +103,17 @@ RunWords(const std::vector<std::string> & words)
   const std::string & first = words.front();
   if (first == "--help" || first == "-h" || first == "help")
   {
-    std::printf("%s", GetHelp().c_str());
+    Print(GetHelp());
     return Success;
   }
   if (first == "--version")
   {
-    std::printf("gigapixel %s\n", GIGAPIXEL_VERSION);
+    Print(std::string("gigapixel ") + GIGAPIXEL_VERSION + '\n');
     return Success;
   }
   if (first == "--describe")
   {
-    std::printf("%s\n", DescribeCommands().c_str());
+    Print(DescribeCommands() + '\n');
     return Success;
   }
   const Command * command = FindCommand(first);
@@ -168,6 +187,7 @@ FindCommandFunction(const Command & command)
 int
 RunProgram(int argc, const char * const * argv)
 {
+  OccupyStandardStreams();
   const std::vector<std::string> words(argv + (argc > 0), argv + argc);
   const bool                     isCommand = !words.empty() && FindCommand(words.front());
   return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help",
@@ -177,6 +197,7 @@ RunProgram(int argc, const char * const * argv)
 int
 RunProgram(const Command & command, const std::vector<std::string> & words, CommandFunction function)
 {
+  OccupyStandardStreams();
   return ReportFailures(command.name + " --help", [&] { return RunCommand(command, words, function); });
 }
 

@@ -6,9 +6,11 @@
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iomanip>
 #include <sstream>
@@ -140,6 +142,19 @@ Session::Warn(const std::string & sentence) const
 }
 
 void
+Print(const std::string & text)
+{
+  errno = 0;
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+  {
+    throw std::runtime_error(std::string("The result could not be written to the standard output") +
+                             (errno != 0 ? std::string(" (") + std::strerror(errno) + ')' : std::string()) +
+                             "; where the command has written files, these are complete.");
+  }
+}
+
+void
 Session::PrintResult(const std::string & text, const std::string & json) const
 {
   if (m_Listener)
@@ -150,11 +165,7 @@ Session::PrintResult(const std::string & text, const std::string & json) const
   const std::string & result = m_JSON ? json : text;
   if (!result.empty())
   {
-    std::printf("%s%s", result.c_str(), result.back() == '\n' ? "" : "\n");
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    {
-      throw std::runtime_error("The result could not be written to the standard output.");
-    }
+    Print(result.back() == '\n' ? result : result + '\n');
   }
 }
 
