@@ -126,17 +126,66 @@ def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
 
 @pytest.mark.usefixtures("network")
 def test_of_classes_tissue_is_the_object(tmp_path):
-    """To evaluate, outline and overlay: pen and artifacts are none. The mask of the same preset says the same."""
+    """To evaluate and outline: pen and artifacts are none. The mask of the same preset says the same."""
     run("synthesize", tmp_path / "pen.tif", "--size", "3000x3000", "--seed", "213", "--artifacts")
     for name, more in (("m", ()), ("c", ("--classes",))):
         run("label", tmp_path / "pen.tif", "-o", tmp_path / f"{name}.tif", "--preset", "model", *more)
         run("outline", tmp_path / f"{name}.tif", "--like", tmp_path / "pen.tif", "-o", tmp_path / f"{name}.geojson")
-        run("overlay", tmp_path / "pen.tif", tmp_path / f"{name}.tif", "-o", tmp_path / f"{name}.png")
     assert {2, 3} & set(numpy.unique(tifffile.imread(tmp_path / "c.tif", key=0)))
     assert run("evaluate", tmp_path / "c.tif", tmp_path / "m.tif", "--json").json["iou"] == 1
     assert (tmp_path / "c.geojson").read_bytes() == (tmp_path / "m.geojson").read_bytes()
-    pictures = [numpy.asarray(PIL.Image.open(tmp_path / f"{name}.png")) for name in "cm"]
-    assert numpy.array_equal(*pictures)  # the files tell which mask they are of
+
+
+def draw_overlay(picture, labels, colors):
+    """A quarter of the color within a class, all of it at its border, with a 4-neighbor of another one."""
+    drawn = picture.astype(float)
+    padded = numpy.pad(labels, 1, constant_values=0)
+    for label, color in colors.items():
+        here = labels == label
+        inner = here.copy()
+        for y, x in ((0, 1), (2, 1), (1, 0), (1, 2)):
+            inner &= padded[y : y + labels.shape[0], x : x + labels.shape[1]] == label
+        drawn[inner] = 0.75 * drawn[inner] + 0.25 * numpy.array(color)
+        drawn[here & ~inner] = color
+    return drawn
+
+
+@pytest.mark.usefixtures("network")
+def test_overlay_of_classes_has_a_color_for_each(tmp_path):
+    """Those that the file names, which viewers take from its color map as well, and their names below."""
+    slide, mask, classes = (tmp_path / name for name in ("pen.tif", "m.tif", "c.tif"))
+    run("synthesize", slide, "--size", "3000x3000", "--seed", "213", "--artifacts")
+    for output, more in ((mask, ()), (classes, ("--classes",))):
+        run("label", slide, "-o", output, "--preset", "model", *more)
+    nothing = write_slide(tmp_path / "nothing.tif", numpy.zeros((375, 375), numpy.uint8), mpp=4)
+    size = ["--size", 375]  # pixels of the masks
+    pictures = {}
+    for name, labels in (("slide", nothing), ("m", mask), ("c", classes)):
+        told = run("overlay", slide, labels, "-o", tmp_path / f"{name}.png", *size, "--json").json
+        pictures[name] = numpy.asarray(PIL.Image.open(tmp_path / f"{name}.png"))
+        assert pictures[name].shape == (told["height"], told["width"], 3)
+    labels, ramp = tifffile.imread(classes, key=0), tifffile.TiffFile(classes).pages[0].tags["ColorMap"].value
+    colors = {label: [channel // 257 for channel in numpy.reshape(ramp, (3, 256))[:, label]] for label in (1, 2, 3)}
+    assert set(numpy.unique(labels)) == {0, 1, 2, 3} and len(set(map(tuple, colors.values()))) == 3
+    assert abs(pictures["c"][:375] - draw_overlay(pictures["slide"], labels, colors)).max() <= 0.5
+    tissue = draw_overlay(pictures["slide"], labels == 1, {1: (255, 176, 0)})
+    assert pictures["m"].shape == (375, 375, 3) and abs(pictures["m"] - tissue).max() <= 0.5
+    # The legend: white, a square of each color, and words.
+    legend = pictures["c"][375:]
+    assert 20 < len(legend) < 40 and (legend[0] == 255).all()
+    for color in colors.values():
+        y, x = numpy.nonzero((legend == color).all(axis=2))
+        assert len(y) == 14 * 14 and y.max() - y.min() == x.max() - x.min() == 13
+    assert 100 < (legend < 100).all(axis=2).sum() < 2000
+    # Where there is no room in one line, there are more of them.
+    told = run("overlay", slide, classes, "-o", tmp_path / "small.png", "--size", 100, "--json").json
+    assert told["width"] == 100 and told["height"] > 100 + len(legend)
+    small = numpy.asarray(PIL.Image.open(tmp_path / "small.png"))[100:]
+    assert all((small == color).all(axis=2).sum() == 14 * 14 for color in colors.values())
+    # Another table of classes than label's, and after another program: convert keeps it.
+    run("convert", classes, tmp_path / "converted.tif", "--compression", "zstd")
+    run("overlay", slide, tmp_path / "converted.tif", "-o", tmp_path / "converted.png", *size)
+    assert numpy.array_equal(numpy.asarray(PIL.Image.open(tmp_path / "converted.png")), pictures["c"])
 
 
 @pytest.mark.usefixtures("network")

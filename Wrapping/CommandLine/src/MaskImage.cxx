@@ -1,12 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "MaskImage.h"
 
+#include "ArgumentText.h"
 #include "OutputCheck.h"
 #include "SlideFile.h"
 
 #include "gigapixelGridMatch.h"
 
 #include "itkGigapixelFileSource.h"
+#include "itkMetaDataObject.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
 
@@ -28,22 +31,75 @@ HasTissueClasses(const std::string & file)
   const std::string madeBy = FindMadeBy(file) + ' ';
   return madeBy.rfind("label ", 0) == 0 && madeBy.find(" classes ") != std::string::npos;
 }
+
+/** Adds the class of a property such as "gigapixel.class.2" = "#0050d0 pen"; what is written otherwise is none. */
+void
+AddClass(const std::string & key, const std::string & text, std::map<unsigned char, MaskClass> & classes)
+{
+  const std::string start = "gigapixel.class.";
+  const auto        label = key.rfind(start, 0) == 0 ? ReadInteger(key.substr(start.size())) : std::nullopt;
+  if (!label || *label < 0 || *label > 255 || text.size() < 7 || text[0] != '#' ||
+      text.find_first_not_of("0123456789abcdefABCDEF", 1) < 7)
+  {
+    return;
+  }
+  constexpr std::size_t longestName = 100; // nobody reads more of what a damaged file holds
+  MaskClass             found{ text.size() > 8 ? text.substr(8, longestName) : std::to_string(*label), {} };
+  for (std::size_t channel = 0; channel < 3; ++channel)
+  {
+    found.color[channel] = static_cast<unsigned char>(std::stoul(text.substr(1 + 2 * channel, 2), nullptr, 16));
+  }
+  classes[static_cast<unsigned char>(*label)] = found;
+}
+
+std::map<unsigned char, MaskClass>
+FindClasses(const std::string & file)
+{
+  std::map<unsigned char, MaskClass> classes;
+  const auto                         io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  try
+  {
+    io->ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return classes; // no pyramid, and so none of ours
+  }
+  const itk::MetaDataDictionary & dictionary = io->GetMetaDataDictionary();
+  for (const std::string & key : dictionary.GetKeys())
+  {
+    std::string text;
+    if (itk::ExposeMetaData(dictionary, key, text))
+    {
+      AddClass(key, text, classes);
+    }
+  }
+  return classes;
+}
 } // namespace
 
 MaskImage::MaskImage(const std::string & file)
   : m_Image(OpenMask(file))
   , m_HasTissueClasses(HasTissueClasses(file))
+  , m_Classes(FindClasses(file))
 {}
 
 void
 MaskImage::ReadRows(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const
 {
-  const std::int64_t width = this->GetSize().width;
-  rows.resize(static_cast<std::size_t>(width * count));
-  m_Image.pixels->Read({ 0, first, width, count }, rows.data());
+  this->ReadLabels(first, count, rows);
   std::transform(rows.begin(), rows.end(), rows.begin(), [this](unsigned char value) {
     return m_HasTissueClasses ? value == 1 : value != 0;
   });
+}
+
+void
+MaskImage::ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const
+{
+  const std::int64_t width = this->GetSize().width;
+  rows.resize(static_cast<std::size_t>(width * count));
+  m_Image.pixels->Read({ 0, first, width, count }, rows.data());
 }
 
 } // namespace gigapixel::commandline

@@ -4,12 +4,21 @@
 
 #include "gigapixelGridMatch.h"
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace gigapixel::commandline
 {
+
+/** What a label stands for. */
+struct MaskClass
+{
+  std::string                  name;
+  std::array<unsigned char, 3> color; ///< RGB, in which viewers show it as well
+};
 
 /** \class MaskImage
  * \brief A mask whose rows are read from the top: whatever training reads as one, in the same way. Every value but 0 is
@@ -40,12 +49,23 @@ public:
     return m_Image.grid.size;
   }
 
+  /** Classes by their labels, as the file names them ("gigapixel.class.N"); none in masks of one class. */
+  const std::map<unsigned char, MaskClass> &
+  GetClasses() const
+  {
+    return m_Classes;
+  }
+
   /** Rows [first, first + count), every byte 0 or 1. Thread-safe. */
   void ReadRows(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const;
 
+  /** As well, with the labels that are in the file. */
+  void ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const;
+
 private:
-  PhysicalImage m_Image;
-  bool          m_HasTissueClasses;
+  PhysicalImage                      m_Image;
+  bool                               m_HasTissueClasses;
+  std::map<unsigned char, MaskClass> m_Classes;
 };
 
 /** Names the option for masks of a part to whom it would help. \param part what the option means

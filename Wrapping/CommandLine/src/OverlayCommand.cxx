@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "Drawing.h"
 #include "MaskImage.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
@@ -14,16 +15,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace gigapixel::commandline
 {
 namespace
 {
 /** An orange that is neither a stain nor a usual pen; tint and outline are told apart by their strength. */
-constexpr std::array<double, 3> MarkColor{ 255, 176, 0 };
-constexpr double                TintStrength = 0.25;
+constexpr Color  MarkColor{ 255, 176, 0 };
+constexpr double TintStrength = 0.25;
 
-/** For each pixel of the picture whether the mask's pixel below its center is object.
+using Classes = std::map<unsigned char, MaskClass>;
+
+/** For each pixel of the picture the mask's pixel below its center: 1 for object, of a mask with classes the label.
  * \param match of the mask to level 0 */
 std::vector<unsigned char>
 SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
@@ -44,7 +48,7 @@ SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<uns
     {
       continue;
     }
-    mask.ReadRows(maskY, 1, row);
+    mask.GetClasses().empty() ? mask.ReadRows(maskY, 1, row) : mask.ReadLabels(maskY, 1, row);
     for (unsigned x = 0; x < size[0]; ++x)
     {
       const std::int64_t maskX = find(0, x);
@@ -54,39 +58,85 @@ SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<uns
   return marks;
 }
 
-/** Tints the object, and draws its border pixels (those with a 4-neighbor outside) in full color. */
+/** Tints what is marked, and draws its border pixels (those with a 4-neighbor of another mark) in full color. */
 void
-DrawMask(const std::vector<unsigned char> & marks, Picture & picture)
+DrawMask(const std::vector<unsigned char> & marks, const Classes & classes, Picture & picture)
 {
-  const auto isObject = [&](std::int64_t x, std::int64_t y) {
-    return x >= 0 && y >= 0 && x < picture.width && y < picture.height &&
-           marks[static_cast<std::size_t>(y * picture.width + x)];
+  const auto get = [&](std::int64_t x, std::int64_t y) {
+    const bool isInside = x >= 0 && y >= 0 && x < picture.width && y < picture.height;
+    return isInside ? marks[static_cast<std::size_t>(y * picture.width + x)] : 0;
   };
   for (std::int64_t y = 0; y < picture.height; ++y)
   {
     for (std::int64_t x = 0; x < picture.width; ++x)
     {
-      if (!isObject(x, y))
+      const unsigned char mark = get(x, y);
+      if (mark == 0)
       {
         continue;
       }
-      const bool   isInner = isObject(x - 1, y) && isObject(x + 1, y) && isObject(x, y - 1) && isObject(x, y + 1);
+      const auto    known = classes.find(mark);
+      const Color & color = known == classes.end() ? MarkColor : known->second.color;
+      const bool    isInner =
+        get(x - 1, y) == mark && get(x + 1, y) == mark && get(x, y - 1) == mark && get(x, y + 1) == mark;
       const double strength = isInner ? TintStrength : 1.0;
       for (std::size_t channel = 0; channel < 3; ++channel)
       {
         unsigned char & value = picture.pixels[static_cast<std::size_t>(y * picture.width + x) * 3 + channel];
-        value = static_cast<unsigned char>(std::lround((1 - strength) * value + strength * MarkColor[channel]));
+        value = static_cast<unsigned char>(std::lround((1 - strength) * value + strength * color[channel]));
       }
     }
   }
 }
 
+/** A white strip as wide as the picture with the classes' colors and names; without classes it has no height. Label 0
+ * is the ground, which is not marked. */
+Picture
+DrawLegend(const Classes & classes, unsigned width)
+{
+  constexpr double Margin = 6, Swatch = 14, LineHeight = Swatch + Margin, FontSize = 14;
+  struct Entry
+  {
+    Point             corner;
+    const MaskClass * meant;
+  };
+  std::vector<Entry> entries;
+  Point              at{ Margin, Margin };
+  for (const auto & [label, meant] : classes)
+  {
+    const double length = Swatch + Margin + Drawing::GetTextWidth(meant.name, FontSize) + 2 * Margin;
+    if (label == 0)
+    {
+      continue;
+    }
+    if (at[0] > Margin && at[0] + length > width)
+    {
+      at = { Margin, at[1] + LineHeight };
+    }
+    entries.push_back({ at, &meant });
+    at[0] += length;
+  }
+  if (entries.empty())
+  {
+    return { width, 0, {} };
+  }
+  Drawing drawing(width, at[1] + LineHeight);
+  for (const Entry & entry : entries)
+  {
+    const auto [x, y] = entry.corner;
+    drawing.AddRectangle(entry.corner, { Swatch, Swatch }, entry.meant->color);
+    drawing.AddText({ x + Swatch + Margin, y + Swatch - 2 }, entry.meant->name, FontSize);
+  }
+  return drawing.Rasterize(1);
+}
+
 /** All that decides on the picture, as it is kept in it. */
 std::string
-DescribeMaking(const std::string & slide, const std::string & mask, const std::array<unsigned, 2> & size)
+DescribeMaking(const std::string & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
 {
-  return "overlay size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) + ' ' +
-         IdentifyFile(slide, HashedBytes::Samples) + " mask: " + IdentifyFile(mask, HashedBytes::All);
+  return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") + " size=" + std::to_string(size[0]) +
+         'x' + std::to_string(size[1]) + ' ' + IdentifyFile(slide, HashedBytes::Samples) +
+         " mask: " + IdentifyFile(mask.GetName(), HashedBytes::All);
 }
 } // namespace
 
@@ -104,11 +154,13 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
-  const auto      madeBy = DescribeMaking(file, mask.GetName(), size);
+  const auto      madeBy = DescribeMaking(file, mask, size);
+  const Picture   legend = DrawLegend(mask.GetClasses(), size[0]);
+  const auto      height = size[1] + legend.height;
   const bool      wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
   if (!wasThere)
   {
-    CheckOutput(output, 3.0 * size[0] * size[1]);
+    CheckOutput(output, 3.0 * size[0] * height);
     const PartOf    part = values.Has("partial") ? PartOf::Image : PartOf::None;
     const GridMatch match = NamePartial(
       PartOf::Image, [&] { return GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), file, part); });
@@ -121,14 +173,16 @@ RunOverlay(const ArgumentValues & values, const Session & session)
       session.Warn("gigapixel: " + mask.GetName() + " has no object that can be seen on " + file +
                    " at this size: nothing is marked in " + output + '.');
     }
-    DrawMask(marks, picture);
+    DrawMask(marks, mask.GetClasses(), picture);
+    picture.height = height;
+    picture.pixels.insert(picture.pixels.end(), legend.pixels.begin(), legend.pixels.end());
     WritePNG(picture, output, madeBy, values.Has("overwrite"));
   }
   nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetName() },
-                               { "skipped", wasThere }, { "width", size[0] }, { "height", size[1] } };
+                               { "skipped", wasThere }, { "width", size[0] }, { "height", height } };
   const auto             damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
   json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);
-  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+  session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(height) +
                         FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;

@@ -59,9 +59,9 @@ Label()
                 "Utilities/train-tissue-model. With other presets it is an error."),
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
-             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors. For evaluate, "
-             "outline and "
-             "overlay tissue is the object then; as --tissue of other commands, and to train with, all that is not 0."),
+             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "
+             "shows them. For evaluate and outline tissue is the object then; as --tissue of other commands, and to "
+             "train with, all that is not 0."),
       OneOf("grid", downsample),
       OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
       SlideResolution(),
@@ -147,26 +147,27 @@ Overlay()
 {
   Argument size = Integer("size", "1024", 16, 16384, "Longer side of the picture.");
   size.unit = "px";
-  return {
-    "overlay",
-    "a picture of a slide with its mask",
-    "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined; of a volume three slices that are "
-    "perpendicular to each other, those with the most voxels that have a label, each label in a color.",
-    { Slide("Slide file, or a volume (NIfTI, NRRD, MetaImage)."),
-      Required(InputFile("MASK",
+  return { "overlay",
+           "a picture of a slide with its mask",
+           "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined; of a mask that names its "
+           "classes (label --classes) each class in its color, with their names in a strip below that adds to the "
+           "height; of a volume three slices that are perpendicular to each other, those with the most voxels that "
+           "have a label, each label in a color.",
+           { Slide("Slide file, or a volume (NIfTI, NRRD, MetaImage)."),
+             Required(
+               InputFile("MASK",
                          "",
                          "label",
                          "A mask of this slide, at any resolution, in any format that evaluate takes; labels of the "
                          "volume, on its grid.")),
-      Required(Output("PNG", "picture", "The picture.")),
-      size,
-      Switch("partial", "MASK covers a part of the slide (segment --region)."),
-      SlideResolution(),
-      Strict(),
-      Overwrite() },
-    { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
-      "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" }
-  };
+             Required(Output("PNG", "picture", "The picture.")),
+             size,
+             Switch("partial", "MASK covers a part of the slide (segment --region)."),
+             SlideResolution(),
+             Strict(),
+             Overwrite() },
+           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
+             "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" } };
 }
 
 Command
