@@ -7,6 +7,13 @@
 namespace gigapixel
 {
 
+/** What batch norms that keep statistics become. */
+enum class ImportedNorms
+{
+  Frozen, ///< they take those that they keep, in training, too, as PyTorch's in eval()
+  Image   ///< each channel those of the whole slide or volume, as PyTorch's in training of a batch of one
+};
+
 /** What a file does not say of its network. */
 struct ImportOptions
 {
@@ -17,7 +24,8 @@ struct ImportOptions
   std::vector<double> deviation;            ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
   /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
-  std::int64_t tileSize{ 0 };
+  std::int64_t  tileSize{ 0 };
+  ImportedNorms norms{ ImportedNorms::Frozen };
 
   /** Of a network: what tileSize says. */
   std::int64_t GetTileSize(const NetworkDescription & network) const;
@@ -29,13 +37,13 @@ struct ImportOptions
 
 /** Takes over the network of an ONNX file, with its weights under their names.
  *
- * Norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end: losses and
- * probabilities are taken from logits. Several inputs become one image with their channels behind each other, in the
- * file's order. Arrays may lie in another file of the same folder (external data). A network that takes sizes of a
- * multiple alone begins by padding the image to one with its last pixels, and ends by cutting that off. What a file
- * says of one size of the image holds for all sizes where the ratio of two maps is a whole number; else it is refused.
- * \throw std::runtime_error one sentence that names the file and what is wrong with it, or the complete list of
- * operators that there are not here */
+ * Batch norms are as the options say, dropout is left out, and so is a sigmoid or softmax over classes at the end:
+ * losses and probabilities are taken from logits. Several inputs become one image with their channels behind each
+ * other, in the file's order. Arrays may lie in another file of the same folder (external data). A network that takes
+ * sizes of a multiple alone begins by padding the image to one with its last pixels, and ends by cutting that off. What
+ * a file says of one size of the image holds for all sizes where the ratio of two maps is a whole number; else it is
+ * refused. \throw std::runtime_error one sentence that names the file and what is wrong with it, or the complete list
+ * of operators that there are not here */
 GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
 
 /** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and

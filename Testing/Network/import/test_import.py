@@ -143,6 +143,48 @@ def test_norms_of_former_opsets(outputs, refused, tmp_path):
         run("import", file, "-o", model)
 
 
+def write_normalized(file, between=None):
+    """A network of a convolution, a batch norm and another convolution; returns its arrays. \\param between: before the norm"""
+    random = numpy.random.default_rng(11)
+    shapes = {"first": [4, 3, 1, 1], "scale": [4], "shift": [4], "means": [4], "variances": [4], "last": [2, 4, 1, 1]}
+    arrays = {name: random.uniform(0.5, 2, shape).astype(numpy.float32) for name, shape in shapes.items()}
+    arrays["first"] -= 1.2
+    nodes = [node("Conv", ["image", "first"], "map"), *([node(between, ["map"], "pooled")] if between else []),
+             node("BatchNormalization", ["pooled" if between else "map", "scale", "shift", "means", "variances"], "normed"), node("Relu", ["normed"], "rectified"), node("Conv", ["rectified", "last"], "logits")]
+    file.write_bytes(network(nodes, [tensor(name, list(array.shape), array.tobytes()) for name, array in arrays.items()]))
+    return arrays
+
+
+@pytest.mark.parametrize("norms", [[], ["--norms", "frozen"], ["--norms", "image"]])
+def test_norms(norms, tmp_path):
+    """By their formula, (x - mean) / sqrt(variance + 1e-5) scale + shift, of what they keep or of the image."""
+    model = tmp_path / "model.safetensors"
+    arrays = write_normalized(tmp_path / "network.onnx")
+    said = json.loads(run("import", tmp_path / "network.onnx", "-o", model, "--json", *norms).stdout)
+    of_image = "image" in norms
+    assert said["operations"].get("instance_norm", 0) == of_image and said["operations"].get("batch_norm", 0) == (not of_image)
+    assert set(read_arrays(model)) == set(arrays) - ({"means", "variances"} if of_image else set())
+    pixels = make_image(151, 203, 3)
+    x = (pixels / 255).reshape(-1, 3) @ arrays["first"].reshape(4, 3).T.astype(float)
+    mean, variance = (x.mean(0), x.var(0)) if of_image else (arrays["means"], arrays["variances"])
+    x = numpy.maximum((x - mean) / numpy.sqrt(variance + 1e-5) * arrays["scale"] + arrays["shift"], 0)
+    logits = x @ arrays["last"].reshape(2, 4).T.astype(float)
+    expected = (1 / (1 + numpy.exp(logits[:, 0] - logits[:, 1]))).reshape(151, 203)
+    for given in compute(model, pixels, 0, 48):
+        assert abs(given[..., -1] - expected).max() < 5e-6
+
+
+def test_norms_of_the_image_that_are_none(tmp_path):
+    """None in the file, or none of an image."""
+    model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
+    file.write_bytes(network([node("Conv", ["image", "weight"], "logits")], [floats("weight", 2, 3, 1, 1)]))
+    assert f'"{file}": it has no batch norms' in refuse("import", file, "-o", model, "--norms", "image")
+    write_normalized(file, "GlobalAveragePool")
+    assert "is of one pixel, behind the pooling of all" in refuse("import", file, "-o", model, "--norms", "image")
+    assert not model.exists()
+    run("import", file, "-o", model)
+
+
 @pytest.mark.parametrize("turned", [False, True], ids=["before", "behind"])
 def test_a_gate_of_a_part(turned, tmp_path):
     """x sigmoid(x) where other parts lie between x and its sigmoid."""

@@ -33,6 +33,19 @@ def test_arrays_are_those_of_torch(name, tmp_path):
         assert array.shape == expected[key].shape and array.tobytes() == numpy.ascontiguousarray(expected[key]).tobytes()
 
 
+def test_norms_of_the_image(tmp_path):
+    """Leave out what the file has of statistics, which belong to norms that keep them."""
+    weights, model = tmp_path / "weights.pth", tmp_path / "model.safetensors"
+    weights.write_bytes(STORED[f"{FILES[0]}/file"].tobytes())
+    run("import", write_network(tmp_path), "--weights", weights, "-o", tmp_path / "frozen.safetensors")
+    frozen = read_arrays(tmp_path / "frozen.safetensors")
+    said = json.loads(run("import", write_network(tmp_path), "--weights", weights, "-o", model, "--norms", "image", "--json").stdout)
+    assert said["operations"]["instance_norm"] == 1 and "batch_norm" not in said["operations"]
+    given = read_arrays(model)
+    assert frozen.keys() - given.keys() == {"norm.running_mean", "norm.running_var"} and given.keys() < frozen.keys()
+    assert all(given[key].tobytes() == frozen[key].tobytes() for key in given)
+
+
 def test_layers_of_neurons(tmp_path):
     """Are convolutions of one pixel here, or of one voxel: their matrices have no axes for these."""
     for axes in (2, 3):

@@ -24,6 +24,7 @@ GetOptions(const ArgumentValues & values)
   options.deviation = GetNumbers(values, "deviation");
   options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
   options.tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
+  options.norms = values.GetText("norms") == "image" ? ImportedNorms::Image : ImportedNorms::Frozen;
   if (values.Has("mean") != values.Has("deviation"))
   {
     throw UsageError("--mean and --deviation go together, with a number for each channel.");

@@ -503,8 +503,9 @@ Import()
     "import",
     "a network that was trained elsewhere",
     "Takes over a network with its weights from an ONNX file, as PyTorch, TensorFlow, MATLAB and others write it, as a "
-    "model for segment, and for train to begin with. It is computed exactly, in tiles, on images of any size. Norms "
-    "keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end. Several "
+    "model for segment, and for train to begin with. It is computed exactly, in tiles, on images of any size. Batch "
+    "norms keep their statistics (see --norms), dropout is left out, and so is a sigmoid or softmax over classes at "
+    "the end. Several "
     "inputs become one image with their channels behind each other. What labels whole images by the mean of its maps "
     "is a model for classify. What cannot be taken over is refused with the list of its operations that are missing, "
     "or see the whole image where nothing computes that yet.",
@@ -527,9 +528,16 @@ Import()
               8,
               65536,
               "Side of a tile's core, up to a multiple of the stride. Without it: 1024, of networks for volumes 64."),
+      Choice("norms",
+             { "frozen", "image" },
+             "frozen",
+             "What batch norms that keep statistics are. frozen: they take those, in training, too, as in PyTorch's "
+             "eval(). image: each channel takes those of the whole slide or volume, exactly, in passes over it, as "
+             "PyTorch's norms in training do of a batch of one."),
       Replace() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
+      "gigapixel import nuclei.onnx -o nuclei.safetensors --norms image",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" },
     true
   };

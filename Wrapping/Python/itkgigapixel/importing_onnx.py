@@ -23,11 +23,12 @@ def import_onnx(
     deviation: Sequence[float] = (),
     mpp: float = 0.0,
     tile_size: int = 0,
+    norms: str = "frozen",
 ):
     """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
 
     It is the program ``gigapixel import`` of the package that does it, in a process of its own; neither PyTorch nor the package
-    ``onnx`` is needed. Norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end.
+    ``onnx`` is needed. Batch norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end.
     Several inputs become one image with their channels behind each other, in the file's order.
 
     :param file: the network, with all of its weights, or beside a file of them (external data)
@@ -38,9 +39,14 @@ def import_onnx(
     :param deviation: likewise; (): 1
     :param mpp: micrometers per pixel that it was trained at; 0: unknown
     :param tile_size: side of the tiles' cores in pixels, up to a multiple of the stride; 0: 1024, of volumes 64
+    :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
+        each channel over the whole slide or volume, in passes over it, as PyTorch's in training are of a batch of one
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path, weights=path)``, for :func:`to_torch`
+    :raises ValueError: other *norms*
     :raises RuntimeError: what cannot be read or written, or taken over, with the complete list of operations that are missing
     """
+    if norms not in ("frozen", "image"):
+        raise ValueError(f'norms are "frozen" or "image", not {norms!r}')
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "output": pathlib.Path(folder) / "model.safetensors" if path is None else file_name(path),
@@ -51,6 +57,7 @@ def import_onnx(
             "deviation": ",".join(repr(float(each)) for each in deviation),
             "mpp": mpp or "",
             "tile-size": tile_size or "",
+            "norms": norms,
         }
         run("import", options, [file_name(file)])
         return itk.GigapixelModel.Load(str(options["output"]))

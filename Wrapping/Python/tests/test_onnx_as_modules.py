@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 FOLDER = ROOT / "Testing" / "Network" / "import"
 sys.path.append(str(FOLDER))
 from images import make_image, make_volume  # noqa: E402
+from protobuf import network as write_network, node, tensor  # noqa: E402
 
 STORED = {file: np.load(FOLDER / f"{file}.npz") for file in ("networks", "volumes")}
 NAMES = [(file, key.removesuffix("/probabilities")) for file, stored in STORED.items() for key in stored.files if key.endswith("/probabilities")]
@@ -55,3 +56,21 @@ def test_what_the_file_does_not_say_is_given(tmp_path):
     assert (described["mean"], described["deviation"]) == ([0.25] * channels, [0.5] * channels)
     with pytest.raises(RuntimeError, match="other.onnx"):
         gp.import_onnx(tmp_path / "other.onnx")
+
+
+@pytest.mark.parametrize("norms", ["frozen", "image"])
+def test_batch_norms(norms, tmp_path):
+    """As PyTorch's in evaluation, or as in training of a batch of one."""
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 1, bias=False), torch.nn.BatchNorm2d(6), torch.nn.ReLU(), torch.nn.Conv2d(6, 2, 1, bias=False))
+    for array in (module[1].running_mean, module[1].running_var, module[1].weight.data, module[1].bias.data):
+        torch.nn.init.uniform_(array, 0.5, 1.5)
+    nodes = [node("Conv", ["image", "0.weight"], "map"), node("BatchNormalization", ["map", "1.weight", "1.bias", "1.running_mean", "1.running_var"], "normed"),
+             node("Relu", ["normed"], "rectified"), node("Conv", ["rectified", "3.weight"], "logits")]
+    arrays = {name: array.numpy() for name, array in module.state_dict().items() if array.ndim > 0}
+    (tmp_path / "network.onnx").write_bytes(write_network(nodes, [tensor(name, list(array.shape), array.tobytes()) for name, array in arrays.items()]))
+    model = gp.import_onnx(tmp_path / "network.onnx", norms=norms)
+    image = torch.rand(1, 3, 71, 53)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(model)(image), module.train(norms == "image")(image))
+    with pytest.raises(ValueError, match='norms are "frozen" or "image", not \'batch\''):
+        gp.import_onnx(tmp_path / "network.onnx", norms="batch")

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "graph/gigapixelFileKind.h"
 #include "gigapixelHash.h"
+#include "gigapixelImageNorms.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelOnnxWalk.h"
@@ -345,6 +346,7 @@ ImportONNX(const std::string & path, const ImportOptions & options)
   try
   {
     Model model = Importer(path, options).Make();
+    model = options.norms == ImportedNorms::Image ? TakeNormsOfImage(std::move(model)) : std::move(model);
     CheckParameters(model);
     return model;
   }

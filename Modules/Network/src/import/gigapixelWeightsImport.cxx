@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "model/gigapixelModelFile.h"
+#include "gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelWeightsFile.h"
@@ -109,6 +110,7 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
   model.tileSize = options.GetTileSize(network);
   try
   {
+    model = options.norms == ImportedNorms::Image ? TakeNormsOfImage(std::move(model)) : std::move(model);
     model.network.Validate();
     CheckParameters(model);
   }
