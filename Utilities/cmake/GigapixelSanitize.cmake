@@ -31,3 +31,9 @@ function(gigapixel_spare_itk)
     endforeach()
   endif()
 endfunction()
+
+# Seconds that a test may take which runs programs, some of them hundreds of times; sanitizers start them slowly.
+set(Gigapixel_TEST_TIMEOUT 1800)
+if(Gigapixel_SANITIZE)
+  set(Gigapixel_TEST_TIMEOUT 10800)
+endif()
