@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTilePrediction.h"
 
+#include "Sanitized.h"
 #include "UNetTestImages.h"
 
 using namespace gigapixel;
@@ -8,6 +9,7 @@ using namespace gigapixel;
 // What is planned before for the same image is what tiles are computed by.
 TEST(TilePrediction, IsComputedByThePlanOfItsRun)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   constexpr Size         Image{ 3000, 2000 };
   constexpr std::int64_t MiB = 1 << 20;
   const Model            model = gigapixel_test::NoiseModel(256);
