@@ -17,6 +17,9 @@ import tifffile
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
 NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
 
+# Of tests that compare memory: what sanitizers keep is in it.
+UNSANITIZED = pytest.mark.skipif("GIGAPIXEL_SANITIZED" in os.environ, reason="the sanitizer's memory would be compared as well")
+
 
 class Result:
     def __init__(self, finished):

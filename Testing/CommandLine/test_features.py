@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from conftest import fails, run
+from conftest import UNSANITIZED, fails, run
 from labeled_slides import WORDS, write_slide, write_table
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -59,6 +59,7 @@ def test_files_are_those_of_trident_and_clam(folder, tmp_path):
     assert np.abs(features.astype(float).mean(0) - pooled).max() <= 1e-6 * np.abs(features).max(), "its pooling is the mean"
 
 
+@UNSANITIZED
 def test_coordinates_are_planned(folder, tmp_path):
     words = [folder / "1.tif", "--model", folder / "run", "--memory", "2G", "--json", "-o"]
     features, classify = run("features", *words, tmp_path / "1.h5").json, run("classify", *words, tmp_path / "p.csv").json

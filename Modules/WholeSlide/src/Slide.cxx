@@ -2,6 +2,7 @@
 #include "Slide.h"
 
 #include "gigapixelFileRefusal.h"
+#include "gigapixelPrintable.h"
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +22,7 @@ std::atomic<std::uint64_t> slidesOpened{ 0 };
 } // namespace
 
 SlideError::SlideError(const std::string & path, const std::string & what, const std::string & remedy)
-  : std::runtime_error(path + ": " + what + "; " + remedy + '.')
+  : std::runtime_error(path + ": " + GetPrintable(what) + "; " + remedy + '.') // which may repeat what the file says
 {}
 
 Slide::Slide(std::string path)
