@@ -3,8 +3,12 @@
 
 import csv
 import json
+import math
 import os
+import pathlib
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -288,3 +292,38 @@ def test_neurons_of_pytorch_are_taken(cohort, model, tmp_path):
         for i, weights in enumerate([tmp_path / "module.safetensors", model])
     ]
     assert losses[0] == losses[1]
+
+
+def test_the_example_of_a_network_in_python(tmp_path):
+    """Its parameters are counted by the paper's table, with the biases of Keras' example: it is the network of that name. A
+    step does not depend on its tiles."""
+    example = pathlib.Path(__file__).parents[2] / "Examples/Python/resnet110v2.py"
+    network = tmp_path / "resnet110v2.json"
+    subprocess.run([sys.executable, example, network], check=True)
+
+    def count(inputs, outputs, kernel):
+        return inputs * outputs * kernel**2 + outputs
+
+    trained, norms, layers, inputs = count(3, 16, 3), 16, 1, 16
+    for inner, outer in ((16, 64), (64, 128), (128, 256)):
+        trained += count(inputs, outer, 1)  # of the shortcut
+        for _ in range(12):
+            trained += count(inputs, inner, 1) + count(inner, inner, 3) + count(inner, outer, 1)
+            norms += inputs + 2 * inner
+            layers += 3
+            inputs = outer
+    norms += inputs - 16  # the last one; the first block has none before it
+    assert layers + 1 == 110
+    found = run("networks", network, "--json").json
+    assert found["parameters"] == trained + 2 * norms + count(inputs, 1, 1)
+    assert found["keptParameters"] == 2 * norms
+    losses = []
+    for label in "ab":
+        pixels = np.random.default_rng(ord(label)).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+        tifffile.imwrite(tmp_path / f"{label}.tif", pixels, tile=(64, 64), photometric="rgb")
+    (tmp_path / "cohort.csv").write_text("slide,label,split\na.tif,a,train\nb.tif,b,train\n")
+    for side in (32, "image"):
+        words = ["--epochs", 1, "--tile-size", side, "--learning-rate", 1e-9, "--no-augmentation", "--quiet"]
+        run("train", "--cohort", tmp_path / "cohort.csv", "-o", tmp_path / f"run-{side}", "--network", network, *words)
+        losses.append(float(read(tmp_path / f"run-{side}/history.csv")[0]["training_loss"]))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3) and math.isfinite(losses[0])
