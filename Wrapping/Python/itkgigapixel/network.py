@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import operator
 import os
 import re
+import tempfile
+from collections.abc import Mapping
 from typing import Optional, Sequence
 
 import itk
+import numpy as np
 
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, renamed, without
@@ -68,11 +72,14 @@ def train(
 
     :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
         that label whole slides, or other truths of whole slides: label:NAME of findings, grade, or value:NAME), or pairs ``(slide, mask)``
-        or ``(slide, mask, region)``: files, or ITK images; masks may be coarser than slides (they are matched in mm);
+        or ``(slide, mask, region)``: files, or ITK images, or arrays of bytes of the shape (height, width) or (height, width, 3), both
+        of a pair alike; masks may be coarser than slides (they are matched in mm);
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
-    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide
+    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or, of
+        slide files, a dict with other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``,
+        ``{"grade": 2}`` or ``{"value:age (years)": 54}``; what is not known (None) may be left out
     :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades"
         or "values"; "": classes where there are labels or masks, else the only kind that there is
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
@@ -180,6 +187,10 @@ def train(
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides), objective)
         slides = ()
+    elif labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
+        with tempfile.TemporaryDirectory() as place:
+            trainer.AddCohort(_write_cohort(os.path.join(place, "cohort.csv"), slides, validation), objective)
+        slides = validation = ()
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
             _add(trainer, split, sample, labels)
@@ -225,6 +236,7 @@ def _add(trainer, split: str, sample, labels: bool) -> None:
     if labels:
         _add_labeled(trainer, split, pixels, mask, region)
         return
+    pixels, mask = _image(pixels), _image(mask)
     are_files = [isinstance(each, (str, os.PathLike)) for each in (pixels, mask)]
     if all(are_files):
         getattr(trainer, f"Add{split}Slide")(file_name(pixels), file_name(mask), tuple(region) or (0, 0, 0, 0))
@@ -233,10 +245,44 @@ def _add(trainer, split: str, sample, labels: bool) -> None:
         add(pixels, mask, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
         kinds = " and ".join(type(each).__name__ for each in (pixels, mask))
-        raise TypeError(f"Slide and mask of a sample are two files or two ITK images, not {kinds}")
+        raise TypeError(f"Slide and mask of a sample are two files or two images, not {kinds}")
+
+
+def _image(pixels):
+    """An array as an ITK image; anything else as it is."""
+    if not isinstance(pixels, np.ndarray):
+        return pixels
+    is_color = pixels.ndim == 3 and pixels.shape[2] == 3
+    if pixels.dtype != np.uint8 or not (is_color or pixels.ndim == 2):
+        raise ValueError(
+            f"An array of pixels has bytes (uint8) and the shape (height, width) or (height, width, 3), not {pixels.dtype} and {pixels.shape}"
+        )
+    kind = itk.Image[itk.RGBPixel[itk.UC], 2] if is_color else itk.Image[itk.UC, 2]
+    return itk.image_from_array(np.ascontiguousarray(pixels), ttype=kind)
+
+
+def _write_cohort(path: str, training, validation) -> str:
+    """The table of slide files whose truths are dicts."""
+    samples = [("train", sample) for sample in training] + [("validation", sample) for sample in validation]
+    for _, sample in samples:
+        if len(sample) != 2 or not isinstance(sample[0], (str, os.PathLike, Slide)) or not isinstance(sample[1], Mapping):
+            raise TypeError(f"Where truths are dicts, each sample is a slide file and such a dict, not {sample!r}")
+    columns = list(dict.fromkeys(name for _, (_, truth) in samples for name in truth))
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["slide", *columns, "split"])
+        for split, (slide, truth) in samples:
+            slide = os.path.abspath(file_name(slide.path if isinstance(slide, Slide) else slide))
+            table.writerow([slide, *(_describe_truth(truth.get(name)) for name in columns), split])
+    return path
+
+
+def _describe_truth(truth) -> str:
+    return "" if truth is None else str(int(truth) if isinstance(truth, (bool, np.bool_)) else truth)
 
 
 def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
+    pixels = _image(pixels)
     if not isinstance(label, str):
         raise TypeError(f"A label is the name of a class, not {type(label).__name__}")
     if isinstance(pixels, (str, os.PathLike)):
@@ -245,7 +291,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
         add = getattr(trainer, f"AddLabeled{split}Image")
         add(pixels, label, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
-        raise TypeError(f"The slide of a sample is a file or an ITK image, not {type(pixels).__name__}")
+        raise TypeError(f"The slide of a sample is a file or an image, not {type(pixels).__name__}")
 
 
 @renamed(mpp="slide_mpp")

@@ -93,19 +93,52 @@ def test_the_class_itself(cohort, model):
 
 
 def test_pairs_of_slides_and_labels_are_a_cohort(cohort, model, tmp_path):
-    """As files or as images, with labels in place of masks."""
+    """As files, as images or as arrays, with labels in place of masks."""
     names = [(i, "tumor" if i % 2 else "normal") for i in range(6)]
     options = {"network": NETWORK, "epochs": 1, "tile_size": 96, "balance": True, "labels": True}
     files = [(cohort / f"{i}.tif", label) for i, label in names]
     images = [(gp.Slide(file).image(), label) for file, label in files]
+    arrays = [(tifffile.imread(file), label) for file, label in files]
     expected = gp.classify(cohort / "0.tif", model[0])
     for pairs in (files, images):
         trained = gp.train(pairs[:4], validation=pairs[4:], **options)
         assert gp.classify(cohort / "0.tif", trained) == expected
+    # Arrays do not say how large their pixels are; weights are the same.
+    trained = gp.train(arrays[:4], tmp_path / "arrays", validation=arrays[4:], **options)
+    assert gp.classify(cohort / "0.tif", trained, level=0).probabilities == expected.probabilities
+    with pytest.raises(ValueError, match="not float32 and"):
+        gp.train([(arrays[0][0].astype(np.float32), "a")], labels=True)
     with pytest.raises(TypeError, match="name of a class, not int"):
         gp.train([(cohort / "0.tif", 1)], labels=True)
     with pytest.raises(RuntimeError, match="nothing to tell apart"):
         gp.train(files[:1], labels=True)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"label:spots": lambda i: i % 2, "label:noise": lambda i: None if i == 1 else i < 2},
+        {"grade": lambda i: i % 3},
+        {"value:spots (number)": lambda i: i / 7},
+    ],
+    ids=["findings", "grades", "values"],
+)
+def test_dicts_of_truths_are_the_columns_of_a_table(columns, cohort, tmp_path):
+    """The weights are those of the same cohort from a file."""
+    rows = [",".join(["slide", *columns, "split"])]
+    samples = []
+    for i in range(6):
+        truth = {name: of(i) for name, of in columns.items()}
+        fields = ["" if value is None else str(int(value) if isinstance(value, bool) else value) for value in truth.values()]
+        rows.append(",".join([str(cohort / f"{i}.tif"), *fields, "train" if i < 4 else "validation"]))
+        samples.append((cohort / f"{i}.tif", {name: value for name, value in truth.items() if value is not None}))
+    (tmp_path / "table.csv").write_text("\n".join(rows) + "\n")
+    options = {"network": NETWORK, "epochs": 1, "tile_size": 96}
+    gp.train(tmp_path / "table.csv", tmp_path / "table", **options)
+    gp.train(samples[:4], tmp_path / "dicts", validation=samples[4:], labels=True, **options)
+    assert (tmp_path / "dicts/best.safetensors").read_bytes() == (tmp_path / "table/best.safetensors").read_bytes()
+    with pytest.raises(TypeError, match="a slide file and such a dict"):
+        gp.train([*samples[:3], (cohort / "0.tif", "tumor")], labels=True)
 
 
 def test_features_are_those_of_the_program(cohort, model, tmp_path):

@@ -320,7 +320,8 @@ def test_samples_that_are_none(drawn, picture):
         ([str(slide), str(mask)], TypeError, "A sample is (slide, mask)"),
         ([(str(slide),)], TypeError, "A sample is (slide, mask)"),
         ([(str(slide), image)], TypeError, "not str and "),
-        ([picture], TypeError, "not ndarray and ndarray"),
+        ([(picture[0].tolist(), picture[1])], TypeError, "not list and "),
+        ([(picture[0].astype(float), picture[1])], ValueError, "not float64 and"),
         ([(str(slide), str(mask), (0, 0, 64))], ValueError, "A region is (x, y, width, height), not (0, 0, 64)"),
     ):
         with pytest.raises(error, match=re.escape(words)):
