@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <mutex>
 #include <set>
 
 using namespace gigapixel;
@@ -453,6 +455,103 @@ TEST(ImageLabels, TilesWithoutGradientAreNotRead)
   EXPECT_EQ(count(Pool::Mean), 2 * Tiles);
   EXPECT_GT(count(Pool::Greatest), Tiles);
   EXPECT_LE(count(Pool::Greatest), Tiles + Channels);
+}
+
+namespace
+{
+
+/** Storage that has to be told beforehand what will be read. */
+class AnnouncedPixels : public MemoryPixels
+{
+public:
+  using MemoryPixels::MemoryPixels;
+
+  void
+  ReadAhead(const Region & region) override
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Announced.insert({ region.x, region.y, region.width, region.height });
+    m_Most = std::max(m_Most, m_Announced.size());
+  }
+
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    {
+      const std::lock_guard<std::mutex> lock(m_Mutex);
+      const auto                        found =
+        m_Announced.find(std::array<std::int64_t, 4>{ region.x, region.y, region.width, region.height });
+      surprises += found == m_Announced.end();
+      if (found != m_Announced.end())
+      {
+        m_Announced.erase(found);
+      }
+    }
+    MemoryPixels::Read(region, samples);
+  }
+
+  /** Announced and not read. */
+  std::size_t
+  GetNumberOfWaiting() const
+  {
+    return m_Announced.size();
+  }
+
+  std::size_t
+  GetMost() const
+  {
+    return m_Most;
+  }
+
+  int surprises{ 0 }; ///< read and not announced
+
+private:
+  std::mutex                                 m_Mutex;
+  std::multiset<std::array<std::int64_t, 4>> m_Announced;
+  std::size_t                                m_Most{ 0 };
+};
+
+} // namespace
+
+/** So that slow storage brings pixels of a tile while those before it are computed. */
+TEST(ImageLabels, TilesAreAnnouncedBeforeTheyAreRead)
+{
+  LabeledImage             image = MakeImage({ 88, 64 }, 3, 3, 5);
+  const NetworkDescription network = MakeClassifier(3, Pool::Mean);
+  for (const int threads : { 1, 3 })
+  {
+    AnnouncedPixels pixels(image, 3);
+    ComputeGradient(network, MakeParameters(network.graph, 3), pixels, 1, 8, threads);
+    EXPECT_EQ(pixels.numberOfReads, 2 * 11 * 8);
+    EXPECT_EQ(pixels.surprises, 0);
+    EXPECT_EQ(pixels.GetNumberOfWaiting(), 0u);
+    EXPECT_GT(pixels.GetMost(), static_cast<std::size_t>(threads)); // more than what is read at once
+  }
+  // Nothing is brought that nobody reads: of the greatest, most tiles of the backward pass.
+  const NetworkDescription ofGreatest = MakeClassifier(3, Pool::Greatest);
+  AnnouncedPixels          pixels(image, 3);
+  ComputeGradient(ofGreatest, MakeParameters(ofGreatest.graph, 3), pixels, 1, 8, 2);
+  EXPECT_EQ(pixels.surprises, pixels.numberOfReads - 11 * 8);
+  EXPECT_EQ(pixels.GetNumberOfWaiting(), 0u);
+}
+
+TEST(ImageLabels, TilesOfPixelsLabelsAreAnnouncedAsWell)
+{
+  LabeledImage             image = MakeImage({ 88, 64 }, 3, 2, 5);
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
+  for (const int threads : { 1, 2 })
+  {
+    AnnouncedPixels pixels(image, 3);
+    MemoryLabels    labels(image);
+    StreamedNetwork streamed(network, 16, threads, { -1, Precision::Double });
+    streamed.SetParameters(MakeParameters(network.graph, 3));
+    LossGradient sum;
+    EXPECT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
+    EXPECT_EQ(pixels.numberOfReads, 6 * 4);
+    EXPECT_EQ(pixels.surprises, 0);
+    EXPECT_EQ(pixels.GetNumberOfWaiting(), 0u);
+    EXPECT_GT(pixels.GetMost(), static_cast<std::size_t>(threads));
+  }
 }
 
 /** Also where tiles are equal: each of them has a part in the gradient of the first mean. */

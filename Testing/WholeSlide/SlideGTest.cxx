@@ -125,6 +125,20 @@ TEST(Slide, AStreamOfStripsDecodesEachTileOnceAndLooksAhead)
   EXPECT_EQ(slide.prefetched.back(), 79u);
 }
 
+TEST(Slide, ReadingAheadAsksForTheTilesOfTheRegionAndDecodesNone)
+{
+  const CountingSlide slide;
+  slide.ReadAhead(0, { 150, 190, 250, 120 });
+  EXPECT_EQ(slide.prefetched, (std::vector<std::uint64_t>{ 11, 12, 13, 21, 22, 23, 31, 32, 33 }));
+  slide.ReadAhead(0, { 900, 700, 100, 100 });
+  EXPECT_EQ(slide.prefetched.back(), 79u);
+  EXPECT_EQ(slide.prefetched.size(), 10u);
+  slide.ReadAhead(0, { 10, 10, 0, 50 });
+  EXPECT_EQ(slide.prefetched.size(), 10u);
+  EXPECT_THROW(slide.ReadAhead(0, { 950, 0, 100, 100 }), gigapixel::SlideError);
+  EXPECT_TRUE(slide.decoded.empty());
+}
+
 TEST(Slide, AStreamOfStripsDecodesATileThatIsLargerThanTheCacheOnce)
 {
   auto &            cache = gigapixel::TileCache::GetInstance();

@@ -85,6 +85,13 @@ public:
    * region lies inside the image. */
   virtual void Read(const Region & region, std::uint8_t * samples) = 0;
 
+  /** Says that the region will be read soon, so that storage which answers late can begin to bring it while others are
+   * computed. Called as Read() is, from several threads, for regions inside the image; returns without waiting, and
+   * failures are left to Read(). Default: nothing is done */
+  virtual void
+  ReadAhead(const Region &)
+  {}
+
   /** The region's samples where the source itself has them, so that the CPU need not copy them. Called as Read() is,
    * and for the same regions; may throw as it does. What is returned may be read as long as the source lives and its
    * pixels stay. Default: nowhere. */

@@ -35,13 +35,9 @@ public:
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
-    const Size size = this->GetSize();
-    Region     stored = region;
-    stored.x = m_Mirrored[0] ? size.width - region.x - region.width : region.x;
-    stored.y = m_Mirrored[1] ? size.height - region.y - region.height : region.y;
     const auto                channels = static_cast<std::int64_t>(this->GetNumberOfChannels());
     std::vector<std::uint8_t> read(static_cast<std::size_t>(region.width * region.height * channels));
-    m_Image->Read(stored, read.data());
+    m_Image->Read(this->GetStored(region), read.data());
     for (std::int64_t y = 0; y < region.height; ++y)
     {
       const std::int64_t row = m_Mirrored[1] ? region.height - 1 - y : y;
@@ -53,7 +49,23 @@ public:
     }
   }
 
+  void
+  ReadAhead(const Region & region) override
+  {
+    m_Image->ReadAhead(this->GetStored(region));
+  }
+
 private:
+  Region
+  GetStored(const Region & region) const
+  {
+    const Size size = this->GetSize();
+    Region     stored = region;
+    stored.x = m_Mirrored[0] ? size.width - region.x - region.width : region.x;
+    stored.y = m_Mirrored[1] ? size.height - region.y - region.height : region.y;
+    return stored;
+  }
+
   std::shared_ptr<PixelSource> m_Image;
   std::array<bool, 2>          m_Mirrored;
 };

@@ -50,6 +50,12 @@ public:
     }
   }
 
+  void
+  ReadAhead(const Region & region) override
+  {
+    m_Color->ReadAhead(region);
+  }
+
   bool
   ReadTissue(const Region & region, std::uint8_t * tissue) const override
   {

@@ -62,6 +62,12 @@ public:
     m_Image->Read(Shifted(region, m_Part), samples);
   }
 
+  void
+  ReadAhead(const Region & region) override
+  {
+    m_Image->ReadAhead(Shifted(region, m_Part));
+  }
+
   RowsInMemory
   FindRows(const Region & region) const override
   {

@@ -85,6 +85,15 @@ public:
     }
   }
 
+  void
+  ReadAhead(const Region & region) override
+  {
+    if (m_Tissue->HasTissue(region))
+    {
+      m_Pixels->ReadAhead(region);
+    }
+  }
+
   bool
   ReadTissue(const Region & region, std::uint8_t * tissue) const override
   {

@@ -64,6 +64,16 @@ public:
     }
   }
 
+  void
+  ReadAhead(const gigapixel::Region & region) override
+  {
+    m_Slide->ReadAhead(m_Slide->GetLevel(),
+                       static_cast<SizeValueType>(region.x),
+                       static_cast<SizeValueType>(region.y),
+                       static_cast<SizeValueType>(region.width),
+                       static_cast<SizeValueType>(region.height));
+  }
+
 private:
   WholeSlideImageIO::Pointer m_Slide;
   unsigned                   m_Channels;

@@ -209,6 +209,11 @@ public:
                   unsigned int    channels,
                   unsigned char * out) const;
 
+  /** Says that the rectangle, which lies inside the level, will be read soon: the system is asked to bring the file's
+   * bytes meanwhile. Does not wait. What another library reads (OpenSlide) is not known, and nothing is done.
+   * Thread-safe as ReadRegion(). */
+  void ReadAhead(unsigned int level, SizeValueType x, SizeValueType y, SizeValueType width, SizeValueType height) const;
+
   /** Marks which pixels of the rectangle were scanned (255) and which are background that no camera saw (0): tiles that
    * are absent from the file, pixels with alpha 0. Returns true when all were scanned. Thread-safe as ReadRegion(). */
   bool ReadScanned(unsigned int    level,

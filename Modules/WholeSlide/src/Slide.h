@@ -210,6 +210,11 @@ public:
                   unsigned char *   out,
                   unsigned          threads) const;
 
+  /** Asks the system for the file's bytes of the rectangle, which lies inside the plane and is read soon; does not
+   * wait.
+   */
+  void ReadAhead(unsigned plane, const Rectangle & rectangle) const;
+
   /** Decodes the tiles of the plane whose first row is one of `height` rows from `y`, and goes on where one cannot be
    * decoded. \return a sentence for each that cannot be, row by row */
   std::vector<std::string> FindUndecodableTiles(unsigned          plane,
@@ -300,6 +305,7 @@ private:
   void               CheckRectangle(unsigned plane, const Rectangle & rectangle) const;
   void               CheckChannels(unsigned plane, unsigned channels) const;
   void               FollowStream(unsigned plane, const Rectangle & rectangle) const;
+  void PrefetchRows(unsigned plane, const Rectangle & columns, std::uint64_t first, std::uint64_t end) const;
 
   std::uint64_t                      m_Number;
   mutable std::atomic<std::uint64_t> m_StreamBottom{ 0 }; // where the last rectangle ended, of any plane

@@ -204,6 +204,32 @@ Slide::RenderTile(unsigned          plane,
   }
 }
 
+/** Rows of tiles from `first` to before `end`, of the rectangle's columns. */
+void
+Slide::PrefetchRows(unsigned plane, const Rectangle & columns, std::uint64_t first, std::uint64_t end) const
+{
+  const SlidePlane &  of = m_Planes[plane];
+  const std::uint64_t across = of.GetTilesAcross();
+  for (std::uint64_t row = first; row < end; ++row)
+  {
+    Prefetch(GetSource(plane),
+             row * across + columns.x / of.tileWidth,
+             row * across + (columns.x + columns.width - 1) / of.tileWidth);
+  }
+}
+
+void
+Slide::ReadAhead(unsigned plane, const Rectangle & rectangle) const
+{
+  CheckRectangle(plane, rectangle);
+  if (rectangle.width > 0 && rectangle.height > 0)
+  {
+    const std::uint64_t tileHeight = m_Planes[plane].tileHeight;
+    const std::uint64_t last = (rectangle.y + rectangle.height - 1) / tileHeight;
+    PrefetchRows(plane, rectangle, rectangle.y / tileHeight, last + 1);
+  }
+}
+
 /** Where the rectangle begins where the last one ended, the next one will follow below. */
 void
 Slide::FollowStream(unsigned plane, const Rectangle & rectangle) const
@@ -214,15 +240,9 @@ Slide::FollowStream(unsigned plane, const Rectangle & rectangle) const
   {
     return;
   }
-  const std::uint64_t across = of.GetTilesAcross();
   const std::uint64_t next = (bottom + of.tileHeight - 1) / of.tileHeight;
   const std::uint64_t last = std::min(of.GetTilesDown(), (bottom + rectangle.height - 1) / of.tileHeight + 1);
-  for (std::uint64_t row = next; row < last; ++row)
-  {
-    Prefetch(GetSource(plane),
-             row * across + rectangle.x / of.tileWidth,
-             row * across + (rectangle.x + rectangle.width - 1) / of.tileWidth);
-  }
+  PrefetchRows(plane, rectangle, next, last);
 }
 
 void

@@ -343,6 +343,24 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
   }
 }
 
+void
+WholeSlideImageIO::ReadAhead(unsigned int  level,
+                             SizeValueType x,
+                             SizeValueType y,
+                             SizeValueType width,
+                             SizeValueType height) const
+{
+  this->GetLevelSize(level);
+  try
+  {
+    m_Slide->ReadAhead(level, { x, y, width, height });
+  }
+  catch (const std::runtime_error & error)
+  {
+    Throw(error.what());
+  }
+}
+
 std::vector<std::string>
 WholeSlideImageIO::FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const
 {

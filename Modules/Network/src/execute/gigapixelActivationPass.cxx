@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelActivationPass.h"
+#include "gigapixelReadAhead.h"
 #include "objective/gigapixelCountedPixels.h"
 #include "maps/gigapixelEqualTiles.h"
 #include "gigapixelGraphPasses.h"
@@ -123,6 +124,9 @@ ActivationPass::Run(const GraphPasses &                 passes,
     const Tile         tile = grid.GetTile(index);
     const Region &     core = tile.core;
     std::vector<float> values;
+    ReadAhead(pixels, index, grid.GetNumberOfTiles(), workers.GetNumberOfThreads(), [&](std::int64_t coming) {
+      return grid.GetInputOf(coming);
+    });
     if (!FindCounted(*m_Geometry, m_Segment.operation, tile.program->core, pixels, of.counted))
     {
       return;

@@ -9,6 +9,7 @@
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelTurns.h"
 #include "gigapixelGraphPasses.h"
+#include "gigapixelReadAhead.h"
 #include "maps/gigapixelKeptMaps.h"
 #include "schedule/gigapixelSegmentPasses.h"
 #include "schedule/gigapixelTileProgram.h"
@@ -328,6 +329,9 @@ private:
           result = TResult{};
           data.turn = item;
           const Tile tile = passes.GetTile(item);
+          ReadAhead(m_Pixels, item, passes.GetNumberOfItems(), workers.GetNumberOfThreads(), [&](std::int64_t coming) {
+            return IsChosen(passes.GetPass(coming)) ? Region{} : passes.GetInputOf(coming);
+          });
           const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
           const bool takesPart =
             Counts(tile, data) && HasGradient(pass, *tile.program, wait) && Read(tile, IsLast(pass), data);
@@ -412,19 +416,27 @@ private:
     return pass.segment + 1 == m_Segments.size();
   }
 
+  /** Whether tiles of the pass may have no gradient, and then are not read. */
+  bool
+  IsChosen(const SegmentPass & pass) const
+  {
+    const ReductionSchema * const reduction = m_Geometry->GetReduction(m_Segments[pass.segment].operation);
+    return pass.kind == SegmentPass::Kind::Gradient && reduction && reduction->hasGradient;
+  }
+
   /** False of a tile that is none of a backward pass' matter, and need not be read. \param wait until that is known */
   template <typename TWait>
   bool
   HasGradient(const SegmentPass & pass, const TileProgram & program, const TWait & wait)
   {
-    const int                     target = m_Segments[pass.segment].operation;
-    const ReductionSchema * const reduction = m_Geometry->GetReduction(target);
-    if (pass.kind != SegmentPass::Kind::Gradient || !reduction || !reduction->hasGradient)
+    if (!IsChosen(pass))
     {
       return true;
     }
     wait();
-    return reduction->hasGradient(m_Maps->GetSums(target), m_Maps->ReadReducedGradient(target), program.core);
+    const int target = m_Segments[pass.segment].operation;
+    return m_Geometry->GetReduction(target)->hasGradient(
+      m_Maps->GetSums(target), m_Maps->ReadReducedGradient(target), program.core);
   }
 
   /** Parts that are the same computation of the same constants are computed once and copied elsewhere. */

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelDeviceModule.h"
+#include "gigapixelReadAhead.h"
 #include "objective/gigapixelLoss.h"
 #include "gigapixelGraphPasses.h"
 #include "graph/gigapixelLayerChain.h"
@@ -133,6 +134,9 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       TResult &  result = results[index % results.size()];
       const Tile tile = grid.GetTile(team.GetOwn(index));
       result = TResult{};
+      ReadAhead(pixels, index, own, m_Workers.GetNumberOfThreads(), [&](std::int64_t coming) {
+        return grid.GetInputOf(team.GetOwn(coming));
+      });
       if (m_Device.cuda >= 0 && m_Device.shared && PointTo(pixels, labels, tile, data))
       {
         const BytesInMemory coming = GetComingRows(pixels, tile, grid.GetTileSize());
@@ -358,6 +362,11 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
     [&](int worker, std::int64_t index) {
       TileData & data = m_Data[worker];
       const Tile tile = grid.GetTile(tiles[index]);
+      ReadAhead(source,
+                index,
+                static_cast<std::int64_t>(tiles.size()),
+                m_Workers.GetNumberOfThreads(),
+                [&](std::int64_t coming) { return grid.GetInputOf(tiles[coming]); });
       data.kept = m_KeptImage ? m_KeptImage->maps.get() : nullptr;
       if (tile.window.width == 0) // all that is read are maps
       {

@@ -73,6 +73,13 @@ SegmentPasses::GetTile(std::int64_t item) const
   return run.grid.GetTile(item - run.begin);
 }
 
+Region
+SegmentPasses::GetInputOf(std::int64_t item) const
+{
+  const Run & run = FindRun(item);
+  return run.grid.GetInputOf(item - run.begin);
+}
+
 double
 SegmentPasses::GetDone(std::int64_t item) const
 {

@@ -58,6 +58,9 @@ public:
 
   Tile GetTile(std::int64_t item) const;
 
+  /** Pixels of the image that the item's tile reads; of no width where it reads maps alone. */
+  Region GetInputOf(std::int64_t item) const;
+
   /** What part of its pass is done with this item, from 0 to 1. */
   double GetDone(std::int64_t item) const;
 

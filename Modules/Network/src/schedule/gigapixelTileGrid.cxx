@@ -122,17 +122,36 @@ TileGrid::GetGreatestWindow() const
   return { GetGreatestSide(m_Canvas.width), GetGreatestSide(m_Canvas.height) };
 }
 
+/** Of the grid's square, which may reach beyond the image. */
+Region
+TileGrid::GetSquare(std::int64_t index) const
+{
+  const std::int64_t row = index / m_Columns;
+  return { index % m_Columns * m_TileSize,
+           row % m_Rows * m_TileSize,
+           m_TileSize,
+           m_TileSize,
+           row / m_Rows * m_TileSize,
+           m_TileSize };
+}
+
+Region
+TileGrid::GetInputOf(std::int64_t index) const
+{
+  const Region core = Intersect(GetSquare(index), GetWhole(m_Image));
+  if (!m_Graph)
+  {
+    return GetInputRegion(core);
+  }
+  const auto boxes = m_Graph->GetRequired(m_Target, ToBox(core, m_Graph->GetNumberOfAxes()), m_Kept);
+  return boxes.front() ? ToRegion(*boxes.front()) : Region{}; // the image is the first operation
+}
+
 Tile
 TileGrid::GetTile(std::int64_t index) const
 {
-  const std::int64_t row = index / m_Columns;
-  const Region       whole{ index % m_Columns * m_TileSize,
-                      row % m_Rows * m_TileSize,
-                      m_TileSize,
-                      m_TileSize,
-                      row / m_Rows * m_TileSize,
-                      m_TileSize };
-  const Region       core = Intersect(whole, GetWhole(m_Image));
+  const Region whole = GetSquare(index);
+  const Region core = Intersect(whole, GetWhole(m_Image));
   if (!m_Graph)
   {
     const Size greatest = GetGreatestWindow();

@@ -86,6 +86,10 @@ public:
   /** The pixels of the image in the windows of the region's tiles. */
   Region GetInputRegion(const Region & region) const;
 
+  /** Those that one tile reads, of no width where it reads kept maps alone. Cheaper than the tile, whose program is not
+   * made. */
+  Region GetInputOf(std::int64_t index) const;
+
   std::int64_t
   GetTileSize() const
   {
@@ -102,6 +106,8 @@ public:
   Size GetGreatestWindow() const;
 
 private:
+  Region GetSquare(std::int64_t index) const;
+
   Region GetWindow(const Region & core) const;
 
   std::int64_t GetGreatestSide(std::int64_t canvas) const;

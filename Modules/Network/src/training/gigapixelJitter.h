@@ -68,6 +68,12 @@ public:
 
   void Read(const Region & region, std::uint8_t * samples) override;
 
+  void
+  ReadAhead(const Region & region) override
+  {
+    m_Source.ReadAhead(region);
+  }
+
   bool
   ReadTissue(const Region & region, std::uint8_t * tissue) const override
   {

@@ -245,6 +245,12 @@ OrientedPixelSource::Read(const Region & region, std::uint8_t * samples)
   });
 }
 
+void
+OrientedPixelSource::ReadAhead(const Region & region)
+{
+  m_Source.ReadAhead(m_Orientation.GetSourceRegion(region));
+}
+
 RowsInMemory
 OrientedPixelSource::FindRows(const Region & region) const
 {

@@ -64,6 +64,8 @@ public:
 
   void Read(const Region & region, std::uint8_t * samples) override;
 
+  void ReadAhead(const Region & region) override;
+
   RowsInMemory FindRows(const Region & region) const override;
 
   SamplesInMemory GetInMemory() const override;
