@@ -244,6 +244,10 @@ private:
     {
       return { { "output_size", Chance() ? AttributeValue(std::int64_t{ 1 }) : DrawAlong(1, 4) } };
     }
+    if (type == "affine")
+    {
+      return { { "bias", Chance() }, { "num_parameters", Whole(0, 1) } };
+    }
     if (type == "batch_norm" || type == "layer_norm" || type == "instance_norm")
     {
       return { { "eps", Number(1e-5, 1e-2) }, { "affine", Chance() } };

@@ -396,6 +396,7 @@ GetReferenceOperations()
       [](const Given & given) { return at::pixel_shuffle(given.X(), given.operation.GetInteger("upscale_factor")); } },
     { "sigmoid", [](const Given & given) { return at::sigmoid(given.X()); } },
     { "batch_norm", NormalizeBatch },
+    { "shift", [](const Given & given) { return given.X() + given.Array("bias"); } },
     { "affine",
       [](const Given & given) {
         const Tensor scaled = given.X() * AlongChannels(given.Array("weight"), given.X());

@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <stdexcept>
 
 using namespace gigapixel;
@@ -305,6 +306,56 @@ TEST(GraphTraining, DrawsTheSameWeightsOnAnyNumberOfThreads)
   const auto               one = MakeInitialWeights(network, 3, { 0.7, 0.3 });
   ASSERT_TRUE(one == MakeInitialWeights(network, 3, { 0.7, 0.3 }, 3));
   ASSERT_FALSE(one == MakeInitialWeights(network, 4, { 0.7, 0.3 }, 3));
+}
+
+/** Zhang, Dauphin, Ma, Fixup initialization (2019): what its algorithm 1 says of L branches of m convolutions. */
+TEST(GraphTraining, WithoutNormsWeightsBeginAsFixupSays)
+{
+  struct Case
+  {
+    const char * name;
+    double       branches;
+    int          convolutions;
+    std::int64_t parameters;
+  };
+  // torchvision's networks without their norms' factors and summands; the numbers of each block and two more.
+  for (const Case & test : { Case{ "resnet18:norm=fixup", 8, 2, 11176512 - 9600 + 8 * 5 + 2 + 513 },
+                             Case{ "resnet50:norm=fixup", 16, 3, 23508032 - 53120 + 16 * 7 + 2 + 2049 } })
+  {
+    const NetworkDescription  network = NetworkDescription::Load(test.name);
+    const std::vector<double> values = MakeInitialWeights(network, 3, { 0.5, 0.5 });
+    EXPECT_EQ(network.GetNumberOfParameters(), test.parameters);
+    const std::string last = "conv" + std::to_string(test.convolutions) + ".weight";
+    int               scaled = 0, zero = 0;
+    auto              first = values.begin();
+    for (const ParameterDescription & parameter : network.graph.GetParameters())
+    {
+      const auto        end = first + parameter.GetNumberOfValues();
+      const std::string role = parameter.name.substr(parameter.name.rfind('.') + 1);
+      const double      square = std::inner_product(first, end, first, 0.0) / static_cast<double>(end - first);
+      const bool        inBlock = parameter.name.rfind("layer", 0) == 0;
+      if (role == "weight" && (parameter.name == "fc.weight" || parameter.name.find('.' + last) != std::string::npos))
+      {
+        EXPECT_EQ(square, 0) << parameter.name;
+        ++zero;
+      }
+      else if (role == "weight" && parameter.name.find(".conv") != std::string::npos)
+      {
+        const std::int64_t fanIn = parameter.GetNumberOfValues() / parameter.shape[0];
+        const double       scale = std::pow(test.branches, -1.0 / (2 * test.convolutions - 2));
+        EXPECT_NEAR(square * fanIn / (2 * scale * scale), 1, 0.06) << parameter.name;
+        ++scaled;
+      }
+      else if (inBlock && role != "weight")
+      {
+        EXPECT_EQ(*first, role == "scale" ? 1 : 0) << parameter.name;
+        EXPECT_EQ(end - first, 1) << parameter.name;
+      }
+      first = end;
+    }
+    EXPECT_EQ(zero, test.branches + 1);
+    EXPECT_EQ(scaled, test.branches * (test.convolutions - 1));
+  }
 }
 
 TEST(GraphTraining, BeginsWithTheWeightsOfARun)

@@ -441,6 +441,20 @@ TEST_P(Pools, OfResNet)
 
 INSTANTIATE_TEST_SUITE_P(All, Pools, testing::ValuesIn(AllPools));
 
+TEST(ImageLabels, OfResNetsWithoutNorms)
+{
+  for (const std::string name : { "resnet18:classes=3,width=4,norm=fixup", "resnet50:classes=3,width=2,norm=fixup" })
+  {
+    const NetworkDescription  network = NetworkPreset::Find(name)->Make(name);
+    const std::vector<double> parameters = MakeParameters(network.graph, 3);
+    LabeledImage              image = MakeImage({ 227, 161 }, 3, 3, 5);
+    image.labels = { 1 };
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+    MemoryPixels      pixels(image, 3);
+    ExpectReference(network, ComputeGradient(network, parameters, pixels, 1, 64, 2), reference);
+  }
+}
+
 /** Of the greatest, the backward pass needs no tiles but those which have one. */
 TEST(ImageLabels, TilesWithoutGradientAreNotRead)
 {

@@ -19,7 +19,7 @@ constexpr Size         ImageSize{ 310, 290 };
 NetworkGraph
 MakeHeavyGraph(const OperationCase & test, Attributes attributes)
 {
-  if (attributes.count("num_parameters") > 0)
+  if (test.type == "prelu" && attributes.count("num_parameters") > 0)
   {
     attributes["num_parameters"] = Channels;
   }

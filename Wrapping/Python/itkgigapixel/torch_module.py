@@ -78,6 +78,7 @@ _ROLES = {
     "instance_norm": ("weight", "bias"),
     "group_norm": ("weight", "bias"),
     "affine": ("weight", "bias"),
+    "shift": ("bias",),
     "prelu": ("weight",),
 }
 
@@ -241,6 +242,7 @@ COMPUTE = {
     "softmax": lambda o, x, _: torch.softmax(x[0], 1),
     "batch_norm": lambda o, x, roles: functional.batch_norm(x[0], roles["running_mean"], roles["running_var"], roles.get("weight"), roles.get("bias"), False, 0.0, o.get("eps", 1e-5)),
     "affine": _affine,
+    "shift": lambda o, x, roles: x[0] + roles["bias"],
     "layer_norm": _layer_norm,
     "instance_norm": lambda o, x, roles: functional.instance_norm(x[0], weight=roles.get("weight"), bias=roles.get("bias"), eps=o.get("eps", 1e-5)),
     "group_norm": lambda o, x, roles: functional.group_norm(x[0], o["num_groups"], roles.get("weight"), roles.get("bias"), o.get("eps", 1e-5)),

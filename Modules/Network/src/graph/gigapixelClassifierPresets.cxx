@@ -23,13 +23,15 @@ Pool(GraphBuilder & builder, const std::string & pool, const GraphBuilder::Name 
 NetworkDescription
 BuildResNetClassifier(int depth, const PresetValues & values)
 {
-  const int          classes = values.GetInteger("classes");
-  const int          given = values.GetInteger("outputs");
-  const int          outputs = given > 0 ? given : classes == 2 ? 1 : classes;
-  GraphBuilder       builder;
-  const auto         image = builder.Input(values.GetInteger("channels"));
-  const auto         maps = BuildResNet(builder, depth, values.GetInteger("width"), image);
-  const auto         pooled = Pool(builder, values.GetWord("pool"), maps.back());
+  const int    classes = values.GetInteger("classes");
+  const int    given = values.GetInteger("outputs");
+  const int    outputs = given > 0 ? given : classes == 2 ? 1 : classes;
+  GraphBuilder builder;
+  const auto   image = builder.Input(values.GetInteger("channels"));
+  const bool   fixup = values.GetWord("norm") == "fixup";
+  const auto   maps = BuildResNet(builder, depth, values.GetInteger("width"), image, fixup);
+  auto         pooled = Pool(builder, values.GetWord("pool"), maps.back());
+  pooled = fixup ? builder.Shift("bias2", pooled) : pooled;
   NetworkDescription network;
   network.graph = builder.Finish(builder.Convolve("fc", pooled, outputs, 1, 1, true));
   network.channels = network.graph.GetInputChannels();
@@ -47,7 +49,7 @@ MakeResNetPreset(int depth)
   return { "resnet" + number,
            "ResNet-" + number +
              ", which labels images: its maps are pooled over all of the image, and go through a layer of "
-             "neurons; torchvision's names, and frozen batch norms",
+             "neurons; torchvision's names, and frozen batch norms or none",
            1e-4, // frozen norms change nothing in the beginning, so that maps are great
            { { "channels", "of the image: 1 gray, 3 RGB", "3", 1, 1024 },
              { "classes", "classes; two are told apart by one output channel", "2", 2, 254 },
@@ -58,7 +60,13 @@ MakeResNetPreset(int depth)
                "mean",
                0,
                0,
-               { "mean", "max", "lse", "attention" } } },
+               { "mean", "max", "lse", "attention" } },
+             { "norm",
+               "batch (frozen), or fixup: none, but scalars, and weights that begin small (Zhang et al., ICLR 2019)",
+               "batch",
+               0,
+               0,
+               { "batch", "fixup" } } },
            [depth](const PresetValues & values) { return BuildResNetClassifier(depth, values); } };
 }
 

@@ -91,6 +91,19 @@ GraphBuilder::NormalizeGroups(const Name & name, const Name & input, int groups)
 }
 
 GraphBuilder::Name
+GraphBuilder::Shift(const Name & name, const Name & input)
+{
+  return Append({ name, "shift", { input }, {}, { { "bias", name } } });
+}
+
+GraphBuilder::Name
+GraphBuilder::ScaleAndShift(const Name & scale, const Name & bias, const Name & input)
+{
+  return Append(
+    { scale, "affine", { input }, { { "num_parameters", Whole(1) } }, { { "weight", scale }, { "bias", bias } } });
+}
+
+GraphBuilder::Name
 GraphBuilder::Rectify(const Name & name, const Name & input)
 {
   return Append({ name, "relu", { input }, {}, {} });

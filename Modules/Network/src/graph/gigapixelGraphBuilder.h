@@ -40,6 +40,12 @@ public:
   /** With those of each group of channels. */
   Name NormalizeGroups(const Name & name, const Name & input, int groups);
 
+  /** Adds one number to all values; the array has the operation's name. */
+  Name Shift(const Name & name, const Name & input);
+
+  /** Multiplies all values by one number, the array "scale", and adds another one, "bias". */
+  Name ScaleAndShift(const Name & scale, const Name & bias, const Name & input);
+
   Name Rectify(const Name & name, const Name & input);
 
   /** What is negative becomes exp(x) - 1. */

@@ -75,13 +75,48 @@ BuildBlock(GraphBuilder & builder,
   return builder.Rectify(block + "relu", builder.Add(block + "add", map, identity));
 }
 
+/** The same without norms: numbers are added before each convolution ("bias1a", "bias2a") and behind it ("bias1b").
+ * What is added first is of both branches where the shortcut has a convolution. */
+Name
+BuildFixupBlock(GraphBuilder & builder,
+                const ResNet & resnet,
+                const Name &   block,
+                const Name &   input,
+                int            width,
+                int            stride,
+                bool           reshape)
+{
+  const int  channels = width * resnet.GetExpansion(), last = resnet.bottleneck ? 3 : 2;
+  const Name shifted = builder.Shift(block + "bias1a", input);
+  Name       map = shifted;
+  for (int i = 1; i <= last; ++i)
+  {
+    const std::string place = std::to_string(i);
+    const bool        isSquare = !resnet.bottleneck || i == 2;
+    map = i > 1 ? builder.Shift(block + "bias" + place + 'a', map) : map;
+    map = builder.Convolve(block + "conv" + place,
+                           map,
+                           i == last ? channels : width,
+                           isSquare ? 3 : 1,
+                           i == (resnet.bottleneck ? 2 : 1) ? stride : 1,
+                           false);
+    map = i == last ? builder.ScaleAndShift(block + "scale", block + "bias" + place + 'b', map)
+                    : builder.Rectify(block + "relu" + place, builder.Shift(block + "bias" + place + 'b', map));
+  }
+  const Name identity = reshape ? builder.Convolve(block + "downsample", shifted, channels, 1, stride, false) : input;
+  return builder.Rectify(block + "relu", builder.Add(block + "add", map, identity));
+}
+
 } // namespace
 
 std::vector<Name>
-BuildResNet(GraphBuilder & builder, int depth, int width, const Name & image)
+BuildResNet(GraphBuilder & builder, int depth, int width, const Name & image, bool fixup)
 {
   const ResNet      resnet = GetResNet(depth);
-  std::vector<Name> maps{ builder.Rectify("relu", ConvolveNumbered(builder, "", 1, image, width, 7, 2)) };
+  const auto        build = fixup ? &BuildFixupBlock : &BuildBlock;
+  const Name        first = fixup ? builder.Shift("bias1", builder.Convolve("conv1", image, width, 7, 2, false))
+                                  : ConvolveNumbered(builder, "", 1, image, width, 7, 2);
+  std::vector<Name> maps{ builder.Rectify("relu", first) };
   Name              map = builder.PoolMaximum("maxpool", maps.back(), 3, 2, 1);
   for (int stage = 0; stage < 4; ++stage)
   {
@@ -90,7 +125,7 @@ BuildResNet(GraphBuilder & builder, int depth, int width, const Name & image)
       const int  stride = stage > 0 && i == 0 ? 2 : 1;
       const bool reshape = i == 0 && (stage > 0 || resnet.bottleneck);
       const Name block = "layer" + std::to_string(stage + 1) + '.' + std::to_string(i) + '.';
-      map = BuildBlock(builder, resnet, block, map, width << stage, stride, reshape);
+      map = build(builder, resnet, block, map, width << stage, stride, reshape);
     }
     maps.push_back(map);
   }

@@ -191,6 +191,69 @@ EndsResidual(const NetworkGraph & graph, const Readers & readers, int operation)
   return first || !GetSchema(graph, graph.GetIndex(reader.inputs.front())).Is(Role::FrozenNorm);
 }
 
+/** Convolutions of a residual branch without norms, first to last: it ends with a factor for all (Fixup). Empty: it is
+ * none.
+ * \param sum where it is added to its shortcut */
+std::vector<int>
+FindUnnormalizedBranch(const NetworkGraph & graph, const Readers & readers, int sum)
+{
+  std::vector<int> convolutions;
+  if (!GetSchema(graph, sum).Is(Role::Sum) || graph.operations[sum].inputs.size() != 2)
+  {
+    return convolutions;
+  }
+  const auto inputs = graph.GetInputs();
+  int        operation = inputs[sum].front();
+  const auto isOneFactor = [&] {
+    const Operation & last = graph.operations[operation];
+    return last.type == "affine" && last.GetInteger("num_parameters") == 1;
+  };
+  if (!isOneFactor())
+  {
+    return convolutions;
+  }
+  for (; readers[operation].size() == 1 && inputs[operation].size() == 1; operation = inputs[operation].front())
+  {
+    if (GetSchema(graph, operation).weight)
+    {
+      convolutions.insert(convolutions.begin(), operation);
+    }
+  }
+  return convolutions;
+}
+
+/** What He's deviation is multiplied by, of each operation: 1, but for networks without norms. With L residual branches
+ * of m convolutions each, the last convolution of each and the network's last weights begin at 0, the others are
+ * multiplied by L^(-1 / (2 m - 2)): then a step of gradient descent changes what the network says by as much however
+ * deep it is (Zhang, Dauphin, Ma, Fixup initialization, ICLR 2019). */
+std::vector<double>
+FindScales(const NetworkGraph & graph, const Readers & readers)
+{
+  std::vector<std::vector<int>> branches;
+  for (std::size_t i = 0; i < graph.operations.size(); ++i)
+  {
+    branches.push_back(FindUnnormalizedBranch(graph, readers, static_cast<int>(i)));
+    if (branches.back().size() < 2)
+    {
+      branches.pop_back();
+    }
+  }
+  std::vector<double> scales(graph.operations.size(), 1);
+  for (const std::vector<int> & branch : branches)
+  {
+    for (const int convolution : branch)
+    {
+      const double power = -1.0 / (2.0 * static_cast<double>(branch.size()) - 2);
+      scales[convolution] = convolution == branch.back() ? 0 : std::pow(static_cast<double>(branches.size()), power);
+    }
+  }
+  if (const int last = FindLastWeighted(graph); last >= 0 && !branches.empty())
+  {
+    scales[last] = 0;
+  }
+  return scales;
+}
+
 /** Fills one array, which has the role in the operation. */
 void
 Begin(const NetworkGraph &         graph,
@@ -198,6 +261,7 @@ Begin(const NetworkGraph &         graph,
       int                          operation,
       const std::string &          role,
       const ParameterDescription & parameter,
+      double                       scale,
       Random &                     random,
       double *                     values)
 {
@@ -206,7 +270,7 @@ Begin(const NetworkGraph &         graph,
   if (role == "weight" && weight)
   {
     const double gain = IsRectified(graph, readers, operation) ? 2 : 1;
-    const double deviation = std::sqrt(gain / weight->getFanIn(graph.operations[operation], parameter.shape));
+    const double deviation = scale * std::sqrt(gain / weight->getFanIn(graph.operations[operation], parameter.shape));
     std::generate_n(values, number, [&] { return static_cast<float>(deviation * random.Normal()); });
     return;
   }
@@ -222,6 +286,7 @@ MakeGraphWeights(const NetworkDescription &  network,
 {
   const NetworkGraph &                               graph = network.graph;
   const Readers                                      readers = FindReaders(graph);
+  const std::vector<double>                          scales = FindScales(graph, readers);
   const auto                                         parameters = graph.GetParameters();
   std::map<std::string, std::pair<int, std::string>> owners; // of each array an operation and the role
   for (std::size_t i = graph.operations.size(); i-- > 0;)    // of several operations the first
@@ -243,7 +308,7 @@ MakeGraphWeights(const NetworkDescription &  network,
     const auto & [operation, role] = owners.at(parameters[i].name);
     double * const first = values.data() + places[i];
     Random         random(seed, Random::Purpose::Weights, static_cast<std::uint64_t>(i));
-    Begin(graph, readers, operation, role, parameters[i], random, first);
+    Begin(graph, readers, operation, role, parameters[i], scales[operation], random, first);
     if (operation == last && role == "bias")
     {
       SetLastBiases(network, shares, first);

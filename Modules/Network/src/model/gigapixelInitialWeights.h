@@ -31,6 +31,9 @@ namespace gigapixel
  *   they do not hold back the sums of residual blocks, which would double at each of them. The norm that ends the
  *   residual branch of an addition therefore scales by 0 (Goyal et al., "Accurate, large minibatch SGD" (2017)), so
  * that each block begins as its shortcut.
+ * - Where residual branches end with a factor for all channels in place of a norm (Zhang, Dauphin, Ma, "Fixup
+ *   initialization" (2019)), the last convolution of each and the network's last weights are 0, and the branch's others
+ *   are smaller, the more branches there are.
  * - Biases are 0, but the last ones, as above.
  * \param shares of the classes among the training pixels
  * \param threads that draw the arrays of a graph, which changes no bit

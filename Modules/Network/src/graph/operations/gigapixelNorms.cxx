@@ -25,9 +25,16 @@ GetScaleAndShiftIfAffine(const Operation & operation, const Channels & channels)
 Parameters
 GetScaleAndShiftIfBias(const Operation & operation, const Channels & channels)
 {
-  Parameters parameters = GetScaleAndShift(operation, channels);
+  const bool isOne = operation.GetInteger("num_parameters") == 1;
+  Parameters parameters = GetScaleAndShift(operation, isOne ? Channels{ 1 } : channels);
   parameters.resize(operation.GetFlag("bias") ? 2 : 1);
   return parameters;
+}
+
+Parameters
+GetOneBias(const Operation &, const Channels &)
+{
+  return { { "bias", { 1 }, true } };
 }
 
 Parameters
@@ -63,7 +70,19 @@ OperationSchema
 MakeAffine()
 {
   OperationSchema entry = MakeEntry("affine", &GetScaleAndShiftIfBias);
-  entry.attributes = { Flag("bias", true) };
+  entry.attributes = { Flag("bias", true), Integer("num_parameters", 0, 0) };
+  entry.attributes.back().greatest = 1;
+  entry.mayOverwrite = true;
+  entry.roles = Role::Linear;
+  return entry;
+}
+
+OperationSchema
+MakeShift()
+{
+  OperationSchema entry("shift");
+  entry.needsFloat = &AlwaysNeedFloat; // for its gradient, a sum over all of the map
+  entry.getParameters = &GetOneBias;
   entry.mayOverwrite = true;
   entry.roles = Role::Linear;
   return entry;
@@ -83,7 +102,7 @@ MakeLayerNorm()
 std::vector<OperationSchema>
 MakeNorms()
 {
-  return { MakeBatchNorm(), MakeAffine(), MakeLayerNorm() };
+  return { MakeBatchNorm(), MakeAffine(), MakeShift(), MakeLayerNorm() };
 }
 
 } // namespace schema

@@ -11,7 +11,15 @@ namespace gigapixel::torchmodule
 namespace
 {
 
-/** A factor and a term for each channel: affine, and a batch norm with frozen statistics. */
+/** What an array's gradient is of what each value of the map gives: over the map, or where the array has one number
+ * over the channels as well. */
+at::Tensor
+SumFor(const at::Tensor & array, const at::Tensor & given)
+{
+  return array.numel() == given.size(1) ? given.sum(GetAllButChannels(given)) : given.sum().view({ 1 });
+}
+
+/** A factor and a term for each channel, or one for all: affine, and a batch norm with frozen statistics. */
 at::Tensor
 ScaleAndShift(OperationCall & call)
 {
@@ -23,12 +31,27 @@ ScaleAndShift(OperationCall & call)
 std::vector<at::Tensor>
 DifferentiateScaleAndShift(OperationCall & call, const at::Tensor & gradient)
 {
-  call.weightGradients["weight"] = gradient.mul(call.inputs[0]).sum(GetAllButChannels(gradient));
+  call.weightGradients["weight"] = SumFor(call.GetWeight("weight"), gradient.mul(call.inputs[0]));
   if (call.GetWeight("bias").defined())
   {
-    call.weightGradients["bias"] = gradient.sum(GetAllButChannels(gradient));
+    call.weightGradients["bias"] = SumFor(call.GetWeight("bias"), gradient);
   }
   return { call.wanted[0] ? gradient.mul(AlongChannels(call.GetWeight("weight"), call.operation.axes)) : at::Tensor() };
+}
+
+/** One term for all. */
+at::Tensor
+Shift(OperationCall & call)
+{
+  const at::Tensor bias = call.GetWeight("bias");
+  return call.inPlace ? call.inputs[0].add_(bias) : call.inputs[0].add(bias);
+}
+
+std::vector<at::Tensor>
+DifferentiateShift(OperationCall & call, const at::Tensor & gradient)
+{
+  call.weightGradients["bias"] = gradient.sum().view({ 1 });
+  return { call.wanted[0] ? gradient.clone() : at::Tensor() };
 }
 
 // Channels as the last dimension.
@@ -83,6 +106,7 @@ DifferentiateLayer(OperationCall & call, const at::Tensor & gradient)
 
 const TorchOperation BatchNorm("batch_norm", &ScaleAndShift, &DifferentiateScaleAndShift);
 const TorchOperation Affine("affine", &ScaleAndShift, &DifferentiateScaleAndShift);
+const TorchOperation ShiftAll("shift", &Shift, &DifferentiateShift);
 const TorchOperation LayerNorm("layer_norm", &NormalizeLayer, &DifferentiateLayer);
 
 } // namespace
