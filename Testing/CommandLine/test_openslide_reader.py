@@ -2,9 +2,11 @@
 """OpenSlide runs in a process of its own for each slide that it opens, and for no other one. A file or a tile that ends it
 is refused, and nothing else; where its program is missing, so is what only OpenSlide opens."""
 
+import json
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import time
@@ -68,8 +70,8 @@ def refused(slide, sentence):
     return sentence[len(begin) : -len(end)]
 
 
-def refused_tile(slide, column, row, what):
-    return f"{slide}: the tile at {column},{row} of level 0 cannot be decoded: {what}; get the file again from where it came, or leave that region out."
+def refused_tile(slide, column, row, what, remedy="get the file again from where it came, or leave that region out"):
+    return f"{slide}: the tile at {column},{row} of level 0 cannot be decoded: {what}; {remedy}."
 
 
 def read(path):
@@ -196,12 +198,51 @@ def test_a_tile_that_ends_it_is_refused(tmp_path, kind, what, threads):
         assert numpy.array_equal(read(out), pixels[y : y + height, x : x + width])
 
 
-def test_a_tile_without_end_is_refused(tmp_path):
+def test_what_does_not_answer_is_not_the_files_fault(tmp_path):
+    """OpenSlide waits without end, and computes nothing."""
     slide = write_large(tmp_path)
-    environment = trouble("hang 600,300")
-    sentence = refused_tile(slide, 2, 1, "OpenSlide takes more than 60 s for it")
-    info = run("info", slide, "--check", "--json", "--threads", 2, env=environment, code=1).json
-    assert info["undecodableTiles"] == 1 and info["error"] == sentence
+    words = [PROGRAM, "info", slide, "--check", "--json", "--threads", "2"]
+    opening = subprocess.Popen(words, env=trouble("hang open"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    what = "OpenSlide gave no answer in 60 s, in which it hardly computed, as where a disk or a network does not answer"
+    remedy = "see to it that the file can be read, and try again"
+    info = run(*words[1:], env=trouble("hang 600,300"), code=1).json
+    assert info["undecodableTiles"] == 1 and info["error"] == refused_tile(slide, 2, 1, what, remedy)
+    assert f"gigapixel: {slide}: it cannot be opened: {what}; {remedy}.\n" in opening.communicate(timeout=100)[1]
+    assert opening.returncode == 1
+
+
+@pytest.mark.parametrize("signal", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_waiting_for_it(tmp_path, signal):
+    """Where it does not answer, long before that is a failure."""
+    slide, troubles = write_large(tmp_path), tmp_path / "troubles"
+    words = [PROGRAM, "info", slide, "--check", "--threads", "2"]
+    environment = {**trouble("hang 600,300"), "GIGAPIXEL_TROUBLES": str(troubles)}
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 50
+    while not troubles.exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal)
+    out, said = process.communicate(timeout=30)
+    assert (process.returncode, out, said.splitlines()[-1]) == (130, "", "gigapixel: Interrupted.")
+
+
+@pytest.mark.parametrize("limit", range(4, 24))
+def test_too_few_file_descriptors(tmp_path, limit):
+    """Whatever can be read with so few is read, and nothing is blamed for what there are too few for."""
+    slide = write("mirax", tmp_path)
+    words = ["sh", "-c", 'ulimit -n "$1" && shift && exec "$@"', "sh", str(limit), PROGRAM, "info", slide, "--check", "--quiet", "--json"]
+    finished = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    if finished.returncode == 0:
+        assert json.loads(finished.stdout)["undecodableTiles"] == 0
+    else:
+        assert finished.returncode == 1 and not finished.stdout, finished
+        assert "too few file descriptors for OpenSlide; allow the program more of them (ulimit -n)." in finished.stderr
+
+
+def test_an_empty_name_of_a_library_is_none(tmp_path):
+    slide = write("mirax", tmp_path)
+    assert run("info", slide, "--json", env={**os.environ, "GIGAPIXEL_OPENSLIDE": ""}).json == run("info", slide, "--json").json
 
 
 @pytest.mark.parametrize("place", ["detect", "open"])

@@ -52,6 +52,10 @@ Run(const std::string & kind)
   {
     std::raise(SIGSEGV);
   }
+  else if (kind == "kill")
+  {
+    std::raise(SIGKILL);
+  }
   else if (kind == "hang")
   {
     while (true)

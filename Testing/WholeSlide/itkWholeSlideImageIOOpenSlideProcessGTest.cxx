@@ -7,12 +7,17 @@
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,14 +67,33 @@ private:
 std::vector<pid_t>
 GetChildren()
 {
-  std::vector<pid_t> children;
-  std::ifstream      file("/proc/self/task/" + std::to_string(getpid()) + "/children");
-  for (pid_t child = 0; file >> child;)
+  std::set<pid_t> children;
+  for (const auto & thread : std::filesystem::directory_iterator("/proc/self/task"))
   {
-    children.push_back(child);
+    std::ifstream file(thread.path() / "children");
+    for (pid_t child = 0; file >> child;)
+    {
+      children.insert(child);
+    }
   }
-  return children;
+  return { children.begin(), children.end() };
 }
+
+/** How many of our descriptors are OpenSlide's processes' sockets, and memory that is shared with them. */
+std::ptrdiff_t
+CountDescriptors()
+{
+  std::ptrdiff_t count = 0;
+  for (const auto & file : std::filesystem::directory_iterator("/proc/self/fd"))
+  {
+    std::error_code   ignored;
+    const std::string what = std::filesystem::read_symlink(file, ignored).string();
+    count += what.find("socket:") == 0 || what.find("/memfd:pixels") == 0 ? 1 : 0;
+  }
+  return count;
+}
+
+constexpr std::size_t mostProcesses = 16; // as Documentation/Reliability.md states
 
 /** One tile of level 0; the sentence in which it is refused, or "other pixels" where they are not OpenSlide's. */
 std::string
@@ -240,4 +264,211 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsAnotherOneAfterAFork)
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, AreNoMoreThanSixteen)
+{
+  std::vector<itk::WholeSlideImageIO::Pointer> slides;
+  Picture                                      whole;
+  for (unsigned number = 0; number < 40; ++number)
+  {
+    const std::string path = WriteTrestle("many-" + std::to_string(number) + ".tif");
+    whole = number == 0 ? ReadWithOpenSlide(path, 0) : whole;
+    slides.push_back(OpenSlideFile(path));
+    EXPECT_EQ(GetChildren().size(), std::min<std::size_t>(slides.size(), mostProcesses));
+  }
+  for (std::uint32_t round = 0; round < 2; ++round)
+  {
+    for (std::uint32_t number = 0; number < 40; ++number)
+    {
+      EXPECT_EQ(ReadTile(*slides[number], whole, number % 5, round), "");
+      EXPECT_EQ(GetChildren().size(), mostProcesses);
+    }
+  }
+  // The socket of each process, and of its only lane, with memory.
+  EXPECT_LE(CountDescriptors(), static_cast<std::ptrdiff_t>(3 * mostProcesses));
+
+  // Those that have not been read for longest have none: the last sixteen have kept theirs.
+  const auto before = GetChildren();
+  for (std::uint32_t number = 24; number < 40; ++number)
+  {
+    EXPECT_EQ(ReadTile(*slides[number], whole, number % 5, 2), "");
+  }
+  EXPECT_EQ(GetChildren(), before);
+  slides.clear();
+  EXPECT_TRUE(GetChildren().empty());
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, AreNoMoreThanSixteenOfManyThreads)
+{
+  constexpr std::uint32_t                      count = 24;
+  std::vector<itk::WholeSlideImageIO::Pointer> slides;
+  std::vector<std::string>                     paths;
+  for (std::uint32_t number = 0; number < count; ++number)
+  {
+    paths.push_back(WriteTrestle("many-threads-" + std::to_string(number) + ".tif"));
+    slides.push_back(OpenSlideFile(paths.back()));
+  }
+  const Picture            whole = ReadWithOpenSlide(paths.front(), 0);
+  std::atomic<std::size_t> reading{ 20 };
+  std::atomic<unsigned>    failures{ 0 };
+  const auto               read = [&](std::uint32_t thread) {
+    for (std::uint32_t i = 0; i < count; ++i)
+    {
+      const std::uint32_t slide = (i * (2 * thread + 1) + thread) % count;
+      const std::string   found = ReadTile(*slides[slide], whole, thread % 5, thread / 5);
+      failures += found.empty() ? 0 : 1;
+    }
+    --reading;
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t thread = 0; thread < 20; ++thread)
+  {
+    threads.emplace_back(read, thread);
+  }
+  // Who is there in two looks, one behind the other, was there in between.
+  std::size_t most = 0;
+  for (auto first = GetChildren(); reading != 0;)
+  {
+    auto               second = GetChildren();
+    std::vector<pid_t> both;
+    std::set_intersection(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(both));
+    most = std::max(most, both.size());
+    first.swap(second);
+  }
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+  EXPECT_EQ(failures, 0u);
+  EXPECT_LE(most, mostProcesses);
+  EXPECT_GT(most, 0u);
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, AreNoMoreThanSixteenOfWhichSomeCrash)
+{
+  const std::string path = WriteTrestle("many-crash.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  const Trouble     trouble("crash 300,10");
+  const auto        io = OpenSlideFile(path);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), Refusal(path, 1, 0, "OpenSlide crashes on it"));
+  EXPECT_EQ(ReadTile(*io, whole, 0, 0), "");
+  std::vector<itk::WholeSlideImageIO::Pointer> others;
+  for (std::size_t number = 0; number < mostProcesses; ++number)
+  {
+    others.push_back(OpenSlideFile(WriteTrestle("many-crash-" + std::to_string(number) + ".tif")));
+  }
+  EXPECT_EQ(trouble.Count(), 2);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), Refusal(path, 1, 0, "OpenSlide crashes on it")); // as is known
+  EXPECT_EQ(trouble.Count(), 2);
+  EXPECT_EQ(ReadTile(*io, whole, 2, 0), "");
+  EXPECT_NE(ReadTile(*others.front(), whole, 1, 0), "");
+  EXPECT_EQ(ReadTile(*others.front(), whole, 2, 0), "");
+  EXPECT_EQ(trouble.Count(), 3); // at once, by a process that was started for it
+  EXPECT_EQ(GetChildren().size(), mostProcesses);
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, AnEndFromOutsideIsNotRemembered)
+{
+  const std::string what = "OpenSlide's process was ended from outside (signal 9, as the system ends what it has no "
+                           "memory for); see to it that there is memory left, and try again.";
+  const std::string path = WriteTrestle("ended-from-outside.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  for (const std::string place : { "detect", "open" })
+  {
+    const Trouble trouble("kill " + place);
+    for (std::ptrdiff_t times = 1; times < 3; ++times)
+    {
+      EXPECT_EQ(GetFailure([&] { OpenSlideFile(path); }), path + ": it cannot be opened: " + what);
+      EXPECT_EQ(trouble.Count(), times);
+      EXPECT_TRUE(GetChildren().empty());
+    }
+  }
+  auto io = OpenSlideFile(path);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), "");
+  io = nullptr;
+  {
+    const Trouble trouble("kill 300,10");
+    io = OpenSlideFile(path);
+    EXPECT_EQ(ReadTile(*io, whole, 0, 0), "");
+    EXPECT_EQ(ReadTile(*io, whole, 1, 0), path + ": the tile at 1,0 of level 0 cannot be decoded: " + what);
+    EXPECT_EQ(trouble.Count(), 2); // by a second process, too
+  }
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), "");
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, IsLeftWhereTheSystemDoesNotLetGoOfIt)
+{
+  const std::string path = WriteTrestle("process-left.tif");
+  auto              io = OpenSlideFile(path);
+  const auto        processes = GetChildren();
+  ASSERT_EQ(processes.size(), 1u);
+  // Of a process that is traced the system tells the parent no end before the tracer has been told.
+  int isTraced[2];
+  ASSERT_EQ(pipe(isTraced), 0);
+  const pid_t tracer = fork();
+  if (tracer == 0)
+  {
+    const char answer = ptrace(PTRACE_SEIZE, processes.front(), nullptr, nullptr) == 0 ? 1 : 0;
+    while (write(isTraced[1], &answer, 1) == 1)
+    {
+      pause();
+    }
+    _exit(1);
+  }
+  char answer = 0;
+  EXPECT_EQ(read(isTraced[0], &answer, 1), 1);
+  close(isTraced[0]);
+  close(isTraced[1]);
+  io = nullptr; // does not wait without end
+  const bool isLeft = GetChildren() == std::vector<pid_t>{ processes.front(), tracer };
+  kill(tracer, SIGKILL);
+  EXPECT_EQ(waitpid(tracer, nullptr, 0), tracer);
+  if (answer == 0)
+  {
+    GTEST_SKIP() << "no process may be traced here";
+  }
+  EXPECT_TRUE(isLeft);
+  OpenSlideFile(path);
+  EXPECT_TRUE(GetChildren().empty()); // who ends the next one waits for it
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, IsNotWaitedForWhereThereIsAnInterruption)
+{
+  const std::string path = WriteTrestle("interruption.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  const auto        io = OpenSlideFile(path);
+  itk::WholeSlideImageIO::SetInterruptionOfOpenSlide([] { return true; });
+  EXPECT_EQ(ReadTile(*io, whole, 0, 0), ""); // it answers soon
+  const pid_t process = GetChildren().front();
+  kill(process, SIGSTOP);
+  for (const std::uint32_t column : { 1u, 2u })
+  {
+    EXPECT_EQ(ReadTile(*io, whole, column, 0),
+              path + ": the tile at " + std::to_string(column) +
+                ",0 of level 0 cannot be decoded: an interruption ended waiting for OpenSlide; begin again.");
+  }
+  itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(nullptr);
+  kill(process, SIGCONT);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), "");
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, TilesBehindThoseThatWereTriedAreReadTwice)
+{
+  const std::string path = WriteTrestle("tried.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  const Trouble     trouble("crash 300,10");
+  const auto        io = OpenSlideFile(path); // which reads a pixel of each level
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), Refusal(path, 1, 0, "OpenSlide crashes on it"));
+  EXPECT_EQ(trouble.Count(), 2);
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, IsNotKeptForASlideThatIsOpen)
+{
+  const std::string path = WriteTrestle("claimed.tif");
+  const auto        io = OpenSlideFile(path);
+  ASSERT_EQ(GetChildren().size(), 1u);
+  EXPECT_TRUE(itk::WholeSlideImageIO::New()->CanReadFile(path.c_str()));
+  const auto again = OpenSlideFile(path);
+  EXPECT_EQ(GetChildren().size(), 1u);
 }

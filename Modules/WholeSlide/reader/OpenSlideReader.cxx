@@ -78,7 +78,8 @@ private:
 std::vector<std::string>
 GetLibraryNames()
 {
-  if (const char * const named = std::getenv("GIGAPIXEL_OPENSLIDE"))
+  const char * const named = std::getenv("GIGAPIXEL_OPENSLIDE");
+  if (named != nullptr && *named != '\0')
   {
     return { named };
   }
@@ -511,7 +512,8 @@ Reader::ServeLane(int socket, int file, MemoryLimit & limit)
   limit.Change(-static_cast<std::int64_t>(stackBytes));
 }
 
-/** Waits for the next lane. False where the socket has closed; without descriptors where what came was no lane. */
+/** Waits for the next lane. False where the socket has closed, or there are too few descriptors for another lane;
+ * without descriptors where what came was no lane. */
 bool
 ReceiveLane(int (&descriptors)[2])
 {
@@ -529,6 +531,11 @@ ReceiveLane(int (&descriptors)[2])
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(descriptors)))
   {
     std::memcpy(descriptors, CMSG_DATA(header), sizeof(descriptors));
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0)
+  {
+    std::fprintf(stderr, "openslide-reader: %s\n", std::strerror(EMFILE)); // the other process looks for it
+    return false;
   }
   return count > 0;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <new>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -35,7 +37,36 @@ namespace
 
 using Clock = std::chrono::steady_clock;
 
+/** How often waiting threads look whether they are to go on. */
+constexpr std::chrono::milliseconds slice{ 100 };
+
+/** An answer is waited for as long as this though there is an interruption: sound slides answer sooner, and so what the
+ * interruption lets come to an end, as the step of a training, does. */
+constexpr std::chrono::seconds patience{ 1 };
+
+/** A process that takes longer to end by itself, or to be ended, is not waited for. */
+constexpr std::chrono::seconds timeToEnd{ 2 };
+
+/** Who computes less than this, in nanoseconds, as OpenSlideLimits::time passes, has waited for something else. */
+constexpr std::int64_t hardlyComputed = 1000000000;
+
+const char * const tooManyFiles = "Too many open files"; // the system's words, in the language of programs
+
 std::atomic<bool> silent{ false };
+
+std::atomic<bool (*)()> interruption{ nullptr };
+
+/** Somebody has given up waiting, and nobody is to begin. */
+std::atomic<bool> wasInterrupted{ false };
+
+bool
+IsInterrupted()
+{
+  bool (*const isRequested)() = interruption;
+  const bool is = isRequested != nullptr && isRequested();
+  wasInterrupted = wasInterrupted && is;
+  return is;
+}
 
 /** Never destroyed: slides in static objects may outlive any order of destruction. */
 struct KeptProcess
@@ -90,18 +121,73 @@ Spawn(int socket, int pipe, pid_t & process)
   return error;
 }
 
-/** Ends the process, where it has not ended by itself, and waits for it: unless somebody else has, as a program may
- * that waits for any process, or for none (SIGCHLD ignored). What it ended with is not relied on therefore. */
-void
-EndAndWait(pid_t process)
+/** Waits for the process to end, for a time. Returns whether it has; its status is 0 where somebody else has waited for
+ * it, as a program may that waits for any process, or for none (SIGCHLD ignored). */
+bool
+WaitFor(pid_t process, Clock::duration time, int & status)
 {
-  if (waitpid(process, nullptr, WNOHANG) == 0)
+  const Clock::time_point   deadline = Clock::now() + time;
+  std::chrono::microseconds pause{ 50 };
+  while (true)
   {
-    // It is there, or has not been waited for: nobody else can have its number.
-    kill(process, SIGKILL);
-    while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
-    {}
+    status = 0;
+    const pid_t ended = waitpid(process, &status, WNOHANG);
+    if (ended > 0 || (ended < 0 && errno != EINTR))
+    {
+      return true;
+    }
+    if (Clock::now() >= deadline)
+    {
+      return false;
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::microseconds>(2 * pause, std::chrono::milliseconds(10));
   }
+}
+
+/** Processes that are ended, but were not let go of by the system yet, as where they read from a disk that does not
+ * answer: those that have ended since are waited for. \param more that is one of them; 0: none */
+void
+WaitForLeft(pid_t more)
+{
+  static std::mutex &               mutex = *new std::mutex;
+  static std::vector<pid_t> &       left = *new std::vector<pid_t>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto                        hasEnded = [](pid_t process) {
+    int status = 0;
+    return WaitFor(process, Clock::duration::zero(), status);
+  };
+  left.erase(std::remove_if(left.begin(), left.end(), hasEnded), left.end());
+  if (more != 0)
+  {
+    left.push_back(more);
+  }
+}
+
+/** Ends the process, where it has not ended by itself in time. Returns its status where it has, else 0. */
+int
+EndAndWait(pid_t process, Clock::duration timeByItself)
+{
+  int status = 0;
+  WaitForLeft(0);
+  if (WaitFor(process, timeByItself, status))
+  {
+    return status;
+  }
+  // It is there, or has not been waited for: nobody else can have its number.
+  kill(process, SIGKILL);
+  if (!WaitFor(process, timeToEnd, status))
+  {
+    WaitForLeft(process);
+  }
+  return 0;
+}
+
+/** A signal that no crash sends, nor OpenSlide itself. */
+bool
+IsFromOutside(int signal)
+{
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
 /** The file that this address is mapped from, this library's or a program's that it is part of: its whole path, which
@@ -132,13 +218,17 @@ DescribeTime(unsigned seconds)
 }
 
 std::string
-DescribeEnd(bool isLate, const std::string & words)
+DescribeLoss(int signal)
+{
+  return "OpenSlide's process was ended from outside (signal " + std::to_string(signal) +
+         (signal == SIGKILL ? ", as the system ends what it has no memory for)" : ")");
+}
+
+/** What a process did that ended by itself, by its last words. */
+std::string
+DescribeEnd(const std::string & words)
 {
   const auto says = [&words](const char * what) { return words.find(what) != std::string::npos; };
-  if (isLate)
-  {
-    return DescribeTime(OpenSlideLimits::time);
-  }
   // GLib's words before it ends a process that gets no memory, or asks for more than a number holds; C++'s, and those
   // of sanitizers.
   if (says("failed to allocate") || says("overflow allocating") || says("std::bad_alloc") || says("out of memory"))
@@ -147,6 +237,9 @@ DescribeEnd(bool isLate, const std::string & words)
   }
   return "OpenSlide crashes on it";
 }
+
+const char * const tooFewFiles = "there are too few file descriptors for OpenSlide";
+const char * const moreFiles = "allow the program more of them (ulimit -n)";
 
 } // namespace
 
@@ -232,6 +325,139 @@ struct OpenSlideProcess::Lane
   }
 };
 
+/** Of the processes that run, and those that use them. */
+class OpenSlideProcess::Places
+{
+public:
+  /** Never destroyed: slides in static objects may outlive any order of destruction. */
+  static Places &
+  Get()
+  {
+    static Places & places = *new Places;
+    return places;
+  }
+
+  /** A place for a process that is about to run, and in use from then on. False where there is an interruption before
+   * one is free. */
+  bool
+  Take(OpenSlideProcess * process)
+  {
+    std::unique_lock<std::mutex> lock(m_Mutex);
+    ForgetAfterFork();
+    while (m_Taken.size() >= Most)
+    {
+      const auto idle =
+        std::find_if(m_Taken.begin(), m_Taken.end(), [](const Place & place) { return place.users == 0; });
+      if (idle != m_Taken.end())
+      {
+        idle->process->Retire();
+        m_Taken.erase(idle);
+      }
+      else if (IsInterrupted())
+      {
+        return false;
+      }
+      else
+      {
+        m_IsFree.wait_for(lock, slice);
+      }
+    }
+    m_Taken.push_back({ process, 1 });
+    return true;
+  }
+
+  /** False where the process has no place any more. */
+  bool
+  BeginUse(const OpenSlideProcess * process)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    ForgetAfterFork();
+    const auto place = Find(process);
+    if (place == m_Taken.end())
+    {
+      return false;
+    }
+    ++place->users;
+    std::rotate(place, place + 1, m_Taken.end());
+    return true;
+  }
+
+  void
+  EndUse(const OpenSlideProcess * process)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    const auto                        place = Find(process);
+    if (place != m_Taken.end() && --place->users == 0)
+    {
+      m_IsFree.notify_one();
+    }
+  }
+
+  /** Of a process that has ended. */
+  void
+  GiveBack(const OpenSlideProcess * process)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    const auto                        place = Find(process);
+    if (place != m_Taken.end())
+    {
+      m_Taken.erase(place);
+      m_IsFree.notify_one();
+    }
+  }
+
+private:
+  struct Place
+  {
+    OpenSlideProcess * process;
+    unsigned           users;
+  };
+
+  std::vector<Place>::iterator
+  Find(const OpenSlideProcess * process)
+  {
+    return std::find_if(
+      m_Taken.begin(), m_Taken.end(), [process](const Place & place) { return place.process == process; });
+  }
+
+  void
+  ForgetAfterFork()
+  {
+    if (m_Owner != getpid())
+    {
+      m_Taken.clear();
+      m_Owner = getpid();
+    }
+  }
+
+  std::mutex              m_Mutex; // locked before those of processes
+  std::condition_variable m_IsFree;
+  std::vector<Place>      m_Taken; // those first that have not been used for longest
+  pid_t                   m_Owner{ getpid() };
+};
+
+OpenSlideProcess::Use &
+OpenSlideProcess::Use::operator=(Use && other) noexcept
+{
+  m_Process.swap(other.m_Process);
+  return *this;
+}
+
+OpenSlideProcess::Use::~Use()
+{
+  if (m_Process)
+  {
+    Places::Get().EndUse(m_Process.get());
+  }
+}
+
+OpenSlideProcess::Use
+OpenSlideProcess::Use::Begin(const std::shared_ptr<OpenSlideProcess> & process)
+{
+  const bool isOurs = process && process->IsUsable() && Places::Get().BeginUse(process.get());
+  return Use(isOurs ? process : nullptr);
+}
+
 OpenSlideProcess::Answer::Answer(std::shared_ptr<OpenSlideProcess> process, std::unique_ptr<Lane> lane)
   : m_Process(std::move(process))
   , m_Lane(std::move(lane))
@@ -253,17 +479,25 @@ OpenSlideProcess::Answer::GetPixels() const
   return static_cast<const std::uint32_t *>(m_Lane->memory);
 }
 
-std::shared_ptr<OpenSlideProcess>
+OpenSlideProcess::Use
+OpenSlideProcess::Start()
+{
+  Use use(std::make_shared<OpenSlideProcess>());
+  use->Launch();
+  return use;
+}
+
+OpenSlideProcess::Use
 OpenSlideProcess::Take()
 {
-  auto kept = ExchangeKept(nullptr);
-  return kept && kept->IsUsable() ? kept : std::make_shared<OpenSlideProcess>();
+  Use use = Use::Begin(ExchangeKept(nullptr));
+  return use ? std::move(use) : Start();
 }
 
 void
-OpenSlideProcess::Keep(std::shared_ptr<OpenSlideProcess> process)
+OpenSlideProcess::Keep(Use process)
 {
-  ExchangeKept(std::move(process));
+  ExchangeKept(process.Get());
 }
 
 void
@@ -297,19 +531,62 @@ OpenSlideProcess::Silence()
   silent = true;
 }
 
+void
+OpenSlideProcess::SetInterruption(bool (*isRequested)())
+{
+  interruption = isRequested;
+}
+
 OpenSlideProcess::OpenSlideProcess()
   : m_Owner(getpid())
+{}
+
+/** Starts the program, and waits for its first message. */
+void
+OpenSlideProcess::Launch()
 {
-  Start();
-  if (!m_Problem.empty())
+  const bool hasPlace = Places::Get().Take(this);
+  const int  error = hasPlace ? StartProgram() : 0;
+  if (hasPlace && error == 0)
   {
+    Greet();
     return;
   }
-  OpenSlideMessage hello;
-  bool             isLate = false;
-  if (!Receive(m_Socket, hello, isLate))
+  Places::Get().GiveBack(this);
+  m_Problem = "OpenSlide's program " + GetProgram() + " cannot be started (" + std::strerror(error) + ')';
+  m_Remedy = GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be");
+  if (!hasPlace)
   {
-    End(isLate);
+    m_Problem = "OpenSlide's program was not started, because of an interruption";
+    m_Remedy = "begin again";
+  }
+  else if (error == ENOENT)
+  {
+    m_Problem = "OpenSlide's program " + GetProgram() + " is missing";
+    m_Remedy = "install all of ITKGigapixel again";
+  }
+  else if (error == EMFILE || error == ENFILE)
+  {
+    m_Problem = tooFewFiles;
+    m_Remedy = moreFiles;
+  }
+}
+
+/** What OpenSlide the program has. */
+void
+OpenSlideProcess::Greet()
+{
+  OpenSlideMessage hello;
+  const Course     course = Receive(m_Socket, hello);
+  if (course != Course::Answered)
+  {
+    const Ending ending = End(course);
+    if (!ending.remedy.empty())
+    {
+      m_Problem = ending.what;
+      m_Remedy = ending.remedy;
+      return;
+    }
     m_Problem = "OpenSlide's program " + GetProgram() + " ends before it can be asked";
     m_Remedy = "see what it says when it is started by hand, or name another library of OpenSlide in "
                "GIGAPIXEL_OPENSLIDE";
@@ -317,13 +594,18 @@ OpenSlideProcess::OpenSlideProcess()
   }
   if (hello.size() != 3 || hello[0] != OpenSlideProtocol)
   {
-    End(false);
+    End(Course::Answered);
     m_Problem = "OpenSlide's program " + GetProgram() + " is of another version";
     m_Remedy = "install all of ITKGigapixel again";
     return;
   }
   m_Version = hello[1];
-  if (m_Version.empty())
+  if (m_Version.empty() && hello[2].find(tooManyFiles) != std::string::npos)
+  {
+    m_Problem = tooFewFiles;
+    m_Remedy = moreFiles;
+  }
+  else if (m_Version.empty())
   {
     m_Problem = "OpenSlide's library does not load (" + hello[2] + ')';
     m_Remedy =
@@ -332,8 +614,9 @@ OpenSlideProcess::OpenSlideProcess()
   }
 }
 
-void
-OpenSlideProcess::Start()
+/** Returns the system's error. */
+int
+OpenSlideProcess::StartProgram()
 {
   int sockets[2] = { -1, -1 };
   int pipes[2] = { -1, -1 };
@@ -346,27 +629,40 @@ OpenSlideProcess::Start()
   Close(pipes[1]);
   m_Socket = sockets[0];
   m_Output = pipes[0];
-  if (error != 0)
+  m_Process = error == 0 ? m_Process : 0;
+  if (m_Process == 0 || clock_getcpuclockid(m_Process, &m_Clock) != 0)
   {
-    m_Process = 0;
-    const bool isMissing = error == ENOENT;
-    m_Problem = "OpenSlide's program " + GetProgram() +
-                (isMissing ? " is missing" : std::string(" cannot be started (") + std::strerror(error) + ')');
-    m_Remedy = isMissing ? "install all of ITKGigapixel again"
-                         : GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be");
+    m_Clock = CLOCK_THREAD_CPUTIME_ID; // of who waits, which computes nothing
   }
+  return error;
 }
 
 OpenSlideProcess::~OpenSlideProcess()
 {
-  if (m_Process != 0 && getpid() == m_Owner)
+  if (getpid() == m_Owner)
   {
-    EndAndWait(m_Process);
+    Retire();
+    Places::Get().GiveBack(this);
   }
   Close(m_Socket);
   Close(m_Output);
 }
 
+/** Ends it where nobody uses it: another one may need its place, even as the last one who knows it lets go of it. */
+void
+OpenSlideProcess::Retire()
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  if (m_Process != 0)
+  {
+    EndAndWait(std::exchange(m_Process, 0), Clock::duration::zero());
+  }
+  m_Idle.clear();
+  Close(m_Socket);
+  Close(m_Output);
+}
+
+/** False in a process that was forked from ours, and where it has ended. */
 bool
 OpenSlideProcess::IsUsable() const
 {
@@ -377,6 +673,14 @@ OpenSlideProcess::IsUsable() const
   const std::lock_guard<std::mutex> lock(m_Mutex);
   pollfd                            closed{ m_Socket, 0, 0 };
   return m_Process != 0 && poll(&closed, 1, 0) == 0;
+}
+
+/** Nanoseconds on a core that its process has taken; 0 where it has ended. */
+std::int64_t
+OpenSlideProcess::GetComputed() const
+{
+  timespec time{};
+  return clock_gettime(m_Clock, &time) == 0 ? std::int64_t{ time.tv_sec } * 1000000000 + time.tv_nsec : 0;
 }
 
 /** What the process has said, of which the end is kept. The lock is held. */
@@ -396,17 +700,19 @@ OpenSlideProcess::TakeWords()
   }
 }
 
-/** False where the process has ended, or takes too long. */
-bool
-OpenSlideProcess::Receive(int socket, OpenSlideMessage & message, bool & isLate)
+OpenSlideProcess::Course
+OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
 {
-  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(OpenSlideLimits::time);
-  return ReceiveMessage(socket, message, [this, socket, deadline, &isLate] {
+  const Clock::time_point begin = Clock::now();
+  const Clock::time_point deadline = begin + std::chrono::seconds(OpenSlideLimits::time);
+  Course                  course = Course::Closed;
+  const bool              isReceived = ReceiveMessage(socket, message, [this, socket, begin, deadline, &course] {
     while (true)
     {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      const auto wait = wasInterrupted ? 0 : std::clamp<std::int64_t>(left.count(), 0, slice.count());
       pollfd     waiting[] = { { socket, POLLIN, 0 }, { m_Output, POLLIN, 0 } };
-      const int  ready = poll(waiting, 2, static_cast<int>(std::max<std::int64_t>(left, 0)));
+      const int  ready = poll(waiting, 2, static_cast<int>(wait));
       if (ready > 0 && waiting[1].revents != 0)
       {
         const std::lock_guard<std::mutex> lock(m_Mutex);
@@ -416,27 +722,83 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message, bool & isLate)
       {
         return true;
       }
-      if (ready == 0 || (ready < 0 && errno != EINTR))
+      if (IsInterrupted() && (wasInterrupted || Clock::now() >= begin + patience))
       {
-        isLate = ready == 0;
+        wasInterrupted = true;
+        course = Course::Interrupted;
+        return false;
+      }
+      if (ready == 0 && left.count() <= 0)
+      {
+        course = Course::Late;
+        return false;
+      }
+      if (ready < 0 && errno != EINTR)
+      {
         return false;
       }
     }
   });
+  return isReceived ? Course::Answered : course;
 }
 
 /** What the process has ended by; the first of all that notice it ends it for good. */
-std::string
-OpenSlideProcess::End(bool isLate)
+OpenSlideProcess::Ending
+OpenSlideProcess::End(Course course)
 {
-  const std::lock_guard<std::mutex> lock(m_Mutex);
-  if (m_Process != 0)
   {
-    EndAndWait(std::exchange(m_Process, 0));
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    if (m_Process == 0)
+    {
+      return m_End;
+    }
+    const bool isClosed = course == Course::Closed;
+    const int  status = EndAndWait(std::exchange(m_Process, 0), isClosed ? timeToEnd : Clock::duration::zero());
+    const int  signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     TakeWords();
-    m_End = DescribeEnd(isLate, m_Words);
+    m_End = { DescribeEnd(m_Words), {} };
+    if (course == Course::Late)
+    {
+      m_End = { DescribeTime(OpenSlideLimits::time), {} };
+    }
+    else if (course == Course::Interrupted)
+    {
+      m_End = { "an interruption ended waiting for OpenSlide", "begin again" };
+    }
+    else if (m_Words.find(tooManyFiles) != std::string::npos)
+    {
+      m_End = { tooFewFiles, moreFiles };
+    }
+    else if (IsFromOutside(signal))
+    {
+      m_End = { DescribeLoss(signal), "see to it that there is memory left, and try again", true };
+    }
   }
+  Places::Get().GiveBack(this);
   return m_End;
+}
+
+/** There is no answer. \param computed until it was waited for */
+void
+OpenSlideProcess::Fail(Course course, std::int64_t computed)
+{
+  const bool   hasWaited = course == Course::Late && GetComputed() - computed < hardlyComputed;
+  const Ending ending = End(course);
+  if (hasWaited)
+  {
+    throw Obstacle("OpenSlide gave no answer in " + std::to_string(OpenSlideLimits::time) +
+                     " s, in which it hardly computed, as where a disk or a network does not answer",
+                   "see to it that the file can be read, and try again");
+  }
+  if (ending.isLoss)
+  {
+    throw OpenSlideLoss(ending.what, ending.remedy);
+  }
+  if (!ending.remedy.empty())
+  {
+    throw Obstacle(ending.what, ending.remedy);
+  }
+  throw OpenSlideEnd(ending.what, course == Course::Late);
 }
 
 std::unique_ptr<OpenSlideProcess::Lane>
@@ -452,7 +814,12 @@ OpenSlideProcess::TakeLane()
   auto lane = std::make_unique<Lane>();
   if (!lane->Make(m_Socket))
   {
-    throw std::system_error(errno, std::generic_category(), "OpenSlide cannot be asked");
+    if (errno == EMFILE || errno == ENFILE || errno == ETOOMANYREFS)
+    {
+      throw Obstacle(tooFewFiles, moreFiles);
+    }
+    throw Obstacle(std::string("OpenSlide cannot be asked (") + std::strerror(errno) + ')',
+                   GetFileRemedy(std::error_code(errno, std::generic_category()), "try again"));
   }
   return lane;
 }
@@ -460,41 +827,46 @@ OpenSlideProcess::TakeLane()
 void
 OpenSlideProcess::GiveBack(std::unique_ptr<Lane> lane)
 {
-  if (lane->size <= Lane::keptSize)
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  if (lane->size <= Lane::keptSize && m_Process != 0)
   {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
     m_Idle.push_back(std::move(lane));
   }
 }
 
 OpenSlideProcess::Answer
-OpenSlideProcess::Ask(const std::shared_ptr<OpenSlideProcess> & process,
-                      const OpenSlideMessage &                  request,
-                      std::size_t                               pixels)
+OpenSlideProcess::Ask(const Use & process, const OpenSlideMessage & request, std::size_t pixels)
 {
   auto             lane = process->TakeLane();
   const int        socket = lane->socket;
-  bool             isLate = false;
   OpenSlideMessage texts = request;
   if (pixels != 0)
   {
-    ++process->m_Reads;
     lane->Grow(pixels * sizeof(std::uint32_t));
     texts.insert(texts.begin() + 1, std::to_string(lane->size));
   }
-  if (!SendMessage(socket, texts) || !process->Receive(socket, texts, isLate))
+  if (pixels != 0 || request[0] == "try")
   {
-    const std::string what = process->End(isLate);
-    throw OpenSlideEnd(what, isLate);
+    ++process->m_Reads;
+  }
+  const std::int64_t computed = process->GetComputed();
+  const Course       course = SendMessage(socket, texts) ? process->Receive(socket, texts) : Course::Closed;
+  if (course != Course::Answered)
+  {
+    process->Fail(course, computed);
   }
   if (texts[0] == "late")
   {
-    process->End(false);
+    process->End(Course::Answered);
     throw OpenSlideEnd(DescribeTime(OpenSlideLimits::processor), true);
   }
-  Answer answer(process, std::move(lane));
+  Answer answer(process.Get(), std::move(lane));
   if (texts[0] == "refused")
   {
+    if (texts.back().find(tooManyFiles) != std::string::npos)
+    {
+      throw Obstacle(tooFewFiles, moreFiles);
+    }
     throw std::runtime_error(texts.back());
   }
   answer.texts = std::move(texts);

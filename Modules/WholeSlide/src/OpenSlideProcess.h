@@ -3,20 +3,24 @@
 #define OpenSlideProcess_h
 
 #include "OpenSlideMessage.h"
+#include "Slide.h"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <ctime>
 #include <sys/types.h>
 
 namespace gigapixel
 {
 
-/** What ended the process that OpenSlide ran in, in a few words: it crashed, or took more than it may. */
+/** What ended the process that OpenSlide ran in by the doing of what was asked, in a few words: it crashed, or took
+ * more than it may. */
 class OpenSlideEnd : public std::runtime_error
 {
 public:
@@ -37,6 +41,13 @@ private:
   bool m_IsLate;
 };
 
+/** The process was ended by somebody else, as the system does where it runs out of memory. */
+class OpenSlideLoss : public Obstacle
+{
+public:
+  using Obstacle::Obstacle;
+};
+
 /** OpenSlide in a process of its own, which opens one slide: on some damaged files OpenSlide ends the process that it
  * is in, takes gigabytes or comes to no end.
  *
@@ -45,12 +56,54 @@ private:
  * which come some forty others: from where GIGAPIXEL_OPENSLIDE says, or from the system's folders.
  *
  * Its functions may be called by any number of threads. Each request takes a lane, a socket and memory that both
- * processes share, for the time that its answer is used: there are as many lanes as there were requests at once. */
+ * processes share, for the time that its answer is used: there are as many lanes as there were requests at once.
+ *
+ * No more than `Most` run at a time. Where another one is to be started, the one that has not been used for longest is
+ * ended; where all are in use, that waits for one that is not. So who holds one in use must not wait for another. */
 class OpenSlideProcess
 {
   struct Lane;
+  class Places;
 
 public:
+  /** A process has some MB, two files, and two for each thread that has read its slide at once: with thirty threads
+   * that read all slides these are just within the 1024 files that systems give a process. */
+  static constexpr std::size_t Most = 16;
+
+  /** A process in use, as long as this is there: it is not ended because another one needs its place. */
+  class Use
+  {
+  public:
+    Use() = default;
+    Use(Use &&) noexcept = default;
+    Use & operator=(Use && other) noexcept;
+    ~Use();
+
+    /** Empty where the process has ended, or is not ours, as in a process that was forked from ours. */
+    static Use Begin(const std::shared_ptr<OpenSlideProcess> & process);
+
+    explicit operator bool() const { return m_Process != nullptr; }
+    OpenSlideProcess *
+    operator->() const
+    {
+      return m_Process.get();
+    }
+    const std::shared_ptr<OpenSlideProcess> &
+    Get() const
+    {
+      return m_Process;
+    }
+
+  private:
+    friend class OpenSlideProcess;
+
+    explicit Use(std::shared_ptr<OpenSlideProcess> process)
+      : m_Process(std::move(process))
+    {}
+
+    std::shared_ptr<OpenSlideProcess> m_Process;
+  };
+
   /** What is said, and the pixels, alpha and colors multiplied by it, where they were asked for. */
   class Answer
   {
@@ -69,13 +122,15 @@ public:
     std::unique_ptr<Lane>             m_Lane;
   };
 
-  /** One that has opened no slide yet: what Keep() was given, or a new one. GetProblem() says whether it can be asked.
-   */
-  static std::shared_ptr<OpenSlideProcess> Take();
+  /** A new one. GetProblem() says whether it can be asked. */
+  static Use Start();
+
+  /** One that has opened no slide yet: what Keep() was given, or a new one. */
+  static Use Take();
 
   /** For the next Take(): to be told what a file is takes as long as starting the process, and then it may be opened.
    */
-  static void Keep(std::shared_ptr<OpenSlideProcess> process);
+  static void Keep(Use process);
 
   /** Ends the one that Keep() was given. */
   static void EndKept();
@@ -90,6 +145,10 @@ public:
 
   /** Nothing is to be shown of what OpenSlide and the libraries below it say. */
   static void Silence();
+
+  /** Where `isRequested` says so, answers that take long are not waited for any more; null: they always are. It may be
+   * called by any thread. */
+  static void SetInterruption(bool (*isRequested)());
 
   /** Why OpenSlide cannot be asked, in a few words; empty where it can. */
   const std::string &
@@ -112,30 +171,49 @@ public:
     return m_Version;
   }
 
-  /** Whether pixels were asked for more than once. */
+  /** Whether it was asked for pixels more than once, those that are read as a file is tried among them. */
   bool
   HasReadMore() const
   {
     return m_Reads > 1;
   }
 
-  /** False in a process that was forked from ours, which has to start its own, and where it has ended. */
-  bool IsUsable() const;
-
   /** Asks, and waits for the answer. \param process that is asked \param pixels that come with the answer. Throws
-   * OpenSlideEnd where the process ends before it answers, std::bad_alloc where there is no memory for the pixels, and
-   * std::runtime_error with the reason where OpenSlide refuses, or a lane cannot be made. */
-  static Answer Ask(const std::shared_ptr<OpenSlideProcess> & process,
-                    const OpenSlideMessage &                  request,
-                    std::size_t                               pixels = 0);
+   * OpenSlideEnd where the process ends before it answers, OpenSlideLoss where somebody else ends it, another Obstacle
+   * where it is not the request that hinders it, std::bad_alloc where there is no memory for the pixels, and
+   * std::runtime_error with the reason where OpenSlide refuses. */
+  static Answer Ask(const Use & process, const OpenSlideMessage & request, std::size_t pixels = 0);
 
 private:
-  void                  Start();
+  /** How it goes on with what was asked. */
+  enum class Course
+  {
+    Answered,
+    Closed,
+    Late,
+    Interrupted
+  };
+
+  /** What the process has ended by. */
+  struct Ending
+  {
+    std::string what;
+    std::string remedy; // empty where it is the doing of what was asked
+    bool        isLoss = false;
+  };
+
+  void                  Launch();
+  void                  Greet();
+  int                   StartProgram();
+  bool                  IsUsable() const;
   std::unique_ptr<Lane> TakeLane();
   void                  GiveBack(std::unique_ptr<Lane> lane);
-  bool                  Receive(int socket, OpenSlideMessage & message, bool & isLate);
+  Course                Receive(int socket, OpenSlideMessage & message);
   void                  TakeWords();
-  std::string           End(bool isLate);
+  void                  Retire();
+  Ending                End(Course course);
+  [[noreturn]] void     Fail(Course course, std::int64_t computed);
+  std::int64_t          GetComputed() const;
 
   std::string                        m_Problem;
   std::string                        m_Remedy;
@@ -144,10 +222,11 @@ private:
   pid_t                              m_Process{ 0 }; // 0: not started, or has ended
   int                                m_Socket{ -1 };
   int                                m_Output{ -1 };
+  clockid_t                          m_Clock{};    // of what it computes
   std::atomic<std::uint64_t>         m_Reads{ 0 }; // requests for pixels
   mutable std::mutex                 m_Mutex;      // of all that follows, and the process
   std::string                        m_Words;      // the end of what it has said on its standard error
-  std::string                        m_End;
+  Ending                             m_End;
   std::vector<std::unique_ptr<Lane>> m_Idle;
 };
 

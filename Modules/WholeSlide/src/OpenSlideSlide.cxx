@@ -58,14 +58,14 @@ GetInteger(const std::string & text)
 /** Asks for what a file is, or opens it. A file that has ended OpenSlide is not tried again as long as it does not
  * change. */
 OpenSlideMessage
-AskOfFile(const std::shared_ptr<OpenSlideProcess> & process, const std::string & request, const std::string & path)
+AskOfFile(const OpenSlideProcess::Use & process, const std::string & request, const std::string & path)
 {
   static std::mutex &                       mutex = *new std::mutex;
   static std::map<FileStamp, std::string> & ends = *new std::map<FileStamp, std::string>;
 
   if (!process->GetProblem().empty())
   {
-    throw std::runtime_error(process->GetProblem()); // the system's, not the file's
+    throw Obstacle(process->GetProblem(), process->GetRemedy());
   }
   const FileStamp stamp = GetFileStamp(path);
   {
@@ -93,7 +93,7 @@ AskOfFile(const std::shared_ptr<OpenSlideProcess> & process, const std::string &
 
 /** Opens the file in the process. Returns what OpenSlide says of it; nothing where it does not know its kind. */
 OpenSlideMessage
-OpenIn(const std::shared_ptr<OpenSlideProcess> & process, const std::string & path)
+OpenIn(const OpenSlideProcess::Use & process, const std::string & path)
 {
   CheckStatedSizes(path);
   const OpenSlideMessage description = AskOfFile(process, "open", path);
@@ -104,7 +104,7 @@ OpenIn(const std::shared_ptr<OpenSlideProcess> & process, const std::string & pa
  * are read. But a file whose pixels OpenSlide comes to no end with is refused as a whole, lest each of its tiles take
  * as long. */
 OpenSlideMessage
-TryIn(std::shared_ptr<OpenSlideProcess> & process, const std::string & path)
+TryIn(OpenSlideProcess::Use & process, const std::string & path)
 {
   CheckStatedSizes(path);
   try
@@ -119,7 +119,7 @@ TryIn(std::shared_ptr<OpenSlideProcess> & process, const std::string & path)
       throw;
     }
   }
-  process = std::make_shared<OpenSlideProcess>();
+  process = OpenSlideProcess::Start();
   return OpenIn(process, path);
 }
 
@@ -198,8 +198,8 @@ Composite(const std::uint32_t * argb,
 std::optional<std::string>
 DetectOpenSlideVendor(const std::string & path)
 {
-  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
-  std::optional<std::string>        vendor;
+  OpenSlideProcess::Use      process = OpenSlideProcess::Take();
+  std::optional<std::string> vendor;
   try
   {
     if (process->GetProblem().empty())
@@ -208,7 +208,7 @@ DetectOpenSlideVendor(const std::string & path)
     }
     OpenSlideProcess::Keep(std::move(process));
   }
-  catch (const std::exception &)
+  catch (const std::runtime_error &)
   {} // who opens the file says what the problem is
   return vendor;
 }
@@ -218,7 +218,7 @@ ReadOpenSlideProperties(const std::string & path)
 {
   try
   {
-    const std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+    const OpenSlideProcess::Use process = OpenSlideProcess::Take();
     return process->GetProblem().empty() ? GetAllProperties(OpenIn(process, path))
                                          : std::map<std::string, std::string>();
   }
@@ -231,8 +231,8 @@ ReadOpenSlideProperties(const std::string & path)
 std::string
 GetOpenSlideVersion()
 {
-  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
-  std::string                       version = process->GetVersion();
+  OpenSlideProcess::Use process = OpenSlideProcess::Take();
+  std::string           version = process->GetVersion();
   OpenSlideProcess::Keep(std::move(process));
   return version;
 }
@@ -240,7 +240,7 @@ GetOpenSlideVersion()
 std::string
 GetOpenSlideProblem()
 {
-  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
+  OpenSlideProcess::Use process = OpenSlideProcess::Take();
   std::string sentence = process->GetProblem().empty() ? "" : process->GetProblem() + "; " + process->GetRemedy() + '.';
   OpenSlideProcess::Keep(std::move(process));
   return sentence;
@@ -249,9 +249,9 @@ GetOpenSlideProblem()
 void
 CheckOpenSlide(const std::string & path, const std::string & what)
 {
-  std::shared_ptr<OpenSlideProcess> process = OpenSlideProcess::Take();
-  const std::string                 problem = process->GetProblem();
-  const std::string                 remedy = process->GetRemedy();
+  OpenSlideProcess::Use process = OpenSlideProcess::Take();
+  const std::string     problem = process->GetProblem();
+  const std::string     remedy = process->GetRemedy();
   OpenSlideProcess::Keep(std::move(process));
   if (!problem.empty())
   {
@@ -263,8 +263,9 @@ OpenSlideSlide::OpenSlideSlide(const std::string & path)
   : Slide(path)
 {
   CheckOpenSlide(path, "only OpenSlide opens it");
-  m_Process = OpenSlideProcess::Take();
-  const OpenSlideMessage description = TryIn(m_Process, path);
+  OpenSlideProcess::Use  process = OpenSlideProcess::Take();
+  const OpenSlideMessage description = TryIn(process, path);
+  m_Process = process.Get();
   if (description.empty())
   {
     throw std::runtime_error("OpenSlide " + m_Process->GetVersion() + " does not know this kind of file");
@@ -335,11 +336,7 @@ OpenSlideSlide::AddAssociated(const std::string & name, std::int64_t width, std:
 OpenSlideSlide::Process
 OpenSlideSlide::StartProcess() const
 {
-  auto process = std::make_shared<OpenSlideProcess>();
-  if (!process->GetProblem().empty())
-  {
-    throw std::runtime_error(process->GetProblem());
-  }
+  auto process = OpenSlideProcess::Start();
   if (OpenIn(process, m_Path).empty())
   {
     throw std::runtime_error("OpenSlide cannot open the file any more");
@@ -351,22 +348,28 @@ OpenSlideSlide::StartProcess() const
 OpenSlideSlide::Process
 OpenSlideSlide::GetProcess() const
 {
-  const std::lock_guard<std::mutex> lock(m_ProcessMutex);
-  if (!m_Process || !m_Process->IsUsable())
+  const std::lock_guard<std::mutex> starts(m_StartMutex);
   {
+    const std::lock_guard<std::mutex> lock(m_ProcessMutex);
+    Process                           process = Process::Begin(m_Process);
+    if (process)
+    {
+      return process;
+    }
     m_Process = nullptr;
-    m_Process = StartProcess();
   }
-  return m_Process;
+  Process process = StartProcess(); // slow, and who waits for this one's place may need the other lock
+  ReplaceProcess(nullptr, process);
+  return process;
 }
 
 void
-OpenSlideSlide::ReplaceProcess(const OpenSlideProcess * ended, Process by) const
+OpenSlideSlide::ReplaceProcess(const OpenSlideProcess * ended, const Process & by) const
 {
   const std::lock_guard<std::mutex> lock(m_ProcessMutex);
   if (m_Process.get() == ended)
   {
-    m_Process = std::move(by);
+    m_Process = by.Get();
   }
 }
 
@@ -414,9 +417,17 @@ OpenSlideSlide::AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle
       }
       return answer;
     }
+    catch (const OpenSlideLoss &)
+    {
+      ReplaceProcess(process.Get().get(), {});
+      if (isSuspect.owns_lock())
+      {
+        throw;
+      }
+    }
     catch (const OpenSlideEnd & end)
     {
-      ReplaceProcess(process.get(), nullptr);
+      ReplaceProcess(process.Get().get(), {});
       if (end.IsLate() || !process->HasReadMore())
       {
         m_FatalTiles.Add({ plane, tile }, end.what());
@@ -425,6 +436,7 @@ OpenSlideSlide::AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle
     }
     // Maybe another thread's tile, or what those before it have left behind: what this one is tells a process that is
     // asked for nothing else.
+    process = {};
     isSuspect.lock();
     process = StartProcess();
   }

@@ -52,19 +52,20 @@ protected:
                          std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
-  using Process = std::shared_ptr<OpenSlideProcess>;
+  using Process = OpenSlideProcess::Use;
 
   void                     AddLevel(std::int64_t width, std::int64_t height);
   void                     AddAssociated(const std::string & name, std::int64_t width, std::int64_t height);
   void                     Describe(const OpenSlideMessage & description);
   Process                  StartProcess() const;
   Process                  GetProcess() const;
-  void                     ReplaceProcess(const OpenSlideProcess * ended, Process by) const;
+  void                     ReplaceProcess(const OpenSlideProcess * ended, const Process & by) const;
   OpenSlideMessage         MakeRequest(unsigned plane, const Rectangle & region) const;
   OpenSlideProcess::Answer AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle & region) const;
 
-  mutable Process    m_Process; // null where it has ended
-  mutable std::mutex m_ProcessMutex;
+  mutable std::shared_ptr<OpenSlideProcess> m_Process; // null where it has ended
+  mutable std::mutex                        m_ProcessMutex;
+  mutable std::mutex                        m_StartMutex; // a process waits for others to be ended as it is started
 
   /** Tiles that end the process are not tried again. */
   mutable DamagedTiles m_FatalTiles;

@@ -171,6 +171,11 @@ Slide::DecodeInto(unsigned                           plane,
   {
     throw SlideError(m_Path, "there is no memory left to decode a tile", "read smaller regions or a coarser level");
   }
+  catch (const Obstacle & obstacle)
+  {
+    throw SlideError(
+      m_Path, DescribeTile(plane, tile) + " cannot be decoded: " + obstacle.what(), obstacle.GetRemedy());
+  }
   catch (const std::exception & error)
   {
     const auto * const refusal = dynamic_cast<const std::system_error *>(&error); // of the system, not the file's fault

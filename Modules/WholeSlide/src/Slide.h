@@ -9,10 +9,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gigapixel
@@ -23,6 +25,32 @@ class SlideError : public std::runtime_error
 {
 public:
   SlideError(const std::string & path, const std::string & what, const std::string & remedy);
+};
+
+/** What hinders reading though nothing is wrong with the file, in a few words, and what to do about it. It is not
+ * remembered: the next try may succeed. No std::runtime_error, lest another way to read the file is tried. */
+class Obstacle : public std::exception
+{
+public:
+  Obstacle(std::string what, std::string remedy)
+    : m_What(std::move(what))
+    , m_Remedy(std::move(remedy))
+  {}
+
+  const char *
+  what() const noexcept override
+  {
+    return m_What.c_str();
+  }
+  const std::string &
+  GetRemedy() const
+  {
+    return m_Remedy;
+  }
+
+private:
+  std::string m_What;
+  std::string m_Remedy;
 };
 
 /** Rectangle of pixels of one plane. */

@@ -44,7 +44,6 @@ struct EndOfAsking
 std::unique_ptr<const Slide>
 OpenUnshared(const std::string & path)
 {
-  const EndOfAsking end;
   const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
   try
   {
@@ -71,6 +70,10 @@ OpenUnshared(const std::string & path)
     throw SlideError(
       path, std::string("it cannot be opened: ") + error.what(), GetFileRemedy(error.code(), fetchAgain));
   }
+  catch (const Obstacle & obstacle)
+  {
+    throw SlideError(path, std::string("it cannot be opened: ") + obstacle.what(), obstacle.GetRemedy());
+  }
   catch (const std::exception & error)
   {
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
@@ -93,8 +96,9 @@ Slide::Open(const std::string & path)
   static std::map<FileStamp, std::weak_ptr<const Slide>> & slides =
     *new std::map<FileStamp, std::weak_ptr<const Slide>>;
 
-  const FileStamp stamp = GetFileStamp(path);
-  const auto      find = [&stamp]() -> std::shared_ptr<const Slide> {
+  const EndOfAsking end;
+  const FileStamp   stamp = GetFileStamp(path);
+  const auto        find = [&stamp]() -> std::shared_ptr<const Slide> {
     const auto found = slides.find(stamp);
     return found == slides.end() ? nullptr : found->second.lock();
   };
@@ -139,6 +143,10 @@ Slide::IsClaimed(const std::string & path) noexcept
       OpenSlideProcess::EndKept();
     }
     return isClaimed;
+  }
+  catch (const Obstacle &)
+  {
+    return true; // who opens the file is told
   }
   catch (...)
   {

@@ -155,6 +155,12 @@ WholeSlideImageIO::SilenceOpenSlide()
 }
 
 void
+WholeSlideImageIO::SetInterruptionOfOpenSlide(bool (*isRequested)())
+{
+  gigapixel::OpenSlideProcess::SetInterruption(isRequested);
+}
+
+void
 WholeSlideImageIO::SetLevel(unsigned int level)
 {
   if (m_Selection != Selection::Level || m_SelectionValue != level)

@@ -90,8 +90,8 @@ FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
     const auto size = slide.GetLevelSize(level);
     for (itk::SizeValueType y = 0; y < size[1]; y += bandRows)
     {
-      ThrowIfInterrupted();
       const auto found = slide.FindUndecodableTiles(level, y, std::min(bandRows, size[1] - y));
+      ThrowIfInterrupted(); // which may have been why a tile was not decoded
       all.insert(all.end(), found.begin(), found.end());
       progress.Update((level + static_cast<double>(y) / static_cast<double>(size[1])) / levels);
     }

@@ -87,6 +87,7 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
   itk::WholeSlideImageIO::SetGlobalDefaultStrict(IsStrict(command, values));
   InstallInterruptionHandlers();
+  itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(IsInterruptionRequested);
   AllowManyOpenFiles();
   ShowITKWarningsAsSentences();
   RegisterImageFormats();
