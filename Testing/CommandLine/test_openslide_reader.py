@@ -227,7 +227,7 @@ def test_an_interruption_ends_waiting_for_it(tmp_path, signal):
     assert (process.returncode, out, said.splitlines()[-1]) == (130, "", "gigapixel: Interrupted.")
 
 
-@pytest.mark.parametrize("limit", range(4, 24))
+@pytest.mark.parametrize("limit", range(4, 12))
 def test_too_few_file_descriptors(tmp_path, limit):
     """Whatever can be read with so few is read, and nothing is blamed for what there are too few for."""
     slide = write("mirax", tmp_path)

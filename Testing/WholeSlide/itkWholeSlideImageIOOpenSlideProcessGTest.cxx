@@ -18,6 +18,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -451,6 +452,43 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsNotWaitedForWhereThereIsAnInterruption
   itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(nullptr);
   kill(process, SIGCONT);
   EXPECT_EQ(ReadTile(*io, whole, 1, 0), "");
+}
+
+TEST(WholeSlideImageIOOpenSlideProcess, TooFewDescriptorsInItAreNotTheFilesFault)
+{
+  const std::string path = WriteTrestle("few-descriptors.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  const auto        io = OpenSlideFile(path);
+  const pid_t       process = GetChildren().front();
+  ASSERT_EQ(CountDescriptors(), 3); // the process's socket, and a lane
+  kill(process, SIGSTOP);
+  std::string failures[2];
+  std::thread threads[2];
+  for (std::uint32_t i = 0; i < 2; ++i)
+  {
+    threads[i] = std::thread([&, i] { failures[i] = ReadTile(*io, whole, i, 0); });
+  }
+  while (CountDescriptors() < 5) // until there is another lane
+  {
+    std::this_thread::yield();
+  }
+  const rlimit limit{ 5, 5 }; // as many as it has
+  EXPECT_EQ(prlimit(process, RLIMIT_NOFILE, &limit, nullptr), 0);
+  kill(process, SIGCONT);
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+  EXPECT_NE(failures[0] + failures[1], ""); // of the first lane the tile may have been read
+  for (unsigned i = 0; i < 2; ++i)
+  {
+    EXPECT_TRUE(failures[i].empty() ||
+                failures[i] == path + ": the tile at " + std::to_string(i) +
+                                 ",0 of level 0 cannot be decoded: there are too few file descriptors for "
+                                 "OpenSlide; allow the program more of them (ulimit -n).")
+      << failures[i];
+    EXPECT_EQ(ReadTile(*io, whole, i, 0), "");
+  }
 }
 
 TEST(WholeSlideImageIOOpenSlideProcess, TilesBehindThoseThatWereTriedAreReadTwice)

@@ -97,9 +97,8 @@ Close(int & descriptor)
 /** Starts the program with the socket as its standard input, and both outputs into the pipe. It is in a process group
  * of its own: an interruption from the keyboard is for us, and no crash of the program. Returns the system's error. */
 int
-Spawn(int socket, int pipe, pid_t & process)
+Spawn(const std::string & program, int socket, int pipe, pid_t & process)
 {
-  const std::string          program = OpenSlideProcess::GetProgram();
   char * const               words[] = { const_cast<char *>(program.c_str()), nullptr };
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t          attributes;
@@ -618,13 +617,14 @@ OpenSlideProcess::Greet()
 int
 OpenSlideProcess::StartProgram()
 {
-  int sockets[2] = { -1, -1 };
-  int pipes[2] = { -1, -1 };
-  int error =
+  const std::string program = GetProgram(); // which takes a descriptor
+  int               sockets[2] = { -1, -1 };
+  int               pipes[2] = { -1, -1 };
+  int               error =
     socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0 && pipe2(pipes, O_CLOEXEC | O_NONBLOCK) == 0
-      ? 0
-      : errno;
-  error = error == 0 ? Spawn(sockets[1], pipes[1], m_Process) : error;
+                    ? 0
+                    : errno;
+  error = error == 0 ? Spawn(program, sockets[1], pipes[1], m_Process) : error;
   Close(sockets[1]);
   Close(pipes[1]);
   m_Socket = sockets[0];
