@@ -237,7 +237,7 @@ def test_too_few_file_descriptors(tmp_path, limit):
         assert json.loads(finished.stdout)["undecodableTiles"] == 0
     else:
         assert finished.returncode == 1 and not finished.stdout, finished
-        assert "too few file descriptors for OpenSlide; allow the program more of them (ulimit -n)." in finished.stderr
+        assert "too few file descriptors for OpenSlide; allow this process more open files (ulimit -n)." in finished.stderr
 
 
 def test_an_empty_name_of_a_library_is_none(tmp_path):

@@ -214,6 +214,21 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsStartedAnewWhereSomebodyEndsIt)
   EXPECT_NE(GetChildren().front(), first);
 }
 
+TEST(WholeSlideImageIOOpenSlideProcess, IsNotStartedAnewForAnotherFile)
+{
+  const std::string path = WriteTrestle("process-other-file.tif");
+  const Picture     whole = ReadWithOpenSlide(path, 0);
+  const auto        io = OpenSlideFile(path);
+  kill(GetChildren().front(), SIGKILL);
+  const std::string refusal = path + ": the tile at 1,0 of level 0 cannot be decoded: the file is not the one any more "
+                                     "that was opened; open it again.";
+  std::filesystem::rename(WriteTrestle("process-other-file-2.tif"), path);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), refusal);
+  EXPECT_EQ(ReadTile(*OpenSlideFile(path), whole, 1, 0), "");
+  std::filesystem::remove(path);
+  EXPECT_EQ(ReadTile(*io, whole, 1, 0), refusal);
+}
+
 TEST(WholeSlideImageIOOpenSlideProcess, MayBeWaitedForByOthers)
 {
   const std::string path = WriteTrestle("process-waited-for.tif");
@@ -440,7 +455,6 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsNotWaitedForWhereThereIsAnInterruption
   const Picture     whole = ReadWithOpenSlide(path, 0);
   const auto        io = OpenSlideFile(path);
   itk::WholeSlideImageIO::SetInterruptionOfOpenSlide([] { return true; });
-  EXPECT_EQ(ReadTile(*io, whole, 0, 0), ""); // it answers soon
   const pid_t process = GetChildren().front();
   kill(process, SIGSTOP);
   for (const std::uint32_t column : { 1u, 2u })
@@ -485,7 +499,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, TooFewDescriptorsInItAreNotTheFilesFault
     EXPECT_TRUE(failures[i].empty() ||
                 failures[i] == path + ": the tile at " + std::to_string(i) +
                                  ",0 of level 0 cannot be decoded: there are too few file descriptors for "
-                                 "OpenSlide; allow the program more of them (ulimit -n).")
+                                 "OpenSlide; allow this process more open files (ulimit -n).")
       << failures[i];
     EXPECT_EQ(ReadTile(*io, whole, i, 0), "");
   }

@@ -154,11 +154,11 @@ public:
 
   /** For programs that a signal asks to end: where `isRequested` returns true, an answer of OpenSlide that takes more
    * than a second is not waited for any longer, be it stopped or its disk slow, and reading throws
-   * itk::ExceptionObject. Else it may take a minute. The function is called by any thread, ten times a second while one
-   * waits; null, the default: none.
-   */
+   * itk::ExceptionObject. Else it may take a minute. The function is called by any thread, ten times a second while
+   * one waits. Null, the default: answers are always waited for. */
+#ifndef ITK_WRAPPING_PARSER // it knows no pointers to functions
   static void SetInterruptionOfOpenSlide(bool (*isRequested)());
-
+#endif
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
    * default, reads the slide. */
   itkSetStringMacro(AssociatedImage);

@@ -238,7 +238,7 @@ DescribeEnd(const std::string & words)
 }
 
 const char * const tooFewFiles = "there are too few file descriptors for OpenSlide";
-const char * const moreFiles = "allow the program more of them (ulimit -n)";
+const char * const moreFiles = "allow this process more open files (ulimit -n)";
 
 } // namespace
 
@@ -709,8 +709,13 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
   const bool              isReceived = ReceiveMessage(socket, message, [this, socket, begin, deadline, &course] {
     while (true)
     {
+      if (wasInterrupted && IsInterrupted())
+      {
+        course = Course::Interrupted;
+        return false;
+      }
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      const auto wait = wasInterrupted ? 0 : std::clamp<std::int64_t>(left.count(), 0, slice.count());
+      const auto wait = std::clamp<std::int64_t>(left.count(), 0, slice.count());
       pollfd     waiting[] = { { socket, POLLIN, 0 }, { m_Output, POLLIN, 0 } };
       const int  ready = poll(waiting, 2, static_cast<int>(wait));
       if (ready > 0 && waiting[1].revents != 0)
@@ -722,18 +727,16 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
       {
         return true;
       }
-      if (IsInterrupted() && (wasInterrupted || Clock::now() >= begin + patience))
+      if (IsInterrupted() && Clock::now() >= begin + patience)
       {
-        wasInterrupted = true;
-        course = Course::Interrupted;
-        return false;
+        wasInterrupted = true; // seen above
       }
-      if (ready == 0 && left.count() <= 0)
+      else if (ready == 0 && left.count() <= 0)
       {
         course = Course::Late;
         return false;
       }
-      if (ready < 0 && errno != EINTR)
+      else if (ready < 0 && errno != EINTR)
       {
         return false;
       }
@@ -771,7 +774,9 @@ OpenSlideProcess::End(Course course)
     }
     else if (IsFromOutside(signal))
     {
-      m_End = { DescribeLoss(signal), "see to it that there is memory left, and try again", true };
+      m_End = { DescribeLoss(signal),
+                signal == SIGKILL ? "see to it that there is memory left, and try again" : "try again",
+                true };
     }
   }
   Places::Get().GiveBack(this);

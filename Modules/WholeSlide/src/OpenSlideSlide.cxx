@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideSlide.h"
 
-#include "FileStamp.h"
 #include "StatedSizes.h"
 
 #include <algorithm>
@@ -208,7 +207,11 @@ DetectOpenSlideVendor(const std::string & path)
     }
     OpenSlideProcess::Keep(std::move(process));
   }
-  catch (const std::runtime_error &)
+  catch (const Obstacle &)
+  {
+    throw;
+  }
+  catch (const std::exception &)
   {} // who opens the file says what the problem is
   return vendor;
 }
@@ -261,6 +264,7 @@ CheckOpenSlide(const std::string & path, const std::string & what)
 
 OpenSlideSlide::OpenSlideSlide(const std::string & path)
   : Slide(path)
+  , m_Stamp(GetFileStamp(path))
 {
   CheckOpenSlide(path, "only OpenSlide opens it");
   OpenSlideProcess::Use  process = OpenSlideProcess::Take();
@@ -333,9 +337,26 @@ OpenSlideSlide::AddAssociated(const std::string & name, std::int64_t width, std:
   m_Planes.push_back(plane);
 }
 
+bool
+OpenSlideSlide::IsSameFile() const
+{
+  try
+  {
+    return GetFileStamp(GetPath()) == m_Stamp;
+  }
+  catch (const SlideError &)
+  {
+    return false;
+  }
+}
+
 OpenSlideSlide::Process
 OpenSlideSlide::StartProcess() const
 {
+  if (!IsSameFile())
+  {
+    throw Obstacle("the file is not the one any more that was opened", "open it again");
+  }
   auto process = OpenSlideProcess::Start();
   if (OpenIn(process, m_Path).empty())
   {

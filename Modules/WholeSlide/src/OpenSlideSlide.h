@@ -3,6 +3,7 @@
 #define OpenSlideSlide_h
 
 #include "DamagedTiles.h"
+#include "FileStamp.h"
 #include "OpenSlideProcess.h"
 #include "Slide.h"
 
@@ -57,11 +58,14 @@ private:
   void                     AddLevel(std::int64_t width, std::int64_t height);
   void                     AddAssociated(const std::string & name, std::int64_t width, std::int64_t height);
   void                     Describe(const OpenSlideMessage & description);
+  bool                     IsSameFile() const;
   Process                  StartProcess() const;
   Process                  GetProcess() const;
   void                     ReplaceProcess(const OpenSlideProcess * ended, const Process & by) const;
   OpenSlideMessage         MakeRequest(unsigned plane, const Rectangle & region) const;
   OpenSlideProcess::Answer AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle & region) const;
+
+  const FileStamp m_Stamp;
 
   mutable std::shared_ptr<OpenSlideProcess> m_Process; // null where it has ended
   mutable std::mutex                        m_ProcessMutex;
