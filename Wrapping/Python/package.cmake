@@ -20,6 +20,17 @@ foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo zlib1
   endif()
 endforeach()
 
+# ITK's reader of DICOM, and what it brings with it.
+set(gdcm ${ITK_CMAKE_DIR}/../Modules/ThirdParty/GDCM/src/gdcm)
+foreach(file Copyright.txt Utilities/gdcmcharls/License.txt Utilities/gdcmopenjpeg/LICENSE Utilities/gdcmjpeg/README
+    Utilities/gdcmjpeg/COPYRIGHT.dcmtk Utilities/gdcmuuid/COPYING)
+  get_filename_component(library ${gdcm}/${file} DIRECTORY)
+  get_filename_component(library ${library} NAME)
+  get_filename_component(name ${file} NAME)
+  install(FILES ${gdcm}/${file} DESTINATION itkgigapixel/licenses RENAME ${library}-${name}
+    COMPONENT PythonWheelRuntimeLibraries)
+endforeach()
+
 # The program, whole in itself but for PyTorch: what train and segment load takes ITK and the readers from it.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
 set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)

@@ -26,6 +26,27 @@ def make(seed):
     return images
 
 
+def write_series(folder, image):
+    """A DICOM series of CT with a file for each slice, the names in another order than the slices."""
+    folder.mkdir()
+    slices = itk.array_from_image(image)
+    for index, pixels in enumerate(slices):
+        piece = itk.image_from_array(pixels[np.newaxis])
+        place = image.TransformIndexToPhysicalPoint([0, 0, index])
+        piece.SetSpacing(image.GetSpacing())
+        elements = piece.GetMetaDataDictionary()
+        elements["0008|0016"] = "1.2.840.10008.5.1.4.1.1.2"
+        elements["0008|0018"] = f"1.2.3.4.{index}"
+        elements["0008|0060"] = "CT"
+        elements["0020|000d"] = "1.2.3.9"
+        elements["0020|000e"] = "1.2.3.4"
+        elements["0020|0032"] = "\\".join(f"{along:g}" for along in place)
+        elements["0020|0037"] = "\\".join(f"{along:g}" for along in DIRECTION[:, :2].T.ravel())
+        name = folder / f"{(7 * index + 3) % len(slices):02d}.dcm"
+        itk.ImageFileWriter[type(piece)].New(Input=piece, ImageIO=itk.GDCMImageIO.New(KeepOriginalUID=True), FileName=str(name)).Update()
+    return folder
+
+
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     """A model of two volumes, and the folder with their files."""
@@ -52,6 +73,25 @@ def test_segments_files_and_images(learned, tmp_path):
     assert gp.segment_volume(file, folder / "run", output, memory="2G", tile_size=16) == output
     assert (itk.array_from_image(itk.imread(str(output))) == labels).all()
     assert gp.segment_volume([file], model, output) == output  # in place of what stands there
+
+
+def test_segments_dicom_series(learned, tmp_path):
+    model, _ = learned
+    image, _ = make(7)
+    series, expected = write_series(tmp_path / "ct", image), gp.segment_volume(image, model)
+    found = gp.segment_volume(series, model)
+    assert (itk.array_from_image(found) == itk.array_from_image(expected)).all() and itk.array_from_image(found).any()
+    assert list(found.GetSpacing()) == pytest.approx([0.8, 0.9, 1.5]) and list(found.GetOrigin()) == pytest.approx([-10, 20, 5])
+    assert itk.array_from_matrix(found.GetDirection()) == pytest.approx(DIRECTION)
+
+
+def test_learns_from_dicom_series(learned, tmp_path):
+    _, folder = learned
+    series = write_series(tmp_path / "ct", make(0)[0])
+    for values, run in ((series, tmp_path / "series"), (folder / "values0.nii.gz", tmp_path / "file")):
+        gp.train([(values, folder / "labels0.nii.gz")], run, network="unet3d:base=2,depth=1", epochs=1, seed=2)
+    history = [(tmp_path / run / "history.csv").read_text() for run in ("series", "file")]
+    assert history[0] == history[1] and len(history[0].splitlines()) == 2
 
 
 def test_the_filter_gives_the_same_labels(learned):
