@@ -154,6 +154,7 @@ def test_refusals(study, tmp_path):
     assert "takes volumes" in refuse("slide.tif", "0.labels.nii.gz")
     assert "is a volume, and the network unet" in refuse("0.nii.gz", "0.labels.nii.gz", network="unet:base=2,depth=1,channels=1")
     assert "takes 2" in refuse("0.nii.gz", "0.labels.nii.gz", network=f"{NETWORK},channels=2")
+    assert "are not computed in bf16: choose the precision fp32" in refuse("0.nii.gz", "0.labels.nii.gz", "--precision", "bf16")
     rows = [("0.nii.gz", "0.labels.nii.gz", "train")]
     for option in (["--mpp", 1], ["--tissue", folder], ["--shared-memory"], ["--balance"]):
         arguments = ["--cohort", write_cohort(folder / "one.csv", rows), "-o", tmp_path / "run", "--network", NETWORK]

@@ -188,6 +188,7 @@ def test_what_does_not_suit_is_refused(volume, integers, tmp_path):
     assert "slide.tif is no volume" in fails("segment", slide, "--model", model, "-o", output)
     assert 'has 1 channel, and the network "for tests" takes 2: join the files' in fails("segment", volume, "--model", two, "-o", output)
     assert "has 2 channels" in fails("segment", f"{volume},{volume}", "--model", model, "-o", output)
+    assert "are not computed in bf16: choose the precision fp32" in fails("segment", volume, "--model", model, "-o", output, "--precision", "bf16")
     assert "There is no file" in fails("segment", tmp_path / "no.nii.gz", "--model", model, "-o", output)
     shifted = OBLIQUE.copy()
     shifted[0, 3] += 0.1
