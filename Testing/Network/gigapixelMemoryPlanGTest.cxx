@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BFloat16.h"
 #include "Sanitized.h"
+#include "TemporaryFolder.h"
 #include "gigapixelMemoryPlan.h"
 #include "schedule/gigapixelGraphTileCost.h"
 #include "schedule/gigapixelTileGrid.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -344,6 +346,29 @@ TEST(MemoryPlan, EstimateOfAGraphIsNear)
       EXPECT_LE(m.peak, 1.1 * m.plan) << arguments;
       EXPECT_GE(1.1 * m.peak, m.plan) << arguments;
     }
+  }
+}
+
+// The greatest of 4096 cells are kept with their places, three numbers for each of 256 channels, by the step and by the
+// tile that it takes: 77 MiB, of which the values alone are 8.
+TEST(MemoryPlan, CountsThePlacesOfTheGreatest)
+{
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
+  const TemporaryFolder folder("greatest");
+  const std::string     file = folder.path + "/cells.json";
+  std::ofstream(file) << R"({ "name": "cells", "operations": [
+    { "name": "image", "type": "input", "channels": 1 },
+    { "name": "map", "type": "conv2d", "inputs": ["image"], "out_channels": 256, "kernel_size": 4, "stride": 4 },
+    { "name": "cells", "type": "adaptive_max_pool2d", "inputs": ["map"], "output_size": 64 },
+    { "name": "few", "type": "conv2d", "inputs": ["cells"], "out_channels": 4, "kernel_size": 1 },
+    { "name": "large", "type": "interpolate", "inputs": ["few", "image"], "mode": "bilinear" },
+    { "name": "last", "type": "conv2d", "inputs": ["large"], "out_channels": 1, "kernel_size": 1 }],
+    "output": "last" })";
+  for (const std::string step : { "train 512 512 0 1 ", "predict 512 512 0 1 " })
+  {
+    const Measurement m = Measure(step + file + " - -");
+    EXPECT_LE(m.peak, 1.1 * m.plan) << step;
+    EXPECT_GE(1.1 * m.peak, m.plan) << step;
   }
 }
 

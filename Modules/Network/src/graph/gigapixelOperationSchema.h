@@ -144,6 +144,9 @@ struct ReductionSchema
   /** The values of the pixels, row by row. */
   std::vector<double> (*finish)(const Operation & operation, const std::vector<double> & sums);
 
+  /** Numbers of sums, of a part as of the whole image. \param channels of the first input's map */
+  std::int64_t (*countSums)(const Operation & operation, std::int64_t channels);
+
   /** Whether anything in this part of the inputs' maps has a gradient. Null: all parts have one, and equal parts the
    * same one.
    * \param gradient of the pixels, as finish() has their values */

@@ -119,7 +119,7 @@ public:
   GetNeedWithoutTiles(const Choice & choice, bool inFiles) const
   {
     return m_Base + (m_Run.device.cuda >= 0 ? 0 : choice.cost.GetPrimitiveBytes(m_Run.sizes)) +
-           (inFiles ? 0 : choice.cost.keptBytes);
+           choice.cost.reducedBytes + (inFiles ? 0 : choice.cost.keptBytes);
   }
 
   /** Of the host's memory, for tiles that are computed at the same time. */

@@ -252,6 +252,7 @@ GraphTileCost::Make(const NetworkDescription &       network,
   cost.passes = static_cast<int>(all.size());
   cost.keptBytes = GetMostKeptBytes(*geometry, all, sizeof(float), training);
   cost.scratchBytes = GetKeptBytes(*geometry, all.back().kept, sizeof(float), training);
+  cost.reducedBytes = GetReducedBytes(*geometry, all.back().kept, sizeof(float), training);
   cost.seconds += GetTrafficSeconds(cost.scratchBytes);
   return cost;
 }

@@ -135,7 +135,9 @@ GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & se
   std::set<int> gradients;
   const auto    last = training ? std::map<int, std::size_t>() : FindLastReaders(geometry, segments);
   const auto    getBytes = [&](int operation) {
-    return GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
+    return geometry.GetReduction(operation)
+                ? 0
+                : GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
   };
   const auto take = [&](int operation) {
     now += getBytes(operation);
@@ -168,6 +170,25 @@ GetMostKeptBytes(const GraphGeometry & geometry, const std::vector<Segment> & se
   return most;
 }
 
+std::int64_t
+GetReducedBytes(const GraphGeometry & geometry, const std::vector<int> & operations, int valueBytes, bool gradients)
+{
+  std::int64_t bytes = 0;
+  for (const int operation : operations)
+  {
+    if (const ReductionSchema * const reduction = geometry.GetReduction(operation))
+    {
+      const int          input = geometry.GetInputs()[operation].front();
+      const std::int64_t sums =
+        reduction->countSums(geometry.GetGraph().operations[operation], geometry.GetChannels(input));
+      const int ofValue = valueBytes + (gradients ? static_cast<int>(sizeof(double)) : 0);
+      bytes += sums * static_cast<std::int64_t>(sizeof(double)) +
+               GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), ofValue);
+    }
+  }
+  return bytes;
+}
+
 std::map<int, std::size_t>
 FindLastReaders(const GraphGeometry & geometry, const std::vector<Segment> & segments)
 {
@@ -191,8 +212,10 @@ GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations
   std::int64_t bytes = 0;
   for (const int operation : operations)
   {
-    bytes +=
-      (gradients ? 2 : 1) * GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
+    bytes += geometry.GetReduction(operation)
+               ? 0
+               : (gradients ? 2 : 1) *
+                   GetNumberOfBytes(geometry.GetWhole(operation), geometry.GetChannels(operation), valueBytes);
   }
   return bytes;
 }

@@ -41,7 +41,7 @@ GigapixelNetwork_EXPORT std::vector<int> FindReducedAndRead(const GraphGeometry 
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> MakeReducingSegments(const GraphGeometry & geometry,
                                                                       std::int64_t          tileSize);
 
-/** Of the maps of these operations, which are all kept at the same time.
+/** Of the maps of these operations that reduce no image, which are all kept at the same time.
  * \param valueBytes of a float or a double
  * \param gradients whether theirs are kept, too */
 GigapixelNetwork_EXPORT std::int64_t GetKeptBytes(const GraphGeometry &    geometry,
@@ -49,12 +49,20 @@ GigapixelNetwork_EXPORT std::int64_t GetKeptBytes(const GraphGeometry &    geome
                                                   int                      valueBytes,
                                                   bool                     gradients = true);
 
-/** The most bytes of maps between segments and, in training, of their gradients, that are kept at the same time: a map
- * is given back when nobody reads it any more, and a gradient takes its memory when it is first added to. */
+/** The most bytes of maps between segments that reduce no image and, in training, of their gradients, that are kept at
+ * the same time: a map is given back when nobody reads it any more, and a gradient takes its memory when it is first
+ * added to. */
 GigapixelNetwork_EXPORT std::int64_t GetMostKeptBytes(const GraphGeometry &        geometry,
                                                       const std::vector<Segment> & segments,
                                                       int                          valueBytes,
                                                       bool                         training);
+
+/** Of what those of these operations that do reduce an image keep in memory, to the end: sums, values, and in training
+ * the values' gradients. */
+GigapixelNetwork_EXPORT std::int64_t GetReducedBytes(const GraphGeometry &    geometry,
+                                                     const std::vector<int> & operations,
+                                                     int                      valueBytes,
+                                                     bool                     gradients);
 
 /** For the operation of each segment the number of the last segment that makes its map, or reads it. */
 GigapixelNetwork_EXPORT std::map<int, std::size_t> FindLastReaders(const GraphGeometry &        geometry,

@@ -56,7 +56,8 @@ public:
         }
         const Block scratch = TakeScratch(step);
         const Block passMaps = TakePassMaps(step, false);
-        m_Maps[i] = Take(GetBytes(step));
+        const Block sums = TakeSums(step);
+        m_Maps[i] = Take(sums ? GetSumBytes(step) : GetBytes(step));
         m_HasGaps[i] = IsPartOfDoubled(step);
         TakeKept(i);
         const Block weight = TakeWeight(step, m_ValueBytes);
@@ -78,7 +79,7 @@ public:
     // The logits become their gradient; that of a map that is kept takes the map's place.
     const Step & target = m_Program.steps.back();
     Block        map = target.keptFor < 0 ? std::move(m_Maps.back()) : nullptr;
-    if (m_Result)
+    if (m_Result || GetReduction(target))
     {
       map.reset();
     }
@@ -134,16 +135,36 @@ private:
     return GetBytes(step, m_ValueBytes);
   }
 
+  /** Null: it reduces no image. */
+  const ReductionSchema *
+  GetReduction(const Step & step) const
+  {
+    const Operation & operation = m_Graph.operations[step.operation];
+    return OperationSchema::Find(operation.type)->getReduction(operation);
+  }
+
   /** Of what reduces an image, its few values, not the part of the image that it is told by. */
   std::int64_t
   GetBytes(const Step & step, std::int64_t valueBytes) const
   {
-    const Operation & operation = m_Graph.operations[step.operation];
-    if (!OperationSchema::Find(operation.type)->getReduction(operation))
-    {
-      return GetNumberOfBytes(step.output, step.channels, valueBytes);
-    }
-    return GetNumberOfBytes(GetWholeMap(step), step.channels, sizeof(double));
+    return GetReduction(step) ? GetNumberOfBytes(GetWholeMap(step), step.channels, sizeof(double))
+                              : GetNumberOfBytes(step.output, step.channels, valueBytes);
+  }
+
+  /** Of what reduces an image: sums of the tile's part. */
+  std::int64_t
+  GetSumBytes(const Step & step) const
+  {
+    const int channels = m_Program.steps[step.sources.front()].channels;
+    return static_cast<std::int64_t>(sizeof(double)) *
+           GetReduction(step)->countSums(m_Graph.operations[step.operation], channels);
+  }
+
+  /** They are added up elsewhere than where they are left. */
+  Block
+  TakeSums(const Step & step)
+  {
+    return GetReduction(step) && !step.sources.empty() ? Take(GetSumBytes(step)) : nullptr;
   }
 
   bool

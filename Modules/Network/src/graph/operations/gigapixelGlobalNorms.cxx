@@ -55,6 +55,12 @@ AddToMoments(const Operation &, Sums & sums, const Sums & part, const Box &)
   sums[0] = all;
 }
 
+std::int64_t
+CountMoments(const Operation &, std::int64_t channels)
+{
+  return 2 * channels + 1;
+}
+
 /** The mean of each group, then one over each group's deviation. */
 Sums
 FinishMoments(const Operation & operation, const Sums & sums)
@@ -86,7 +92,7 @@ FinishMoments(const Operation & operation, const Sums & sums)
 const ReductionSchema *
 ReduceToMoments(const Operation &)
 {
-  static const ReductionSchema moments{ &AddToMoments, &FinishMoments, nullptr };
+  static const ReductionSchema moments{ &AddToMoments, &FinishMoments, &CountMoments, nullptr };
   return &moments;
 }
 

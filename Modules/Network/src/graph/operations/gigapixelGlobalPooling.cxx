@@ -46,6 +46,12 @@ CountCells(const Operation & operation)
   return cells;
 }
 
+std::int64_t
+CountSumsOfMean(const Operation & operation, std::int64_t channels)
+{
+  return static_cast<std::int64_t>(CountCells(operation)) * (channels + 1);
+}
+
 Sums
 FinishMean(const Operation & operation, const Sums & sums)
 {
@@ -91,6 +97,12 @@ AddToGreatest(const Operation &, Sums & sums, const Sums & part, const Box & box
       std::copy(place.begin(), place.end(), ours + 1);
     }
   }
+}
+
+std::int64_t
+CountSumsOfGreatest(const Operation & operation, std::int64_t channels)
+{
+  return static_cast<std::int64_t>(CountCells(operation)) * channels * (1 + operation.axes);
 }
 
 Sums
@@ -142,6 +154,12 @@ AddToLogSum(const Operation &, Sums & sums, const Sums & part, const Box &)
   sums.back() += part.back();
 }
 
+std::int64_t
+CountLogSums(const Operation &, std::int64_t channels)
+{
+  return LogSums * channels + 1;
+}
+
 Sums
 FinishLogSum(const Operation & operation, const Sums & sums)
 {
@@ -170,6 +188,12 @@ AddToAttention(const Operation &, Sums & sums, const Sums & part, const Box &)
     return others * ofSums + ours * ofPart;
   });
   sums.back() = greatest;
+}
+
+std::int64_t
+CountSumsOfAttention(const Operation &, std::int64_t channels)
+{
+  return channels + 2;
 }
 
 Sums
@@ -209,30 +233,30 @@ ReduceToCells(const Operation & operation, const ReductionSchema & toOne, const 
 const ReductionSchema *
 ReduceToMean(const Operation & operation)
 {
-  static const ReductionSchema mean{ &AddToMean, &FinishMean, nullptr },
-    means{ &AddToMean, &FinishMean, nullptr, true };
+  static const ReductionSchema mean{ &AddToMean, &FinishMean, &CountSumsOfMean, nullptr },
+    means{ &AddToMean, &FinishMean, &CountSumsOfMean, nullptr, true };
   return ReduceToCells(operation, mean, means);
 }
 
 const ReductionSchema *
 ReduceToGreatest(const Operation & operation)
 {
-  static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &HoldsGreatest },
-    ofCells{ &AddToGreatest, &FinishGreatest, &HoldsGreatest, true };
+  static const ReductionSchema greatest{ &AddToGreatest, &FinishGreatest, &CountSumsOfGreatest, &HoldsGreatest },
+    ofCells{ &AddToGreatest, &FinishGreatest, &CountSumsOfGreatest, &HoldsGreatest, true };
   return ReduceToCells(operation, greatest, ofCells);
 }
 
 const ReductionSchema *
 ReduceToLogSum(const Operation &)
 {
-  static const ReductionSchema logSum{ &AddToLogSum, &FinishLogSum, nullptr };
+  static const ReductionSchema logSum{ &AddToLogSum, &FinishLogSum, &CountLogSums, nullptr };
   return &logSum;
 }
 
 const ReductionSchema *
 ReduceByAttention(const Operation &)
 {
-  static const ReductionSchema attention{ &AddToAttention, &FinishAttention, nullptr };
+  static const ReductionSchema attention{ &AddToAttention, &FinishAttention, &CountSumsOfAttention, nullptr };
   return &attention;
 }
 
