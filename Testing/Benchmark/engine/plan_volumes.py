@@ -7,9 +7,9 @@
 
 For each size and each number of channels that `unet3d` begins with, one step is taken in one piece, in which all maps of the volume
 are in memory, and one as the plan divides it within --memory. Batches are those of the middle size and number. Estimates are those
-of `gigapixel train` before its first step: what `plan` says, and 8 bytes a parameter where a step has several volumes. --plot
-draws both over voxels and batch; --draw draws it from the file of an earlier run and does nothing else. Ends with 1 if an estimate
-is further than --tolerance from its peak.
+of `gigapixel train` before its first step: what `plan` says but for validation, and 8 bytes a parameter where a step has several
+volumes. --plot draws both over voxels, batch and feature maps; --draw draws it from the file of an earlier run and does nothing
+else. Ends with 1 if an estimate is further than --tolerance from its peak.
 Needs what volume_step.py needs; two CPU minutes.
 """
 
@@ -91,6 +91,13 @@ def draw_plot(rows, path):
     several = {(row["base"], row["size"]) for row in rows if row["batch"] > 1}
     for value in sorted({row["batch"] for row in rows}):
         right.mark(value, value)
+    sizes = sorted({row["size"] for row in single}, key=count_voxels)
+    middle = [row for row in single if row["size"] == sizes[len(sizes) // 2]]
+    maps = Panel(2, f"MB over feature maps, {middle[0]['size']}", 1.05 * bases[-1], most, "channels of the first level (base)")
+    for base in bases:
+        maps.mark(base, base)
+    for way in (WHOLE, TILES):
+        maps.draw([row for row in middle if row["way"] == way], lambda row: row["base"], "#444", way)
     for base, color in zip(bases, COLORS):
         for way in (WHOLE, TILES):
             left.draw([row for row in single if (row["base"], row["way"]) == (base, way)], megavoxels, color, way)
@@ -100,8 +107,8 @@ def draw_plot(rows, path):
     words = [f'<tspan fill="{color}">base {base}</tspan>' for base, color in zip(bases, COLORS)]
     words += ["lines: planned (whole in one piece, dashed in tiles)", "circles: measured"]
     legend = f'<text x="20" y="305">{" · ".join(words)}</text>'
-    head = '<svg xmlns="http://www.w3.org/2000/svg" width="790" height="315" font-family="sans-serif" font-size="11">'
-    body = "\n".join(['<rect width="790" height="315" fill="white"/>', *left.parts, *right.parts, legend])
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="1170" height="315" font-family="sans-serif" font-size="11">'
+    body = "\n".join(['<rect width="1170" height="315" fill="white"/>', *left.parts, *right.parts, *maps.parts, legend])
     path.write_text(f"{head}\n{body}\n</svg>\n")
 
 
