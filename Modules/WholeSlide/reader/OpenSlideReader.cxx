@@ -19,6 +19,7 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <openslide.h>
 #include <pthread.h>
@@ -443,6 +444,19 @@ Reader::ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::
                        get(6));
 }
 
+/** OpenSlide does not say that it cannot open a file for want of one. */
+bool
+LacksDescriptors()
+{
+  const int descriptor = open("/", O_PATH | O_CLOEXEC);
+  const int error = errno;
+  if (descriptor >= 0)
+  {
+    close(descriptor);
+  }
+  return descriptor < 0 && (error == EMFILE || error == ENFILE);
+}
+
 OpenSlideMessage
 Reader::Read(const OpenSlideMessage & request, std::uint32_t * argb)
 {
@@ -457,10 +471,14 @@ Reader::Read(const OpenSlideMessage & request, std::uint32_t * argb)
   }
   // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
   Handle fresh = OpenHandle();
+  if (!fresh && !LacksDescriptors()) // another thread may have had the last one
+  {
+    fresh = OpenHandle();
+  }
   ReplaceHandle(handle.get(), nullptr);
   if (!fresh)
   {
-    return { "refused", "OpenSlide cannot open the file any more" };
+    return { "refused", LacksDescriptors() ? std::strerror(EMFILE) : "OpenSlide cannot open the file any more" };
   }
   ReadPixels(fresh.get(), request, argb);
   if (m_Library.getError(fresh.get()) != nullptr)
