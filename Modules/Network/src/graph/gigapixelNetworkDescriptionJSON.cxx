@@ -31,10 +31,6 @@ CheckText(const std::string & text)
     Refuse("it holds a text of " + std::to_string(text.size()) + " bytes, where none has more than " +
            std::to_string(MostBytesOfText) + ": \"" + GetPrintable(text.substr(0, MostBytesShown)) + " ...\"");
   }
-  if (GetPrintable(text) != text)
-  {
-    Refuse("it holds a text that is not printable: \"" + GetPrintable(text) + '"');
-  }
 }
 
 /** Names are shown in sentences, and are written with the model. */
@@ -254,10 +250,8 @@ WriteLayer(const Layer & layer)
   return item;
 }
 
-} // namespace
-
 NetworkDescription
-NetworkDescription::FromJSON(const std::string & text)
+ReadNetwork(const std::string & text)
 {
   NetworkDescription network;
   Json               json;
@@ -340,6 +334,21 @@ NetworkDescription::FromJSON(const std::string & text)
     network.graph = network.layers.empty() ? network.graph : NetworkGraph();
   }
   return network;
+}
+
+} // namespace
+
+NetworkDescription
+NetworkDescription::FromJSON(const std::string & text)
+{
+  try
+  {
+    return ReadNetwork(text);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw std::invalid_argument(GetPrintable(error.what())); // which may repeat names of the text's
+  }
 }
 
 std::string
