@@ -262,36 +262,6 @@ TEST(SegmentPlan, CountsMapsInMemoryAndNamesAScratchFolder)
   EXPECT_TRUE(MemoryPlan::Make(run).segments.empty());
 }
 
-// A step's maps are gone when validation has its tiles, which a run without one does not have.
-TEST(SegmentPlan, CountsMapsAndTilesOfValidationOneAfterTheOther)
-{
-  std::int64_t most = 0;
-  for (const auto & [name, size, budget] :
-       { std::tuple<std::string, Size, std::int64_t>{ "resnet18-unet", { 2048, 2048 }, 1700 },
-         { "resnet18-unet", { 2048, 2048 }, 8000 },
-         { "unet3d:base=16", { 128, 128, 96 }, 2000 } })
-  {
-    PlannedRun run(NetworkDescription::Load(name), size, Purpose::Training, {});
-    run.threads = 1;
-    run.budget = budget << 20;
-    const MemoryPlan with = MemoryPlan::Make(run);
-    run.validates = false;
-    const MemoryPlan without = MemoryPlan::Make(run);
-    EXPECT_FALSE(with.segments.empty()) << name;
-    EXPECT_EQ(without.segments, with.segments) << name;
-    EXPECT_EQ(without.tileSize, with.tileSize) << name;
-    EXPECT_LE(with.peakBytes, run.budget) << name;
-    constexpr Precision Float = Precision::Float;
-    const GraphTileCost step = GraphTileCost::Make(run.network, size, with.segments, Purpose::Training, Float);
-    const GraphTileCost validation = GraphTileCost::Make(run.network, size, Purpose::Inference, with.tileSize, Float);
-    const std::int64_t  more = std::max<std::int64_t>(0, validation.bytes - (step.bytes + step.keptBytes));
-    EXPECT_GT(step.keptBytes, 0) << name;
-    EXPECT_EQ(with.peakBytes - without.peakBytes, more) << name;
-    most = std::max(most, more);
-  }
-  EXPECT_GT(most, 0);
-}
-
 // As the prototype in Python counted them, times those of the image in one piece.
 TEST(SegmentPlan, CountsOperationsOfHalosAndRepetitions)
 {

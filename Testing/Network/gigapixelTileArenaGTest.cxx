@@ -76,23 +76,6 @@ TEST(TileArenas, GiveBackWhatASmallTileDoesNotNeed)
   EXPECT_NEAR(arenas.GetKept(), 110 * MiB, 4 * MiB);
 }
 
-TEST(TileArenas, GiveBackAllButWhatTilesHave)
-{
-  TileArenas arenas;
-  {
-    const TileInFlight large(arenas, 100 * MiB), small(arenas, 10 * MiB);
-  }
-  {
-    const TileInFlight small(arenas, 10 * MiB);
-    arenas.GiveBack();
-    EXPECT_NEAR(arenas.GetKept(), 10 * MiB, 4 * MiB);
-    const TileInFlight other(arenas, 50 * MiB);
-    EXPECT_NEAR(arenas.GetKept(), 60 * MiB, 4 * MiB);
-  }
-  arenas.GiveBack();
-  EXPECT_EQ(arenas.GetKept(), 0);
-}
-
 TEST(TileArenas, KeepAnEighthMoreThanWasEstimated)
 {
   TileArenas arenas;

@@ -77,8 +77,6 @@ struct GigapixelNetwork_EXPORT PlannedRun
   /** Sizes that images of a training have, each counted once: for the tiles of each of them the library of operators
    * compiles code, and keeps it. */
   int sizes{ 1 };
-  /** Of training: whether it validates, so that the estimate counts what that takes. The plan is the same without. */
-  bool validates{ true };
   /** Its precision is how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU takes the
    * same for all of them. If it shares memory, the same tiles, with the same bits, come from memory which CPU and GPU
    * share and which may be more than the GPU has: pixels and classes of a whole image, read once, in training; in

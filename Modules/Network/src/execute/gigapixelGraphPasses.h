@@ -84,9 +84,6 @@ public:
   /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. 0: they lie
    * in a GPU's memory, which LibTorch manages. */
   virtual std::int64_t GetPeakBytes() const = 0;
-
-  /** Gives back the memory that is kept for the maps of further tiles, of those that are not computed right now. */
-  virtual void GiveBackMemory() const = 0;
 };
 
 /** LibTorch's operations, in float, bf16 or double, on the CPU or a GPU. \throw std::runtime_error LibTorch does not

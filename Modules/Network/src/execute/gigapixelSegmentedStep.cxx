@@ -29,7 +29,6 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
                                           const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  BeginTiles(false);
   return !team.IsThis(GetLastRank(pixels, team)) ||
          SegmentedStep(*this, Purpose::Training, pixels, &labels, progress, team).ComputeGradient(sum);
 }

@@ -202,16 +202,6 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
   return finished;
 }
 
-void
-StreamedNetwork::BeginTiles(bool scored)
-{
-  if (scored != m_Scored && !m_Segments.empty())
-  {
-    m_Tiles.GetGraphPasses()->GiveBackMemory();
-  }
-  m_Scored = scored;
-}
-
 FixedPointSum &
 StreamedNetwork::BeginSums()
 {
@@ -280,7 +270,6 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
 {
   sum = Score{};
   sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
-  BeginTiles(true);
   const LossTerms terms = MakeLossTerms(m_Network);
   const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
   const bool      finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)

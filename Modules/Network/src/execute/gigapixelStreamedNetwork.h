@@ -158,10 +158,6 @@ private:
                             const Progress &  progress,
                             const RankTeam &  team);
 
-  /** Tiles of a step in segments, beside which maps are kept, and those that are scored, at once, are of other sizes:
-   * the memory of both together is not what is planned. \param scored what comes now */
-  void BeginTiles(bool scored);
-
   class SegmentedStep;
 
   bool ComputeSegmentedGradient(PixelSource &    pixels,
@@ -250,7 +246,6 @@ private:
 
   std::vector<SegmentPlan> m_Segments;
   std::string              m_Scratch;
-  bool                     m_Scored{ false }; ///< what was computed last, not differentiated
 
   std::shared_ptr<const KeptImage> m_KeptImage; ///< of the image that is predicted
 

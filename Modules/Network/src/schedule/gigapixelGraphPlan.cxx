@@ -107,25 +107,19 @@ public:
     m_Given.tileSize = run.tileSize == 0 ? 0 : GetTileSide(run.tileSize, run.image, run.network.GetStride());
   }
 
-  /** With one tile in flight. Validation has tiles when a step's maps are no longer kept. */
+  /** With one tile in flight. */
   std::int64_t
   GetNeed(const Choice & choice, bool inFiles) const
   {
-    return this->GetNeedWithoutTiles(choice) + std::max(GetKeptBytes(choice, inFiles) + this->GetHostBytes(choice.cost),
-                                                        this->GetHostBytes(choice.validation));
+    return this->GetNeedWithoutTiles(choice, inFiles) +
+           std::max(this->GetHostBytes(choice.cost), this->GetHostBytes(choice.validation));
   }
 
   std::int64_t
-  GetNeedWithoutTiles(const Choice & choice) const
+  GetNeedWithoutTiles(const Choice & choice, bool inFiles) const
   {
-    return m_Base + (m_Run.device.cuda >= 0 ? 0 : choice.cost.GetPrimitiveBytes(m_Run.sizes));
-  }
-
-  /** In memory. */
-  static std::int64_t
-  GetKeptBytes(const Choice & choice, bool inFiles)
-  {
-    return choice.cost.reducedBytes + (inFiles ? 0 : choice.cost.keptBytes);
+    return m_Base + (m_Run.device.cuda >= 0 ? 0 : choice.cost.GetPrimitiveBytes(m_Run.sizes)) +
+           choice.cost.reducedBytes + (inFiles ? 0 : choice.cost.keptBytes);
   }
 
   /** Of the host's memory, for tiles that are computed at the same time. */
@@ -234,8 +228,8 @@ public:
   Choice
   WidenValidation(const Choice & choice, bool inFiles) const
   {
-    const std::int64_t room =
-      m_Run.device.cuda >= 0 ? m_LimitOfGpu - this->GetGpuWeightBytes() : m_Limit - this->GetNeedWithoutTiles(choice);
+    const std::int64_t room = m_Run.device.cuda >= 0 ? m_LimitOfGpu - this->GetGpuWeightBytes()
+                                                     : m_Limit - this->GetNeedWithoutTiles(choice, inFiles);
     const std::int64_t bytes = std::min(GreatestClass, room);
     if (choice.validation.tiles == 0 || bytes <= choice.cost.bytes)
     {
@@ -351,21 +345,19 @@ MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
   {
     throw MakeGpuMemoryError(run, choices.GetNeedOfGpu(choice), limitOfGpu);
   }
-  const std::int64_t without = choices.GetNeedWithoutTiles(choice);
-  const std::int64_t kept = Choices::GetKeptBytes(choice, inFiles);
+  const std::int64_t without = choices.GetNeedWithoutTiles(choice, inFiles);
   MemoryPlan         plan;
   plan.tileSize = choice.tileSize;
   plan.segments = choice.segments;
   plan.keptBytes = inFiles ? cost.scratchBytes : cost.keptBytes;
   plan.numberOfTiles = cost.tiles;
   plan.passes = cost.passes;
-  plan.tilesInFlight = choices.GetTilesInFlight(cost, GetNumberOfThreads(run.threads), without + kept);
-  std::int64_t tiles = kept + choices.GetHostBytes(cost, plan.tilesInFlight);
+  plan.tilesInFlight = choices.GetTilesInFlight(cost, GetNumberOfThreads(run.threads), without);
+  std::int64_t tiles = choices.GetHostBytes(cost, plan.tilesInFlight);
   if (choice.validation.tiles > 0)
   {
     plan.validationTilesInFlight = choices.GetTilesInFlight(choice.validation, plan.tilesInFlight, without);
-    tiles = std::max(
-      tiles, run.validates ? choices.GetHostBytes(choice.validation, plan.validationTilesInFlight) : std::int64_t{ 0 });
+    tiles = std::max(tiles, choices.GetHostBytes(choice.validation, plan.validationTilesInFlight));
   }
   plan.peakBytes = std::max(without + tiles, loading);
   plan.tileBytes = choices.GetHostBytes(cost);

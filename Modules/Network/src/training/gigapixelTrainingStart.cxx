@@ -59,7 +59,6 @@ Trainer::Implementation::MakePlan()
     sizes.emplace(size.width, size.height, size.depth);
   }
   run.sizes = static_cast<int>(sizes.size());
-  run.validates = !validation.empty();
   run.device.shared = options.sharedMemory;
   run.budget = options.memory;
   run.threads = options.threads;

@@ -410,16 +410,4 @@ TileArenas::GetKept()
   return kept;
 }
 
-void
-TileArenas::GiveBack()
-{
-  const std::lock_guard<std::mutex> lock(m_Mutex);
-  m_Most = 0;
-  for (const Entry & entry : m_Entries)
-  {
-    m_Most += entry.needed;
-    entry.arena->GiveBack(entry.needed);
-  }
-}
-
 } // namespace gigapixel::torchmodule

@@ -52,9 +52,6 @@ public:
   /** Bytes that all of them keep. */
   std::int64_t GetKept();
 
-  /** Gives back what is kept for tiles to come, which may need less than those before. */
-  void GiveBack();
-
 private:
   struct Entry
   {

@@ -195,15 +195,6 @@ public:
     return m_Arenas ? m_Arenas->GetPeak() : 0;
   }
 
-  void
-  GiveBackMemory() const override
-  {
-    if (m_Arenas)
-    {
-      m_Arenas->GiveBack();
-    }
-  }
-
 private:
   using Value = typename TorchTile<T>::Value;
   using Step = TileProgram::Step;
