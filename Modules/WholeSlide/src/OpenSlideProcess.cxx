@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideProcess.h"
 
+#include "ChildProcess.h"
+
 #include "gigapixelFileRefusal.h"
 
 #include <algorithm>
@@ -22,13 +24,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char ** environ; // NOLINT(readability-redundant-declaration): POSIX has it declared by who uses it
 
 namespace gigapixel
 {
@@ -43,9 +42,6 @@ constexpr std::chrono::milliseconds slice{ 100 };
 /** An answer is waited for as long as this though there is an interruption: sound slides answer sooner, and so what the
  * interruption lets come to an end, as the step of a training, does. */
 constexpr std::chrono::seconds patience{ 1 };
-
-/** A process that takes longer to end by itself, or to be ended, is not waited for. */
-constexpr std::chrono::seconds timeToEnd{ 2 };
 
 /** Who computes less than this, in nanoseconds, as OpenSlideLimits::time passes, has waited for something else. */
 constexpr std::int64_t hardlyComputed = 1000000000;
@@ -92,94 +88,6 @@ Close(int & descriptor)
     close(descriptor);
   }
   descriptor = -1;
-}
-
-/** Starts the program with the socket as its standard input, and both outputs into the pipe. It is in a process group
- * of its own: an interruption from the keyboard is for us, and no crash of the program. Returns the system's error. */
-int
-Spawn(const std::string & program, int socket, int pipe, pid_t & process)
-{
-  char * const               words[] = { const_cast<char *>(program.c_str()), nullptr };
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t          attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, pipe, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, pipe, STDERR_FILENO);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  sigset_t signals;
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigaddset(&signals, SIGXCPU);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
-  const int error = posix_spawn(&process, program.c_str(), &actions, &attributes, words, environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return error;
-}
-
-/** Waits for the process to end, for a time. Returns whether it has; its status is 0 where somebody else has waited for
- * it, as a program may that waits for any process, or for none (SIGCHLD ignored). */
-bool
-WaitFor(pid_t process, Clock::duration time, int & status)
-{
-  const Clock::time_point   deadline = Clock::now() + time;
-  std::chrono::microseconds pause{ 50 };
-  while (true)
-  {
-    status = 0;
-    const pid_t ended = waitpid(process, &status, WNOHANG);
-    if (ended > 0 || (ended < 0 && errno != EINTR))
-    {
-      return true;
-    }
-    if (Clock::now() >= deadline)
-    {
-      return false;
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min<std::chrono::microseconds>(2 * pause, std::chrono::milliseconds(10));
-  }
-}
-
-/** Processes that are ended, but were not let go of by the system yet, as where they read from a disk that does not
- * answer: those that have ended since are waited for. \param more that is one of them; 0: none */
-void
-WaitForLeft(pid_t more)
-{
-  static std::mutex &               mutex = *new std::mutex;
-  static std::vector<pid_t> &       left = *new std::vector<pid_t>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto                        hasEnded = [](pid_t process) {
-    int status = 0;
-    return WaitFor(process, Clock::duration::zero(), status);
-  };
-  left.erase(std::remove_if(left.begin(), left.end(), hasEnded), left.end());
-  if (more != 0)
-  {
-    left.push_back(more);
-  }
-}
-
-/** Ends the process, where it has not ended by itself in time. Returns its status where it has, else 0. */
-int
-EndAndWait(pid_t process, Clock::duration timeByItself)
-{
-  int status = 0;
-  WaitForLeft(0);
-  if (WaitFor(process, timeByItself, status))
-  {
-    return status;
-  }
-  // It is there, or has not been waited for: nobody else can have its number.
-  kill(process, SIGKILL);
-  if (!WaitFor(process, timeToEnd, status))
-  {
-    WaitForLeft(process);
-  }
-  return 0;
 }
 
 /** A signal that no crash sends, nor OpenSlide itself. */

@@ -1,0 +1,25 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ChildProcess_h
+#define ChildProcess_h
+
+#include <chrono>
+#include <string>
+
+#include <sys/types.h>
+
+namespace gigapixel
+{
+
+/** A process that takes longer to end by itself, or to be ended, is not waited for. */
+constexpr std::chrono::seconds timeToEnd{ 2 };
+
+/** Starts the program with the socket as its standard input, and both outputs into the pipe. It is in a process group
+ * of its own: an interruption from the keyboard is for us, and no crash of the program. Returns the system's error. */
+int Spawn(const std::string & program, int socket, int pipe, pid_t & process);
+
+/** Ends the process, where it has not ended by itself in time. Returns its status where it has, else 0. */
+int EndAndWait(pid_t process, std::chrono::steady_clock::duration timeByItself);
+
+} // namespace gigapixel
+
+#endif
