@@ -128,8 +128,10 @@ def test_tiles_are_copied_byte_by_byte(tmp_path, synthetic):
 
 def test_levels_that_lack_are_computed_from_the_last_that_is_copied(tmp_path, synthetic):
     slide = cut_behind_level_0(tmp_path / "single.tif", synthetic[0])
-    result = run("convert", slide, tmp_path / "out.tif", "--quality", 95, "--json").json
+    done = run("convert", slide, tmp_path / "out.tif", "--quality", 95, "--json")
+    result = done.json
     assert result["copiedLevels"] == 1 and result["levels"] == 3
+    assert f"--quality does not change tiles that are copied, as {result['copiedTiles']} of {slide} are" in done.err
     assert tiles(tmp_path / "out.tif", 0) == tiles(slide, 0)
     levels = levels_by_openslide(tmp_path / "out.tif")
     assert numpy.abs(levels[1].astype(int) - halve(levels[0])).mean() < 3  # JPEG of quality 95

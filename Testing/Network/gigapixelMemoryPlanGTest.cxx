@@ -295,6 +295,7 @@ TEST(MemoryPlan, SharedMemoryHoldsTheImage)
 
 TEST(MemoryPlan, SegmentationThatSeesTheWholeImageHoldsIt)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   const Size               image{ 20000, 16000 };
   const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=1,norm=instance,channels=3");
   const std::int64_t pixels = 3 * image.width * image.height, others = 512 * MiB; // LibTorch, the program, weights
@@ -403,6 +404,10 @@ TEST(MemoryPlan, EstimateOfSeveralTilesIsNotTooLow)
 // Only our workers compute: LibTorch starts no threads of its own inside of them.
 TEST(MemoryPlan, TilesInFlightAreTheThreads)
 {
+  if (gigapixel_test::IsSanitized())
+  {
+    GTEST_SKIP() << "ThreadSanitizer has a thread of its own";
+  }
   for (const char * arguments : { "train 3000 3000 0 1", "train 3000 3000 0 3" })
   {
     const Measurement m = Measure(arguments);

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "Sanitized.h"
 #include "TrainerFixture.h"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,7 @@ TEST(Trainer, KeepsModelsHistoryAndBestWeights)
 
 TEST(Trainer, BudgetNeverChangesTheResult)
 {
+  SKIP_WHERE_MEMORY_IS_SANITIZED();
   TrainingOptions options = MakeOptions();
   options.threads = 4;
   auto rich = MakeTrainer(options, "");

@@ -167,6 +167,15 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
     progress.Finish();
   }
   auto json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer());
+  for (const char * const name : { "quality", "subsampling" })
+  {
+    if (!wasThere && values.IsGiven(name) && converter->GetNumberOfCopiedTiles() > 0)
+    {
+      session.Warn(std::string("--") + name + " does not change tiles that are copied, as " +
+                   std::to_string(converter->GetNumberOfCopiedTiles()) + " of " + task.slide +
+                   " are: to compress them anew, add --compression jpeg");
+    }
+  }
   text += Format(json);
   return json;
 }
