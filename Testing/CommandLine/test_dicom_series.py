@@ -150,6 +150,115 @@ def test_series_that_are_no_volume(stored, tmp_path):
     assert "im02.dcm" in fails("info", cut, "--check")
 
 
+def splice(series, at, added=b"", removed=0, name="im00.dcm"):
+    """A file of the series with other bytes from an element on."""
+    data = (series / name).read_bytes()
+    place = data.index(at)
+    (series / name).write_bytes(data[:place] + added + data[place + removed:])
+    return series
+
+
+def test_files_that_end_early_are_refused(stored, tmp_path):
+    """GDCM's assertions ended the program."""
+    series = write_series(tmp_path / "ct", stored)
+    whole = (series / "im00.dcm").read_bytes()
+    pixels = whole.index(struct.pack("<HH", 0x7FE0, 0x10))
+    for size in [*range(140, pixels, 13), pixels, pixels + 6, pixels + 12, len(whole) - 1]:
+        (series / "im00.dcm").write_bytes(whole[:size])
+        said = fails("info", series)
+        assert "im00.dcm is cut short or damaged" in said, size
+    (series / "im00.dcm").write_bytes(whole + bytes(512))  # blocks that are filled with zeros
+    assert run("info", series, "--json", "--check").json["depth"] == 7
+
+
+def nest(depth, length):
+    """Sequences within each other, with lengths or with marks of their ends."""
+    inside = b""
+    for _ in range(depth):
+        if length:
+            inside = struct.pack("<HHI", 0xFFFE, 0xE000, len(inside)) + inside
+            inside = struct.pack("<HH", 8, 0x1140) + b"SQ" + struct.pack("<2xI", len(inside)) + inside
+        else:
+            inside = struct.pack("<HH2s2xI", 8, 0x1140, b"SQ", 0xFFFFFFFF) + struct.pack("<HHI", 0xFFFE, 0xE000, 0xFFFFFFFF) + inside
+            inside += struct.pack("<HHI", 0xFFFE, 0xE00D, 0) + struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
+    return inside
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_sequences_within_each_other(stored, tmp_path, length):
+    """GDCM's stack ended the program."""
+    series = splice(write_series(tmp_path / "ct", stored), element(8, 0x60, b"CS", "CT"), nest(32, length))
+    assert run("info", series, "--json", "--check").json["depth"] == 7
+    assert "more than 32 sequences within each other" in fails("info", splice(series, element(8, 0x60, b"CS", "CT"), nest(4000, length)))
+
+
+DAMAGE = [
+    ("samples of 16 bits", element(0x28, 2, b"US", us(1)), element(0x28, 2, b"US", us(60000))),
+    ("1 samples of 16 bits, 99 of them in use", element(0x28, 0x101, b"US", us(16)), element(0x28, 0x101, b"US", us(99))),
+    ("or not as one number of 16 bits", element(0x28, 0x10, b"US", us(12)), element(0x28, 0x10, b"US", us(12) * 2)),
+    ("another kind", element(0x28, 0x103, b"US", us(1)), element(0x28, 0x103, b"SH", us(1))),
+    ("of a kind that DICOM does not have", element(0x10, 0x20, b"LO", "0"), element(0x10, 0x20, b"zz", "0")),
+    ("240 of 1310700 bytes of pixels", element(0x28, 0x10, b"US", us(12)), element(0x28, 0x10, b"US", us(65535))),
+    ("not compressed as its transfer syntax says", element(2, 0x10, b"UI", "1.2.840.10008.1.2.1"), element(2, 0x10, b"UI", "1.2.840.10008.1.2.5")),
+    ("deflated", element(2, 0x10, b"UI", "1.2.840.10008.1.2.1"), element(2, 0x10, b"UI", "1.2.840.10008.1.2.1.99")),
+    ("recognition code", element(8, 0x60, b"CS", "CT"), element(8, 0x10, b"SH", "nothing")),
+    ("no item", element(8, 0x60, b"CS", "CT"), struct.pack("<HH2s2xI", 8, 0x1140, b"SQ", 8) + bytes(8)),
+    ("item outside a sequence", element(8, 0x60, b"CS", "CT"), struct.pack("<HHI", 0xFFFE, 0xE000, 0)),
+    ("no length", struct.pack("<HH2s2xI", 0x7FE0, 0x10, b"OW", 240), struct.pack("<HH2s2xI", 0x7FE0, 0x10, b"OW", 0xFFFFFFFF)),
+]
+
+
+@pytest.mark.parametrize("reason, old, new", DAMAGE, ids=[reason for reason, _, _ in DAMAGE])
+def test_damaged_headers_are_refused(stored, tmp_path, reason, old, new):
+    """Of most of them GDCM ended the program by an assertion, or made up pixels."""
+    said = fails("info", splice(write_series(tmp_path / "ct", stored), old, new, len(old)))
+    assert reason in said and "im00.dcm" in said
+
+
+def test_other_transfer_syntaxes(stored, tmp_path):
+    """Implicit, and big endian: what the walk through the elements takes is what the reader takes."""
+    explicit = write_series(tmp_path / "ct", stored)
+    expected = run("info", explicit, "--json", "--check").json
+    for name, syntax, convert in (("implicit", "1.2.840.10008.1.2", to_implicit), ("big", "1.2.840.10008.1.2.2", to_big_endian)):
+        series = tmp_path / name
+        series.mkdir()
+        for file in explicit.glob("*.dcm"):
+            meta, elements = split(file.read_bytes())
+            meta = meta.replace(element(2, 0x10, b"UI", "1.2.840.10008.1.2.1"), element(2, 0x10, b"UI", syntax))
+            meta = meta.replace(meta[132:144], element(2, 0, b"UL", struct.pack("<I", len(meta) - 144)))
+            (series / file.name).write_bytes(meta + b"".join(convert(*one) for one in elements))
+        told = run("info", series, "--json", "--check").json
+        for key in ("depth", "spacingMm", "originMm", "direction"):
+            assert told[key] == expected[key], (name, key)
+
+
+def split(data):
+    """The bytes up to the first group's end, and the elements behind them as group, number, kind and value."""
+    at = 132
+    elements = []
+    begin = None
+    while at < len(data):
+        group, number, kind = struct.unpack_from("<HH2s", data, at)
+        if group != 2 and begin is None:
+            begin = at
+        length = struct.unpack_from("<I", data, at + 8)[0] if kind in LONG else struct.unpack_from("<H", data, at + 6)[0]
+        value = at + (12 if kind in LONG else 8)
+        if begin is not None:
+            elements.append((group, number, kind, data[value:value + length]))
+        at = value + length
+    return data[:begin], elements
+
+
+def to_implicit(group, number, kind, value):
+    return struct.pack("<HHI", group, number, len(value)) + value
+
+
+def to_big_endian(group, number, kind, value):
+    if kind in (b"US", b"OW"):
+        value = numpy.frombuffer(value, "<u2").astype(">u2").tobytes()
+    return struct.pack(">HH", group, number) + kind + (struct.pack(">2xI", len(value)) if kind in LONG else struct.pack(">H", len(value))) + value
+
+
 def write_gap(folder, stored):
     folder.mkdir()
     for index in (0, 1, 2, 4, 5, 6):

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelDicomSeries.h"
 
+#include "gigapixelDicomHeader.h"
 #include "gigapixelPlainMessage.h"
 #include "itkGigapixelVolumeIO.h"
 #include "itkGigapixelVolumeSource.h"
@@ -13,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -99,45 +99,10 @@ GetText(const ImageIOBase & io, const char * tag)
   return text;
 }
 
-/** The reader fills up pixels that are missing. An element of pixels says how long it is, and where it does not, since
- * it is compressed, its end is marked (DICOM PS3.5); a preview may have an element of its own before. \throw
- * std::runtime_error the file ends before its pixels do */
-void
-RequireWholePixels(const std::string & file)
-{
-  std::ifstream     stream(file, std::ios::binary);
-  const std::string bytes{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
-  const std::string pixels("\xE0\x7F\x10\x00", 4), end("\xFE\xFF\xDD\xE0", 4);
-  const auto        getLength = [&bytes](std::size_t at) {
-    std::uint32_t length = 0;
-    for (std::size_t i = 0; i < 4 && at + i < bytes.size(); ++i)
-    {
-      length |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
-    }
-    return length;
-  };
-  bool isWhole = true;
-  for (std::size_t at = bytes.find(pixels); isWhole && at != std::string::npos;)
-  {
-    const std::string type = bytes.substr(std::min(bytes.size(), at + 4), 2);
-    const std::size_t place = at + (type == "OW" || type == "OB" ? 8 : 4);
-    const auto        length = getLength(place);
-    const bool        isMarked = length == 0xFFFFFFFFu;
-    const std::size_t behind = isMarked ? bytes.find(end, place) : place + 4 + length;
-    isWhole = behind != std::string::npos && behind <= bytes.size();
-    at = isWhole ? bytes.find(pixels, behind) : at;
-  }
-  if (!isWhole)
-  {
-    throw std::runtime_error(file +
-                             " is cut short or damaged: it ends before its pixels do; get it again from where it came");
-  }
-}
-
 Slice
 ReadHeader(const std::string & file)
 {
-  RequireWholePixels(file); // of others the reader prints lines of its own
+  gigapixel::CheckDicomFile(file);
   const ImageIOBase::Pointer io = OpenVolume(file);
   Slice                      slice{ file, GetText(*io, "0020|000e"), GigapixelVolumeShape::Get(file, *io) };
   if (slice.shape.grid.size.depth != 1)
@@ -361,7 +326,7 @@ GigapixelDicomSeries::Read(std::vector<unsigned char> & samples) const
   std::vector<unsigned char> read;
   for (std::size_t i = 0; i < files.size(); ++i)
   {
-    RequireWholePixels(files[i]);
+    gigapixel::CheckDicomFile(files[i]);
     const ImageIOBase::Pointer io = OpenVolume(files[i]);
     const GigapixelVolumeShape now = GigapixelVolumeShape::Get(files[i], *io);
     if (now.grid.size.width != size.width || now.grid.size.height != size.height || now.grid.size.depth != 1 ||
