@@ -215,6 +215,15 @@ def test_damaged_headers_are_refused(stored, tmp_path, reason, old, new):
     assert reason in said and "im00.dcm" in said
 
 
+def test_only_the_program_speaks(stored, tmp_path):
+    """GDCM warned on the standard error of series that are read, with the bytes that the file has there."""
+    spacing = element(0x28, 0x30, b"DS", numbers((0.5, 0.75)))
+    series = splice(write_series(tmp_path / "ct", stored[:1]), spacing, removed=len(spacing))
+    splice(series, element(0x10, 0x20, b"LO", "0"), element(0x09, 0x10, b"LO", "GEMS_IDEN_01") + element(0x09, 0x1001, b"FD", b"\x1b[31mred"))
+    told = run("info", series, "--json")
+    assert told.err == "" and told.json["spacingMm"] == [1, 1, 1]
+
+
 def test_other_transfer_syntaxes(stored, tmp_path):
     """Implicit, and big endian: what the walk through the elements takes is what the reader takes."""
     explicit = write_series(tmp_path / "ct", stored)

@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "itkGDCMImageIOFactory.h"
+#include "DICOMReader.h"
 
 /** The module's only function: makes ITK's reader of DICOM known. */
 extern "C" __attribute__((visibility("default"))) void
 GigapixelRegisterDICOM()
 {
-  itk::GDCMImageIOFactory::RegisterOneFactory();
+  gigapixel::commandline::RegisterDICOMReader();
 }

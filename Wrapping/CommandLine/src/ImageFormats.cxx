@@ -3,7 +3,7 @@
 
 #include "itkGigapixelVolumeSource.h"
 #ifdef GIGAPIXEL_HAS_GDCM
-#  include "itkGDCMImageIOFactory.h"
+#  include "DICOMReader.h"
 #endif
 #include "itkJPEGImageIOFactory.h"
 #include "itkMetaImageIOFactory.h"
@@ -58,7 +58,7 @@ RegisterImageFormats()
   itk::MetaImageIOFactory::RegisterOneFactory();
   itk::JPEGImageIOFactory::RegisterOneFactory();
 #ifdef GIGAPIXEL_HAS_GDCM // a static ITK, which a module would have another one of
-  itk::GDCMImageIOFactory::RegisterOneFactory();
+  RegisterDICOMReader();
 #else
   itk::GigapixelSetDicomLoader(&LoadDICOM);
 #endif
