@@ -215,6 +215,49 @@ def test_damaged_headers_are_refused(stored, tmp_path, reason, old, new):
     assert reason in said and "im00.dcm" in said
 
 
+PLACES = [
+    ("pixel spacing (0028,0030) is not two lengths above 0", {"spacing": (0, 0.75)}),
+    ("pixel spacing (0028,0030) is not two lengths above 0", {"spacing": (0.5, -0.75)}),
+    ("pixel spacing (0028,0030) is not two lengths above 0", {"spacing": (0.5,)}),
+    ("its pixel spacing has a value that is no finite number", {"spacing": (float("nan"), 0.75)}),
+    ("its pixel spacing has a value that is no finite number", {"spacing": (0.5, float("inf"))}),
+    ("perpendicular to each other", {"direction": (0,) * 6}),
+    ("perpendicular to each other", {"direction": (1, 0, 0, 0.7, 0.7, 0)}),
+    ("perpendicular to each other", {"direction": (1, 0, 0, 0, 1)}),
+    ("its orientation has a value that is no finite number", {"direction": (float("nan"),) * 6}),
+    ("its rescale slope has a value that is no finite number", {"slope": float("nan")}),
+    ("its rescale intercept has a value that is no finite number", {"intercept": float("inf")}),
+    ("the first of them other than 0", {"slope": 0}),
+    ("its position has a value that is no finite number", {"step": (0, 0, float("nan"))}),
+    ("are slices at the same place", {"step": (0, 0, 0)}),
+    ("are slices at the same place", {"step": (0, 0, 1e-300)}),
+    ("beside each other in one plane", {"step": (3, 0, 0)}),
+]
+
+
+@pytest.mark.parametrize("reason, options", PLACES)
+def test_places_that_are_none_are_refused(stored, tmp_path, reason, options):
+    """GDCM takes 1 mm and the unit matrix for what it cannot use; slices at one place have a spacing of 0 mm."""
+    assert reason in fails("info", write_series(tmp_path / "ct", stored, **options))
+
+
+def test_slices_without_a_place(stored, tmp_path):
+    series = write_series(tmp_path / "ct", stored)
+    for file in series.glob("*.dcm"):
+        data = file.read_bytes()
+        file.write_bytes(data.replace(struct.pack("<HH", 0x20, 0x32) + b"DS", struct.pack("<HH", 0x21, 0x32) + b"DS"))
+    assert "it does not say where its slice lies" in fails("info", series)
+    for file in sorted(series.glob("*.dcm"))[1:]:
+        file.unlink()
+    assert run("info", series, "--json").json["depth"] == 1
+
+
+def test_directions_of_few_digits(stored, tmp_path):
+    """And of another length than 1, which do not matter."""
+    series = write_series(tmp_path / "ct", stored, direction=(0.866, 0.5, 0, -0.5, 0.866, 0), step=(0, 0, 3))
+    assert run("info", series, "--json").json["direction"][0] == pytest.approx([0.866, 0.5, 0], abs=1e-3)
+
+
 def test_only_the_program_speaks(stored, tmp_path):
     """GDCM warned on the standard error of series that are read, with the bytes that the file has there."""
     spacing = element(0x28, 0x30, b"DS", numbers((0.5, 0.75)))

@@ -2,10 +2,13 @@
 #include "gigapixelDicomHeader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <locale>
 #include <map>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -18,16 +21,22 @@ namespace
 constexpr std::uint32_t TransferSyntax = 0x00020010;
 constexpr std::uint32_t RecognitionCode = 0x00080010; ///< of ACR-NEMA, DICOM's forerunner
 constexpr std::uint32_t SOPClass = 0x00080016;
+constexpr std::uint32_t Position = 0x00200032;
+constexpr std::uint32_t Orientation = 0x00200037;
 constexpr std::uint32_t SamplesPerPixel = 0x00280002;
 constexpr std::uint32_t Photometric = 0x00280004;
 constexpr std::uint32_t PlanarConfiguration = 0x00280006;
 constexpr std::uint32_t NumberOfFrames = 0x00280008;
 constexpr std::uint32_t Rows = 0x00280010;
 constexpr std::uint32_t Columns = 0x00280011;
+constexpr std::uint32_t Spacing = 0x00280030;
 constexpr std::uint32_t BitsAllocated = 0x00280100;
 constexpr std::uint32_t BitsStored = 0x00280101;
 constexpr std::uint32_t HighBit = 0x00280102;
 constexpr std::uint32_t PixelRepresentation = 0x00280103;
+constexpr std::uint32_t Intercept = 0x00281052;
+constexpr std::uint32_t Slope = 0x00281053;
+constexpr std::uint32_t RedTable = 0x00281101;
 constexpr std::uint32_t PixelData = 0x7fe00010;
 constexpr std::uint32_t Item = 0xfffee000;
 constexpr std::uint32_t ItemEnd = 0xfffee00d;
@@ -117,6 +126,26 @@ public:
     const std::string padding(" \0", 2);
     const std::size_t last = found->second.find_last_not_of(padding);
     return last == std::string::npos ? std::string() : found->second.substr(0, last + 1);
+  }
+
+  /** Decimal numbers (PS3.5 6.2, DS); none where the element is empty or not there. */
+  std::vector<double>
+  GetDecimals(std::uint32_t tag, const std::string & name) const
+  {
+    std::istringstream  texts(this->GetText(tag));
+    std::vector<double> numbers;
+    for (std::string text; std::getline(texts, text, '\\');)
+    {
+      std::istringstream number(text);
+      number.imbue(std::locale::classic());
+      double value = 0;
+      if (!(number >> value) || !(number.eof() || (number >> std::ws).eof()) || !std::isfinite(value))
+      {
+        RefuseDamage(m_File, "its " + name + " has a value that is no finite number");
+      }
+      numbers.push_back(value);
+    }
+    return numbers;
   }
 
   /** Of 16 bits. */
@@ -244,13 +273,13 @@ private:
       { TransferSyntax, "UI" },  { SOPClass, "UI" },    { 0x00080018, "UI" },
       { 0x00080060, "CS" },      { 0x00180050, "DS" },  { 0x00180088, "DS" },
       { 0x00181164, "DS" },      { 0x0020000d, "UI" },  { 0x0020000e, "UI" },
-      { 0x00200032, "DS" },      { 0x00200037, "DS" },  { 0x00200052, "UI" },
+      { Position, "DS" },        { Orientation, "DS" }, { 0x00200052, "UI" },
       { SamplesPerPixel, "US" }, { Photometric, "CS" }, { PlanarConfiguration, "US" },
       { NumberOfFrames, "IS" },  { Rows, "US" },        { Columns, "US" },
-      { 0x00280030, "DS" },      { 0x00280034, "IS" },  { BitsAllocated, "US" },
+      { Spacing, "DS" },         { 0x00280034, "IS" },  { BitsAllocated, "US" },
       { BitsStored, "US" },      { HighBit, "US" },     { PixelRepresentation, "US" },
-      { 0x00281050, "DS" },      { 0x00281051, "DS" },  { 0x00281052, "DS" },
-      { 0x00281053, "DS" },      { 0x3004000e, "DS" }
+      { 0x00281050, "DS" },      { 0x00281051, "DS" },  { Intercept, "DS" },
+      { Slope, "DS" },           { 0x3004000e, "DS" }
     };
     const auto found = kinds.find(element.tag);
     const bool isPixels = element.tag == PixelData && element.kind != "OB" && element.kind != "OW";
@@ -447,7 +476,7 @@ CheckClass(const std::string & file, const DicomWalk & walk)
   {
     RefuseDamage(file, "its recognition code is not that of ACR-NEMA");
   }
-  if (walk.GetText(SOPClass) == "1.2.840.10008.5.1.4.1.1.481.2" && !walk.Has(NumberOfFrames))
+  if (walk.GetText(SOPClass) == "1.2.840.10008.5.1.4.1.1.481.2")
   {
     Refuse(file, "it is a radiation dose and no slice of a series: convert it to NIfTI, or move it to another folder");
   }
@@ -483,9 +512,55 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
   }
 }
 
+/** GDCM takes 1 mm for a spacing that it cannot use, and the unit matrix for such a direction. */
+void
+CheckPlace(const std::string & file, const DicomWalk & walk)
+{
+  const auto spacing = walk.GetDecimals(Spacing, "pixel spacing");
+  if (!spacing.empty() && !(spacing.size() == 2 && spacing[0] > 0 && spacing[1] > 0))
+  {
+    Refuse(file, "its pixel spacing (0028,0030) is not two lengths above 0: mend the header");
+  }
+  const auto position = walk.GetDecimals(Position, "position");
+  if (!position.empty() && position.size() != 3)
+  {
+    Refuse(file, "its position (0020,0032) has " + std::to_string(position.size()) + " of 3 numbers: mend the header");
+  }
+  const auto direction = walk.GetDecimals(Orientation, "orientation");
+  if (direction.empty())
+  {
+    return;
+  }
+  constexpr double rounding = 1e-3; // that GDCM allows
+  const auto       dot = [&direction](std::size_t a, std::size_t b) {
+    return direction[a] * direction[b] + direction[a + 1] * direction[b + 1] + direction[a + 2] * direction[b + 2];
+  };
+  const bool   isWhole = direction.size() == 6;
+  const double lengths = isWhole ? std::sqrt(dot(0, 0)) * std::sqrt(dot(3, 3)) : 0;
+  if (!(lengths > 0 && std::isfinite(lengths) && std::abs(dot(0, 3)) < rounding * lengths))
+  {
+    Refuse(file,
+           "its orientation (0020,0037) is not two directions that are perpendicular to each other: mend the header");
+  }
+}
+
+/** GDCM takes a slope of 1 for one of 0. */
+void
+CheckScale(const std::string & file, const DicomWalk & walk)
+{
+  const auto slope = walk.GetDecimals(Slope, "rescale slope");
+  const auto intercept = walk.GetDecimals(Intercept, "rescale intercept");
+  if (slope.size() > 1 || intercept.size() > 1 || (!slope.empty() && slope[0] == 0))
+  {
+    Refuse(file,
+           "its rescale slope (0028,1053) and intercept (0028,1052) are not two numbers, the first of them other than "
+           "0: mend the header");
+  }
+}
+
 } // namespace
 
-void
+bool
 CheckDicomFile(const std::string & file)
 {
   const DicomWalk walk(file);
@@ -495,6 +570,9 @@ CheckDicomFile(const std::string & file)
   }
   CheckClass(file, walk);
   CheckSamples(file, walk);
+  CheckPlace(file, walk);
+  CheckScale(file, walk);
+  return !walk.GetText(Position).empty();
 }
 
 } // namespace gigapixel

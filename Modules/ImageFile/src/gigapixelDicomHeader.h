@@ -9,9 +9,10 @@ namespace gigapixel
 
 /** Walks all elements of a DICOM file (PS3.5 7, PS3.10 7) before a library does that: GDCM ends the program, by its
  * assertions or its stack, where a file ends within an element, nests sequences without end, or says of its pixels what
- * no image has, and of pixels that are missing it makes some up.
+ * no image has, and of pixels that are missing it makes some up, and of a place that is none another.
+ * \return whether the header says where the slice lies
  * \throw std::runtime_error one sentence that names the file and says what is wrong */
-void CheckDicomFile(const std::string & file);
+bool CheckDicomFile(const std::string & file);
 
 } // namespace gigapixel
 

@@ -72,6 +72,7 @@ ListFiles(const std::string & folder)
 struct Slice
 {
   std::string          file;
+  bool                 hasPlace{ false }; ///< else it is at 0
   std::string          series;
   GigapixelVolumeShape shape;
   double               place{ 0 }; ///< along the normal of all slices
@@ -102,9 +103,9 @@ GetText(const ImageIOBase & io, const char * tag)
 Slice
 ReadHeader(const std::string & file)
 {
-  gigapixel::CheckDicomFile(file);
+  const bool                 hasPlace = gigapixel::CheckDicomFile(file);
   const ImageIOBase::Pointer io = OpenVolume(file);
-  Slice                      slice{ file, GetText(*io, "0020|000e"), GigapixelVolumeShape::Get(file, *io) };
+  Slice                      slice{ file, hasPlace, GetText(*io, "0020|000e"), GigapixelVolumeShape::Get(file, *io) };
   if (slice.shape.grid.size.depth != 1)
   {
     throw std::runtime_error(file + ": it has " + std::to_string(slice.shape.grid.size.depth) +
@@ -134,20 +135,40 @@ RequireSameGrid(const Slice & first, const Slice & slice)
   }
 }
 
-/** \throw std::runtime_error two are at one place, or one is missing */
+/** In mm, in whatever direction. */
+double
+GetDistance(const Slice & first, const Slice & slice)
+{
+  const Triple & a = first.shape.grid.origin;
+  const Triple & b = slice.shape.grid.origin;
+  return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+}
+
+/** \throw std::runtime_error two are at one place, or beside each other, or one is missing */
 void
 RequireEvenSteps(const std::vector<Slice> & slices)
 {
+  constexpr double Least = 1e-6;   // mm
   constexpr double Allowed = 0.05; // of a step: places are written with few digits
   const double     step = (slices.back().place - slices.front().place) / static_cast<double>(slices.size() - 1);
   for (std::size_t i = 1; i < slices.size(); ++i)
   {
     const double distance = slices[i].place - slices[i - 1].place;
-    if (std::abs(distance - step) > Allowed * step)
+    if (!(distance >= Least && std::abs(distance - step) <= Allowed * step))
     {
+      if (distance < Least && !slices[i].hasPlace)
+      {
+        throw std::runtime_error(slices[i].file + ": it does not say where its slice lies (Image Position (Patient), "
+                                                  "0020,0032): convert the series to NIfTI with its right spacing");
+      }
       const std::string both = slices[i - 1].file + " and " + slices[i].file;
+      if (distance < Least && GetDistance(slices[i - 1], slices[i]) >= Least)
+      {
+        throw std::runtime_error(both + " lie beside each other in one plane, which is no volume: mend their positions "
+                                        "(0020,0032) or their orientation (0020,0037)");
+      }
       throw std::runtime_error(
-        distance < (1 - Allowed) * step && distance < 0.01
+        distance < Least || (distance < (1 - Allowed) * step && distance < 0.01)
           ? both + " are slices at the same place: a volume has one, so move one of the two acquisitions away"
           : both + " lie " + std::to_string(distance) + " mm apart, and the series' slices " + std::to_string(step) +
               " mm on average: a slice is missing or too much");
