@@ -203,6 +203,9 @@ DAMAGE = [
     ("deflated", element(2, 0x10, b"UI", "1.2.840.10008.1.2.1"), element(2, 0x10, b"UI", "1.2.840.10008.1.2.1.99")),
     ("recognition code", element(8, 0x60, b"CS", "CT"), element(8, 0x10, b"SH", "nothing")),
     ("no item", element(8, 0x60, b"CS", "CT"), struct.pack("<HH2s2xI", 8, 0x1140, b"SQ", 8) + bytes(8)),
+    ("it has 7 slices in one file", element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 4, b"CS", "MONOCHROME2") + element(0x28, 8, b"IS", "7")),
+    ("numbers of a palette's colors", element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 4, b"CS", "PALETTE COLOR")),
+    ("a radiation dose", element(8, 0x16, b"UI", CT), element(8, 0x16, b"UI", "1.2.840.10008.5.1.4.1.1.481.2")),
     ("item outside a sequence", element(8, 0x60, b"CS", "CT"), struct.pack("<HHI", 0xFFFE, 0xE000, 0)),
     ("no length", struct.pack("<HH2s2xI", 0x7FE0, 0x10, b"OW", 240), struct.pack("<HH2s2xI", 0x7FE0, 0x10, b"OW", 0xFFFFFFFF)),
 ]

@@ -36,7 +36,6 @@ constexpr std::uint32_t HighBit = 0x00280102;
 constexpr std::uint32_t PixelRepresentation = 0x00280103;
 constexpr std::uint32_t Intercept = 0x00281052;
 constexpr std::uint32_t Slope = 0x00281053;
-constexpr std::uint32_t RedTable = 0x00281101;
 constexpr std::uint32_t PixelData = 0x7fe00010;
 constexpr std::uint32_t Item = 0xfffee000;
 constexpr std::uint32_t ItemEnd = 0xfffee00d;
@@ -441,6 +440,8 @@ private:
       m_PixelBytes = element.length;
     }
     m_At += element.isMarked ? 0 : element.length;
+    // The first piece tells where frames begin.
+    std::size_t pieces = 0;
     for (bool isInside = element.isMarked; isInside;)
     {
       if (this->GetEnd() - m_At < 8)
@@ -454,6 +455,11 @@ private:
         RefuseDamage(m_File, "its compressed pixels have no end");
       }
       m_At += piece.length;
+      pieces += isInside ? 1 : 0;
+    }
+    if (element.isMarked && pieces < 2)
+    {
+      RefuseDamage(m_File, "it has no pixels");
     }
   }
 
@@ -475,6 +481,10 @@ CheckClass(const std::string & file, const DicomWalk & walk)
   if (walk.Has(RecognitionCode) && walk.GetText(RecognitionCode).rfind("ACR-NEMA", 0) != 0)
   {
     RefuseDamage(file, "its recognition code is not that of ACR-NEMA");
+  }
+  if (walk.GetText(Photometric) == "PALETTE COLOR") // whose tables are asserted
+  {
+    Refuse(file, "its pixels are numbers of a palette's colors, which are not read: convert them to gray or to RGB");
   }
   if (walk.GetText(SOPClass) == "1.2.840.10008.5.1.4.1.1.481.2")
   {
@@ -500,6 +510,14 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
            "its header says that a pixel has " + std::to_string(samples) + " samples of " + std::to_string(allocated) +
              " bits, " + std::to_string(stored) + " of them in use up to bit " + std::to_string(high) +
              ", which is no image: mend the header, or get it again from where it came");
+  }
+  const auto frames = walk.GetDecimals(NumberOfFrames, "number of frames");
+  if (!frames.empty() && frames[0] != 1)
+  {
+    std::ostringstream number;
+    number.imbue(std::locale::classic());
+    number << frames[0];
+    Refuse(file, "it has " + number.str() + " slices in one file, and a series has one in each; convert it to NIfTI");
   }
   const std::uint64_t pixels =
     static_cast<std::uint64_t>(walk.GetNumber(Rows, "rows")) * walk.GetNumber(Columns, "columns");
