@@ -1,12 +1,14 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """DICOM series as volumes, written byte by byte as DICOM PS3.5 and PS3.10 say."""
 
+import io
 import os
 import struct
 import subprocess
 
 import numpy
 import pytest
+from PIL import Image
 
 from conftest import PROGRAM, fails, run
 from volumes import read_nifti, write_nifti, write_threshold_model
@@ -285,6 +287,70 @@ def test_other_transfer_syntaxes(stored, tmp_path):
         told = run("info", series, "--json", "--check").json
         for key in ("depth", "spacingMm", "originMm", "direction"):
             assert told[key] == expected[key], (name, key)
+
+
+def to_pieces(series, syntax, pieces):
+    """The series with its pixels in pieces, as compressed ones are."""
+    for file in series.glob("*.dcm"):
+        data = file.read_bytes()
+        begin = data.index(struct.pack("<HH", 0x7FE0, 0x10) + b"OW")
+        meta, _ = split(data)
+        other = element(2, 0x10, b"UI", syntax)
+        new = meta.replace(element(2, 0x10, b"UI", "1.2.840.10008.1.2.1"), other)
+        new = new.replace(new[132:144], element(2, 0, b"UL", struct.pack("<I", len(new) - 144)))
+        items = b"".join(struct.pack("<HHI", 0xFFFE, 0xE000, len(piece)) + piece for piece in pieces(data[begin + 12:]))
+        end = struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
+        file.write_bytes(new + data[len(meta):begin] + struct.pack("<HH2s2xI", 0x7FE0, 0x10, b"OB", 0xFFFFFFFF) + items + end)
+    return series
+
+
+def encode_runs(pixels):
+    """PS3.5 G, without runs: each row of 10 bytes is told to be copied. The high bytes come first."""
+    parts = []
+    for half in (pixels[1::2], pixels[::2]):
+        parts.append(b"".join(b"\x09" + half[row:row + 10] for row in range(0, len(half), 10)))
+    return [b"", struct.pack("<16I", 2, 64, 64 + len(parts[0]), *[0] * 13) + b"".join(parts)]
+
+
+@pytest.mark.usefixtures("network")
+def test_run_length_encoded_series(stored, tmp_path):
+    series = to_pieces(write_series(tmp_path / "ct", stored), "1.2.840.10008.1.2.5", encode_runs)
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=-300.5)
+    run("segment", series, "--model", model, "-o", tmp_path / "l.nii.gz")
+    assert (read_nifti(tmp_path / "l.nii.gz")[0] == (2 * stored - 1000 > -300.5)).all()
+    runs = encode_runs(bytes(240))[1][:64]
+    whole = (series / "im00.dcm").read_bytes()
+    for at, value in ((0, 3), (0, 60000), (4, 0), (8, 63), (8, 1 << 26)):
+        (series / "im00.dcm").write_bytes(whole)
+        assert "run-length encoded pixels" in fails("info", splice(series, runs, runs[:at] + struct.pack("<I", value) + runs[at + 4:], 64))
+    (series / "im00.dcm").write_bytes(whole)
+    end = struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
+    assert "its compressed pixels have no end" in fails("info", splice(series, end, struct.pack("<HHI", 0xFFFE, 0xE00D, 0), 8))
+    (series / "im00.dcm").write_bytes(whole[:-8])
+    assert "it ends before its pixels do" in fails("info", series)
+    nothing = to_pieces(write_series(tmp_path / "none", stored), "1.2.840.10008.1.2.5", lambda pixels: [b""])
+    assert "it has no pixels" in fails("info", nothing)
+
+
+def test_jpeg_is_read(stored, tmp_path):
+    def encode(pixels):
+        stream = io.BytesIO()
+        Image.fromarray(numpy.frombuffer(pixels, "<u2").reshape(SHAPE[1:]).astype("uint8")).save(stream, "JPEG")
+        return [b"", stream.getvalue()]
+
+    series = to_pieces(write_series(tmp_path / "ct", stored % 200), "1.2.840.10008.1.2.4.50", encode)
+    for file in series.glob("*.dcm"):
+        for number, old, new in ((0x100, 16, 8), (0x101, 16, 8), (0x102, 15, 7), (0x103, 1, 0)):
+            splice(series, element(0x28, number, b"US", us(old)), element(0x28, number, b"US", us(new)), 10, file.name)
+    assert run("info", series, "--json", "--check").json["depth"] == 7
+
+
+@pytest.mark.parametrize("rows, columns, bits, samples", [(12, 10, 99, 1), (13, 10, 12, 1), (12, 11, 12, 1), (12, 10, 12, 3)])
+def test_jpeg_of_another_size_is_refused(stored, tmp_path, rows, columns, bits, samples):
+    """Only its header is looked at: GDCM's assertions compare it with DICOM's."""
+    jpeg = b"\xff\xd8\xff\xfe" + struct.pack(">H", 6) + b"text" + b"\xff\xff\xc1" + struct.pack(">HBHHB", 11, bits, rows, columns, samples) + bytes(9)
+    series = to_pieces(write_series(tmp_path / "ct", stored), "1.2.840.10008.1.2.4.51", lambda pixels: [b"", jpeg])
+    assert "its JPEG is of another size or kind" in fails("info", series)
 
 
 def split(data):

@@ -177,6 +177,31 @@ public:
     return m_PixelBytes;
   }
 
+  /** The first bytes of the compressed pixels, behind what tells where frames begin. */
+  std::string
+  ReadCodestream(std::uint64_t longest)
+  {
+    m_At = m_Codestream;
+    return this->Read(std::min(longest, m_CodestreamBytes));
+  }
+
+  std::uint64_t
+  GetCodestreamBytes() const
+  {
+    return m_CodestreamBytes;
+  }
+
+  static std::uint64_t
+  ToNumber(const std::string & bytes, bool isBigEndian)
+  {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+    {
+      number = number << 8U | static_cast<unsigned char>(bytes[isBigEndian ? i : bytes.size() - 1 - i]);
+    }
+    return number;
+  }
+
 private:
   struct Element
   {
@@ -194,17 +219,6 @@ private:
     bool          isSequence;
     bool          isExplicit;
   };
-
-  static std::uint64_t
-  ToNumber(const std::string & bytes, bool isBigEndian)
-  {
-    std::uint64_t number = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-    {
-      number = number << 8U | static_cast<unsigned char>(bytes[isBigEndian ? i : bytes.size() - 1 - i]);
-    }
-    return number;
-  }
 
   std::uint64_t
   GetEnd() const
@@ -454,6 +468,11 @@ private:
       {
         RefuseDamage(m_File, "its compressed pixels have no end");
       }
+      if (m_Levels.empty() && pieces == 1)
+      {
+        m_Codestream = m_At;
+        m_CodestreamBytes = piece.length;
+      }
       m_At += piece.length;
       pieces += isInside ? 1 : 0;
     }
@@ -472,6 +491,8 @@ private:
   std::map<std::uint32_t, std::string> m_Values;
   bool                                 m_HasPixels{ false };
   std::uint64_t                        m_PixelBytes{ 0 };
+  std::uint64_t                        m_Codestream{ 0 };
+  std::uint64_t                        m_CodestreamBytes{ 0 };
 };
 
 /** What other than a slice ends in assertions. */
@@ -530,6 +551,52 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
   }
 }
 
+/** Runs of equal bytes (PS3.5 G), of each byte of a sample in a part of its own, whose beginnings come first. */
+void
+CheckRuns(const std::string & file, DicomWalk & walk)
+{
+  constexpr std::size_t headBytes = 64;
+  const std::string     head = walk.ReadCodestream(headBytes);
+  const auto            get = [&head](std::size_t i) { return DicomWalk::ToNumber(head.substr(4 * i, 4), false); };
+  const std::uint64_t   parts = static_cast<std::uint64_t>(walk.GetNumber(SamplesPerPixel, "samples per pixel")) *
+                              walk.GetNumber(BitsAllocated, "bits of a sample") / 8;
+  bool isWhole = head.size() == headBytes && parts < headBytes / 4 && get(0) == parts && get(1) == headBytes;
+  for (std::size_t i = 2; isWhole && i <= parts; ++i)
+  {
+    isWhole = get(i) > get(i - 1) && get(i) < walk.GetCodestreamBytes();
+  }
+  if (!isWhole)
+  {
+    RefuseDamage(file, "its run-length encoded pixels do not begin as such pixels do");
+  }
+}
+
+/** The header of a frame of JPEG (ISO/IEC 10918-1, B.2.2) or JPEG-LS, of which GDCM asserts that it is DICOM's. */
+void
+CheckJPEG(const std::string & file, DicomWalk & walk)
+{
+  constexpr std::uint64_t     longest = 1 << 20; // profiles and comments come before
+  const std::string           bytes = walk.ReadCodestream(longest);
+  static const std::set<char> frames{ '\xC0', '\xC1', '\xC2', '\xC3', '\xC5', '\xC6', '\xC7',
+                                      '\xC9', '\xCA', '\xCB', '\xCD', '\xCE', '\xCF', '\xF7' };
+  const auto                  get = [&bytes](std::size_t at, std::size_t number) {
+    return DicomWalk::ToNumber(bytes.substr(at, number), true);
+  };
+  constexpr std::size_t headBytes = 10;
+  std::size_t           at = bytes.rfind("\xFF\xD8", 0) == 0 ? 2 : bytes.size();
+  while (at + headBytes <= bytes.size() && bytes[at] == '\xFF' && frames.count(bytes[at + 1]) == 0)
+  {
+    at += bytes[at + 1] == '\xFF' ? 1 : 2 + get(at + 2, 2);
+  }
+  const bool isFrame = at + headBytes <= bytes.size() && bytes[at] == '\xFF';
+  if (!isFrame || get(at + 4, 1) > walk.GetNumber(BitsAllocated, "bits of a sample") ||
+      get(at + 5, 2) != walk.GetNumber(Rows, "rows") || get(at + 7, 2) != walk.GetNumber(Columns, "columns") ||
+      get(at + 9, 1) != walk.GetNumber(SamplesPerPixel, "samples per pixel"))
+  {
+    RefuseDamage(file, "its JPEG is of another size or kind than its header says");
+  }
+}
+
 /** GDCM takes 1 mm for a spacing that it cannot use, and the unit matrix for such a direction. */
 void
 CheckPlace(const std::string & file, const DicomWalk & walk)
@@ -581,13 +648,23 @@ CheckScale(const std::string & file, const DicomWalk & walk)
 bool
 CheckDicomFile(const std::string & file)
 {
-  const DicomWalk walk(file);
+  DicomWalk walk(file);
   if (!walk.HasPixels())
   {
     RefuseDamage(file, "it has no pixels, or is no slice, which would belong into another folder");
   }
   CheckClass(file, walk);
   CheckSamples(file, walk);
+  const std::string syntax = walk.GetText(TransferSyntax);
+  const std::string jpeg = "1.2.840.10008.1.2.4."; // followed by 50 to 70, 80 and 81
+  if (syntax == "1.2.840.10008.1.2.5")
+  {
+    CheckRuns(file, walk);
+  }
+  else if (syntax.size() == jpeg.size() + 2 && syntax.rfind(jpeg, 0) == 0 && syntax[jpeg.size()] < '9')
+  {
+    CheckJPEG(file, walk);
+  }
   CheckPlace(file, walk);
   CheckScale(file, walk);
   return !walk.GetText(Position).empty();
