@@ -109,6 +109,24 @@ def test_libraries_are_silent(tmp_path):
     assert run("info", tmp_path / "odd.tif").err == ""
 
 
+def test_texts_of_files_may_be_of_any_length(tmp_path):
+    """A sentence repeats their beginning and their end."""
+    pixels, length = blobs(300, 300), 400000
+    ome = f'<?xml version="1.0"?><OME><BinaryOnly MetadataFile="{"f" * length}" UUID="urn:uuid:1"/></OME>'
+    slide = write_slide(tmp_path / "ome.tif", pixels, description=ome, metadata=None)
+    sentence = fails("info", slide)
+    assert f"{slide}: " in sentence and "fff ... fff" in sentence and len(sentence) < 5000
+    made_by = f"ITKGigapixel pyramid\norigin-mm = 0 0\ncontent = labels\nmade-by = bytes={'9' * length}"
+    mask = write_slide(tmp_path / "mask.tif", pixels, description=made_by, metadata=None)
+    assert run("evaluate", mask, mask, "--json").json["dice"] == 1
+    header = tmp_path / "mask.mhd"
+    for name in ("d" * length, "d" * length + "%d.raw 1 2 1", "%" + "d" * length, "d%0" + "9" * 100 + "d.raw"):
+        header.write_text(f"NDims = 2\nDimSize = 300 300\nElementType = MET_UCHAR\nElementDataFile = {name}\n")
+        for words in (["info", header], ["evaluate", header, mask]):
+            sentence = fails(*words)
+            assert str(header) in sentence and len(sentence) < 5000
+
+
 def test_a_folder_with_odd_entries_gives_its_slides(tmp_path, good):
     os.mkfifo(tmp_path / "pipe.tif")
     (tmp_path / "loop.tif").symlink_to("loop.tif")

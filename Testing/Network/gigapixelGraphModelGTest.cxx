@@ -194,6 +194,27 @@ TEST(Printable, EscapesWhatIsNoText)
   EXPECT_EQ(GetPrintable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80"); // beyond the last one
 }
 
+TEST(Printable, LeavesTheMiddleOfLongTextsOut)
+{
+  const std::string beginning = "slide.tif: it is ", end = "; get it again";
+  const std::string whole = beginning + std::string(MostPrintableBytes - beginning.size() - end.size(), 'x') + end;
+  EXPECT_EQ(GetPrintable(whole), whole);
+  for (const std::size_t bytes : { 5000, 5001, 90000 })
+  {
+    std::string middle;
+    while (middle.size() < bytes)
+    {
+      middle += "µ";
+    }
+    const std::string cut = GetPrintable(beginning + middle + (bytes % 2 == 0 ? end : ' ' + end));
+    EXPECT_LE(cut.size(), MostPrintableBytes + 5);
+    EXPECT_EQ(cut.find(beginning + "µ"), 0u);
+    EXPECT_EQ(cut.substr(cut.size() - end.size()), end);
+    EXPECT_NE(cut.find("µ ... µ"), std::string::npos);
+    EXPECT_EQ(cut.find('\\'), std::string::npos) << "a character was cut";
+  }
+}
+
 TEST(GraphModel, RefusesWrongParameters)
 {
   const TemporaryFolder folder("graph-model");

@@ -12,8 +12,8 @@
 #  include "itkWholeSlideImageIO.h"
 #endif
 
+#include <algorithm>
 #include <filesystem>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -85,10 +85,18 @@ FindMadeOf(const WholeSlideImageIO & pyramid)
 {
   std::string description;
   ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
-  const std::string       madeBy = PyramidTIFFImageIO::GetMadeByOfDescription(description);
-  static const std::regex identity("bytes=[0-9]+ hash=[0-9a-f]+$");
-  std::smatch             found;
-  return std::regex_search(madeBy, found, identity) ? found.str() : std::string();
+  const std::string madeBy = PyramidTIFFImageIO::GetMadeByOfDescription(description);
+  // "bytes=123 hash=1f" at its end
+  const auto skip = [&](std::size_t place, const char * digits) {
+    const std::size_t end = std::min(madeBy.size(), madeBy.find_first_not_of(digits, place));
+    return end > place ? end : std::string::npos;
+  };
+  const std::string bytes = "bytes=", hash = " hash=";
+  const std::size_t begin = madeBy.rfind(bytes);
+  const std::size_t next = begin == std::string::npos ? begin : skip(begin + bytes.size(), "0123456789");
+  const bool        hasHash = next != std::string::npos && madeBy.compare(next, hash.size(), hash) == 0;
+  const bool        isWhole = hasHash && skip(next + hash.size(), "0123456789abcdef") == madeBy.size();
+  return isWhole ? madeBy.substr(begin) : std::string();
 }
 
 /** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */

@@ -5,7 +5,6 @@
 #include <array>
 #include <cctype>
 #include <fstream>
-#include <regex>
 #include <utility>
 
 namespace gigapixel
@@ -21,22 +20,46 @@ Trim(const std::string & text)
   return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/** The files that are there of those that a format like "plane%03d.raw 1 9 1" makes, whatever their numbers. */
+/** A format like "plane%03d.raw 1 9 1", as the name of files. */
+struct NumberedName
+{
+  std::string start;
+  std::size_t width{ 0 }; ///< digits at least
+  std::string end;
+};
+
+/** Nothing where it is none, or has more digits than a name. */
+std::optional<NumberedName>
+ReadNumberedName(const std::string & format)
+{
+  constexpr std::size_t longest = 255;
+  const std::size_t     begin = format.find('%');
+  const std::size_t     type = begin == std::string::npos ? begin : format.find_first_not_of("0123456789", begin + 1);
+  if (type == std::string::npos || std::string("diu").find(format[type]) == std::string::npos)
+  {
+    return std::nullopt;
+  }
+  NumberedName name{ format.substr(0, begin), 0, format.substr(type + 1) };
+  name.end.erase(std::min(name.end.size(), name.end.find_first_of(" \t\r\v\f")));
+  for (std::size_t i = begin + 1; i < type && name.width <= longest; ++i)
+  {
+    name.width = 10 * name.width + static_cast<std::size_t>(format[i] - '0');
+  }
+  return name.width > longest ? std::nullopt : std::optional<NumberedName>(name);
+}
+
+/** The files that are there of those that such a format makes, whatever their numbers. */
 std::vector<fs::path>
 FindNumbered(const fs::path & pattern)
 {
-  static const std::regex format(R"(([^%]*)%(0?\d*)[diu](\S*).*)");
-  const std::string       name = pattern.filename().string();
-  std::smatch             parts;
-  std::vector<fs::path>   files;
-  if (!std::regex_match(name, parts, format))
+  std::vector<fs::path> files;
+  const auto            name = ReadNumberedName(pattern.filename().string());
+  if (!name)
   {
     return files;
   }
-  const std::string start = parts.str(1);
-  const std::string end = parts.str(3);
-  const std::size_t width = parts.length(2) > 0 ? std::stoul(parts.str(2)) : 0;
-  const auto        isNumber = [&](const std::string & digits) {
+  const auto & [start, width, end] = *name;
+  const auto isNumber = [&, width = width](const std::string & digits) {
     const bool isPadded = digits.size() == width || digits == "0" || digits.front() != '0';
     return digits.size() >= width && isPadded && digits.find_first_not_of("0123456789") == std::string::npos;
   };

@@ -46,12 +46,37 @@ GetCharacterLength(const std::string & text, std::size_t first)
   return character >= least[length] && character <= 0x10ffff && !surrogate && !turns ? length : 0;
 }
 
+/** Its beginning and its end, where a message says what is wrong and what to do about it. */
+std::string
+Shorten(const std::string & text)
+{
+  constexpr std::size_t mostAtEnd = 1024;
+  if (text.size() <= MostPrintableBytes)
+  {
+    return text;
+  }
+  const auto isInside = [&text](std::size_t place) { // a character of UTF-8
+    return (static_cast<unsigned char>(text[place]) & 0xc0u) == 0x80u;
+  };
+  std::size_t first = MostPrintableBytes - mostAtEnd, last = text.size() - mostAtEnd;
+  for (int i = 0; i < 3 && isInside(first); ++i)
+  {
+    --first;
+  }
+  for (int i = 0; i < 3 && isInside(last); ++i)
+  {
+    ++last;
+  }
+  return text.substr(0, first) + " ... " + text.substr(last);
+}
+
 } // namespace
 
 std::string
-GetPrintable(const std::string & text)
+GetPrintable(const std::string & whole)
 {
   constexpr const char * digits = "0123456789abcdef";
+  const std::string      text = Shorten(whole);
   std::string            printable;
   for (std::size_t i = 0; i < text.size();)
   {
