@@ -291,6 +291,36 @@ def check_info(file):
     return finished.returncode
 
 
+def test_long_lines_of_nrrd(integers, tmp_path):
+    """NrrdIO ends the program where it repeats a line of 1000 bytes in a message."""
+    good = write_nrrd_volume(tmp_path / "good.nrrd", integers.astype("u1"))
+    content = good.read_bytes()
+    start, bad = content.index(b"\n") + 1, tmp_path / "bad.nrrd"
+    assert run("info", good, "--check", "--json").json["depth"] == SHAPE[0]
+    fields = ["type", "encoding", "endian", "sizes", "dimension", "space", "space directions", "space origin", "kinds", "labels"]
+    values = [*(f"{field}: {{}}" for field in [*fields, "units", "thicknesses", "byte skip", "data file", "unknown", "odd: a:=b"]), "{}"]
+    for value in values:
+        for letters in (b"a" * 5000, b"1" * 5000, b"-1 " * 2000, b"(" * 5000, b'"a" ' * 1000, b"%s" * 2000):
+            line = value.encode().replace(b"{}", letters)
+            for place in (start, content.index(b"\n\n") + 1):
+                bad.write_bytes(content[:place] + line + b"\n" + content[place:])
+                assert f"of its header has {len(line)} bytes, and at most 500 are read" in fails("info", bad), value
+        line = value.encode().replace(b"{}", b"a" * (502 - len(value)))
+        bad.write_bytes(content[:start] + line + b"\n" + content[start:])
+        assert "are read" not in fails("info", bad), value
+    for line in (b"#" + b"a" * 5000, b"key:=" + b"a" * 400000, b"k" * 5000 + b":=a", b"content: " + b"a" * 5000):
+        bad.write_bytes(content[:start] + line + b"\n" + content[start:])
+        assert run("info", bad, "--check", "--json").json["depth"] == SHAPE[0]
+    for number in ("-3", "0", "99999999999999999999", "nan"):
+        for field, sizes in ((b"dimension: 3", f"dimension: {number}"), (b"sizes: 34", f"sizes: {number}")):
+            bad.write_bytes(content.replace(field, sizes.encode()))
+            assert str(bad) in fails("info", bad)
+    (tmp_path / "list.nhdr").write_bytes(content[: content.index(b"\n\n")] + b"\ndata file: LIST\n" + b"./" * 1000 + b"good.nrrd\n")
+    assert "of its header has 2009 bytes" in fails("info", tmp_path / "list.nhdr")
+    bad.write_bytes(content[:-100])
+    assert "its path, as it is named here, has" in fails("info", f"{tmp_path}/{'./' * 600}bad.nrrd")
+
+
 def test_scaled_vectors_are_refused(integers, tmp_path):
     """ITK's reader has memory for one value of each voxel then, and copies all of them."""
     both = numpy.stack([integers] * 2)

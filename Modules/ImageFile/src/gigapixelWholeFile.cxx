@@ -338,6 +338,10 @@ RequireWholeHeader(const std::string & file)
   CheckNIfTI(file);
   if (const auto header = ReadPixelHeader(file))
   {
+    if (!header->trouble.empty())
+    {
+      throw std::runtime_error(file + ": " + header->trouble);
+    }
     CheckPixelFiles(file, *header);
     if (header->isMetaImage)
     {

@@ -9,10 +9,10 @@ namespace gigapixel
 
 /** Refuses files that ITK's readers take although they are cut short, filling up what is missing: MetaImages, whose
  * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray; PNG with a damaged
- * header, at which ITK's reader ends the program; and NIfTI whose header its library speaks of on the standard error,
- * or that is shorter than it says. Also those whose pixels are said to be in a file that is not there, or that would be
- * waited for, like a pipe. Other formats' readers refuse by themselves. \throw std::runtime_error one sentence that
- * names the file */
+ * header and NRRD with lines that are too long (PixelHeader::trouble), at which ITK's readers end the program; and
+ * NIfTI whose header its library speaks of on the standard error, or that is shorter than it says. Also those whose
+ * pixels are said to be in a file that is not there, or that would be waited for, like a pipe. Other formats' readers
+ * refuse by themselves. \throw std::runtime_error one sentence that names the file */
 void RequireWholeFile(const std::string & file);
 
 /** The same, but that no MetaImage is decompressed: what only asks for a volume's size need not wait for that.

@@ -23,6 +23,9 @@ struct PixelHeader
   /** Where its pixels are, also where nothing is; empty: in the file itself. Of names with a pattern ("plane%03d.raw 1
    * 9 1"), those that are there, whatever their numbers. */
   std::vector<std::filesystem::path> files;
+  /** Why NrrdIO or MetaIO must not be given the file, since it would end the process: they copy what a line says into
+   * memory of a fixed length. In words for people; empty: nothing is known. */
+  std::string trouble;
 };
 
 /** Reads the header of a MetaImage ("KEY = VALUE" or "KEY: VALUE" up to ElementDataFile; by its ending, .mha or .mhd,

@@ -127,6 +127,28 @@ FindFiles(const fs::path & header, const std::string & name, bool isMetaImage)
   return { path };
 }
 
+constexpr std::size_t MostNRRDBytes = 500; // NrrdIO repeats lines and names in messages that may have about 1000
+
+std::string
+DescribeLength(const std::string & what, std::size_t bytes, std::size_t most)
+{
+  return what + " has " + std::to_string(bytes) + " bytes, and at most " + std::to_string(most) +
+         " are read: shorten it";
+}
+
+/** But for those that may say anything; lines of a list of files are none of them.
+ * \return what is wrong with the line; empty: nothing */
+std::string
+FindTroubleOfLine(const std::string & line, int number, bool isMetaImage)
+{
+  const std::size_t colon = line.find(':');
+  const bool        isPair = colon != std::string::npos && line.compare(colon, 2, ":=") == 0;
+  const bool        mayBeLong = isPair || line.front() == '#' || line.rfind("content:", 0) == 0;
+  return isMetaImage || line.size() <= MostNRRDBytes || mayBeLong
+           ? std::string()
+           : DescribeLength("line " + std::to_string(number) + " of its header", line.size(), MostNRRDBytes);
+}
+
 bool
 IsLocal(const std::string & name)
 {
@@ -146,12 +168,26 @@ ReadPixelHeader(const fs::path & file)
   {
     return std::nullopt;
   }
+  if (!header.isMetaImage && file.string().size() > MostNRRDBytes)
+  {
+    header.trouble = DescribeLength("its path, as it is named here,", file.string().size(), MostNRRDBytes);
+  }
   const std::string pixels = header.isMetaImage ? "ElementDataFile" : "data file";
   bool              isList = false;
   std::string       line;
-  for (int i = 0; i < longest && std::getline(stream, line); ++i)
+  for (int i = 0; std::getline(stream, line); ++i)
   {
+    if (i == longest)
+    {
+      header.trouble =
+        "its header has more than " + std::to_string(longest) + " lines: get it again from where it came";
+      break;
+    }
     header.bytes += line.size() + 1;
+    if (header.trouble.empty())
+    {
+      header.trouble = FindTroubleOfLine(line, i + 1, header.isMetaImage);
+    }
     const bool isEmpty = Trim(line).empty();
     if (isEmpty && (isList || !header.isMetaImage))
     {
