@@ -304,7 +304,7 @@ def test_long_lines_of_nrrd(integers, tmp_path):
             line = value.encode().replace(b"{}", letters)
             for place in (start, content.index(b"\n\n") + 1):
                 bad.write_bytes(content[:place] + line + b"\n" + content[place:])
-                assert f"of its header has {len(line)} bytes, and at most 500 are read" in fails("info", bad), value
+                assert f"of its header: it has {len(line)} bytes, and at most 500 are read" in fails("info", bad), value
         line = value.encode().replace(b"{}", b"a" * (502 - len(value)))
         bad.write_bytes(content[:start] + line + b"\n" + content[start:])
         assert "are read" not in fails("info", bad), value
@@ -316,9 +316,79 @@ def test_long_lines_of_nrrd(integers, tmp_path):
             bad.write_bytes(content.replace(field, sizes.encode()))
             assert str(bad) in fails("info", bad)
     (tmp_path / "list.nhdr").write_bytes(content[: content.index(b"\n\n")] + b"\ndata file: LIST\n" + b"./" * 1000 + b"good.nrrd\n")
-    assert "of its header has 2009 bytes" in fails("info", tmp_path / "list.nhdr")
+    assert "of its header: it has 2009 bytes" in fails("info", tmp_path / "list.nhdr")
     bad.write_bytes(content[:-100])
     assert "its path, as it is named here, has" in fails("info", f"{tmp_path}/{'./' * 600}bad.nrrd")
+
+
+def test_metaimages_that_metaio_must_not_see(integers, tmp_path):
+    """It reads as many numbers as the header says into memory of 4096, copies names and texts into memory of 255 bytes, and
+    prints names of files by what the header says."""
+    good = write_metaimage(tmp_path / "good.mha", integers)
+    content, bad = good.read_bytes(), tmp_path / "bad.mha"
+    assert run("info", good, "--check", "--json").json["depth"] == SHAPE[0]
+    size = b"DimSize = 34 23 11"
+
+    def refuse(old, new, sentence):
+        changed = content.replace(old, new)
+        assert changed != content
+        bad.write_bytes(changed)
+        for words in (["info", bad], ["evaluate", bad, good]):
+            assert f"{bad}: " in (said := fails(*words)) and sentence in said, (new[:100], said)
+
+    for number in ("5000", "200000", "-3", "2000000000", "99999999999999999999", "11", "0", "3.5", "nan", ""):
+        numbers = b"DimSize = " + b"1 " * (int(number) if number in ("5000", "200000", "11") else 3)
+        bad.write_bytes(content.replace(b"NDims = 3", f"NDims = {number}".encode()).replace(size, numbers))
+        assert "NDims is to be a number of axes from 1 to 10" in fails("info", bad)
+    many = b"\nDimSize = " + b"1 " * 5000
+    for twice in (b"NDims = 5000" + many, b"NDims=5000" + many, b"NDims: 5000" + many):
+        refuse(size, size + b"\n" + twice, "NDims is there twice")
+    for hidden in (b"\x0bNDims = 5000", b"NDims\0x = 5000", b"Odd\rNDims = 5000", b"NDims\nOdd = 5000", b"Odd =\n5000", b"\x0cNDims = 5000"):
+        refuse(size, size + b"\n" + hidden + many, "it is no field")
+    for sizes in ("34 23", "34 23 11 5", ""):
+        refuse(size, f"DimSize = {sizes}".encode(), "DimSize has ")
+    for sizes in ("-34 23 11", "34 23 x", "4294967296 4294967296 1", "999999999 999999999 999999999", "34 23 1e9"):
+        refuse(size, f"DimSize = {sizes}".encode(), "no number that an image has")
+    for channels in ("-3", "99999999999999999999", "x", "1e9"):
+        refuse(size, size + f"\nElementNumberOfChannels = {channels}".encode(), "no number that an image has")
+    for name in ("Comment", "Name", "ObjectSubType", "k" * 244):
+        line = f"\n{name} = ".encode() if len(name) < 20 else f"\n{name}".encode()
+        rest = b"" if len(name) < 20 else b" = 1"
+        length = 254 if len(name) < 20 else 10
+        bad.write_bytes(content.replace(size, size + line + b"a" * length + rest))
+        assert run("info", bad, "--check", "--json").json["depth"] == SHAPE[0]
+        for letters in (length + 1, 400, 100000):
+            refuse(size, size + line + b"a" * letters + rest, "bytes, and at most 254 are read")
+    (tmp_path / "p1.raw").write_bytes(integers.astype("u1").tobytes())
+    names = ["%s.raw", "p%s%s%s%s.raw 1 1 1", "p%n.raw 1 1 1", "p%d%s.raw 1 1 1", "p%d.raw 1 1 0", "p%d.raw 1 1 x", "p%d.raw 1 2000000000 1", "p%d.raw 1 9 -1"]
+    for name in [*names, "p%05000d.raw 1 1 1", "p%*d.raw 1 1 1", "100%.raw", "%d/p%d.raw 1 1 1", "x%d/p1.raw 1 1 1"]:
+        refuse(b"LOCAL", name.encode(), "the names of files are to have one number")
+    for name in ("LIST -1", "LIST -2000000000", "LIST 2000000000", "LIST x", "LIST 2 3", "LISTS"):
+        refuse(b"LOCAL", name.encode() + b"\n" + b"p1.raw\n" * 11, "the list of files is to begin with LIST")
+    refuse(b"LOCAL", b"./" * 300 + b"p1.raw", "at most 498 are read")
+    refuse(b"LOCAL", b"q%d.raw 1 11 1", "which is not there")
+    planes = [tmp_path / f"plane{z:03}.raw" for z in range(1, SHAPE[0] + 1)]
+    for plane, voxels in zip(planes, integers.astype("u1")):
+        plane.write_bytes(voxels.tobytes())
+    for names in ("plane%03d.raw 1 11 1", "plane%03d.raw", "LIST\n" + "\n".join(plane.name for plane in planes), "LIST 2\n" + "\n".join(plane.name for plane in planes)):
+        bad.write_bytes(content[: content.index(b"LOCAL")] + names.encode() + b"\n")
+        assert run("info", bad, "--check", "--json").json["depth"] == SHAPE[0], names
+
+
+def test_nifti_headers_of_extreme_numbers(integers, tmp_path):
+    """Axes, sizes, bits and places; of compressed files, too."""
+    plain = write_nifti(tmp_path / "plain.nii", integers[:4, :5, :6].astype("<i2")).read_bytes()
+    failed = 0
+    for form, places, values in (("h", (40, 42, 44, 46, 48, 70, 72, 254), (-32768, -1, 0, 8, 32767)), ("i", (0,), (-1, 0, 2**31 - 1)), ("f", (76, 80, 108, 112, 116), (-1e9, -0.5, 1e9, 3e38, numpy.nan))):
+        for place in places:
+            for value in values:
+                bad = tmp_path / "bad.nii"
+                bad.write_bytes(plain)
+                change_header(bad, form, place, value)
+                packed = tmp_path / "bad.nii.gz"
+                packed.write_bytes(gzip.compress(bad.read_bytes()))
+                failed += check_info(bad) + check_info(packed)
+    assert failed > 40
 
 
 def test_scaled_vectors_are_refused(integers, tmp_path):

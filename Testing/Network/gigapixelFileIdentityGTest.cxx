@@ -111,7 +111,7 @@ TEST(FileIdentity, NamesInHeadersMayBeOfAnyLength)
 {
   const TemporaryFolder folder("identity");
   const std::string     name(400000, 'a'), digits(100, '9');
-  for (const std::string & pixels : { name + "%d.raw", '%' + name, "%0" + digits + "d.raw 1 2 1", '%' + digits })
+  for (const std::string & pixels : { '%' + name, "%0" + digits + "d.raw 1 2 1", '%' + digits })
   {
     const std::string text = "NDims = 2\nElementDataFile = " + pixels + '\n';
     const std::string bytes = "bytes=" + std::to_string(text.size()) + ' ';

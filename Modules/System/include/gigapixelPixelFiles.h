@@ -21,10 +21,10 @@ struct PixelHeader
   std::map<std::string, std::string> fields;     ///< of NRRD in small letters, since it makes no difference there
   std::uintmax_t                     bytes{ 0 }; ///< after which its own pixels begin, where it has any
   /** Where its pixels are, also where nothing is; empty: in the file itself. Of names with a pattern ("plane%03d.raw 1
-   * 9 1"), those that are there, whatever their numbers. */
+   * 9 1"), those that are there, whatever their numbers, or, where none is, the pattern. */
   std::vector<std::filesystem::path> files;
-  /** Why NrrdIO or MetaIO must not be given the file, since it would end the process: they copy what a line says into
-   * memory of a fixed length. In words for people; empty: nothing is known. */
+  /** Why NrrdIO or MetaIO must not be given the file, in words for people; empty: nothing is known. They copy texts,
+   * numbers and names of the header into memory of a fixed length, and count as far as it says. */
   std::string trouble;
 };
 

@@ -5,6 +5,9 @@
 #include <array>
 #include <cctype>
 #include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
 #include <utility>
 
 namespace gigapixel
@@ -20,51 +23,100 @@ Trim(const std::string & text)
   return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/** A format like "plane%03d.raw 1 9 1", as the name of files. */
+/** An integer of at most nine digits; nothing for another text. */
+std::optional<long>
+ReadInteger(const std::string & text)
+{
+  const std::string digits = text.substr(!text.empty() && text.front() == '-' ? 1 : 0);
+  const bool        isInteger =
+    !digits.empty() && digits.size() <= 9 && digits.find_first_not_of("0123456789") == std::string::npos;
+  return isInteger ? std::optional<long>(std::stol(text)) : std::nullopt;
+}
+
+std::vector<std::string>
+SplitWords(const std::string & text)
+{
+  std::istringstream stream(text);
+  using Words = std::istream_iterator<std::string>;
+  return { Words(stream), Words() };
+}
+
+/** Whether the readers take the name for that of several files: MetaIO by any '%', NrrdIO by one with a 'd'. */
+bool
+IsNumbered(const std::string & name, bool isMetaImage)
+{
+  bool is = isMetaImage && name.find('%') != std::string::npos;
+  for (std::size_t i = name.find('%'); i != std::string::npos && !is; i = name.find('%', i + 1))
+  {
+    const std::size_t type = name.find_first_not_of("0123456789", i + 1);
+    is = type != std::string::npos && name[type] == 'd';
+  }
+  return is;
+}
+
+/** Names like "plane%03d.raw 1 9 1": the first number, the last one and the step. */
 struct NumberedName
 {
+  fs::path    folder;
   std::string start;
   std::size_t width{ 0 }; ///< digits at least
   std::string end;
 };
 
-/** Nothing where it is none, or has more digits than a name. */
+/** Nothing for what is not safe to be printed by: the readers print with the format as it is, into memory that is as
+ * long as a name, and count on as long as the numbers say. Without numbers MetaIO takes those of the slices. */
 std::optional<NumberedName>
-ReadNumberedName(const std::string & format)
+ReadNumberedName(const std::string & name)
 {
-  constexpr std::size_t longest = 255;
-  const std::size_t     begin = format.find('%');
-  const std::size_t     type = begin == std::string::npos ? begin : format.find_first_not_of("0123456789", begin + 1);
-  if (type == std::string::npos || std::string("diu").find(format[type]) == std::string::npos)
+  constexpr long                 mostFiles = 65536, mostDigits = 99;
+  const std::vector<std::string> words = SplitWords(name);
+  const fs::path                 path = words.empty() ? std::string() : words.front();
+  const std::string              format = path.filename().string();
+  const std::size_t              begin = format.find('%');
+  const std::size_t type = begin == std::string::npos ? begin : format.find_first_not_of("0123456789", begin + 1);
+  if (type == std::string::npos || std::string("diu").find(format[type]) == std::string::npos ||
+      std::count(name.begin(), name.end(), '%') != 1 || words.size() > 5)
   {
     return std::nullopt;
   }
-  NumberedName name{ format.substr(0, begin), 0, format.substr(type + 1) };
-  name.end.erase(std::min(name.end.size(), name.end.find_first_of(" \t\r\v\f")));
-  for (std::size_t i = begin + 1; i < type && name.width <= longest; ++i)
+  std::vector<long> numbers;
+  for (auto word = words.begin() + 1; word != words.end(); ++word)
   {
-    name.width = 10 * name.width + static_cast<std::size_t>(format[i] - '0');
+    if (const auto number = ReadInteger(*word))
+    {
+      numbers.push_back(*number);
+    }
   }
-  return name.width > longest ? std::nullopt : std::optional<NumberedName>(name);
+  const long width = begin + 1 < type ? ReadInteger(format.substr(begin + 1, type - begin - 1)).value_or(mostFiles) : 0;
+  const long step = numbers.size() > 2 ? numbers[2] : 1;
+  const long last = numbers.size() > 1 && step != 0 ? (numbers[1] - numbers[0]) / step : 0;
+  if (numbers.size() + 1 < words.size() || width > mostDigits || step == 0 || last < 0 || last >= mostFiles)
+  {
+    return std::nullopt;
+  }
+  return NumberedName{
+    path.parent_path(), format.substr(0, begin), static_cast<std::size_t>(width), format.substr(type + 1)
+  };
 }
 
-/** The files that are there of those that such a format makes, whatever their numbers. */
+/** The files that are there of those that such a name stands for, whatever their numbers; where none is, the name. */
 std::vector<fs::path>
-FindNumbered(const fs::path & pattern)
+FindNumbered(const fs::path & headerFolder, const std::string & pattern)
 {
-  std::vector<fs::path> files;
-  const auto            name = ReadNumberedName(pattern.filename().string());
+  const auto name = ReadNumberedName(pattern);
   if (!name)
   {
-    return files;
+    return {};
   }
-  const auto & [start, width, end] = *name;
-  const auto isNumber = [&, width = width](const std::string & digits) {
+  const auto & [subfolder, start, width, end] = *name;
+  const fs::path        folder = headerFolder / subfolder;
+  std::vector<fs::path> files;
+  const auto            isNumber = [width = width](const std::string & digits) {
     const bool isPadded = digits.size() == width || digits == "0" || digits.front() != '0';
     return digits.size() >= width && isPadded && digits.find_first_not_of("0123456789") == std::string::npos;
   };
   std::error_code error;
-  for (const fs::directory_entry & entry : fs::directory_iterator(pattern.parent_path(), error))
+  for (const fs::directory_entry & entry : fs::directory_iterator(folder, error))
   {
     const std::string file = entry.path().filename().string();
     const bool        isLonger = file.size() > start.size() + end.size();
@@ -76,7 +128,7 @@ FindNumbered(const fs::path & pattern)
     }
   }
   std::sort(files.begin(), files.end());
-  return files;
+  return files.empty() ? std::vector<fs::path>{ headerFolder / SplitWords(pattern).front() } : files;
 }
 
 bool
@@ -94,7 +146,7 @@ std::pair<std::string, std::string>
 SplitField(const std::string & line, bool isMetaImage)
 {
   const std::size_t separator = line.find_first_of(isMetaImage ? "=:" : ":");
-  if (separator == std::string::npos || line.front() == '#')
+  if (separator == std::string::npos || (!isMetaImage && line.front() == '#')) // MetaIO has no comments
   {
     return {};
   }
@@ -107,14 +159,15 @@ SplitField(const std::string & line, bool isMetaImage)
   return { std::move(key), Trim(line.substr(separator + 1)) };
 }
 
-/** What a name in a header leads to. MetaIO also takes a file that was compressed afterwards. */
+/** What a name in a header leads to, or one of its list. MetaIO also takes a file that was compressed afterwards. */
 std::vector<fs::path>
-FindFiles(const fs::path & header, const std::string & name, bool isMetaImage)
+FindFiles(const fs::path & header, const std::string & name, bool isMetaImage, bool isOfList)
 {
-  const fs::path path = fs::absolute(header).parent_path() / name;
-  if (name.find('%') != std::string::npos)
+  const fs::path folder = fs::absolute(header).parent_path();
+  const fs::path path = folder / name;
+  if (!isOfList && IsNumbered(name, isMetaImage))
   {
-    return FindNumbered(path);
+    return FindNumbered(folder, name);
   }
   std::error_code error;
   for (const char * const ending : { ".gz", ".Z" })
@@ -139,14 +192,87 @@ DescribeLength(const std::string & what, std::size_t bytes, std::size_t most)
 /** But for those that may say anything; lines of a list of files are none of them.
  * \return what is wrong with the line; empty: nothing */
 std::string
-FindTroubleOfLine(const std::string & line, int number, bool isMetaImage)
+FindTroubleOfNRRD(const std::string & line)
 {
   const std::size_t colon = line.find(':');
   const bool        isPair = colon != std::string::npos && line.compare(colon, 2, ":=") == 0;
   const bool        mayBeLong = isPair || line.front() == '#' || line.rfind("content:", 0) == 0;
-  return isMetaImage || line.size() <= MostNRRDBytes || mayBeLong
-           ? std::string()
-           : DescribeLength("line " + std::to_string(number) + " of its header", line.size(), MostNRRDBytes);
+  return line.size() <= MostNRRDBytes || mayBeLong ? std::string() : DescribeLength("it", line.size(), MostNRRDBytes);
+}
+
+/** MetaIO copies names of fields and some values into 255 bytes, and takes "NDims" without a separator for the name of
+ * the next line's value; a name of files is cut off behind 499 bytes.
+ * \return what is wrong with the line; empty: nothing */
+std::string
+FindTroubleOfMetaImage(const std::string & key, const std::string & value)
+{
+  constexpr std::size_t mostShort = 254, mostOfNames = 498;
+  const auto            isControl = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  if (key.empty() || std::any_of(key.begin(), key.end(), isControl))
+  {
+    return "it is no field, as NAME = VALUE: mend it";
+  }
+  if (key.size() > mostShort)
+  {
+    return DescribeLength("its name", key.size(), mostShort);
+  }
+  const bool        isShort = key == "Comment" || key == "Name" || key == "ObjectType" || key == "ObjectSubType";
+  const bool        isOfNames = key == "ElementDataFile";
+  const std::size_t most = isShort ? mostShort : mostOfNames;
+  return (isShort || isOfNames) && value.size() > most ? DescribeLength(key, value.size(), most) : std::string();
+}
+
+/** Of the names of files, which a reader prints by, or reads lists of. */
+std::string
+FindTroubleOfNames(const std::string & names, bool isMetaImage)
+{
+  const std::vector<std::string> words = SplitWords(names);
+  const bool                     isList = names.rfind("LIST", 0) == 0;
+  if (isMetaImage && isList &&
+      (words.size() > 2 || words.front() != "LIST" || (words.size() == 2 && ReadInteger(words[1]).value_or(-1) < 0)))
+  {
+    return "the list of files is to begin with LIST, or LIST and the axes of a file: mend it";
+  }
+  return !isList && IsNumbered(names, isMetaImage) && !ReadNumberedName(names)
+           ? "the names of files are to have one number, as in plane%03d.raw 1 9 1 (first, last, step): mend them"
+           : std::string();
+}
+
+/** MetaIO reads as many numbers as there are axes, wherever they end. */
+std::string
+FindTroubleOfSize(const std::map<std::string, std::string> & fields)
+{
+  const auto axes = fields.find("NDims"), sizes = fields.find("DimSize"),
+             channels = fields.find("ElementNumberOfChannels");
+  constexpr long mostAxes = 10;
+  const long     number = axes == fields.end() ? 1 : ReadInteger(axes->second).value_or(0);
+  if (number < 1 || number > mostAxes)
+  {
+    return "NDims is to be a number of axes from 1 to " + std::to_string(mostAxes) + ": mend it";
+  }
+  std::vector<std::string> factors = sizes == fields.end() ? std::vector<std::string>() : SplitWords(sizes->second);
+  if (axes != fields.end() && sizes != fields.end() && factors.size() != static_cast<std::size_t>(number))
+  {
+    return "DimSize has " + std::to_string(factors.size()) + " numbers, and NDims says " + std::to_string(number) +
+           ": mend it";
+  }
+  if (channels != fields.end())
+  {
+    factors.push_back(channels->second);
+  }
+  constexpr std::uintmax_t sampleBytes = 8;
+  std::uintmax_t           bytes = sampleBytes;
+  for (const std::string & factor : factors)
+  {
+    const long size = ReadInteger(factor).value_or(-1);
+    if (size < 0 ||
+        (size > 0 && bytes > std::numeric_limits<std::uintmax_t>::max() / static_cast<std::uintmax_t>(size)))
+    {
+      return "DimSize or ElementNumberOfChannels holds no number that an image has: mend it";
+    }
+    bytes *= static_cast<std::uintmax_t>(std::max(size, 1L));
+  }
+  return {};
 }
 
 bool
@@ -184,10 +310,6 @@ ReadPixelHeader(const fs::path & file)
       break;
     }
     header.bytes += line.size() + 1;
-    if (header.trouble.empty())
-    {
-      header.trouble = FindTroubleOfLine(line, i + 1, header.isMetaImage);
-    }
     const bool isEmpty = Trim(line).empty();
     if (isEmpty && (isList || !header.isMetaImage))
     {
@@ -195,9 +317,19 @@ ReadPixelHeader(const fs::path & file)
     }
     const auto [key, value] =
       isEmpty || isList ? std::pair<std::string, std::string>() : SplitField(line, header.isMetaImage);
-    if (!key.empty())
+    std::string trouble = header.isMetaImage ? isEmpty || isList ? std::string() : FindTroubleOfMetaImage(key, value)
+                                             : FindTroubleOfNRRD(line);
+    if (!key.empty() && !header.fields.emplace(key, value).second && header.isMetaImage)
     {
-      header.fields.emplace(key, value);
+      trouble = key + " is there twice: leave one of them out"; // MetaIO takes the last one
+    }
+    if (key == pixels && trouble.empty())
+    {
+      trouble = FindTroubleOfNames(value, header.isMetaImage);
+    }
+    if (header.trouble.empty() && !trouble.empty())
+    {
+      header.trouble = "line " + std::to_string(i + 1) + " of its header: " + trouble;
     }
     const bool namesFiles = key == pixels && !IsLocal(value);
     if (namesFiles && value.rfind("LIST", 0) == 0)
@@ -206,13 +338,18 @@ ReadPixelHeader(const fs::path & file)
     }
     else if (namesFiles || (isList && !isEmpty))
     {
-      const auto found = FindFiles(file, isList ? Trim(line) : value, header.isMetaImage);
+      const auto found = FindFiles(file, isList ? Trim(line) : value, header.isMetaImage, isList);
       header.files.insert(header.files.end(), found.begin(), found.end());
     }
     if (header.isMetaImage && key == pixels && !isList)
     {
       break;
     }
+  }
+  if (header.isMetaImage && header.trouble.empty())
+  {
+    const std::string trouble = FindTroubleOfSize(header.fields);
+    header.trouble = trouble.empty() ? trouble : "its header: " + trouble;
   }
   return header;
 }
