@@ -2,6 +2,7 @@
 """Small files of every format, damaged at random and given to the commands that read them: no signal, one sentence where
 they are refused, nothing left behind, and outputs that open where they are not."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import tifffile
 from PIL import Image
 
 from conftest import NETWORKS, PROGRAM, blobs, run, segment, write_nrrd, write_png, write_slide
+from volumes import write_metaimage, write_nifti, write_nrrd_volume
 
 MUTATIONS = int(os.environ.get("GIGAPIXEL_MUTATIONS", 12))  # of each format
 SEED = int(os.environ.get("GIGAPIXEL_MUTATION_SEED", 1))
@@ -121,12 +123,13 @@ def counts():
         print(f"{name:22} {codes.count(0):6} {len(codes) - codes.count(0):8}")
 
 
-def damage(counts, title, commands, inputs, folder, name, content):
-    """Damages a file many times; each command reads some of them. A whole file is read by all."""
+def damage(counts, title, commands, inputs, folder, name, content, pack=bytes):
+    """Damages a file many times; each command reads some of them. A whole file is read by all. \\param pack what is
+    done to the damaged content"""
     draw = random.Random(f"{SEED} {title}")
     for words in commands:
-        assert check(words, inputs, folder, name, content) == 0, f"{words} of the whole file"
-    codes = [check(commands[i % len(commands)], inputs, folder, name, mutate(content, draw)) for i in range(MUTATIONS)]
+        assert check(words, inputs, folder, name, pack(content)) == 0, f"{words} of the whole file"
+    codes = [check(commands[i % len(commands)], inputs, folder, name, pack(mutate(content, draw))) for i in range(MUTATIONS)]
     counts.setdefault(title, []).extend(codes)
     assert 1 in codes or MUTATIONS < 10  # else the damage is none
 
@@ -176,6 +179,19 @@ def test_masks(inputs, counts, tmp_path):
         "TIFF mask": write_slide(tmp_path / "mask.tif", pixels),
     }.items():
         damage(counts, name, READING_MASKS, inputs, tmp_path / "case", path.name, path.read_bytes())
+
+
+def test_volumes(inputs, counts, tmp_path):
+    """Of few voxels, so that most of what is damaged are headers."""
+    voxels = numpy.random.default_rng(1).integers(0, 3, (3, 4, 5))
+    for name, path, pack in (
+        ("NIfTI", write_nifti(tmp_path / "v.nii", voxels.astype("<i2")), bytes),
+        ("NIfTI, gzip", write_nifti(tmp_path / "v.nii", voxels.astype("<i2")), gzip.compress),
+        ("NRRD volume", write_nrrd_volume(tmp_path / "v.nrrd", voxels.astype("<i2")), bytes),
+        ("MetaImage", write_metaimage(tmp_path / "v.mha", voxels), bytes),
+    ):
+        given = path.name + (".gz" if pack is gzip.compress else "")
+        damage(counts, name, [["info", "IN", "--check"], ["evaluate", "IN", "IN"]], inputs, tmp_path / "case", given, path.read_bytes(), pack)
 
 
 def test_outlines(inputs, counts, tmp_path):
