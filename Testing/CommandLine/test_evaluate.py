@@ -163,7 +163,12 @@ def test_masks_that_are_cut_short(tmp_path):
     assert f"{tmp_path / 'm.mha'} is cut short" in fails("evaluate", tmp_path / "m.mha", tmp_path / "a.tif")
     Image.fromarray(a).save(tmp_path / "m.jpg", quality=95)
     run("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
-    (tmp_path / "m.jpg").write_bytes((tmp_path / "m.jpg").read_bytes()[:-2])
+    whole = (tmp_path / "m.jpg").read_bytes()
+    middle = (len(whole) + whole.index(b"\xff\xda")) // 2  # of the pixels, where no marker stands
+    (tmp_path / "m.jpg").write_bytes(whole[:middle] + b"\xff\x45" + whole[middle + 2 :])
+    sentence = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+    assert f"{tmp_path / 'm.jpg'} is cut short" in sentence and "libjpeg says of it: Unsupported marker type 0x45" in sentence
+    (tmp_path / "m.jpg").write_bytes(whole[:-2])
     assert f"{tmp_path / 'm.jpg'} is cut short" in fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
 
 

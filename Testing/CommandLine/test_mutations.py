@@ -172,7 +172,9 @@ def test_foreign_tiffs(kind, inputs, counts, tmp_path):
 
 def test_masks(inputs, counts, tmp_path):
     pixels = blobs(700, 900)
+    Image.fromarray(pixels // 255).save(tmp_path / "mask.jpg")
     for name, path in {
+        "JPEG": tmp_path / "mask.jpg",
         "PNG": write_png(tmp_path / "mask.png", pixels),
         "NRRD": write_nrrd(tmp_path / "mask.nrrd", pixels // 255),
         "segmentation": write_nrrd(tmp_path / "mask.seg.nrrd", pixels // 255, **segment(0, "Tissue", 1)),

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWholeFile.h"
 
+#include "gigapixelJPEGFile.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
 
@@ -256,6 +257,23 @@ IsJPEG(std::istream & stream)
   return stream.read(start.data(), start.size()) && start == std::array<char, 3>{ '\xFF', '\xD8', '\xFF' };
 }
 
+/** Where a row cannot be decoded, ITK 5.2's reader frees itself, since a register is not what it was before libjpeg's
+ * jump; later ones leave out the rest. */
+void
+CheckJPEG(const std::string & file, std::istream & stream)
+{
+  if (!HasJPEGEnd(stream))
+  {
+    RefuseCut(file, "the end of its pixels is missing");
+  }
+#ifdef GIGAPIXEL_HAS_JPEG
+  if (const std::string error = FindJPEGError(file); !error.empty())
+  {
+    RefuseCut(file, "libjpeg says of it: " + error);
+  }
+#endif
+}
+
 #ifdef GIGAPIXEL_HAS_PNG
 bool
 IsPNG(const std::string & file)
@@ -325,9 +343,9 @@ void
 RequireWholeHeader(const std::string & file)
 {
   std::ifstream stream(file, std::ios::binary);
-  if (IsJPEG(stream) && !HasJPEGEnd(stream))
+  if (IsJPEG(stream))
   {
-    RefuseCut(file, "the end of its pixels is missing");
+    CheckJPEG(file, stream);
   }
 #ifdef GIGAPIXEL_HAS_PNG
   if (IsPNG(file))

@@ -8,11 +8,12 @@ namespace gigapixel
 {
 
 /** Refuses files that ITK's readers take although they are cut short, filling up what is missing: MetaImages, whose
- * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray; PNG with a damaged
- * header, and NRRD and MetaImages at whose headers ITK's readers would end the program (PixelHeader::trouble); and
- * NIfTI whose header its library speaks of on the standard error, or that is shorter than it says. Also those whose
- * pixels are said to be in a file that is not there, or that would be waited for, like a pipe. Other formats' readers
- * refuse by themselves. \throw std::runtime_error one sentence that names the file */
+ * reader prints a line of its own and goes on, and JPEG, whose library makes the rest gray or ITK's reader ends the
+ * program at it; PNG with a damaged header, and NRRD and MetaImages at whose headers ITK's readers would end the
+ * program (PixelHeader::trouble); and NIfTI whose header its library speaks of on the standard error, or that is
+ * shorter than it says. Also those whose pixels are said to be in a file that is not there, or that would be waited
+ * for, like a pipe. Other formats' readers refuse by themselves. \throw std::runtime_error one sentence that names the
+ * file */
 void RequireWholeFile(const std::string & file);
 
 /** The same, but that no MetaImage is decompressed: what only asks for a volume's size need not wait for that.
