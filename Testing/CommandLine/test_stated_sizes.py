@@ -17,14 +17,19 @@ from conftest import PROGRAM
 LIMIT = 1 << 30  # of the address space, a tenth of what these files once took
 
 
-def refuse(*words):
-    """The sentence of a run that has little memory."""
-    finished = subprocess.run(
+def run_small(*words, limit=LIMIT):
+    """A run that has little memory."""
+    return subprocess.run(
         [PROGRAM, *map(str, words), "--quiet"],
         capture_output=True,
         text=True,
-        preexec_fn=None if "GIGAPIXEL_SANITIZED" in os.environ else lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)),
+        preexec_fn=None if "GIGAPIXEL_SANITIZED" in os.environ else lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
+
+
+def refuse(*words, limit=LIMIT):
+    """The sentence of a run that has little memory."""
+    finished = run_small(*words, limit=limit)
     assert finished.returncode == 1, finished
     (line,) = finished.stderr.splitlines()
     return line
@@ -103,3 +108,50 @@ def test_strips_of_rows_that_are_not_there(tmp_path, width):
         reasons = "fewer pixels than its size", "not enough memory", "too large to be decoded"
         assert any(reason in sentence for reason in reasons)
         assert not output.exists()
+
+
+def write_pages(path, pages, values):
+    """A TIFF of these pages, behind the bytes that their entries name by position."""
+    place = 4
+    packed = bytearray(struct.pack("<2sHI8x", b"II", 42, 0) + values + bytes(len(values) % 2))
+    for entries in pages:
+        struct.pack_into("<I", packed, place, len(packed))
+        packed += struct.pack("<H", len(entries)) + b"".join(struct.pack("<HHII", *entry) for entry in sorted(entries))
+        place = len(packed)
+        packed += bytes(4)
+    path.write_bytes(packed)
+
+
+GRAY = [(258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1)]
+
+
+def tile_page(side, tile, entries, *more):
+    """Of gray tiles, of which all are where the file begins to hold values."""
+    shape = [(256, 4, 1, side), (257, 4, 1, side), (322, 4, 1, tile), (323, 4, 1, tile)]
+    return [*GRAY, *shape, (324, 1, entries, 16), (325, 1, entries, 16), *more]
+
+
+def test_tables_that_are_longer_than_their_pages_need(tmp_path):
+    """Each of a hundred pages names a million tiles, and has one."""
+    slide, entries = tmp_path / "tables.tif", 1 << 20
+    write_pages(slide, [tile_page(16, 16, entries, (254, 4, 1, min(page, 1))) for page in range(100)], bytes([1]) * entries)
+    assert run_small("info", slide).returncode == 0
+
+
+@pytest.mark.parametrize("table", ["tiles", "JPEG"])
+def test_tables_that_pages_share(tmp_path, table):
+    slide, entries = tmp_path / "shared.tif", 1 << 20
+    of_jpeg = [(347, 7, entries, 16)] if table == "JPEG" else []
+    side = 16 if table == "JPEG" else 8 << 10
+    pages = [tile_page(side, 16, entries, (254, 4, 1, min(page, 1)), *of_jpeg) for page in range(2000)]
+    write_pages(slide, pages, bytes([1]) * entries)
+    assert "shared.tif: it cannot be opened: the tables of its pages overlap" in refuse("info", slide)
+
+
+def test_tables_that_channels_share(tmp_path):
+    channels, side, entries = 200, 8 << 10, 1 << 20
+    xml = b'<OME><Image><Pixels SizeX="%d" SizeY="%d" SizeC="%d" SizeZ="1" SizeT="1"/></Image></OME>\0' % (side, side, channels)
+    slide = tmp_path / "shared.ome.tif"
+    pages = [tile_page(side, 16, entries, *([(270, 2, len(xml), 16 + entries)] if page == 0 else [])) for page in range(channels)]
+    write_pages(slide, pages, bytes([1]) * entries + xml)
+    assert "shared.ome.tif: it cannot be opened: the tables of its pages overlap" in refuse("info", slide)

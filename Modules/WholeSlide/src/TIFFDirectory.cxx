@@ -385,10 +385,11 @@ TIFFPage::ReadPieces() const
   {
     throw std::runtime_error("a page lacks the positions of some of its tiles");
   }
-  Pieces pieces{ m_File.ReadIntegers(*offsets, pieceLimit), m_File.ReadIntegers(*sizes, pieceLimit) };
-  pieces.offsets.resize(across * down * planes);
-  pieces.sizes.resize(across * down * planes);
-  return pieces;
+  // Tables may be longer than the layout needs: what is beyond is not read, or small pages could take much memory.
+  TIFFEntry neededOffsets = *offsets;
+  TIFFEntry neededSizes = *sizes;
+  neededOffsets.count = neededSizes.count = across * down * planes;
+  return { m_File.ReadIntegers(neededOffsets, pieceLimit), m_File.ReadIntegers(neededSizes, pieceLimit) };
 }
 
 } // namespace gigapixel

@@ -124,7 +124,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
 }
 
 TIFFSlide::Source
-TIFFSlide::MakeSource(std::size_t number) const
+TIFFSlide::MakeSource(std::size_t number)
 {
   const TIFFPage & page = m_Layout->GetPage(number);
   Source           source;
@@ -140,6 +140,12 @@ TIFFSlide::MakeSource(std::size_t number) const
     source.palette = ReadPalette(m_Layout->GetFile(), page);
   }
   source.pieces = page.ReadPieces();
+  // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
+  m_TableEntries += source.pieces.offsets.size() + source.pieces.sizes.size() + source.tables.size();
+  if (m_TableEntries > m_Layout->GetFile().GetFile().GetSize())
+  {
+    throw std::runtime_error("the tables of its pages overlap");
+  }
   return source;
 }
 
@@ -148,13 +154,7 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
 {
   Source           source = MakeSource(number);
   const TIFFPage & page = *source.page;
-  // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
-  m_TableEntries += source.pieces.offsets.size() + source.pieces.sizes.size();
-  if (m_TableEntries > m_Layout->GetFile().GetFile().GetSize())
-  {
-    throw std::runtime_error("the tables of tiles of its pages overlap");
-  }
-  SlidePlane plane;
+  SlidePlane       plane;
   plane.width = page.width;
   plane.height = page.height;
   plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);

@@ -45,7 +45,7 @@ private:
     std::vector<Source>        furtherChannels; // pages of their own
   };
 
-  Source      MakeSource(std::size_t page) const;
+  Source      MakeSource(std::size_t page);
   void        AddPlane(std::size_t page, std::string name);
   void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
   void        CropLevels();
@@ -70,7 +70,7 @@ private:
   std::shared_ptr<const TIFFLayout> m_Layout;
   std::vector<Source>               m_Sources; // one per plane; those of reduced levels are empty
   bool                              m_HoldsLabels{ false };
-  std::uint64_t                     m_TableEntries = 0; // of all planes
+  std::uint64_t                     m_TableEntries = 0; // of all planes and their channels
 };
 
 } // namespace gigapixel
