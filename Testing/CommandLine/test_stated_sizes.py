@@ -155,3 +155,15 @@ def test_tables_that_channels_share(tmp_path):
     pages = [tile_page(side, 16, entries, *([(270, 2, len(xml), 16 + entries)] if page == 0 else [])) for page in range(channels)]
     write_pages(slide, pages, bytes([1]) * entries + xml)
     assert "shared.ome.tif: it cannot be opened: the tables of its pages overlap" in refuse("info", slide)
+
+
+def test_page_tables_that_share_their_bytes(tmp_path):
+    """A page begins every four bytes, and has 4096 entries."""
+    slide, pages, entries, first = tmp_path / "pages.tif", 4090, 4096, 16
+    length = 2 + 12 * entries
+    packed = bytearray(struct.pack("<2sHI8x", b"II", 42, first) + b"\1\0" * (2 * pages + length // 2 + 35000))
+    for page in range(pages):
+        struct.pack_into("<H", packed, first + 4 * page, entries)
+        struct.pack_into("<I", packed, first + 4 * page + length, first + 4 * (page + 1) if page + 1 < pages else 0)
+    slide.write_bytes(packed)
+    assert "pages.tif: it cannot be opened: its page tables overlap" in refuse("info", slide, limit=LIMIT // 4)

@@ -163,6 +163,12 @@ class TIFFPage
 public:
   TIFFPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next);
 
+  std::size_t
+  GetNumberOfEntries() const
+  {
+    return m_Entries.size();
+  }
+
   const TIFFEntry * Find(TIFFTag tag) const;
 
   /** First value of an integer tag, or \a otherwise where it is absent. */

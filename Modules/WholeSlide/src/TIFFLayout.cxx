@@ -46,6 +46,22 @@ TIFFLayout::TIFFLayout(std::string path)
   ReadPages();
 }
 
+/** Reads the page at \a offset, behind the others; \a next becomes the offset of the page behind it, 0 for none. */
+TIFFPage &
+TIFFLayout::AddPage(std::uint64_t offset, std::uint64_t & next)
+{
+  auto page = std::make_unique<TIFFPage>(*m_File, offset, next);
+  // An entry is 12 bytes or more, and the children of a page may be read twice. Thousands of pages that share their
+  // bytes would take the machine's memory.
+  m_Entries += page->GetNumberOfEntries();
+  if (m_Entries > m_File->GetFile().GetSize() / 12 * 2)
+  {
+    throw std::runtime_error("its page tables overlap");
+  }
+  m_Pages.push_back(std::move(page));
+  return *m_Pages.back();
+}
+
 void
 TIFFLayout::ReadPages()
 {
@@ -54,7 +70,7 @@ TIFFLayout::ReadPages()
   while (next != 0 && seen.insert(next).second && m_Pages.size() < pageLimit)
   {
     std::uint64_t behind = 0;
-    m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, next, behind));
+    AddPage(next, behind);
     next = behind;
   }
   if (m_Pages.empty() || m_Pages.front()->width == 0 || m_Pages.front()->height == 0)
@@ -70,8 +86,7 @@ TIFFLayout::ReadPages()
       if (child != 0 && seen.insert(child).second)
       {
         std::uint64_t ignored = 0;
-        m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, child, ignored));
-        m_Pages.back()->subfileType |= 1; // children of a page are its reductions, marked or not
+        AddPage(child, ignored).subfileType |= 1; // children of a page are its reductions, marked or not
       }
     }
   }
@@ -91,8 +106,7 @@ TIFFLayout::ReadChildren(std::size_t page)
         throw std::runtime_error("it has too many pages"); // a few bytes may name the same children again and again
       }
       std::uint64_t ignored = 0;
-      m_Pages.push_back(std::make_unique<TIFFPage>(*m_File, child, ignored));
-      m_Pages.back()->subfileType |= 1;
+      AddPage(child, ignored).subfileType |= 1;
       numbers.push_back(m_Pages.size() - 1);
     }
   }

@@ -119,13 +119,15 @@ public:
   std::vector<std::string>             channelNames;    // fewer than there are where they have no names
 
 private:
-  void ReadPages();
-  bool IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
+  TIFFPage & AddPage(std::uint64_t offset, std::uint64_t & next);
+  void       ReadPages();
+  bool       IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
 
   std::string                               m_Path;
   std::unique_ptr<TIFFFile>                 m_File;
   std::vector<std::unique_ptr<TIFFPage>>    m_Pages;
   std::size_t                               m_MainPages{ 0 };
+  std::uint64_t                             m_Entries{ 0 }; // of all pages
   std::vector<Level>                        m_Levels;
   std::vector<Associated>                   m_Associated;
   std::vector<std::array<std::uint64_t, 2>> m_Sizes;
