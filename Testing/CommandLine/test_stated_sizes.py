@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from conftest import PROGRAM
+from test_dicom_series import element, us
 
 LIMIT = 1 << 30  # of the address space, a tenth of what these files once took
 
@@ -167,3 +168,33 @@ def test_page_tables_that_share_their_bytes(tmp_path):
         struct.pack_into("<I", packed, first + 4 * page + length, first + 4 * (page + 1) if page + 1 < pages else 0)
     slide.write_bytes(packed)
     assert "pages.tif: it cannot be opened: its page tables overlap" in refuse("info", slide, limit=LIMIT // 4)
+
+
+@pytest.mark.parametrize("tiles", [(1, 1), (64, 64), (1, 256)])
+def test_tiles_that_are_not_stored_are_not_checked(tmp_path, tiles):
+    """Each of them would be a gigabyte of background."""
+    across, down = tiles
+    width, height = (8192, 16384) if down < 256 else (8, 1 << 24)
+    slide = tmp_path / "sparse.tif"
+    samples = [(258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 4)]
+    shape = [(256, 4, 1, width * across), (257, 4, 1, min(height * down, (1 << 32) - 1)), (322, 4, 1, width), (323, 4, 1, height)]
+    tables = [(tag, 1, across * down, 16 if across * down > 4 else 0) for tag in (324, 325)]
+    write_pages(slide, [[*samples, *shape, *tables]], bytes(2 * across * down))
+    assert run_small("info", "--check", slide).returncode == 0
+
+
+def test_dicom_files_of_tiles_that_are_not_stored(tmp_path):
+    """Levels of 4096 x 4096 tiles of a pixel, of which one is there."""
+    kind = "1.2.840.10008.5.1.4.1.1.77.1.6"
+    for side in (4096, 4095):
+        meta = element(2, 2, b"UI", kind) + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1")
+        data = [
+            element(8, 8, b"CS", "ORIGINAL\\PRIMARY\\VOLUME\\NONE"), element(8, 0x16, b"UI", kind), element(0x20, 0xE, b"UI", "1.2.3.4"),
+            element(0x20, 0x9311, b"CS", "TILED_FULL"), element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 8, b"IS", "1"),
+            element(0x28, 0x10, b"US", us(1)), element(0x28, 0x11, b"US", us(1)), element(0x28, 0x100, b"US", us(8)),
+            element(0x48, 6, b"UL", struct.pack("<I", side)), element(0x48, 7, b"UL", struct.pack("<I", side)), element(0x7FE0, 0x10, b"OB", b"\7\0"),
+        ]
+        (tmp_path / f"{side}.dcm").write_bytes(bytes(128) + b"DICM" + meta + b"".join(data))
+    finished = run_small("info", tmp_path / "4096.dcm", limit=LIMIT // 4)
+    assert finished.returncode == 0, finished
+    assert "level 1: 4095 x 4095" in finished.stdout

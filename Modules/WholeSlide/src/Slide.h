@@ -243,8 +243,8 @@ public:
    */
   void ReadAhead(unsigned plane, const Rectangle & rectangle) const;
 
-  /** Decodes the tiles of the plane whose first row is one of `height` rows from `y`, and goes on where one cannot be
-   * decoded. \return a sentence for each that cannot be, row by row */
+  /** Decodes the tiles that are stored of the plane and whose first row is one of `height` rows from `y`, and goes on
+   * where one cannot be decoded. \return a sentence for each that cannot be, row by row */
   std::vector<std::string> FindUndecodableTiles(unsigned          plane,
                                                 std::uint64_t     y,
                                                 std::uint64_t     height,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -319,15 +320,24 @@ Slide::FindUndecodableTiles(unsigned          plane,
   const SlidePlane & of = m_Planes.at(plane);
   CheckRectangle(plane, { 0, y, of.width, height });
   CheckChannels(plane, rendering.channels);
-  const std::uint64_t        across = of.GetTilesAcross();
-  const std::uint64_t        first = (y + of.tileHeight - 1) / of.tileHeight * across;
-  const std::uint64_t        end = (y + height + of.tileHeight - 1) / of.tileHeight * across;
-  std::vector<std::string>   sentences(end - first);
-  std::atomic<std::uint64_t> next{ first };
+  const std::uint64_t across = of.GetTilesAcross();
+  const std::uint64_t first = (y + of.tileHeight - 1) / of.tileHeight * across;
+  const std::uint64_t end = (y + height + of.tileHeight - 1) / of.tileHeight * across;
+  if (first == end)
+  {
+    return {}; // no thread need start
+  }
+  std::map<std::uint64_t, std::string> sentences; // by tiles, of which a file may name far more than it holds
+  std::mutex                           mutex;
+  std::atomic<std::uint64_t>           next{ first };
   RunOnThreads(std::max(threads, 1u), [&](unsigned) {
     std::vector<unsigned char> pixels;
     for (std::uint64_t tile = next++; tile < end; tile = next++)
     {
+      if (!HasTile(GetSource(plane), tile))
+      {
+        continue;
+      }
       const Rectangle place{ tile % across * of.tileWidth, tile / across * of.tileHeight, 0, 0 };
       const Rectangle all{ place.x,
                            place.y,
@@ -344,12 +354,17 @@ Slide::FindUndecodableTiles(unsigned          plane,
       }
       catch (const SlideError & error)
       {
-        sentences[tile - first] = error.what();
+        const std::lock_guard<std::mutex> lock(mutex);
+        sentences[tile] = error.what();
       }
     }
   });
-  sentences.erase(std::remove(sentences.begin(), sentences.end(), std::string()), sentences.end());
-  return sentences;
+  std::vector<std::string> inOrder;
+  for (auto & sentence : sentences)
+  {
+    inOrder.push_back(std::move(sentence.second));
+  }
+  return inOrder;
 }
 
 bool

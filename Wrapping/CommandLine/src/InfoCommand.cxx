@@ -79,15 +79,16 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
 std::vector<std::string>
 FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
 {
-  constexpr itk::SizeValueType bandRows = 256;
-  Progress                     progress(session, "check " + std::string(slide.GetFileName()));
-  const double                 levels = slide.GetNumberOfLevels();
-  std::vector<std::string>     all;
+  Progress                 progress(session, "check " + std::string(slide.GetFileName()));
+  const double             levels = slide.GetNumberOfLevels();
+  std::vector<std::string> all;
   slide.SetGray(true); // of JPEG, luma alone tells as much
   slide.ReadImageInformation();
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
   {
-    const auto size = slide.GetLevelSize(level);
+    const auto                   size = slide.GetLevelSize(level);
+    constexpr itk::SizeValueType bands = 1 << 16; // at most: a small file may state thousands of levels of 2^32 rows
+    const auto                   bandRows = std::max<itk::SizeValueType>(256, size[1] / bands);
     for (itk::SizeValueType y = 0; y < size[1]; y += bandRows)
     {
       const auto found = slide.FindUndecodableTiles(level, y, std::min(bandRows, size[1] - y));

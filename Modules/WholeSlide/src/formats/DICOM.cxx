@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <locale>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -66,18 +67,18 @@ private:
     JPEG2000
   };
 
-  /** Where a tile is: nowhere, where `file` is null. */
+  /** Where a tile is. */
   struct Tile
   {
-    const DICOMFile * file = nullptr;
-    DICOMFile::Frame  frame{ 0, 0 };
+    const DICOMFile * file;
+    DICOMFile::Frame  frame;
   };
 
   struct Source
   {
-    Codec             codec = Codec::None;
-    ColorModel        model = ColorModel::RGB;
-    std::vector<Tile> tiles;
+    Codec                         codec = Codec::None;
+    ColorModel                    model = ColorModel::RGB;
+    std::map<std::uint64_t, Tile> tiles; // those that are there; a small file may name millions that are not
   };
 
   void FindFiles();
@@ -246,7 +247,6 @@ DICOMSlide::AddPlane(const std::vector<const DICOMFile *> & parts, const std::st
   // There are files that say YBR_FULL over JPEG streams that are marked as RGB.
   const ColorModel colors = source.codec == Codec::JPEG ? ColorModel::Marked : ColorModel::YCbCr;
   source.model = samples == 1 ? ColorModel::Gray : isYCbCr ? colors : ColorModel::RGB;
-  source.tiles.resize(plane.GetTilesAcross() * plane.GetTilesDown());
   for (const DICOMFile * const part : parts)
   {
     AddTiles(plane, *part, part == parts.front() && parts.size() == 1, source);
@@ -279,7 +279,7 @@ DICOMSlide::AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWh
       }
       tile = y / plane.tileHeight * plane.GetTilesAcross() + x / plane.tileWidth;
     }
-    if (tile >= source.tiles.size())
+    if (tile >= plane.GetTilesAcross() * plane.GetTilesDown())
     {
       throw std::runtime_error("it has more frames than tiles");
     }
@@ -329,7 +329,7 @@ DICOMSlide::FillProperties(const DICOMFile & base)
 bool
 DICOMSlide::HasTile(unsigned plane, std::uint64_t tile) const
 {
-  return m_Sources[plane].tiles[tile].file != nullptr;
+  return m_Sources[plane].tiles.count(tile) != 0;
 }
 
 unsigned
@@ -340,13 +340,12 @@ DICOMSlide::GetLargestReduction(unsigned plane) const
   {
     return source.codec == Codec::JPEG ? 8 : 1;
   }
-  const auto present =
-    std::find_if(source.tiles.begin(), source.tiles.end(), [](const Tile & tile) { return tile.file != nullptr; });
-  if (present == source.tiles.end())
+  if (source.tiles.empty())
   {
     return 1;
   }
-  const auto bytes = present->file->ReadFrame(present->frame);
+  const Tile & present = source.tiles.begin()->second;
+  const auto   bytes = present.file->ReadFrame(present.frame);
   return GetLargestJPEG2000Reduction({ bytes.data(), bytes.size() });
 }
 
@@ -355,7 +354,7 @@ DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduc
 {
   const SlidePlane & of = m_Planes[plane];
   const Source &     source = m_Sources[plane];
-  const Tile &       at = source.tiles[tile];
+  const Tile &       at = source.tiles.at(tile);
   const auto         bytes = at.file->ReadFrame(at.frame);
   const ByteSpan     stream{ bytes.data(), bytes.size() };
   // Frames are whole, also where they reach beyond the image.
@@ -397,13 +396,10 @@ DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduc
 void
 DICOMSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
 {
-  for (std::uint64_t tile = first; tile <= last; ++tile)
+  const auto & tiles = m_Sources[plane].tiles;
+  for (auto tile = tiles.lower_bound(first); tile != tiles.end() && tile->first <= last; ++tile)
   {
-    const Tile & at = m_Sources[plane].tiles[tile];
-    if (at.file != nullptr)
-    {
-      at.file->Prefetch(at.frame);
-    }
+    tile->second.file->Prefetch(tile->second.frame);
   }
 }
 
