@@ -4,6 +4,7 @@
 
 #include "itkMetaDataObject.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -63,13 +64,14 @@ MakeTile(const Kind & kind, unsigned level, unsigned page, unsigned left, unsign
 }
 
 void
-WritePage(TIFF *       file,
-          const Kind & kind,
-          unsigned     level,
-          unsigned     page,
-          unsigned     width,
-          unsigned     height,
-          bool         leaveOutFirst = false)
+WritePage(TIFF *        file,
+          const Kind &  kind,
+          unsigned      level,
+          unsigned      page,
+          unsigned      width,
+          unsigned      height,
+          bool          leaveOutFirst = false,
+          std::uint16_t photometric = PHOTOMETRIC_MINISBLACK)
 {
   TIFFSetField(file, TIFFTAG_SUBFILETYPE, level == 0 ? 0 : FILETYPE_REDUCEDIMAGE);
   TIFFSetField(file, TIFFTAG_IMAGEWIDTH, width);
@@ -77,7 +79,14 @@ WritePage(TIFF *       file,
   TIFFSetField(file, TIFFTAG_BITSPERSAMPLE, kind.bits);
   TIFFSetField(file, TIFFTAG_SAMPLESPERPIXEL, kind.samples);
   TIFFSetField(file, TIFFTAG_SAMPLEFORMAT, kind.bits == 32 ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
-  TIFFSetField(file, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+  TIFFSetField(file, TIFFTAG_PHOTOMETRIC, photometric);
+  if (photometric == PHOTOMETRIC_PALETTE)
+  {
+    std::vector<std::uint16_t> falling(256);
+    std::generate(
+      falling.rbegin(), falling.rend(), [value = 0]() mutable { return static_cast<std::uint16_t>(value++ * 257); });
+    TIFFSetField(file, TIFFTAG_COLORMAP, falling.data(), falling.data(), falling.data());
+  }
   TIFFSetField(file, TIFFTAG_PLANARCONFIG, kind.planes);
   TIFFSetField(file, TIFFTAG_COMPRESSION, kind.compression);
   TIFFSetField(file, TIFFTAG_TILEWIDTH, 64);
@@ -326,14 +335,15 @@ TEST(Samples, ChannelsOfACodecOfPicturesAreRefused)
 }
 
 /** One or more pages of 150 x 110 pixels, without levels. \param pixels what stands in the Pixels element behind its
- * size \param elements inside of it */
+ * size \param elements inside of it \param photometrics of the first pages; of the others, gray */
 std::string
-WriteOME(const std::string & name,
-         unsigned            pages,
-         unsigned            samples,
-         std::uint16_t       planes,
-         const std::string & pixels,
-         const std::string & elements)
+WriteOME(const std::string &                name,
+         unsigned                           pages,
+         unsigned                           samples,
+         std::uint16_t                      planes,
+         const std::string &                pixels,
+         const std::string &                elements,
+         const std::vector<std::uint16_t> & photometrics = {})
 {
   std::string       path = TemporaryFile(name + ".ome.tif");
   TIFF * const      file = TIFFOpen(path.c_str(), "w");
@@ -345,10 +355,51 @@ WriteOME(const std::string & name,
   TIFFSetField(file, TIFFTAG_IMAGEDESCRIPTION, xml.c_str());
   for (unsigned page = 0; page < pages; ++page)
   {
-    WritePage(file, kind, 0, page, 150, 110);
+    const auto photometric = page < photometrics.size() ? photometrics[page] : PHOTOMETRIC_MINISBLACK;
+    WritePage(file, kind, 0, page, 150, 110, false, static_cast<std::uint16_t>(photometric));
   }
   TIFFClose(file);
   return path;
+}
+
+/** Writers store how a channel is shown as its page's palette. */
+TEST(Samples, ChannelsOfOMETIFFAreTheNumbersThatAPaletteShows)
+{
+  const std::string path = WriteOME("palettes",
+                                    2,
+                                    1,
+                                    PLANARCONFIG_CONTIG,
+                                    R"(SizeC="2" SizeZ="1" SizeT="1")",
+                                    "",
+                                    { PHOTOMETRIC_PALETTE, PHOTOMETRIC_PALETTE });
+  unsigned          components = 0;
+  const auto        samples = ReadSamples(path, 0, components);
+  ASSERT_EQ(components, 2u);
+  for (std::size_t i = 0; i < samples.size(); ++i)
+  {
+    const auto pixel = static_cast<unsigned>(i / 2);
+    const auto value = GetSample(0, static_cast<unsigned>(i % 2), pixel % 150, pixel / 150, 0);
+    ASSERT_EQ(samples[i], static_cast<unsigned>(value) & 255) << i;
+  }
+}
+
+TEST(Samples, ChannelsOfOMETIFFAreAllOfOneKindAndMinIsBlack)
+{
+  const std::pair<std::vector<std::uint16_t>, std::string> cases[] = {
+    { { PHOTOMETRIC_PALETTE }, "its channels are of different sizes or kinds" },
+    { { PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_PALETTE }, "its channels are of different sizes or kinds" },
+    { { PHOTOMETRIC_MINISWHITE }, "its channels are of different sizes or kinds" },
+    { { PHOTOMETRIC_MINISWHITE, PHOTOMETRIC_MINISWHITE },
+      "its channels are min-is-white gray, where only min-is-black is read; convert it to gray (min-is-black)." },
+  };
+  for (const auto & [photometrics, said] : cases)
+  {
+    const std::string path =
+      WriteOME("photometrics", 2, 1, PLANARCONFIG_CONTIG, R"(SizeC="2" SizeZ="1" SizeT="1")", "", photometrics);
+    EXPECT_FALSE(itk::WholeSlideImageIO::New()->CanReadFile(path.c_str()));
+    EXPECT_NE(GetFailure([&] { OpenSlideFile(path); }).find(said), std::string::npos)
+      << GetFailure([&] { OpenSlideFile(path); });
+  }
 }
 
 TEST(Samples, StacksAndPagesThatOMEXMLContradictsAreRefused)

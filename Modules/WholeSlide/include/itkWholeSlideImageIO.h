@@ -198,9 +198,9 @@ public:
    * ones are named must not depend on which of several threads comes first. Does nothing where Strict is on. */
   void ReportDamage() const;
 
-  /** Decodes the tiles of level \a level whose first row is one of \a height rows from \a y, on as many threads as ITK
-   * uses by default, and goes on where one cannot be decoded (or, if Strict is on, is damaged). \return a sentence for
-   * each of those, row by row. Bands one below the other look at each tile once. */
+  /** Decodes the tiles that are stored of level \a level and whose first row is one of \a height rows from \a y, on as
+   * many threads as ITK uses by default, and goes on where one cannot be decoded (or, if Strict is on, is damaged).
+   * \return a sentence for each of those, row by row. Bands one below the other look at each tile once. */
   std::vector<std::string> FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const;
 
   /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows

@@ -99,13 +99,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
   m_HoldsLabels = PyramidDescription::Parse(first.GetText(TIFFTag::ImageDescription), own) && own.labels;
   for (const TIFFLayout::Level & level : m_Layout->GetLevels())
   {
-    AddPlane(level.page, {});
-    for (const std::size_t further : level.furtherChannels)
-    {
-      m_Sources.back().furtherChannels.push_back(MakeSource(further));
-      ++m_Planes.back().channels;
-      m_Planes.back().hasDyes = true;
-    }
+    AddPlane(level.page, {}, level.furtherChannels);
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
   CropLevels();
@@ -114,7 +108,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
   m_Sources.resize(m_Planes.size());
   for (const auto & associated : m_Layout->GetAssociated())
   {
-    AddPlane(associated.page, associated.name);
+    AddPlane(associated.page, associated.name, {});
   }
   const TIFFPage & base = *m_Sources.front().page;
   m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
@@ -124,7 +118,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
 }
 
 TIFFSlide::Source
-TIFFSlide::MakeSource(std::size_t number)
+TIFFSlide::MakeSource(std::size_t number, bool isChannel)
 {
   const TIFFPage & page = m_Layout->GetPage(number);
   Source           source;
@@ -133,9 +127,9 @@ TIFFSlide::MakeSource(std::size_t number)
   source.model = GetColorModel(page);
   source.alpha = GetAlpha(page);
   source.tables = page.GetBytes(TIFFTag::JPEGTables);
-  // Labels that we wrote are their numbers; the palette shows them in other viewers.
-  const bool hasPalette = page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !m_HoldsLabels;
-  if (hasPalette)
+  // Labels that we wrote are their numbers, and so are channels; the palette shows them in other viewers.
+  const bool isShownByPalette = m_HoldsLabels || isChannel;
+  if (page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !isShownByPalette)
   {
     source.palette = ReadPalette(m_Layout->GetFile(), page);
   }
@@ -150,11 +144,15 @@ TIFFSlide::MakeSource(std::size_t number)
 }
 
 void
-TIFFSlide::AddPlane(std::size_t number, std::string name)
+TIFFSlide::AddPlane(std::size_t number, std::string name, const std::vector<std::size_t> & furtherChannels)
 {
-  Source           source = MakeSource(number);
+  Source           source = MakeSource(number, !furtherChannels.empty());
   const TIFFPage & page = *source.page;
-  SlidePlane       plane;
+  for (const std::size_t further : furtherChannels)
+  {
+    source.furtherChannels.push_back(MakeSource(further, true));
+  }
+  SlidePlane plane;
   plane.width = page.width;
   plane.height = page.height;
   plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
@@ -165,6 +163,11 @@ TIFFSlide::AddPlane(std::size_t number, std::string name)
     plane.channels = page.samples;
     plane.hasDyes = page.samples > 1;
     plane.sample = page.bits == 8 ? SampleType::UInt8 : page.bits == 16 ? SampleType::UInt16 : SampleType::Float32;
+  }
+  if (!furtherChannels.empty())
+  {
+    plane.channels = page.samples * static_cast<unsigned>(1 + furtherChannels.size());
+    plane.hasDyes = true;
   }
   plane.hasAlpha = source.alpha != TIFFAlpha::None;
   plane.name = std::move(name);

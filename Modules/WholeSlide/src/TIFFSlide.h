@@ -45,8 +45,8 @@ private:
     std::vector<Source>        furtherChannels; // pages of their own
   };
 
-  Source      MakeSource(std::size_t page);
-  void        AddPlane(std::size_t page, std::string name);
+  Source      MakeSource(std::size_t page, bool isChannel);
+  void        AddPlane(std::size_t page, std::string name, const std::vector<std::size_t> & furtherChannels);
   void        DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const;
   void        CropLevels();
   void        FillProperties();

@@ -54,7 +54,8 @@ bool
 IsAlike(const TIFFPage & one, const TIFFPage & other)
 {
   return one.width == other.width && one.height == other.height && one.bits == other.bits &&
-         one.sampleFormat == other.sampleFormat && one.samples == other.samples && one.pieceWidth == other.pieceWidth &&
+         one.sampleFormat == other.sampleFormat && one.samples == other.samples &&
+         one.photometric == other.photometric && one.pieceWidth == other.pieceWidth &&
          one.pieceHeight == other.pieceHeight;
 }
 
@@ -357,6 +358,11 @@ Describe(const SlideFile & file)
   {
     layout->channelNames.resize(described.channels);
     AddChannels(*layout, described);
+    if (layout->GetPage(described.pages.front()).photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite))
+    {
+      layout->obstacle.what = "its channels are min-is-white gray, where only min-is-black is read";
+      layout->obstacle.remedy = "convert it to gray (min-is-black)";
+    }
   }
   if (described.spacing[0] > 0.0 && described.spacing[1] > 0.0)
   {
