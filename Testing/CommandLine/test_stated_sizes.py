@@ -183,18 +183,22 @@ def test_tiles_that_are_not_stored_are_not_checked(tmp_path, tiles):
     assert run_small("info", "--check", slide).returncode == 0
 
 
-def test_dicom_files_of_tiles_that_are_not_stored(tmp_path):
-    """Levels of 4096 x 4096 tiles of a pixel, of which one is there."""
+def write_sparse_dicom(path, side):
+    """A gray level of tiles of one pixel, of which the first is there."""
     kind = "1.2.840.10008.5.1.4.1.1.77.1.6"
+    meta = element(2, 2, b"UI", kind) + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1")
+    data = [
+        element(8, 8, b"CS", "ORIGINAL\\PRIMARY\\VOLUME\\NONE"), element(8, 0x16, b"UI", kind), element(0x20, 0xE, b"UI", "1.2.3.4"),
+        element(0x20, 0x9311, b"CS", "TILED_FULL"), element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 8, b"IS", "1"),
+        element(0x28, 0x10, b"US", us(1)), element(0x28, 0x11, b"US", us(1)), element(0x28, 0x100, b"US", us(8)),
+        element(0x48, 6, b"UL", struct.pack("<I", side)), element(0x48, 7, b"UL", struct.pack("<I", side)), element(0x7FE0, 0x10, b"OB", b"\7\0"),
+    ]
+    path.write_bytes(bytes(128) + b"DICM" + meta + b"".join(data))
+
+
+def test_dicom_files_of_tiles_that_are_not_stored(tmp_path):
     for side in (4096, 4095):
-        meta = element(2, 2, b"UI", kind) + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1")
-        data = [
-            element(8, 8, b"CS", "ORIGINAL\\PRIMARY\\VOLUME\\NONE"), element(8, 0x16, b"UI", kind), element(0x20, 0xE, b"UI", "1.2.3.4"),
-            element(0x20, 0x9311, b"CS", "TILED_FULL"), element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 8, b"IS", "1"),
-            element(0x28, 0x10, b"US", us(1)), element(0x28, 0x11, b"US", us(1)), element(0x28, 0x100, b"US", us(8)),
-            element(0x48, 6, b"UL", struct.pack("<I", side)), element(0x48, 7, b"UL", struct.pack("<I", side)), element(0x7FE0, 0x10, b"OB", b"\7\0"),
-        ]
-        (tmp_path / f"{side}.dcm").write_bytes(bytes(128) + b"DICM" + meta + b"".join(data))
+        write_sparse_dicom(tmp_path / f"{side}.dcm", side)
     finished = run_small("info", tmp_path / "4096.dcm", limit=LIMIT // 4)
     assert finished.returncode == 0, finished
     assert "level 1: 4095 x 4095" in finished.stdout

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Progress on terminals and in logs, --quiet, streams, and interruptions."""
 
+import io
+import json
 import os
 import pty
 import re
@@ -8,8 +10,10 @@ import signal
 import subprocess
 
 import pytest
+from PIL import Image
 
 from conftest import PROGRAM, run
+from test_stated_sizes import write_pages, write_sparse_dicom
 
 # So large that it would take minutes: nobody waits for the end.
 LARGE = ["--size", "60000x60000"]
@@ -137,3 +141,65 @@ def test_a_result_that_nobody_gets(tmp_path, kind):
         for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"]):
             finished = start(*words)
             assert finished.returncode == 1 and finished.stderr == sentence, words
+
+
+EVIL = "\x1b[31mEVIL\x07\x9b\x7f\u202e"
+
+
+def stays_on_its_line(text):
+    """Whether a terminal only shows it, line by line: what Python calls printable are the characters that do no more."""
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+def show(*words):
+    """The three texts that a terminal may get, the last one JSON."""
+    finished = [subprocess.run([PROGRAM, *map(str, [*words, *more])], capture_output=True, check=True) for more in ([], ["--json"])]
+    return [text.decode() for text in (finished[0].stdout, finished[0].stderr, finished[1].stdout)]
+
+
+def test_names_of_associated_images_in_a_slide(tmp_path):
+    """The second line of a page's description names the picture, which is damaged: a warning names it, too."""
+    image = io.BytesIO()
+    Image.new("L", (64, 64), 9).save(image, "JPEG")
+    sound = image.getvalue()
+    damaged = sound[:-2] + 9 * sound[-9:-2] + sound[-2:]
+    first, second = b"Aperio x\nab|MPP = 0.5\0", f"Aperio\n{EVIL} x\0".encode()
+    values = first + second + sound + damaged
+    gray = [(256, 4, 1, 64), (257, 4, 1, 64), (258, 3, 1, 8), (259, 3, 1, 7), (262, 3, 1, 1), (277, 3, 1, 1)]
+    texts, jpeg = 16 + len(first), 16 + len(first) + len(second)
+    tiles = [(270, 2, len(first), 16), (322, 4, 1, 64), (323, 4, 1, 64), (324, 4, 1, jpeg), (325, 4, 1, len(sound))]
+    strip = [(270, 2, len(second), texts), (273, 4, 1, jpeg + len(sound)), (278, 4, 1, 64), (279, 4, 1, len(damaged))]
+    slide = tmp_path / "named.svs"
+    write_pages(slide, [[*gray, *tiles], [*gray, *strip], [*gray, *strip]], values)
+    out, _, listed = show("info", slide)
+    (name,) = [image["name"] for image in json.loads(listed)["associatedImages"] if "EVIL" in image["name"]]
+    assert name.startswith(EVIL)
+    assert "associated     \\x1b[31mEVIL\\x07\\xc2\\x9b\\x7f\\xe2\\x80\\xae" in out
+    assert stays_on_its_line(out) and stays_on_its_line(listed)
+    _, warning, _ = show("info", slide, "--associated", name, "--output", tmp_path / "picture.png", "--overwrite")
+    assert "of the image '\\x1b[31mEVIL\\x07" in warning and "is damaged" in warning and stays_on_its_line(warning)
+
+
+def test_names_of_channels_in_a_slide(tmp_path):
+    name = EVIL.replace("\x1b", "").replace("\x07", "")  # which XML cannot hold
+    xml = f'<OME><Image><Pixels SizeX="16" SizeY="16" SizeC="2" SizeZ="1" SizeT="1"><Channel Name="{name}"/><Channel Name="Größe"/></Pixels></Image></OME>\0'.encode()
+    gray = [(256, 4, 1, 16), (257, 4, 1, 16), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1)]
+    tiles = [(322, 4, 1, 16), (323, 4, 1, 16), (324, 4, 1, 16 + len(xml)), (325, 4, 1, 256)]
+    slide = tmp_path / "channels.ome.tif"
+    write_pages(slide, [[*gray, *tiles, (270, 2, len(xml), 16)], [*gray, *tiles]], xml + bytes(256))
+    out, _, listed = show("info", slide)
+    assert json.loads(listed)["channelNames"] == [name, "Größe"]
+    assert "([31mEVIL\\xc2\\x9b\\x7f\\xe2\\x80\\xae, Größe)" in out
+    assert "\\u009b\\u007f\\u202e" in listed and "Größe" in listed
+    assert stays_on_its_line(out) and stays_on_its_line(listed)
+
+
+def test_names_of_files_beside_a_dicom_slide(tmp_path):
+    write_sparse_dicom(tmp_path / "slide.dcm", 16)
+    whole = (tmp_path / "slide.dcm").read_bytes()
+    (tmp_path / f"{EVIL}.dcm").write_bytes(whole[: whole.index(b"1.2.3.4")])
+    out, warnings, _ = show("info", tmp_path / "slide.dcm")
+    assert "\\x1b[31mEVIL\\x07\\xc2\\x9b" in out and "beside it is left out" in out
+    assert stays_on_its_line(out) and stays_on_its_line(warnings)
+    _, warnings, _ = show("convert", tmp_path / "slide.dcm", tmp_path / "out.tif", "--overwrite")
+    assert "beside it is left out" in warnings and stays_on_its_line(warnings)

@@ -15,8 +15,9 @@ namespace
 class CountingSlide : public gigapixel::Slide
 {
 public:
-  CountingSlide()
+  explicit CountingSlide(const std::string & damageOfTiles = {})
     : Slide("counting")
+    , damage(damageOfTiles)
   {
     gigapixel::SlidePlane plane;
     plane.width = 1000;
@@ -29,6 +30,7 @@ public:
 
   mutable std::map<std::uint64_t, unsigned> decoded;
   mutable std::vector<std::uint64_t>        prefetched;
+  std::string                               damage; // of each tile
 
 protected:
   bool
@@ -48,7 +50,7 @@ protected:
     }
     const std::lock_guard<std::mutex> lock(m_Mutex);
     ++decoded[tile];
-    return {};
+    return damage;
   }
   void
   Prefetch(unsigned, std::uint64_t first, std::uint64_t last) const override
@@ -176,6 +178,17 @@ TEST(Slide, TheCacheCountsWhatItDoes)
   EXPECT_EQ(cache.GetStatistics().bytes, 0u);
   EXPECT_EQ(cache.GetStatistics().evictions - after.evictions, after.tiles);
   cache.SetLimit(limit);
+}
+
+TEST(Slide, WhatItSaysOfDamageIsPrintable)
+{
+  const CountingSlide        slide("\x1b[31m of \xc2\x9b a stream");
+  std::vector<unsigned char> pixels(100 * 100);
+  slide.ReadRegion(0, { 0, 0, 100, 100 }, 1, pixels.data(), 1);
+  EXPECT_EQ(
+    slide.TakeDamageWarnings(),
+    std::vector<std::string>{ "counting: the tile at 0,0 of level 0 is damaged: \\x1b[31m of \\xc2\\x9b a stream; "
+                              "its pixels are taken as far as they decode." });
 }
 
 } // namespace

@@ -521,6 +521,22 @@ TEST(DICOM, LevelsPartsAndAssociatedImagesAreTheFilesOfTheSeries)
   }
 }
 
+TEST(DICOM, ADamagedFileBesideItIsNamedInWhatCanBePrinted)
+{
+  const std::string folder = MakeFolder("beside");
+  const std::string path = folder + "slide.dcm";
+  const std::string damaged = folder + "\x1b[31m\xc2\x9b.dcm";
+  WriteDICOM(path, MakePicture(128, 96, 3, 2), Options());
+  std::ifstream     file(path, std::ios::binary);
+  const std::string whole{ std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>() };
+  std::ofstream(damaged, std::ios::binary) << whole.substr(0, whole.find("TILED_FULL"));
+  testing::internal::CaptureStderr();
+  OpenSlideFile(path);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("/\\x1b[31m\\xc2\\x9b.dcm beside it is left out, "), std::string::npos) << said;
+  EXPECT_EQ(said.find('\x1b'), std::string::npos);
+}
+
 TEST(DICOM, DamagedFilesEndInASentence)
 {
   const std::string path = MakeFolder("damaged") + "slide.dcm";

@@ -205,8 +205,8 @@ Slide::TakeDamageWarnings() const
   std::vector<std::string> sentences;
   for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeUnnamed())
   {
-    sentences.push_back(m_Path + ": " + DescribeTile(damage.place.first, damage.place.second) +
-                        " is damaged: " + damage.what + "; its pixels are taken as far as they decode." +
+    const std::string what = DescribeTile(damage.place.first, damage.place.second) + " is damaged: " + damage.what;
+    sentences.push_back(m_Path + ": " + GetPrintable(what) + "; its pixels are taken as far as they decode." +
                         (damage.isLastNamed ? " Further damaged tiles are only counted." : ""));
   }
   return sentences;

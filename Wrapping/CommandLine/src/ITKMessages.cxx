@@ -2,6 +2,7 @@
 #include "ITKMessages.h"
 
 #include "gigapixelFileRefusal.h"
+#include "gigapixelPrintable.h"
 
 #include "itkObjectFactory.h"
 #include "itkOutputWindow.h"
@@ -34,7 +35,7 @@ public:
   void
   DisplayText(const char * text) override
   {
-    const std::string                 sentence = CleanMessage(text);
+    const std::string                 sentence = GetPrintable(CleanMessage(text)); // which may repeat a file's
     const std::lock_guard<std::mutex> lock(messageMutex);
     if (collecting)
     {

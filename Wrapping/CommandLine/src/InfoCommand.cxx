@@ -10,6 +10,7 @@
 #include "VolumeFile.h"
 
 #include "gigapixelJoinNames.h"
+#include "gigapixelPrintable.h"
 
 #include "itkMetaDataObject.h"
 
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <sstream>
 
@@ -193,6 +195,13 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   return info;
 }
 
+/** A text that may be the file's. */
+std::string
+Show(const JSON & text)
+{
+  return GetPrintable(text.get<std::string>());
+}
+
 std::string
 FormatLevels(const JSON & levels)
 {
@@ -226,16 +235,17 @@ FormatSamples(const JSON & info)
   }
   std::string text = info["channels"] == 1 ? "gray" : info["channels"].dump() + " channels";
   text += isByte ? "" : " of " + info["sampleType"].get<std::string>();
-  const auto names = info["channelNames"].get<std::vector<std::string>>();
+  std::vector<std::string> names;
+  std::transform(info["channelNames"].begin(), info["channelNames"].end(), std::back_inserter(names), Show);
   return names.empty() ? text : text + " (" + JoinNames(names) + ')';
 }
 
 std::string
 FormatInfo(const JSON & info)
 {
-  std::string text = info["slide"].get<std::string>() + '\n';
-  text += "  format         " + info["vendor"].get<std::string>() + ", read as " + info["decoder"].get<std::string>() +
-          ", " + FormatBytes(info["fileBytes"].get<double>()) + '\n';
+  std::string text = Show(info["slide"]) + '\n';
+  text += "  format         " + Show(info["vendor"]) + ", read as " + Show(info["decoder"]) + ", " +
+          FormatBytes(info["fileBytes"].get<double>()) + '\n';
   text +=
     "  size           " + info["width"].dump() + " x " + info["height"].dump() + " pixels, " + FormatSamples(info);
   if (info["mpp"].is_number())
@@ -252,8 +262,8 @@ FormatInfo(const JSON & info)
   text += '\n' + FormatLevels(info["levels"]);
   for (const JSON & image : info["associatedImages"])
   {
-    text += "  associated     " + image["name"].get<std::string>() + ", " + image["width"].dump() + " x " +
-            image["height"].dump() + '\n';
+    text +=
+      "  associated     " + Show(image["name"]) + ", " + image["width"].dump() + " x " + image["height"].dump() + '\n';
   }
   text += info["iccProfile"].get<bool>() ? "  color          ICC profile in the file\n" : "";
   if (!info["bounds"].is_null())
@@ -271,12 +281,12 @@ FormatInfo(const JSON & info)
             " cannot be decoded\n";
     for (const JSON & sentence : info["undecodable"])
     {
-      text += "  bad tile       " + sentence.get<std::string>() + '\n';
+      text += "  bad tile       " + Show(sentence) + '\n';
     }
   }
   for (const JSON & warning : info["warnings"])
   {
-    text += "  warning        " + warning.get<std::string>() + '\n';
+    text += "  warning        " + Show(warning) + '\n';
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -154,6 +155,53 @@ Print(const std::string & text)
   }
 }
 
+namespace
+{
+
+/** Lines that a terminal shows, whatever a file's names in them hold. */
+std::string
+GetPrintableLines(const std::string & text)
+{
+  std::istringstream lines(text);
+  std::string        printable;
+  for (std::string line; std::getline(lines, line);)
+  {
+    printable += GetPrintable(line) + '\n';
+  }
+  return printable;
+}
+
+/** JSON in UTF-8 with \u.... for characters that a terminal must not get and that JSON may hold as they are: control
+ * characters beyond ASCII's first ones, and those that turn the direction of the text. */
+std::string
+GetPrintableJSON(const std::string & json)
+{
+  std::string printable;
+  for (std::size_t at = 0; at < json.size();)
+  {
+    const auto        byte = static_cast<unsigned char>(json[at]);
+    const std::size_t size = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    const std::string character = json.substr(at, size);
+    at += size;
+    if (byte < 0x7f || GetPrintable(character) == character)
+    {
+      printable += character;
+      continue;
+    }
+    unsigned number = byte & (size == 1 ? 0x7fu : 0x7fu >> size);
+    for (std::size_t i = 1; i < character.size(); ++i)
+    {
+      number = number << 6 | (static_cast<unsigned char>(character[i]) & 0x3fu);
+    }
+    std::array<char, 8> escape{};
+    std::snprintf(escape.data(), escape.size(), "\\u%04x", number & 0xffffu); // none of them is beyond
+    printable += escape.data();
+  }
+  return printable;
+}
+
+} // namespace
+
 void
 Session::PrintResult(const std::string & text, const std::string & json) const
 {
@@ -162,7 +210,7 @@ Session::PrintResult(const std::string & text, const std::string & json) const
     m_Listener->HearResult(json);
     return;
   }
-  const std::string & result = m_JSON ? json : text;
+  const std::string result = m_JSON ? GetPrintableJSON(json) : GetPrintableLines(text);
   if (!result.empty())
   {
     Print(result.back() == '\n' ? result : result + '\n');

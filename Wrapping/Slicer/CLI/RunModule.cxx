@@ -8,6 +8,7 @@
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelJoinNames.h"
+#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +58,7 @@ public:
   void
   HearMessage(const std::string & sentence) override
   {
-    std::printf("%s\n", sentence.c_str());
+    std::printf("%s\n", GetPrintable(sentence).c_str());
     std::fflush(stdout);
   }
 

@@ -3,6 +3,8 @@
 #include "DICOMFile.h"
 #include "SlideFormat.h"
 
+#include "gigapixelPrintable.h"
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -188,7 +190,7 @@ DICOMSlide::FindFilesIn(const std::string & folder)
     }
     catch (const std::runtime_error & damage)
     {
-      m_Warnings.push_back(m_Path + ": " + name + " beside it is left out, " + damage.what() + '.');
+      m_Warnings.push_back(m_Path + ": " + GetPrintable(name + " beside it is left out, " + damage.what()) + '.');
     }
   }
 }
