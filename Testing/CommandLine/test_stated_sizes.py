@@ -202,3 +202,14 @@ def test_dicom_files_of_tiles_that_are_not_stored(tmp_path):
     finished = run_small("info", tmp_path / "4096.dcm", limit=LIMIT // 4)
     assert finished.returncode == 0, finished
     assert "level 1: 4095 x 4095" in finished.stdout
+
+
+def test_long_names_that_pages_share(tmp_path):
+    """Each of two thousand associated images has a name of a megabyte, that of the page before without its last letter."""
+    length, first = 1 << 20, b"Aperio x\nab|MPP = 0.5\0\0"
+    pages = [tile_page(16, 16, 1, (270, 2, len(first), 16))]
+    strip = [(256, 4, 1, 16), (257, 4, 1, 16), (273, 4, 1, 16), (278, 4, 1, 16), (279, 4, 1, 256)]
+    pages += [[*GRAY, *strip, (270, 2, length - page, 16 + len(first))] for page in range(2000)]
+    slide = tmp_path / "named.svs"
+    write_pages(slide, pages, first + b"Aperio\n" + b"a" * length)
+    assert run_small("info", slide).returncode == 0

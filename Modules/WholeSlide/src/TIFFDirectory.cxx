@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
 
@@ -26,6 +27,7 @@ GetTypeSize(unsigned type)
 }
 
 constexpr std::uint64_t textLimit = std::uint64_t{ 64 } << 20;
+constexpr std::uint64_t shortTextLimit = 4097; // with a zero at the end, or what tells that there is more
 constexpr std::uint64_t pieceLimit = std::uint64_t{ 1 } << 28;
 
 } // namespace
@@ -340,16 +342,31 @@ TIFFPage::GetNumber(TIFFTag tag, double otherwise) const
   return entry == nullptr ? otherwise : m_File.ReadNumber(*entry);
 }
 
+/** Of its first \a most bytes. */
 std::string
-TIFFPage::GetText(TIFFTag tag) const
+TIFFPage::ReadText(TIFFTag tag, std::uint64_t most) const
 {
   const TIFFEntry * const entry = Find(tag);
   if (entry == nullptr || (entry->type != 2 && entry->type != 1 && entry->type != 7))
   {
     return {};
   }
-  const std::string bytes = m_File.ReadBytes(*entry, textLimit);
+  TIFFEntry start = *entry;
+  start.count = std::min(start.count, most);
+  const std::string bytes = m_File.ReadBytes(start, textLimit);
   return bytes.substr(0, bytes.find('\0'));
+}
+
+std::string
+TIFFPage::GetText(TIFFTag tag) const
+{
+  return ReadText(tag, std::numeric_limits<std::uint64_t>::max());
+}
+
+std::string
+TIFFPage::GetShortText(TIFFTag tag) const
+{
+  return ReadText(tag, shortTextLimit);
 }
 
 std::string

@@ -176,6 +176,9 @@ public:
   double        GetNumber(TIFFTag tag, double otherwise) const;
   /** Text up to its first zero; empty where the tag is absent or no text. */
   std::string GetText(TIFFTag tag) const;
+  /** Of a text that may name the page: its start, where it is longer. Thousands of pages may have one long text, which
+   * would be read for each of them. */
+  std::string GetShortText(TIFFTag tag) const;
   std::string GetBytes(TIFFTag tag) const;
 
   bool
@@ -217,6 +220,8 @@ public:
   bool          uniformBits{ true };
 
 private:
+  std::string ReadText(TIFFTag tag, std::uint64_t most) const;
+
   const TIFFFile &       m_File;
   std::vector<TIFFEntry> m_Entries;
 };

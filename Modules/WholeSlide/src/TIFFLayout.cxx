@@ -21,8 +21,8 @@ constexpr std::size_t pageLimit = 4096;
 std::string
 GetUsualName(const TIFFPage & page)
 {
-  std::string text = page.GetText(TIFFTag::ImageDescription);
-  text += ' ' + page.GetText(TIFFTag::DocumentName);
+  std::string text = page.GetShortText(TIFFTag::ImageDescription);
+  text += ' ' + page.GetShortText(TIFFTag::DocumentName);
   std::transform(
     text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (text.size() > 4096)

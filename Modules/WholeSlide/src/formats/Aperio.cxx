@@ -45,7 +45,7 @@ AddPages(TIFFLayout & layout)
     }
     else if (!page.tiled)
     {
-      layout.AddAssociated(i == 1 ? "thumbnail" : GetSecondLineWord(page.GetText(TIFFTag::ImageDescription)), i);
+      layout.AddAssociated(i == 1 ? "thumbnail" : GetSecondLineWord(page.GetShortText(TIFFTag::ImageDescription)), i);
     }
   }
 }

@@ -93,7 +93,7 @@ Describe(TIFFLayout & layout)
   std::vector<std::size_t>   others;
   for (std::size_t i = 0; i < layout.GetNumberOfPages(); ++i)
   {
-    if (layout.GetPage(i).GetText(TIFFTag::ImageDescription).find("level=") == std::string::npos)
+    if (layout.GetPage(i).GetShortText(TIFFTag::ImageDescription).find("level=") == std::string::npos)
     {
       others.push_back(i);
       continue;
