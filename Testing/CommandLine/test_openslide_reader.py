@@ -19,6 +19,7 @@ import tifffile
 import vendor_slides
 from conftest import PROGRAM, fails, run
 
+LARGER_FILES = "allow larger files (ulimit -f), or choose a disk whose file system holds them."
 KNOWN = openslide.__library_version__ == "3.4.1"  # whose ways to fail these are
 
 
@@ -238,6 +239,30 @@ def test_too_few_file_descriptors(tmp_path, limit):
     else:
         assert finished.returncode == 1 and not finished.stdout, finished
         assert "too few file descriptors for OpenSlide; allow this process more open files (ulimit -n)." in finished.stderr
+
+
+def test_a_limit_to_files_is_not_the_files_fault(tmp_path):
+    """To which the memory belongs that pixels come through."""
+    slide = write("mirax", tmp_path)
+    words = ["sh", "-c", 'ulimit -f 10 && exec "$@"', "sh", PROGRAM, "info", slide, "--check", "--quiet", "--json"]
+    info = json.loads(subprocess.run(words, capture_output=True, text=True, timeout=300).stdout)
+    assert info["undecodableTiles"] > 1 and info["error"].endswith("files may not be as large here; " + LARGER_FILES)
+
+
+def test_a_program_in_the_folder_that_we_are_in_is_not_started(tmp_path):
+    """Where the system does not say where our files lie, as where there is no /proc."""
+    slide, started = write("mirax", tmp_path), tmp_path / "started"
+    reader = tmp_path / "ITKGigapixel/openslide-reader"
+    reader.parent.mkdir()
+    reader.write_text(f"#!/bin/sh\ntouch {started}\n")
+    reader.chmod(0o755)
+    hide = 'mount -t tmpfs none /proc && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", hide, "sh", PROGRAM, "info", slide, "--json"]
+    if subprocess.run([*words[:4], "mount -t tmpfs none /proc"], capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    finished = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert not started.exists(), finished
+    assert finished.returncode == 0 or "where OpenSlide's program lies cannot be told" in finished.stderr
 
 
 def test_an_empty_name_of_a_library_is_none(tmp_path):

@@ -20,17 +20,22 @@ namespace fs = std::filesystem;
 
 namespace
 {
-/** The file that the name leads to: through a link to the file itself, or through the folder's links to a new one. The
- * file system alone knows where "link/.." is. */
+/** The file that the name leads to: through links to the file itself, which may not be there yet, or through the
+ * folder's links to a new one. The file system alone knows where "link/.." is. */
 fs::path
 ResolveTarget(const std::string & target)
 {
-  const fs::path  path = fs::absolute(target);
+  constexpr int   mostLinks = 40; // as many as the system follows
+  fs::path        path = fs::absolute(target);
   std::error_code error;
   fs::path        existing = fs::canonical(path, error);
   if (!error)
   {
     return existing;
+  }
+  for (int links = 0; links < mostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++links)
+  {
+    path = path.parent_path() / fs::read_symlink(path, error); // which takes the place of all where it is whole
   }
   const fs::path folder = fs::canonical(path.parent_path(), error);
   return error ? path : folder / path.filename();
@@ -245,9 +250,16 @@ AtomicFile::Commit()
     Fail(failure);
   }
   const fs::path target = ResolveTarget(m_Target);
-  if (std::fclose(std::exchange(m_File, nullptr)) != 0 || !this->TakeName(target))
+  // The lock is the open file's, and stays until it has its name: else it would be swept as a dead process's.
+  const int  lock = ::fcntl(::fileno(m_File), F_DUPFD_CLOEXEC, 0);
+  const bool isNamed = std::fclose(std::exchange(m_File, nullptr)) == 0 && this->TakeName(target);
+  const int  error = errno;
+  if (lock >= 0)
   {
-    const int error = errno;
+    ::close(lock);
+  }
+  if (!isNamed)
+  {
     ::unlink(m_Temporary.c_str());
     errno = error;
     Fail(error == EEXIST ? "was written by another process meanwhile, and was not replaced" : failure);

@@ -225,10 +225,13 @@ private:
   static void
   End(int, siginfo_t * info, void *)
   {
-    if (info->si_code == SI_TIMER)
+    if (info->si_code != SI_TIMER) // the whole process's limit (ulimit -t), by which it ends as without us
     {
-      SendLate(info->si_value.sival_int);
+      std::signal(SIGXCPU, SIG_DFL);
+      std::raise(SIGXCPU);
+      return;
     }
+    SendLate(info->si_value.sival_int);
     _exit(1);
   }
 
@@ -309,7 +312,7 @@ private:
   void             Try();
   OpenSlideMessage Describe(openslide_t * handle) const;
   OpenSlideMessage Read(const OpenSlideMessage & request, std::uint32_t * argb);
-  void             ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const;
+  bool             ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const;
   Handle           OpenHandle() const;
   Handle           GetHandle();
   void             ReplaceHandle(const openslide_t * failed, Handle by);
@@ -424,13 +427,22 @@ Reader::Try()
   }
 }
 
-void
+/** False where there is no room for them. */
+bool
 Reader::ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::uint32_t * argb) const
 {
   if (request[0] == "image")
   {
+    std::int64_t width = 0;
+    std::int64_t height = 0;
+    m_Library.getAssociatedImageDimensions(handle, request[2].c_str(), &width, &height);
+    const std::uint64_t room = std::strtoull(request[1].c_str(), nullptr, 10) / sizeof(*argb);
+    if (width <= 0 || height <= 0 || static_cast<std::uint64_t>(width) > room / static_cast<std::uint64_t>(height))
+    {
+      return false; // of a file that is another one by now
+    }
     m_Library.readAssociatedImage(handle, request[2].c_str(), argb);
-    return;
+    return true;
   }
   const auto get = [&request](std::size_t i) { return std::strtoll(request[i].c_str(), nullptr, 10); };
   const auto level = static_cast<int>(get(2));
@@ -442,6 +454,7 @@ Reader::ReadPixels(openslide_t * handle, const OpenSlideMessage & request, std::
                        level,
                        get(5),
                        get(6));
+  return true;
 }
 
 /** OpenSlide does not say that it cannot open a file for want of one. */
@@ -460,13 +473,15 @@ LacksDescriptors()
 OpenSlideMessage
 Reader::Read(const OpenSlideMessage & request, std::uint32_t * argb)
 {
-  const Handle handle = GetHandle();
+  const OpenSlideMessage read{ "read" };
+  const OpenSlideMessage noRoom{ "refused", "the picture is larger than it was as the file was opened" };
+  const Handle           handle = GetHandle();
   if (handle)
   {
-    ReadPixels(handle.get(), request, argb);
+    const bool hasRoom = ReadPixels(handle.get(), request, argb);
     if (m_Library.getError(handle.get()) == nullptr)
     {
-      return { "read" };
+      return hasRoom ? read : noRoom;
     }
   }
   // Maybe another thread's tile: what this one is tells a handle that has not failed yet.
@@ -480,13 +495,13 @@ Reader::Read(const OpenSlideMessage & request, std::uint32_t * argb)
   {
     return { "refused", LacksDescriptors() ? std::strerror(EMFILE) : "OpenSlide cannot open the file any more" };
   }
-  ReadPixels(fresh.get(), request, argb);
+  const bool hasRoom = ReadPixels(fresh.get(), request, argb);
   if (m_Library.getError(fresh.get()) != nullptr)
   {
     return Refuse(fresh.get());
   }
   ReplaceHandle(nullptr, std::move(fresh));
-  return { "read" };
+  return hasRoom ? read : noRoom;
 }
 
 OpenSlideMessage

@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -94,11 +95,13 @@ Close(int & descriptor)
 bool
 IsFromOutside(int signal)
 {
-  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGXCPU; // of a limit that the process was given (ulimit -t)
 }
 
 /** The file that this address is mapped from, this library's or a program's that it is part of: its whole path, which
- * the loader does not know where it was given a name to look for, or a path from a folder that we have left. */
+ * the loader does not know where it was given a name to look for, or a path from a folder that we have left. Empty
+ * where neither the system nor the loader tells it. */
 std::string
 FindFileOf(const void * address)
 {
@@ -115,7 +118,9 @@ FindFileOf(const void * address)
       return line.substr(path);
     }
   }
-  return {};
+  Dl_info    loaded{};
+  const bool isWhole = dladdr(address, &loaded) != 0 && loaded.dli_fname != nullptr && loaded.dli_fname[0] == '/';
+  return isWhole ? loaded.dli_fname : "";
 }
 
 std::string
@@ -143,6 +148,26 @@ DescribeEnd(const std::string & words)
     return "OpenSlide takes more than " + std::to_string(OpenSlideLimits::memory >> 30) + " GiB of memory for it";
   }
   return "OpenSlide crashes on it";
+}
+
+/** Returns the system's error. The signal that it sends where a limit to files (ulimit -f) does not allow the size
+ * would end a program that does not expect it. */
+int
+SetFileSize(int file, off_t size)
+{
+  sigset_t tooLarge;
+  sigset_t before;
+  sigemptyset(&tooLarge);
+  sigaddset(&tooLarge, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &tooLarge, &before);
+  const int error = ftruncate(file, size) == 0 ? 0 : errno;
+  if (error == EFBIG && sigismember(&before, SIGXFSZ) == 0)
+  {
+    const timespec now{};
+    sigtimedwait(&tooLarge, nullptr, &now);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
 }
 
 const char * const tooFewFiles = "there are too few file descriptors for OpenSlide";
@@ -190,9 +215,13 @@ struct OpenSlideProcess::Lane
       return;
     }
     Unmap();
-    memory = ftruncate(file, static_cast<off_t>(to)) == 0
-               ? mmap(nullptr, to, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-               : MAP_FAILED;
+    const int error = SetFileSize(file, static_cast<off_t>(to));
+    if (error == EFBIG)
+    {
+      throw Obstacle("pixels of OpenSlide are shared through a file in memory, and files may not be as large here",
+                     GetFileRemedy(std::error_code(error, std::generic_category())));
+    }
+    memory = error == 0 ? mmap(nullptr, to, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     if (memory == MAP_FAILED)
     {
       throw std::bad_alloc();
@@ -418,6 +447,10 @@ OpenSlideProcess::GetProgram()
 {
   const auto folder =
     std::filesystem::path(FindFileOf(reinterpret_cast<const void *>(&OpenSlideProcess::GetProgram))).parent_path();
+  if (folder.empty())
+  {
+    return {}; // lest a program be started that lies in the folder where we happen to be
+  }
   const auto program = std::filesystem::path("ITKGigapixel") / "openslide-reader";
   // A program that this library is part of lies in another folder than libraries do, built or installed.
   for (const char * const libraries : { ".", "../lib", GIGAPIXEL_BIN_TO_LIB })
@@ -466,6 +499,11 @@ OpenSlideProcess::Launch()
   {
     m_Problem = "OpenSlide's program was not started, because of an interruption";
     m_Remedy = "begin again";
+  }
+  else if (GetProgram().empty())
+  {
+    m_Problem = "where OpenSlide's program lies cannot be told, as /proc/self/maps cannot be read";
+    m_Remedy = "mount /proc";
   }
   else if (error == ENOENT)
   {
@@ -639,7 +677,7 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
       {
         wasInterrupted = true; // seen above
       }
-      else if (ready == 0 && left.count() <= 0)
+      else if (left.count() <= 0)
       {
         course = Course::Late;
         return false;
@@ -690,6 +728,33 @@ OpenSlideProcess::End(Course course)
   Places::Get().GiveBack(this);
   return m_End;
 }
+
+/** Counts a thread that waits for an answer. What the process has said before the first of them asked does not tell by
+ * what it ends. */
+class OpenSlideProcess::Asking
+{
+public:
+  explicit Asking(OpenSlideProcess & process)
+    : m_Process(process)
+  {
+    const std::lock_guard<std::mutex> lock(m_Process.m_Mutex);
+    if (m_Process.m_Asking++ == 0 && m_Process.m_Process != 0)
+    {
+      m_Process.TakeWords();
+      m_Process.m_Words.clear();
+    }
+  }
+  Asking(const Asking &) = delete;
+  Asking & operator=(const Asking &) = delete;
+  ~Asking()
+  {
+    const std::lock_guard<std::mutex> lock(m_Process.m_Mutex);
+    --m_Process.m_Asking;
+  }
+
+private:
+  OpenSlideProcess & m_Process;
+};
 
 /** There is no answer. \param computed until it was waited for */
 void
@@ -750,6 +815,7 @@ OpenSlideProcess::GiveBack(std::unique_ptr<Lane> lane)
 OpenSlideProcess::Answer
 OpenSlideProcess::Ask(const Use & process, const OpenSlideMessage & request, std::size_t pixels)
 {
+  const Asking     asking(*process.Get());
   auto             lane = process->TakeLane();
   const int        socket = lane->socket;
   OpenSlideMessage texts = request;

@@ -63,6 +63,7 @@ public:
 class OpenSlideProcess
 {
   struct Lane;
+  class Asking;
   class Places;
 
 public:
@@ -222,10 +223,11 @@ private:
   pid_t                              m_Process{ 0 }; // 0: not started, or has ended
   int                                m_Socket{ -1 };
   int                                m_Output{ -1 };
-  clockid_t                          m_Clock{};    // of what it computes
-  std::atomic<std::uint64_t>         m_Reads{ 0 }; // requests for pixels
-  mutable std::mutex                 m_Mutex;      // of all that follows, and the process
-  std::string                        m_Words;      // the end of what it has said on its standard error
+  clockid_t                          m_Clock{};     // of what it computes
+  std::atomic<std::uint64_t>         m_Reads{ 0 };  // requests for pixels
+  mutable std::mutex                 m_Mutex;       // of all that follows, and the process
+  std::string                        m_Words;       // the end of what it has said on its standard error
+  int                                m_Asking{ 0 }; // threads that wait for an answer
   Ending                             m_End;
   std::vector<std::unique_ptr<Lane>> m_Idle;
 };

@@ -113,12 +113,18 @@ CheckTiles(itk::WholeSlideImageIO & slide, const Session & session, JSON & info)
   info["damagedTiles"] = slide.GetNumberOfDamagedTiles();
   info["undecodableTiles"] = bad.size();
   info["undecodable"] = std::vector<std::string>(bad.begin(), bad.begin() + std::min(named, bad.size()));
-  if (!bad.empty())
+  if (bad.size() == 1)
   {
-    info["error"] = bad.size() == 1 ? bad.front()
-                                    : std::string(slide.GetFileName()) + ": " + std::to_string(bad.size()) +
-                                        " tiles cannot be decoded" + (slide.GetStrict() ? " or are damaged" : "") +
-                                        "; get the file again from where it came.";
+    info["error"] = bad.front();
+  }
+  else if (!bad.empty())
+  {
+    const std::string path = std::string(slide.GetFileName()) + ": ", remedy = "get the file again from where it came";
+    const std::string & first = bad.front();
+    const bool          isFilesFault = first.find(remedy) != std::string::npos;
+    info["error"] = path + std::to_string(bad.size()) + " tiles cannot be decoded" +
+                    (slide.GetStrict() ? " or are damaged" : "") +
+                    (isFilesFault ? "; " + remedy + '.' : "; of the first one: " + first.substr(path.size()));
   }
 }
 
