@@ -118,6 +118,18 @@ open64(const char * path, int flags, ...)
            : Next<int(const char *, int, ...)>("open")(path, flags, mode);
 }
 
+int
+openat(int folder, const char * path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  const unsigned mode = va_arg(more, unsigned);
+  va_end(more);
+  return (flags & O_CREAT) && IsOnDisk(path) && Fails("openat")
+           ? -1
+           : Next<int(int, const char *, int, ...)>("openat")(folder, path, flags, mode);
+}
+
 std::FILE *
 fopen(const char * path, const char * mode)
 {
@@ -176,6 +188,21 @@ int
 fflush(std::FILE * file)
 {
   return IsOnDisk(file) && Fails("fflush") ? EOF : Next<int(std::FILE *)>("fflush")(file);
+}
+
+/** The stream is gone, as of a disk of a network that says only now that it is full. One that nothing was written to
+ * had no need of room. */
+int
+fclose(std::FILE * file)
+{
+  const bool writes = file && (fcntl(fileno(file), F_GETFL) & O_ACCMODE) != O_RDONLY && ftello(file) > 0;
+  const bool fails = writes && IsOnDisk(file) && Fails("fclose");
+  const int  result = Next<int(std::FILE *)>("fclose")(file);
+  if (fails)
+  {
+    errno = ENOSPC;
+  }
+  return fails ? EOF : result;
 }
 
 int

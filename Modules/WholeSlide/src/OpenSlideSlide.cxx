@@ -1,12 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideSlide.h"
 
+#include "NumberText.h"
 #include "StatedSizes.h"
 
 #include <algorithm>
 #include <cstdlib>
-#include <locale>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -37,15 +36,7 @@ double
 GetNumber(const std::map<std::string, std::string> & properties, const std::string & name)
 {
   const auto found = properties.find(name);
-  if (found == properties.end())
-  {
-    return 0.0;
-  }
-  std::istringstream stream(found->second);
-  stream.imbue(std::locale::classic());
-  double value = 0.0;
-  stream >> value;
-  return stream ? value : 0.0;
+  return found == properties.end() ? 0.0 : ToNumber(found->second);
 }
 
 std::int64_t

@@ -83,7 +83,8 @@ UnfinishedPredictions::Append(const Json & line) const
   }
   std::ofstream file(m_File, std::ios::app);
   // A line before may have been cut off.
-  file << '\n' << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+  file << '\n' << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  file.close();
   if (!file)
   {
     throw std::runtime_error(m_File + ", where what is said of slides is kept until all are done, cannot be written: " +
