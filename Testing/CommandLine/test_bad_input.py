@@ -2,10 +2,13 @@
 """Bad input: one sentence that names the file, exit code 1, and nothing left behind."""
 
 import os
+import pathlib
 import resource
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 
 import numpy
 import pytest
@@ -71,6 +74,39 @@ def test_what_is_read_is_never_written(tmp_path, good):
         assert f"{output} is what is read here" in fails(*words, "-o", output, "--overwrite")
     assert before == good.read_bytes() == (tmp_path / "good.png").read_bytes()
     assert mask.read_bytes() == (tmp_path / "mask.json").read_bytes()
+
+
+@pytest.mark.usefixtures("network")
+def test_masks_that_are_read_are_never_written(tmp_path):
+    """Which have the names of outputs in the same folder."""
+    run("synthesize", tmp_path / "a.tif", "--size", "500x400")
+    run("label", tmp_path / "a.tif", "-o", f"{tmp_path}/masks/")
+    mask = tmp_path / "masks/a.pyramid.tif"
+    before = mask.read_bytes()
+    words = ["segment", tmp_path / "a.tif", "--model", "tissue", "--overwrite", "--tissue"]
+    for tissue, output in ((tmp_path / "masks", f"{tmp_path}/masks/"), (mask, mask)):
+        assert f"{mask} is what is read here" in fails(*words, tissue, "-o", output)
+        assert f"{mask} is what is read here" in fails(*words, tissue, "-o", tmp_path / "b.tif", "--probability", mask)
+    assert mask.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or "GIGAPIXEL_SANITIZED" in os.environ, reason="another user is needed who has no other process")
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_too_few_threads(tmp_path, processes):
+    """Fewer are used, or none can be: no library ends the program."""
+    shared = pathlib.Path(tempfile.mkdtemp())
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+        os.setuid(54321)
+
+    shared.chmod(0o777)
+    words = [PROGRAM, "synthesize", shared / "a.tif", "--size", "900x900", "--threads", "8"]
+    finished = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, timeout=300, cwd="/")
+    assert (finished.returncode == 0) == (shared / "a.tif").exists(), finished
+    if finished.returncode != 0:
+        assert finished.returncode == 1 and "allow this user more processes (ulimit -u)" in finished.stderr, finished
+    shutil.rmtree(shared)
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path, good):

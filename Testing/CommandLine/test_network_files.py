@@ -249,3 +249,10 @@ def test_two_classes_with_an_output_each(files):
     run(*words, files / "f.tif", "--fill-holes")
     refused = fails(*words, files / "x.tif", "--threshold", 0.3)
     assert str(model) in refused and "leave the threshold (--threshold) out" in refused and not (files / "x.tif").exists()
+
+
+def test_what_stands_behind_a_model_is_not_read(files, tmp_path):
+    """More than there is memory for."""
+    model = tmp_path / "model.safetensors"
+    os.truncate(model, model.stat().st_size + (1 << 40))
+    assert f"{1 << 40} bytes at its end belong to no array" in fails("info", model)

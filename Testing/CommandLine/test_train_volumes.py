@@ -8,7 +8,7 @@ import struct
 import numpy
 import pytest
 
-from conftest import fails, run, write_slide
+from conftest import UNSANITIZED, fails, run, write_slide
 from volumes import read_nifti, write_nifti, write_nrrd_volume
 
 SHAPE = (14, 26, 22)  # z, y, x
@@ -113,6 +113,7 @@ def test_modalities_in_a_cohort(tmp_path):
     assert "there is no slide" in fails("train", "--cohort", tmp_path / "missing.csv", "-o", tmp_path / "run", "--network", NETWORK)
 
 
+@UNSANITIZED
 def test_one_volume_at_a_time_is_in_memory(tmp_path):
     shape = (48, 160, 160)  # 4.9 MB as floats
     rows = []

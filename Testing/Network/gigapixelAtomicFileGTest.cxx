@@ -91,6 +91,20 @@ TEST(AtomicFile, IsNotSweptBeforeItHasItsName)
   }
 }
 
+TEST(AtomicFile, HasANameAsLongAsAnyFile)
+{
+  const TemporaryFolder folder("atomic-file-long");
+  const std::string     target = folder.File(std::string(255, 'n'));
+  for (const bool replaces : { false, true })
+  {
+    AtomicFile file(target, replaces);
+    file.Append("bytes");
+    AtomicFile::RemoveUnfinished(target); // which is not
+    file.Commit();
+    EXPECT_EQ(std::filesystem::file_size(target), 5U);
+  }
+}
+
 TEST(AtomicFile, IsWrittenWhereALinkLeads)
 {
   const TemporaryFolder folder("atomic-file-link");

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -43,10 +44,18 @@ ResolveTarget(const std::string & target)
 
 const std::string TemporaryEnding = ".part";
 
+/** Of a name as long as file systems allow, there is no room for what makes another one of it. */
 std::string
 GetTemporaryStart(const fs::path & target)
 {
-  return "." + target.filename().string() + ".";
+  constexpr std::size_t longest = 200;
+  std::string           name = target.filename().string();
+  if (name.size() > longest)
+  {
+    const std::size_t hash = std::hash<std::string>()(name);
+    name = name.substr(0, longest - 1) + "~" + std::to_string(hash);
+  }
+  return "." + name + ".";
 }
 
 /** So that a name outlives a failure of power. File systems that cannot do it are not asked again: the file is complete

@@ -301,6 +301,7 @@ AssignMaps(const std::vector<std::string> & slides,
     return maps;
   }
   const auto tasks = AssignOutputs(slides, values.GetText("maps") + '/', "--maps");
+  RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
   for (std::size_t i = 0; i < maps.size(); ++i)
   {
     MapTarget & map = maps[i];

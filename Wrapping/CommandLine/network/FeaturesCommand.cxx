@@ -189,6 +189,7 @@ RunFeatures(const ArgumentValues & values, const Session & session)
   const auto  slides = FindSlides(names);
   const Model model = LoadModelOfImages(values);
   const auto  tasks = AssignOutputs(slides, values.GetText("output"), "--output", "features");
+  RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
   return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
     return RunTask(task, model, values, session, text);
   });

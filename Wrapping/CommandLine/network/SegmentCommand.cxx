@@ -431,11 +431,14 @@ RunSegment(const ArgumentValues & values, const Session & session)
   Tiling tiling = GetTiling(values, session);
   tiling.patches = GetPatches(values, model->network);
   const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
+  const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
   {
     probabilities = AssignOutputs(slides, values.GetText("probability"), "--probability");
   }
+  RefuseMasks(tasks, tissue);
+  RefuseMasks(probabilities, tissue);
   for (std::size_t i = 0; i < probabilities.size(); ++i)
   {
     if (IsSameFile(probabilities[i].output, tasks[i].output))

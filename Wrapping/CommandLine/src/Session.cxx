@@ -13,10 +13,13 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -36,8 +39,10 @@ RequestInterruption(int signal)
     _exit(write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0 ? Failure : WasInterrupted);
   }
   interruptionRequested = 1;
-  // Whoever asks twice means it.
-  std::signal(signal, SIG_DFL);
+  if (signal != SIGXCPU) // which comes again each second
+  {
+    std::signal(signal, SIG_DFL); // whoever asks twice means it
+  }
 }
 
 /** A line such as "VmHWM:   1234 kB" of a file of /proc, in bytes. */
@@ -56,6 +61,35 @@ ReadProcValue(const char * file, const std::string & key)
     stream.ignore(4096, '\n');
   }
   return 0;
+}
+
+/** How many threads of so many the system starts: ITK's pool ends the program where it gets fewer than it was told of.
+ */
+int
+CountStartableThreads(int wanted)
+{
+  std::promise<void>             end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::vector<std::thread>       threads;
+  try
+  {
+    while (static_cast<int>(threads.size()) < wanted)
+    {
+      threads.emplace_back([ended] { ended.wait(); });
+    }
+  }
+  catch (const std::exception &)
+  {} // too many for this user, or no memory for one more
+  end.set_value();
+  for (std::thread & thread : threads)
+  {
+    thread.join();
+  }
+  if (threads.empty())
+  {
+    throw std::runtime_error("No thread can be started: allow this user more processes (ulimit -u), or more memory.");
+  }
+  return static_cast<int>(threads.size());
 }
 
 } // namespace
@@ -77,6 +111,7 @@ InstallInterruptionHandlers()
 {
   std::signal(SIGINT, RequestInterruption);
   std::signal(SIGTERM, RequestInterruption);
+  std::signal(SIGXCPU, RequestInterruption); // ulimit -t
   if (std::signal(SIGHUP, RequestInterruption) == SIG_IGN)
   {
     std::signal(SIGHUP, SIG_IGN); // nohup
@@ -119,7 +154,7 @@ Listener::~Listener() = default;
 Session::Session(bool quiet, bool json, int threads, Listener * listener)
   : m_Quiet(quiet)
   , m_JSON(json)
-  , m_Threads(threads > 0 ? threads : CountUsableCores())
+  , m_Threads(CountStartableThreads(threads > 0 ? threads : CountUsableCores()))
   , m_Listener(listener)
 {}
 

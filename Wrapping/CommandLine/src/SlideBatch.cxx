@@ -509,6 +509,28 @@ AssignOutputs(const std::vector<std::string> & slides,
   return tasks;
 }
 
+void
+RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
+{
+  if (tissue.empty())
+  {
+    return;
+  }
+  std::vector<std::string> masks{ tissue };
+  if (fs::is_directory(tissue))
+  {
+    masks.clear();
+    for (const SlideTask & task : tasks)
+    {
+      masks.push_back(GetMaskInFolder(tissue, task.slide));
+    }
+  }
+  for (const SlideTask & task : tasks)
+  {
+    RefuseInput(task.output, masks);
+  }
+}
+
 int
 RunBatch(const ArgumentValues &                                                               values,
          const Session &                                                                      session,

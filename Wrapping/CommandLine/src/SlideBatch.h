@@ -39,6 +39,10 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vect
                                                                  const std::string &              optionName,
                                                                  const std::string &              content = "label");
 
+/** \param tissue the mask, or the folder of masks, of these slides; empty: none
+ * \throw std::runtime_error an output is one of these masks, which are read */
+GigapixelCommandLine_EXPORT void RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue);
+
 /** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
  * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
  * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and

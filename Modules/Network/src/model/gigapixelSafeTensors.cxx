@@ -127,6 +127,14 @@ ParseHeader(std::string_view text, const std::string & path, const TTake & take)
 
 constexpr const char * MetadataKey = "__metadata__";
 
+[[noreturn]] void
+RefuseRest(const std::string & path, std::uint64_t bytes)
+{
+  Refuse(path,
+         "is damaged, or something else stands behind it: " + std::to_string(bytes) +
+           " bytes at its end belong to no array");
+}
+
 /** The arrays fill the file, one behind the other: so the format asks for, and so nothing hides there. */
 void
 CheckCoverage(const SafeTensors & file, std::string_view data, const std::string & path)
@@ -152,9 +160,7 @@ CheckCoverage(const SafeTensors & file, std::string_view data, const std::string
   const auto left = data.data() + data.size() - end;
   if (left != 0)
   {
-    Refuse(path,
-           "is damaged, or something else stands behind it: " + std::to_string(left) +
-             " bytes at its end belong to no array");
+    RefuseRest(path, static_cast<std::uint64_t>(left));
   }
 }
 
@@ -173,6 +179,41 @@ ReadHead(const std::string & path)
   std::string head(9, '\0');
   std::ifstream(path, std::ios::binary).read(&head[0], static_cast<std::streamsize>(head.size()));
   return CheckHead(head, size, path);
+}
+
+std::string
+ReadHeader(const std::string & path, std::uint64_t length)
+{
+  std::string header(length, '\0');
+  if (length == 0 ||
+      !std::ifstream(path, std::ios::binary).seekg(8).read(&header[0], static_cast<std::streamsize>(length)))
+  {
+    Refuse(path, "is empty or cannot be read");
+  }
+  return header;
+}
+
+/** Before all of it is read: what stands behind a model may be larger than memory. \param length of the header */
+void
+CheckSize(const std::string & path, std::uint64_t length)
+{
+  if (length == 0)
+  {
+    return; // which reading it says more of
+  }
+  std::uint64_t end = 0;
+  ParseHeader(ReadHeader(path, length), path, [&end](const std::string & key, const nlohmann::json & value) {
+    if (key != MetadataKey)
+    {
+      end = std::max(end, value.at("data_offsets").at(1).get<std::uint64_t>());
+    }
+  });
+  std::error_code     error;
+  const std::uint64_t size = std::filesystem::file_size(path, error), before = 8 + length;
+  if (!error && end < size - before)
+  {
+    RefuseRest(path, size - before - end);
+  }
 }
 
 } // namespace
@@ -198,10 +239,12 @@ ReadFile(const std::string & path)
 SafeTensors
 SafeTensors::Load(const std::string & path)
 {
-  ReadHead(path);
-  std::string content = ReadFile(path);
+  const std::uint64_t length = ReadHead(path);
+  std::string         content;
   try
   {
+    CheckSize(path, length);
+    content = ReadFile(path);
     return Parse(std::move(content), path);
   }
   catch (const std::runtime_error & damage)
@@ -214,13 +257,8 @@ SafeTensors::Metadata
 SafeTensors::LoadMetadata(const std::string & path)
 {
   const std::uint64_t length = ReadHead(path);
-  std::string         header(length, '\0');
-  if (length == 0 ||
-      !std::ifstream(path, std::ios::binary).seekg(8).read(&header[0], static_cast<std::streamsize>(length)))
-  {
-    Refuse(path, "is empty or cannot be read");
-  }
-  Metadata metadata;
+  const std::string   header = ReadHeader(path, length);
+  Metadata            metadata;
   ParseHeader(header, path, [&](const std::string & key, const nlohmann::json & value) {
     if (key == MetadataKey)
     {
