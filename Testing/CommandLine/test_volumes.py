@@ -251,6 +251,17 @@ def test_cut_and_damaged_files(volume, integers, tmp_path):
     assert not output.exists() and not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 
+def test_gzip_of_several_members(integers, tmp_path):
+    """As bgzip writes it, and cat joins them: what Python decompresses is the file."""
+    data = write_nifti(tmp_path / "plain.nii", integers.astype("<i2")).read_bytes()
+    joined = tmp_path / "joined.nii.gz"
+    joined.write_bytes(gzip.compress(data[:1000]) + gzip.compress(data[1000:5000]) + gzip.compress(data[5000:]))
+    assert gzip.open(joined).read() == data
+    assert run("evaluate", joined, tmp_path / "plain.nii", "--json").json["meanDice"] == 1
+    joined.write_bytes(joined.read_bytes()[:-100])
+    assert str(joined) in fails("evaluate", joined, tmp_path / "plain.nii")
+
+
 def test_headers_with_any_byte_changed(integers, tmp_path):
     """Each ends in one sentence, or in labels."""
     plain = write_nifti(tmp_path / "plain.nii", integers[:4, :5, :6].astype("<i2")).read_bytes()

@@ -93,7 +93,20 @@ IsCompressed(const PixelHeader & header)
   return IsTrue(GetField(header, "CompressedData")) || ending == ".gz" || ending == ".Z";
 }
 
-/** Bytes that a zlib or gzip stream comes to; what it lacks at its end does not count. \return whether it is whole */
+/** Whether a gzip stream begins where the file is read on. */
+bool
+IsGzip(std::istream & stream)
+{
+  std::array<char, 2> start{};
+  const auto          begin = stream.tellg();
+  const bool          is = stream.read(start.data(), start.size()) && start == std::array<char, 2>{ '\x1F', '\x8B' };
+  stream.clear();
+  stream.seekg(begin);
+  return is;
+}
+
+/** Bytes that a zlib or gzip stream comes to, or several of gzip one behind the other; what lacks at the end does not
+ * count. \return whether all are whole */
 bool
 Inflate(std::istream & stream, std::uintmax_t & bytes)
 {
@@ -116,6 +129,12 @@ Inflate(std::istream & stream, std::uintmax_t & bytes)
       bytes += piece - state.avail_out;
     } while (result == Z_OK && state.avail_out == 0);
     result = result == Z_BUF_ERROR ? Z_OK : result; // it wants more, which the file may have
+    if (result == Z_STREAM_END)
+    {
+      stream.clear();
+      stream.seekg(-static_cast<std::streamoff>(state.avail_in), std::ios::cur);
+      result = IsGzip(stream) ? inflateReset(&state) : result;
+    }
   }
   inflateEnd(&state);
   return result == Z_STREAM_END;
@@ -306,16 +325,6 @@ CheckNIfTIBytes(const std::string & file, std::uintmax_t expected, std::uintmax_
   {
     RefuseCut(file, "it has " + std::to_string(bytes) + " of " + std::to_string(expected) + " bytes");
   }
-}
-
-bool
-IsGzip(std::istream & stream)
-{
-  std::array<char, 2> start{};
-  const bool          is = stream.read(start.data(), start.size()) && start == std::array<char, 2>{ '\x1F', '\x8B' };
-  stream.clear();
-  stream.seekg(0);
-  return is;
 }
 
 void
