@@ -322,6 +322,9 @@ def test_long_lines_of_nrrd(integers, tmp_path):
     for line in (b"#" + b"a" * 5000, b"key:=" + b"a" * 400000, b"k" * 5000 + b":=a", b"content: " + b"a" * 5000):
         bad.write_bytes(content[:start] + line + b"\n" + content[start:])
         assert run("info", bad, "--check", "--json").json["depth"] == SHAPE[0]
+    many = b"NRRD0004\ntype: uint8\ndimension: 16\nsizes:" + b" 1" * 16 + b"\nencoding: raw\n\n1"  # which smashes NrrdIO's stack
+    bad.write_bytes(many)
+    assert "dimension is to be a number of axes from 1 to 8" in fails("info", bad)
     for number in ("-3", "0", "99999999999999999999", "nan"):
         for field, sizes in ((b"dimension: 3", f"dimension: {number}"), (b"sizes: 34", f"sizes: {number}")):
             bad.write_bytes(content.replace(field, sizes.encode()))

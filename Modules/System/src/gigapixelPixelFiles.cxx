@@ -238,6 +238,18 @@ FindTroubleOfNames(const std::string & names, bool isMetaImage)
            : std::string();
 }
 
+/** NrrdIO reads up to 16 axes, and computes with what it has eight places for. */
+std::string
+FindTroubleOfAxes(const std::map<std::string, std::string> & fields)
+{
+  constexpr long mostAxes = 8;
+  const auto     axes = fields.find("dimension");
+  const long     number = axes == fields.end() ? 1 : ReadInteger(axes->second).value_or(0);
+  return number < 1 || number > mostAxes
+           ? "dimension is to be a number of axes from 1 to " + std::to_string(mostAxes) + ": mend it"
+           : std::string();
+}
+
 /** MetaIO reads as many numbers as there are axes, wherever they end. */
 std::string
 FindTroubleOfSize(const std::map<std::string, std::string> & fields)
@@ -346,9 +358,10 @@ ReadPixelHeader(const fs::path & file)
       break;
     }
   }
-  if (header.isMetaImage && header.trouble.empty())
+  if (header.trouble.empty())
   {
-    const std::string trouble = FindTroubleOfSize(header.fields);
+    const std::string trouble =
+      header.isMetaImage ? FindTroubleOfSize(header.fields) : FindTroubleOfAxes(header.fields);
     header.trouble = trouble.empty() ? trouble : "its header: " + trouble;
   }
   return header;
