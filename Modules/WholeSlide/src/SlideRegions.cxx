@@ -360,6 +360,7 @@ Slide::FindUndecodableTiles(unsigned          plane,
     }
   });
   std::vector<std::string> inOrder;
+  inOrder.reserve(sentences.size());
   for (auto & sentence : sentences)
   {
     inOrder.push_back(std::move(sentence.second));
