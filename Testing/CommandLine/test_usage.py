@@ -119,6 +119,7 @@ def test_incomplete_and_contradictory():
     assert "needs SLIDE" in wrong("label", "-o", "b.tif")
     assert "wants a value" in wrong("label", "a.svs", "-o")
     assert "given twice" in wrong("label", "a.svs", "-o", "b.tif", "-o", "c.tif")
+    assert "0.1 to 8" in wrong("synthesize", "a.tif", "--size", "100x100", "--mpp", "0.05")
     assert "exclude each other" in wrong("label", "a.svs", "-o", "b.tif", "--mpp", "4", "--downsample", "8")
     assert "takes no value" in wrong("label", "a.svs", "-o", "b.tif", "--quiet=yes")
     assert "three.tif" in wrong("evaluate", "one.tif", "two.tif", "three.tif")

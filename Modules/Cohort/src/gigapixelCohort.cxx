@@ -117,6 +117,14 @@ ReadHeader(const std::string &        file,
                                                                { "label", &columns.label },
                                                                { "region", &columns.region },
                                                                { "patient", &columns.patient } } };
+  const std::size_t separator = header.fields.size() == 1 ? header.fields[0].find_first_of(";\t") : std::string::npos;
+  if (separator != std::string::npos)
+  {
+    TableReader::Fail(file,
+                      header.line,
+                      std::string("its columns are to be separated by commas, not by ") +
+                        (header.fields[0][separator] == ';' ? "semicolons" : "tabs"));
+  }
   for (std::size_t i = 0; i < header.fields.size(); ++i)
   {
     const auto found =

@@ -292,6 +292,8 @@ Synthesize()
                             "One to three small foci in the tissue, which take this share of the slide's area: "
                             "crowded nuclei of twice the usual diameter. Without it: none.");
   lesions.unit = "%";
+  Argument resolution = Number("mpp", "0.5", 0.1, 8, "Resolution of level 0.");
+  resolution.unit = "µm/px";
   Argument slides{ "slides", Type::Text, "TRAIN,VALIDATION,TEST", "" };
   slides.description =
     "Make a cohort of so many slides, one after the other from --seed on, half with lesions, half with decoys: OUT is "
@@ -312,7 +314,7 @@ Synthesize()
       OutputFile("outlines", "FILE", "annotations", "Write the outlines of the foci here, as GeoJSON."),
       slides,
       OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
-      Resolution("mpp", "0.5", "Resolution of level 0."),
+      resolution,
       Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
       Switch(
         "artifacts",
