@@ -193,7 +193,8 @@ ReadHeader(const std::string & path, std::uint64_t length)
   return header;
 }
 
-/** Before all of it is read: what stands behind a model may be larger than memory. \param length of the header */
+/** Before all of it is read: what stands behind a model may be larger than memory. Of what is not, Parse() says more.
+ * \param length of the header */
 void
 CheckSize(const std::string & path, std::uint64_t length)
 {
@@ -201,7 +202,8 @@ CheckSize(const std::string & path, std::uint64_t length)
   {
     return; // which reading it says more of
   }
-  std::uint64_t end = 0;
+  constexpr std::uint64_t large = std::uint64_t{ 1 } << 26;
+  std::uint64_t           end = 0;
   ParseHeader(ReadHeader(path, length), path, [&end](const std::string & key, const nlohmann::json & value) {
     if (key != MetadataKey)
     {
@@ -210,7 +212,7 @@ CheckSize(const std::string & path, std::uint64_t length)
   });
   std::error_code     error;
   const std::uint64_t size = std::filesystem::file_size(path, error), before = 8 + length;
-  if (!error && end < size - before)
+  if (!error && size - before > large && end < size - before - large)
   {
     RefuseRest(path, size - before - end);
   }
