@@ -2,14 +2,14 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Does a 3-D U-Net learn the tissues of the brain from whole volumes, and what do patches reach in the same time?
 
-    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--coarse-epochs 20] [--epochs 3] [--memory 4G]
+    Testing/Benchmark/learn/learn_oasis.py WORK-FOLDER [--seeds 1,2,3] [--stages 4:90:0.01,2:24:0.005,1:6:0.003] [--memory 4G]
                                            [--tile-size image] [--network unet3d:base=4,depth=2,classes=4] [--draw]
 
 Ten brains of the test data ($GIGAPIXEL_TEST_DATA/volumes/oasis, CC BY-NC): T1 without the skull, and cerebrospinal fluid, gray and
 white matter. By their numbers the first seven are trained on, the eighth tells the best epoch, the last two judge. For each seed
 
-volumes   `gigapixel train` takes whole volumes, one a step: --coarse-epochs of every second voxel along each axis, which takes an
-          eighth of the time, then --epochs of all voxels from the best of these weights, with --fine-learning-rate
+volumes   `gigapixel train` takes whole volumes, one a step, in stages: every fourth voxel along each axis for 90 epochs, which take a
+          64th of the time, every second for 24, all for 6, each from the best weights of the one before
 patches   eager PyTorch takes patches of 96 x 96 x 96 voxels, two a step, around voxels of the brain that are drawn by chance, with the
           same network, first weights, loss, optimizer and schedule, until it has taken as many CPU seconds, validation included
           (or --seconds, so that both can run at the same time)
@@ -38,6 +38,7 @@ import sys
 import nibabel
 import numpy as np
 from PIL import Image, ImageDraw
+from safetensors import safe_open
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
@@ -50,6 +51,9 @@ SIDE = 96  # of a patch
 BATCH = 2
 VALIDATIONS = 6  # of a training on patches
 TISSUES = {1: "CSF", 2: "gray", 3: "white"}
+# A z-score, the preset's, depends on how much of a volume is brain: of the tissues that each value is most likely to be in the seven
+# brains, without any network, mean Dice in these is 0.889 behind it, and 0.897 behind this.
+NORMALIZATION = {"type": "percentiles", "low": 0, "high": 99}
 WAYS = {"volumes": "#0b5cad", "patches": "#e07b00"}
 
 
@@ -67,7 +71,7 @@ class Study:
     def __init__(self, options):
         self.folder, self.options = options.work, options
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.file = self.folder / "results.json"
+        self.file, self.network = self.folder / "results.json", self.folder / "network.json"
         self.results = json.loads(self.file.read_text()) if self.file.exists() else {}
         settings = {key: str(value) for key, value in vars(options).items() if key not in ("work", "seeds", "draw", "parts", "seconds")}
         if self.results.setdefault("settings", settings) != settings and not options.draw:
@@ -124,6 +128,14 @@ def thin(study, name, step):
     return files
 
 
+def write_network(study, model):
+    """The network of a model, by whose file all train, with the study's normalization in place of the preset's."""
+    with safe_open(model, "np") as file:
+        network = json.loads(file.metadata()["network"])
+    network["input"]["normalization"] = NORMALIZATION
+    study.network.write_text(json.dumps(network))
+
+
 def begin(study, seed):
     """A model with the first weights of a seed, after a step of next to nothing on every eighth voxel of a brain, where tissues take
     the same shares; its norms have the statistics of what they see there."""
@@ -134,18 +146,18 @@ def begin(study, seed):
         cohort = write_cohort(folder / "cohort.csv", [(*files, "train")])
         words = ["--network", study.options.network, "--seed", seed, "--epochs", 1, "--learning-rate", 1e-9, "--no-augmentation"]
         execute("train", "--cohort", cohort, "-o", folder / "run", *words, "--threads", 1)
-        calibrate(folder / "run/last.safetensors", standardize(nibabel.load(files[0])), model)
+        write_network(study, folder / "run/last.safetensors")
+        calibrate(folder / "run/last.safetensors", normalize(nibabel.load(files[0])), model)
     return model
 
 
-def train_for(study, seed, name, rows, weights, epochs, rate):
+def train_for(study, name, seed, rows, weights, epochs, rate):
     """What the program says, CPU seconds, interruptions included, and the Dice of the validation brain after each epoch."""
-    options, run = study.options, study.folder / f"{name}-{seed}"
-    cohort = write_cohort(study.folder / f"{name}.csv", rows)
-    clock = run.with_suffix(".seconds")
+    options, run = study.options, study.folder / name
+    cohort, clock = write_cohort(run.with_suffix(".csv"), rows), run.with_suffix(".seconds")
     seconds = json.loads(clock.read_text()) if clock.exists() else 0
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = ["--network", options.network, "--weights", weights, "--seed", seed, "--epochs", epochs, "--learning-rate", rate]
+    words = ["--network", study.network, "--weights", weights, "--seed", seed, "--epochs", epochs, "--learning-rate", rate]
     words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--no-augmentation", "--resume"]
     try:
         found = execute("train", "--cohort", cohort, "-o", run, *words, *get_limits(options))
@@ -158,36 +170,36 @@ def train_for(study, seed, name, rows, weights, epochs, rate):
 
 
 def train_on_volumes(study, seed):
+    """From few voxels to all: each stage begins with the best weights of the one before."""
     options = study.options
     brains = [(name, split) for split in ("train", "validation") for name in study.splits[split]]
-    weights, coarse, curve = begin(study, seed), 0, []
-    if options.coarse_epochs > 0:
-        rows = [(*thin(study, name, 2), split) for name, split in brains]
-        _, coarse, _ = train_for(study, seed, "coarse", rows, weights, options.coarse_epochs, options.learning_rate)
-        weights = study.folder / f"coarse-{seed}/best.safetensors"
-    rows = [(volume_of(name), truth_of(name), split) for name, split in brains]
-    rate = options.fine_learning_rate if options.coarse_epochs > 0 else options.learning_rate
-    found, seconds, dice = train_for(study, seed, "run", rows, weights, options.epochs, rate)
-    for name in study.splits["test"]:
-        words = ["--model", study.folder / f"run-{seed}", "-o", study.labels("volumes", seed, name), "--overwrite"]
-        execute("segment", volume_of(name), *words, *get_limits(options))
-    curve = [[coarse + seconds * (epoch + 1) / len(dice), value] for epoch, value in enumerate(dice)]
-    steps = (options.coarse_epochs + options.epochs) * len(study.splits["train"])
-    figures = {"steps": steps, "coarseSeconds": coarse, "cpuSeconds": coarse + seconds, "curve": curve}
+    weights, before, steps = begin(study, seed), 0, 0
+    for step, epochs, rate in options.stages:
+        rows = [(*(thin(study, name, step) if step > 1 else (volume_of(name), truth_of(name))), split) for name, split in brains]
+        name = f"every-{step}-{seed}"
+        found, seconds, dice = train_for(study, name, seed, rows, weights, epochs, rate)
+        weights = study.folder / name / "best.safetensors"
+        before, steps = before + seconds, steps + epochs * len(study.splits["train"])
+    curve = [[before - seconds + seconds * (epoch + 1) / len(dice), value] for epoch, value in enumerate(dice)]
+    for brain in study.splits["test"]:
+        words = ["--model", study.folder / name, "-o", study.labels("volumes", seed, brain), "--overwrite"]
+        execute("segment", volume_of(brain), *words, *get_limits(options))
+    figures = {"steps": steps, "coarseSeconds": before - seconds, "cpuSeconds": before, "curve": curve}
     figures |= {key: found["plan"][key] for key in ("tiles", "tileSize")}
     return figures | {key: found[key] for key in ("peakBytes", "estimatedPeakBytes")}
 
 
-def standardize(image):
-    """Voxels with a mean of 0 and a deviation of 1; z, y, x."""
+def normalize(image):
+    """Voxels as NORMALIZATION has them; z, y, x."""
     voxels = np.asarray(image.dataobj).transpose(2, 1, 0).astype(np.float32)
-    return (voxels - voxels.mean()) / voxels.std()
+    low, high = np.percentile(voxels, [NORMALIZATION["low"], NORMALIZATION["high"]])
+    return ((voxels.clip(low, high) - low) / (high - low)).astype(np.float32)
 
 
 def read_brain(name):
     """Voxels and labels; z, y, x."""
     labels = np.asarray(nibabel.load(truth_of(name)).dataobj).transpose(2, 1, 0).astype(np.int64)
-    return standardize(nibabel.load(volume_of(name))), labels
+    return normalize(nibabel.load(volume_of(name))), labels
 
 
 def draw_patch(brains, random):
@@ -321,6 +333,11 @@ def draw_slices(study, seed):
     Image.fromarray(np.concatenate(rows)).quantize(64).save(study.folder / "slices.png", optimize=True)
 
 
+def read_stages(text):
+    stages = [stage.split(":") for stage in text.split(",")]
+    return [(int(step), int(epochs), float(rate)) for step, epochs, rate in stages]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=pathlib.Path)
@@ -328,10 +345,8 @@ def main():
     parser.add_argument("--parts", default="volumes,patches")
     parser.add_argument("--seconds", type=float, help="CPU seconds of a training on patches, in place of those on volumes")
     parser.add_argument("--network", default="unet3d:base=4,depth=2,classes=4")
-    parser.add_argument("--coarse-epochs", type=int, default=20)
-    parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--learning-rate", type=float, default=0.01)
-    parser.add_argument("--fine-learning-rate", type=float, default=0.003)
+    parser.add_argument("--stages", type=read_stages, default="4:90:0.01,2:24:0.005,1:6:0.003", help="VOXELS:EPOCHS:LEARNING-RATE,...")
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="of patches")
     parser.add_argument("--warmup", type=int, default=5, help="steps")
     parser.add_argument("--memory", default="4G")
     parser.add_argument("--tile-size", help="of gigapixel train and segment, in place of the plan's choice")
