@@ -113,9 +113,7 @@ open64(const char * path, int flags, ...)
   va_start(more, flags);
   const unsigned mode = va_arg(more, unsigned);
   va_end(more);
-  return (flags & O_CREAT) && IsOnDisk(path) && Fails("open")
-           ? -1
-           : Next<int(const char *, int, ...)>("open")(path, flags, mode);
+  return open(path, flags, mode);
 }
 
 int
