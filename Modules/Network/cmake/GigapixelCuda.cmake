@@ -27,10 +27,10 @@ set(cuda_source ${CMAKE_CURRENT_SOURCE_DIR}/src/device/gigapixelCudaModule.cu)
 set(cuda_object ${CMAKE_CURRENT_BINARY_DIR}/gigapixelCudaModule.o)
 add_custom_command(OUTPUT ${cuda_object}
   COMMAND ${GIGAPIXEL_NVCC} -std=c++17 -O3 ${cuda_targets} -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wno-unknown-pragmas
-    -I${GIGAPIXEL_CUDART_INCLUDE_DIR} -I${CMAKE_CURRENT_SOURCE_DIR}/include -I${CMAKE_CURRENT_SOURCE_DIR}/src
-    -I${CMAKE_BINARY_DIR}/include/Network -MD -MF ${cuda_object}.d -c ${cuda_source} -o ${cuda_object}
+    -I${GIGAPIXEL_CUDART_INCLUDE_DIR} "-I$<JOIN:$<TARGET_PROPERTY:GigapixelNetwork,INCLUDE_DIRECTORIES>,;-I>"
+    -MD -MF ${cuda_object}.d -c ${cuda_source} -o ${cuda_object}
   DEPENDS ${cuda_source} DEPFILE ${cuda_object}.d
-  COMMENT "Building CUDA object ${cuda_object}" VERBATIM)
+  COMMENT "Building CUDA object ${cuda_object}" COMMAND_EXPAND_LISTS VERBATIM)
 add_library(GigapixelCuda MODULE ${cuda_object})
 set_target_properties(GigapixelCuda PROPERTIES
   LINKER_LANGUAGE CXX
