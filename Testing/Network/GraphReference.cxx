@@ -3,6 +3,7 @@
 #include "ReferenceOperations.h"
 #include "schedule/gigapixelTileGrid.h"
 
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <cmath>
@@ -273,8 +274,8 @@ ComputeRunningStatistics(const NetworkDescription &        network,
                          const std::vector<double> &       parameters,
                          const std::vector<LabeledImage> & images)
 {
-  const at::NoGradGuard noGradient;
-  std::vector<Tensor>   inputs;
+  const c10::NoGradGuard noGradient;
+  std::vector<Tensor>    inputs;
   for (const LabeledImage & image : images)
   {
     inputs.push_back(MakeInput(network, image, at::kDouble));

@@ -98,7 +98,10 @@ TEST_P(GraphOperations, OnAGpuAreThoseOfTheWholeImage)
   {
     GTEST_SKIP() << problem;
   }
-  ForEachVariant(GetParam(), [](const auto & network, const auto & parameters, const auto & image) {
+  // In LibTorch's kernels of these for CUDA a sixth is a float.
+  const bool   hasFloat = GetParam().name.rfind("hards", 0) == 0;
+  const double inDouble = hasFloat ? 1e-6 : 1e-12;
+  ForEachVariant(GetParam(), [inDouble](const auto & network, const auto & parameters, const auto & image) {
     const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
     const Difference  eager =
       Compare(network.graph, ComputeReference(network, parameters, image, at::kFloat), reference);
@@ -110,7 +113,7 @@ TEST_P(GraphOperations, OnAGpuAreThoseOfTheWholeImage)
         const auto        compute = [&] { return ComputeInTiles(network, parameters, image, precision, tile, {}, 0); };
         const GraphResult result = compute();
         const Difference  difference = Compare(network.graph, result, reference);
-        const double      tolerance = precision == Precision::Double ? 1e-12 : std::max(4 * eager.gradient, 1e-5);
+        const double      tolerance = precision == Precision::Double ? inDouble : std::max(4 * eager.gradient, 1e-5);
         EXPECT_LE(difference.gradient, tolerance) << difference.array << ", tiles of " << side;
         EXPECT_EQ(result.gradient, compute().gradient) << "tiles of " << side;
       }

@@ -2,6 +2,7 @@
 // What the executor promises beside exactness: bits, memory, and what it leaves alone.
 #include "BFloat16.h"
 #include "GraphFixture.h"
+#include "TestDevice.h"
 
 #include <gtest/gtest.h>
 
@@ -135,11 +136,68 @@ HaveSameBits(const FixedPointSum & a, const FixedPointSum & b)
   return std::memcmp(a.GetData(), b.GetData(), a.GetBytes()) == 0;
 }
 
+/** Of a network of one convolution, sums over an image in one tile. */
+struct LossOfImage
+{
+  LossOfImage(int channels, Size size, const LossTerms & terms)
+  {
+    NetworkGraph graph;
+    AppendConvolution(graph, Append(graph, "input", {}, { { "channels", std::int64_t(1) } }), channels, 3, 1);
+    const NetworkDescription network = MakeNetwork(graph);
+    const LabeledImage       image = MakeImage(size, 1, std::max(2, channels), 5);
+    const GraphGeometry      geometry(network.graph, { size.height, size.width });
+    const auto               passes = MakeTorchGraphPasses(network, { -1, Precision::Double });
+    passes->SetParameters(MakeParameters(network.graph, 2));
+    FixedPointSum sums(passes->GetNumberOfSums());
+    TileData      data;
+    const Box     core{ Interval{ 0, size.height }, { 0, size.width } };
+    SetTile(data, image, 1, std::make_shared<TileProgram>(TileProgram::Make(geometry, core, true)));
+    passes->AddGradient(data, terms, 1, loss, sums);
+    Workers workers(1);
+    gradient = passes->GetGradient(sums, workers);
+  }
+
+  LossSum             loss;
+  std::vector<double> gradient;
+};
+
 class GraphMemory : public testing::TestWithParam<std::tuple<bool, Precision>>
 {
 };
 
 } // namespace
+
+// What a GPU computes itself; of many pixels band by band.
+TEST(GraphPasses, LossOfAnyTermsIsThatOfTheCPU)
+{
+  const std::vector<double>              weights{ 0.5, 2, 1 }, slopes{ -0.7, 0.2, -1.1 }, offsets{ 0.3, 0.1, 0.4 };
+  const std::tuple<int, Size, LossTerms> cases[] = {
+    { 1, { 37, 41 }, { { 0.5, 2 }, {}, {} } },
+    { 3, { 37, 41 }, { weights, {}, {} } },
+    { 1, { 37, 41 }, { {}, { -0.7, 0.2 }, { 0.3, 0.1 } } },
+    { 3, { 37, 41 }, { {}, slopes, offsets } },
+    { 1, { 37, 41 }, { { 0.5, 2 }, { -0.7, 0.2 }, { 0.3, 0.1 } } },
+    { 3, { 37, 41 }, { weights, slopes, offsets } },
+    { 3, { 1300, 1100 }, { weights, {}, {} } },
+  };
+  for (const auto & [channels, size, terms] : cases)
+  {
+    SCOPED_TRACE(std::to_string(channels) + " channels, " + (terms.IsDice() ? "Dice " : "") +
+                 (terms.HasCrossEntropy() ? "cross-entropy" : ""));
+    const LossOfImage wanted(channels, size, terms);
+    ForEachOperators([&, number = channels, of = size, by = terms](GraphOperators) {
+      const LossOfImage found(number, of, by);
+      EXPECT_NEAR(found.loss.loss, wanted.loss.loss, 1e-12 * wanted.loss.loss);
+      EXPECT_NEAR(found.loss.weight, wanted.loss.weight, 1e-12 * wanted.loss.weight);
+      EXPECT_EQ(found.loss.pixels, wanted.loss.pixels);
+      ASSERT_EQ(found.gradient.size(), wanted.gradient.size());
+      for (std::size_t i = 0; i < wanted.gradient.size(); ++i)
+      {
+        EXPECT_NEAR(found.gradient[i], wanted.gradient[i], 1e-10 * (1 + std::abs(wanted.gradient[i])));
+      }
+    });
+  }
+}
 
 TEST_P(GraphMemory, IsAsEstimated)
 {

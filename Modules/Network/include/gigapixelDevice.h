@@ -56,6 +56,9 @@ struct GigapixelNetwork_EXPORT Device
    * that computes there does not say. */
   std::optional<std::int64_t> GetFreeBytes() const;
 
+  /** Most bytes of the GPU's memory that networks which are graphs have taken in this process; none as above. */
+  std::optional<std::int64_t> GetPeakBytes() const;
+
   /** Why there is no GPU that can be used; empty if there is one. */
   static std::string GetProblem();
 };

@@ -218,6 +218,12 @@ Device::GetFreeBytes() const
   return cuda < 0 ? std::nullopt : TorchModule::Get().getFreeGpuBytes(cuda);
 }
 
+std::optional<std::int64_t>
+Device::GetPeakBytes() const
+{
+  return cuda < 0 ? std::nullopt : TorchModule::Get().getPeakGpuBytes(cuda);
+}
+
 std::string
 Device::GetSharingProblem() const
 {

@@ -19,6 +19,8 @@ struct GigapixelNetwork_EXPORT TorchModule
   std::string (*getGpuProblem)(int number);
   /** Of its memory, what LibTorch may still take; none: this LibTorch does not say. */
   std::optional<std::int64_t> (*getFreeGpuBytes)(int number);
+  /** Most bytes of its memory that this process' tensors have taken; none: this LibTorch does not say. */
+  std::optional<std::int64_t> (*getPeakGpuBytes)(int number);
 
   /** \throw std::runtime_error when it does not load: what to install */
   static const TorchModule & Get();

@@ -8,7 +8,7 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
-#  define GIGAPIXEL_TORCH_SAYS_FREE_BYTES
+#  define GIGAPIXEL_TORCH_SAYS_BYTES
 #  include <c10/core/CachingDeviceAllocator.h>
 #endif
 
@@ -22,21 +22,24 @@ namespace
 {
 
 /** LibTorch's part for CUDA lies beside its part for the CPU, if it has one, and makes itself known when it is loaded.
- * Nothing here is linked to it, so that it is loaded by those alone who ask for a GPU. */
-bool
+ * Nothing here is linked to it, so that it is loaded by those alone who ask for a GPU.
+ * \return why it is not there; empty: it is, with or without a GPU */
+std::string
 LoadCuda()
 {
-  static const bool loaded = [] {
-    if (at::hasCUDA())
-    {
-      return true;
-    }
+  static const std::string problem = [] {
     Dl_info library{};
     dladdr(reinterpret_cast<const void *>(&at::globalContext), &library);
     const auto path = std::filesystem::weakly_canonical(library.dli_fname).parent_path() / "libtorch_cuda.so";
-    return dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr && at::hasCUDA();
+    if (!c10::impl::hasDeviceGuardImpl(at::kCUDA) && !std::filesystem::exists(path))
+    {
+      return std::string("this LibTorch (") + TORCH_VERSION +
+             ") computes on the CPU only, as Debian's does: PyPI's (pip install torch) brings CUDA";
+    }
+    const bool loaded = c10::impl::hasDeviceGuardImpl(at::kCUDA) || dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    return loaded ? std::string() : "LibTorch's part for CUDA does not load (" + std::string(dlerror()) + ")";
   }();
-  return loaded;
+  return problem;
 }
 
 std::mutex &
@@ -51,10 +54,9 @@ GetGpuMutex()
 int
 CountGpus(std::string & problem)
 {
-  if (!LoadCuda())
+  problem = LoadCuda();
+  if (!problem.empty())
   {
-    problem = std::string("this LibTorch (") + TORCH_VERSION +
-              ") computes on the CPU only, as Debian's does: PyPI's (pip install torch) brings CUDA";
     return 0;
   }
   const int number =
@@ -72,21 +74,75 @@ GetGpuProblem(int number)
                                           : "GPUs of this machine are numbered from 0 to " + std::to_string(all - 1);
 }
 
-std::optional<std::int64_t>
-GetFreeGpuBytes([[maybe_unused]] int number)
+#ifdef GIGAPIXEL_TORCH_SAYS_BYTES
+
+namespace
 {
-#ifdef GIGAPIXEL_TORCH_SAYS_FREE_BYTES
-  if (GetGpuProblem(number).empty())
+
+void
+StartCuda()
+{
+  at::globalContext().lazyInitDevice(at::kCUDA);
+}
+
+/** Of a GPU that there is. */
+c10::DeviceAllocator &
+GetAllocator()
+{
+  StartCuda();
+  return *c10::getDeviceAllocator(at::kCUDA);
+}
+
+} // namespace
+
+std::optional<std::int64_t>
+GetFreeGpuBytes(int number)
+{
+  if (!GetGpuProblem(number).empty())
   {
-    at::globalContext().lazyInitDevice(at::kCUDA);
-    const auto index = static_cast<c10::DeviceIndex>(number);
-    auto *     allocator = c10::getDeviceAllocator(at::kCUDA);
-    allocator->emptyCache(); // what it keeps of earlier tensors is free as well
-    return static_cast<std::int64_t>(allocator->getMemoryInfo(index).first);
+    return {};
   }
-#endif
+  GetAllocator().emptyCache(); // what it keeps of earlier tensors is free as well
+  return static_cast<std::int64_t>(GetAllocator().getMemoryInfo(static_cast<c10::DeviceIndex>(number)).first);
+}
+
+std::optional<std::int64_t>
+GetPeakGpuBytes(int number)
+{
+  constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  if (!GetGpuProblem(number).empty())
+  {
+    return {};
+  }
+  return GetAllocator().getDeviceStats(static_cast<c10::DeviceIndex>(number)).allocated_bytes[all].peak;
+}
+
+#else
+
+namespace
+{
+
+void
+StartCuda()
+{
+  at::globalContext().lazyInitCUDA();
+}
+
+} // namespace
+
+std::optional<std::int64_t>
+GetFreeGpuBytes(int)
+{
   return {};
 }
+
+std::optional<std::int64_t>
+GetPeakGpuBytes(int)
+{
+  return {};
+}
+
+#endif
 
 TorchDevice::TorchDevice(const Device & device, GraphOperators operators)
   : m_Device(operators == GraphOperators::PlainOnTestDevice ? at::Device(at::DeviceType::PrivateUse1, 0)
@@ -99,6 +155,10 @@ TorchDevice::TorchDevice(const Device & device, GraphOperators operators)
   if (!problem.empty())
   {
     throw std::runtime_error(problem);
+  }
+  if (m_Device.is_cuda())
+  {
+    StartCuda();
   }
 }
 

@@ -21,6 +21,9 @@ std::string GetGpuProblem(int number);
 /** Of its memory, what LibTorch may still take; none: this LibTorch does not say. */
 std::optional<std::int64_t> GetFreeGpuBytes(int number);
 
+/** Most bytes of its memory that this process' tensors have taken; none: this LibTorch does not say. */
+std::optional<std::int64_t> GetPeakGpuBytes(int number);
+
 /** \class TorchDevice
  * \brief Where the tensors of a network lie, and which operators compute them. */
 class TorchDevice

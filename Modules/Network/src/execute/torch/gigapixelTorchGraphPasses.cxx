@@ -3,6 +3,7 @@
 #include "gigapixelInstructionLimit.h"
 #include "gigapixelPrimitiveLimit.h"
 #include "gigapixelTileArena.h"
+#include "gigapixelTorchLoss.h"
 #include "gigapixelTorchPasses.h"
 #include "gigapixelTorchThreads.h"
 #include "gigapixelTorchTile.h"
@@ -65,7 +66,8 @@ public:
   {
     const Scope         scope(*this, data, false);
     const TileProgram & program = *data.tile.program;
-    const at::Tensor    map = TorchTile<T>::ToHost(m_Tile.Forward(data).maps.back());
+    const at::Tensor    map = OnDevice(
+      data, [&](const Inputs & inputs) { return TorchTile<T>::ToHost(m_Tile.Forward(data, inputs).maps.back()); });
     data.kept->GetMap(program.steps.back().operation).Write(program.core, map.data_ptr<Value>());
   }
 
@@ -76,22 +78,25 @@ public:
     const TileProgram & program = *data.tile.program;
     const Step &        target = program.steps.back();
     const int           source = target.sources.front();
-    const Tape          tape = m_Tile.Forward(data, reduced ? source : -1);
-    if (reduced)
-    {
-      const at::Tensor part = GetPart(tape.maps[source], program.steps[source].output, target.inputs.front());
-      const at::Tensor map = TorchTile<T>::ToHost(part);
-      reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
-    }
-    return ToVector(tape.maps.back());
+    return OnDevice(data, [&](const Inputs & inputs) {
+      const Tape tape = m_Tile.Forward(data, inputs, reduced ? source : -1);
+      if (reduced)
+      {
+        const at::Tensor part = GetPart(tape.maps[source], program.steps[source].output, target.inputs.front());
+        const at::Tensor map = TorchTile<T>::ToHost(part);
+        reduced->assign(map.data_ptr<Value>(), map.data_ptr<Value>() + map.numel());
+      }
+      return ToVector(tape.maps.back());
+    });
   }
 
   void
   WeighMap(TileData & data, const std::vector<double> & weights, float * values) const override
   {
     const Scope      scope(*this, data, false);
-    const at::Tensor map = TorchTile<T>::ToHost(m_Tile.Forward(data).maps.back());
-    const Value *    value = map.data_ptr<Value>();
+    const at::Tensor map = OnDevice(
+      data, [&](const Inputs & inputs) { return TorchTile<T>::ToHost(m_Tile.Forward(data, inputs).maps.back()); });
+    const Value * value = map.data_ptr<Value>();
     for (std::int64_t i = 0; i < GetNumberOfPixels(data.tile.program->core); ++i, value += weights.size())
     {
       values[i] = static_cast<float>(std::inner_product(weights.begin(), weights.end(), value, 0.0));
@@ -102,14 +107,12 @@ public:
   DifferentiateLogits(TileData & data, const std::vector<double> & ofLogits, FixedPointSum & gradient) const override
   {
     const Scope scope(*this, data, true);
-    Tape        tape = m_Tile.Forward(data);
-    if (data.tile.program->steps.back().keptFor < 0)
-    {
-      tape.maps.back().reset();
-    }
-    at::Tensor logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
+    at::Tensor  logits = MakeMap(static_cast<std::int64_t>(ofLogits.size()), data.tile.program->core, ValueType);
     std::copy(ofLogits.begin(), ofLogits.end(), logits.data_ptr<Value>());
-    m_Tile.Backward(data, tape, m_Device.Upload(logits, MapType), 1, gradient);
+    Differentiate(data, 1, gradient, [&](Tape & tape) {
+      ForgetTarget(data, tape);
+      return m_Tile.Upload(logits);
+    });
   }
 
   void
@@ -125,18 +128,13 @@ public:
     {
       return TorchTile<T>::AddToKept(data, Tape{});
     }
-    Tape tape = m_Tile.Forward(data);
-    if (target.keptFor < 0)
-    {
-      tape.maps.back().reset();
-    }
-    m_Tile.Backward(data,
-                    tape,
-                    reduced
-                      ? m_Tile.UploadPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part)
-                      : m_Tile.ReadKept(gradientOfMap, target.channels, part, MapType),
-                    times,
-                    gradient);
+    const at::Tensor read =
+      reduced || m_Device.IsHost() ? at::Tensor() : m_Tile.ReadKept(gradientOfMap, target.channels, part);
+    Differentiate(data, times, gradient, [&](Tape & tape) {
+      ForgetTarget(data, tape);
+      return reduced ? m_Tile.UploadPixels(data.kept->ReadReducedGradient(target.operation), target.channels, part)
+                     : m_Tile.Upload(read.defined() ? read : m_Tile.ReadKept(gradientOfMap, target.channels, part));
+    });
   }
 
   void
@@ -144,20 +142,10 @@ public:
     const override
   {
     const Scope scope(*this, data, true);
-    Tape        tape = m_Tile.Forward(data);
-    at::Tensor  logits = tape.maps.back().to(at::kCPU, ValueType).contiguous();
-    CheckLogits(logits);
-    if (data.tile.program->steps.back().keptFor < 0)
-    {
-      tape.maps.back().reset();
-    }
-    if (!IsAlone(logits)) // a map that the backward pass still reads, or a part of one
-    {
-      logits = logits.clone();
-    }
-    GetLogitMap(logits, data).TakeLoss(terms, loss);
-    logits = MakeDense(m_Device.Upload(logits, MapType));
-    m_Tile.Backward(data, tape, std::move(logits), times, gradient);
+    Differentiate(data, times, gradient, [&](Tape & tape) {
+      return m_Device.IsHost() || terms.image ? DifferentiateLossOnHost(data, terms, tape, loss)
+                                              : DifferentiateLossOnDevice(data, terms, tape, loss);
+    });
   }
 
   std::vector<double>
@@ -199,6 +187,8 @@ private:
   using Value = typename TorchTile<T>::Value;
   using Step = TileProgram::Step;
 
+  using Inputs = std::vector<at::Tensor>;
+
   static constexpr at::ScalarType MapType = TorchTile<T>::MapType;
   static constexpr at::ScalarType ValueType = TorchTile<T>::ValueType;
 
@@ -208,7 +198,6 @@ private:
   {
   public:
     Scope(const TorchGraphPasses & passes, const TileData & data, bool training)
-      : m_Device(passes.m_Device)
     {
       ComputeAlone();
       if (passes.m_Arenas)
@@ -220,9 +209,97 @@ private:
 
   private:
     const c10::InferenceMode         m_NoGraph;
-    const TorchDevice::Scope         m_Device;
     std::optional<TileArenas::Scope> m_Memory;
   };
+
+  /** What compute(inputs) returns, while the thread has the device for itself. What it needs of the CPU's memory is
+   * read before, so that a GPU computes another thread's tile meanwhile. */
+  template <typename F>
+  auto
+  OnDevice(const TileData & data, const F & compute) const
+  {
+    const Inputs             inputs = m_Tile.Read(data);
+    const TorchDevice::Scope scope(m_Device);
+    return compute(inputs);
+  }
+
+  /** Adds the gradients of a tile's weights to the sums, and those of the maps that it reads to theirs.
+   * \param start (tape) gives the gradient of the target's map, which it may let go */
+  template <typename F>
+  void
+  Differentiate(TileData & data, std::int64_t times, FixedPointSum & sums, const F & start) const
+  {
+    using Array = FoldedParameters::Array;
+    Tape                       tape;
+    at::Tensor                 all; // of a device that is not the CPU: all arrays, which come back at once
+    std::vector<const Array *> there;
+    OnDevice(data, [&](const Inputs & inputs) {
+      tape = m_Tile.Forward(data, inputs);
+      at::Tensor gradient = start(tape);
+      if (!m_Device.IsHost())
+      {
+        all = at::empty({ static_cast<std::int64_t>(GetNumberOfSums()) }, m_Device.GetOptions(ValueType));
+      }
+      m_Tile.Backward(data, tape, std::move(gradient), [&](const Array & array, const at::Tensor & ofArray) {
+        if (all.defined())
+        {
+          all.narrow(0, static_cast<std::int64_t>(array.first), static_cast<std::int64_t>(array.size))
+            .copy_(ofArray.reshape({ -1 }));
+          there.push_back(&array);
+          return;
+        }
+        const at::Tensor values = ofArray.to(ValueType).contiguous();
+        sums.Add(array.first, values.data_ptr<Value>(), array.size, times);
+      });
+      tape.maps.clear();
+      tape.kept.clear();
+      all = all.defined() ? all.to(at::kCPU) : all;
+    });
+    for (const Array * array : there)
+    {
+      sums.Add(array->first, all.data_ptr<Value>() + array->first, array->size, times);
+    }
+    TorchTile<T>::AddToKept(data, tape);
+  }
+
+  /** The target's map, where no operation reads it any more. */
+  static void
+  ForgetTarget(const TileData & data, Tape & tape)
+  {
+    if (data.tile.program->steps.back().keptFor < 0)
+    {
+      tape.maps.back().reset();
+    }
+  }
+
+  at::Tensor
+  DifferentiateLossOnHost(const TileData & data, const LossTerms & terms, Tape & tape, LossSum & loss) const
+  {
+    at::Tensor logits = tape.maps.back().to(at::kCPU, ValueType).contiguous();
+    CheckLogits(logits);
+    ForgetTarget(data, tape);
+    if (!IsAlone(logits)) // a map that the backward pass still reads, or a part of one
+    {
+      logits = logits.clone();
+    }
+    GetLogitMap(logits, data).TakeLoss(terms, loss);
+    return MakeDense(m_Tile.Upload(logits));
+  }
+
+  at::Tensor
+  DifferentiateLossOnDevice(const TileData & data, const LossTerms & terms, Tape & tape, LossSum & loss) const
+  {
+    const auto       pixels = static_cast<std::int64_t>(data.classes.size());
+    const at::Tensor classes = at::from_blob(const_cast<std::uint8_t *>(data.classes.data()), { pixels }, at::kByte);
+    const at::Tensor logits = tape.maps.back().to(ValueType);
+    ForgetTarget(data, tape);
+    const at::Tensor gradient = TakeLoss(logits, m_Device.Upload(classes, at::kByte), terms, loss);
+    if (!gradient.defined())
+    {
+      throw MakeNotFiniteError();
+    }
+    return gradient.to(MapType);
+  }
 
   static LogitMap<Value>
   GetLogitMap(at::Tensor & logits, const TileData & data)
@@ -235,7 +312,9 @@ private:
   TakeLogits(TileData & data, const F & f) const
   {
     const Scope scope(*this, data, false);
-    at::Tensor  logits = m_Tile.Forward(data).maps.back().to(at::kCPU, ValueType).contiguous();
+    at::Tensor  logits = OnDevice(data, [&](const Inputs & inputs) {
+      return m_Tile.Forward(data, inputs).maps.back().to(at::kCPU, ValueType).contiguous();
+    });
     CheckLogits(logits);
     f(GetLogitMap(logits, data));
   }
@@ -246,9 +325,15 @@ private:
     const Value * const values = logits.data_ptr<Value>();
     if (!std::all_of(values, values + logits.numel(), [](Value value) { return std::isfinite(value); }))
     {
-      throw NotFiniteError("the network \"" + m_Network.name +
-                           "\" comes to numbers beyond what a float holds: its weights are of no use");
+      throw MakeNotFiniteError();
     }
+  }
+
+  NotFiniteError
+  MakeNotFiniteError() const
+  {
+    return NotFiniteError("the network \"" + m_Network.name +
+                          "\" comes to numbers beyond what a float holds: its weights are of no use");
   }
 
   const KeepTorchThreads            m_Threads; ///< what threads of their own set is the process' number, too

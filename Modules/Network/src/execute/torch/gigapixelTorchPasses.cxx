@@ -12,4 +12,5 @@ const gigapixel::TorchModule GigapixelTorchModule{ TORCH_VERSION,
                                                    &gigapixel::torchmodule::MakeGraphPasses,
                                                    &gigapixel::torchmodule::CountGpus,
                                                    &gigapixel::torchmodule::GetGpuProblem,
-                                                   &gigapixel::torchmodule::GetFreeGpuBytes };
+                                                   &gigapixel::torchmodule::GetFreeGpuBytes,
+                                                   &gigapixel::torchmodule::GetPeakGpuBytes };

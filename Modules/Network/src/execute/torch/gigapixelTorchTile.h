@@ -99,9 +99,29 @@ public:
     m_MaskSeed = seed;
   }
 
-  /** \param wanted a step whose map stays, too */
+  /** What comes from the CPU's memory into another device's: by step, in memory that the device fetches it from. Of the
+   * CPU nothing: it takes each when its step comes. */
+  std::vector<at::Tensor>
+  Read(const TileData & data) const
+  {
+    const TileProgram &     program = *data.tile.program;
+    std::vector<at::Tensor> inputs(program.steps.size());
+    for (std::size_t i = 0; i < program.steps.size() && !m_Device.IsHost(); ++i)
+    {
+      const Step & step = program.steps[i];
+      if (step.sources.empty())
+      {
+        inputs[i] = m_Operations[step.operation]
+                      ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output)
+                      : m_Input.Read(data, m_Device.GetUploadOptions(MapType));
+      }
+    }
+    return inputs;
+  }
+
+  /** \param inputs what Read() gave \param wanted a step whose map stays, too */
   Tape
-  Forward(const TileData & data, int wanted = -1) const
+  Forward(const TileData & data, const std::vector<at::Tensor> & inputs, int wanted = -1) const
   {
     const TileProgram & program = *data.tile.program;
     program.CheckMaps(m_Network.graph);
@@ -113,10 +133,7 @@ public:
       const Step & step = program.steps[i];
       if (step.sources.empty())
       {
-        tape.maps[i] =
-          m_Operations[step.operation]
-            ? ReadKept(data.kept->GetMap(step.operation), step.channels, step.output, GetMapType(step.operation))
-            : m_Device.Upload(m_Input.Make(data, m_Device.GetUploadOptions(MapType)), MapType);
+        tape.maps[i] = m_Operations[step.operation] ? TakeKept(data, step, inputs[i]) : TakeInput(data, inputs[i]);
         continue;
       }
       if (step.folded)
@@ -138,9 +155,11 @@ public:
     return tape;
   }
 
-  /** \param gradient of the target's map */
+  /** Calls take(array, gradient of its weights) for those that are trained. What is left of the tape is for
+   * AddToKept(). \param gradient of the target's map */
+  template <typename F>
   void
-  Backward(const TileData & data, Tape & tape, at::Tensor && gradient, std::int64_t times, FixedPointSum & sums) const
+  Backward(const TileData & data, Tape & tape, at::Tensor && gradient, const F & take) const
   {
     const TileProgram & program = *data.tile.program;
     tape.gradients.resize(tape.maps.size());
@@ -156,7 +175,7 @@ public:
         }
         else
         {
-          RunBackward(data, i, tape, times, sums);
+          RunBackward(data, i, tape, take);
         }
       }
       for (std::size_t kept = 0; kept <= i; ++kept)
@@ -167,10 +186,14 @@ public:
         }
       }
     }
-    AddToKept(data, tape);
+    for (std::size_t i = 0; i < tape.gradients.size(); ++i)
+    {
+      tape.gradients[i] = IsOfKept(program.steps[i], tape.gradients[i]) ? ToHost(tape.gradients[i]) : at::Tensor();
+    }
   }
 
-  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. */
+  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. Waits for the
+   * tiles before, which need the device for that. */
   static void
   AddToKept(const TileData & data, const Tape & tape)
   {
@@ -187,12 +210,19 @@ public:
     return OperationSchema::Find(of.type)->getReduction(of);
   }
 
+  /** In the CPU's memory. */
   at::Tensor
-  ReadKept(const KeptMap & kept, int channels, const Box & part, at::ScalarType type) const
+  ReadKept(const KeptMap & kept, int channels, const Box & part) const
   {
     const at::Tensor map = MakeMap(channels, part, m_Device.GetUploadOptions(ValueType));
     kept.Read(part, map.data_ptr<Value>());
-    return m_Device.Upload(map, type);
+    return map;
+  }
+
+  at::Tensor
+  Upload(const at::Tensor & map) const
+  {
+    return m_Device.Upload(map, MapType);
   }
 
   at::Tensor
@@ -209,6 +239,28 @@ public:
   }
 
 private:
+  at::Tensor
+  TakeKept(const TileData & data, const Step & step, const at::Tensor & read) const
+  {
+    const at::Tensor map =
+      read.defined() ? read : ReadKept(data.kept->GetMap(step.operation), step.channels, step.output);
+    return m_Device.Upload(map, GetMapType(step.operation));
+  }
+
+  at::Tensor
+  TakeInput(const TileData & data, const at::Tensor & read) const
+  {
+    return read.defined() ? m_Input.Standardize(m_Device.Upload(read, read.scalar_type()))
+                          : m_Input.Make(data, m_Device.GetUploadOptions(MapType));
+  }
+
+  /** Whether a gradient is one of a map that is kept between segments. */
+  static bool
+  IsOfKept(const Step & step, const at::Tensor & gradient)
+  {
+    return step.sources.empty() && step.needsGradient && gradient.defined();
+  }
+
   /** What a function returns. \throw std::runtime_error a GPU's memory is full */
   template <typename F>
   static auto
@@ -305,16 +357,16 @@ private:
     for (std::size_t i = 0; i < tape.gradients.size(); ++i)
     {
       const Step & step = program.steps[i];
-      if (step.sources.empty() && step.needsGradient && tape.gradients[i].defined())
+      if (IsOfKept(step, tape.gradients[i]))
       {
-        const at::Tensor gradient = ToHost(tape.gradients[i]);
-        data.kept->AddToGradient(step.operation, step.output, gradient.data_ptr<Value>());
+        data.kept->AddToGradient(step.operation, step.output, tape.gradients[i].data_ptr<Value>());
       }
     }
   }
 
+  template <typename F>
   void
-  RunBackward(const TileData & data, std::size_t i, Tape & tape, std::int64_t times, FixedPointSum & sums) const
+  RunBackward(const TileData & data, std::size_t i, Tape & tape, const F & take) const
   {
     const TileProgram &  program = *data.tile.program;
     const Step &         step = program.steps[i];
@@ -357,8 +409,7 @@ private:
     }
     for (const FoldedParameters::Array & array : m_Parameters.GetArrays(step.operation))
     {
-      const at::Tensor values = call.weightGradients.at(array.role).to(at::kCPU, ValueType).contiguous();
-      sums.Add(array.first, values.data_ptr<Value>(), array.size, times);
+      take(array, call.weightGradients.at(array.role));
     }
   }
 
