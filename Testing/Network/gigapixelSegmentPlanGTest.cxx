@@ -205,7 +205,11 @@ TEST(GraphPlan, CountsTheMapsOfAGpuInItsMemory)
   run.threads = 4;
   const MemoryPlan ofCPU = MakeGraphPlan(run);
   run.device.cuda = 0;
+  run.device.precision = Precision::BFloat16;
+  EXPECT_EQ(MakeGraphPlan(run).deviceWorkspaceBytes, 0);
+  run.device.precision = Precision::Float;
   const MemoryPlan free = MakeGraphPlan(run);
+  EXPECT_GT(free.deviceWorkspaceBytes, 2048 * MiB);
   EXPECT_EQ(ofCPU.deviceBytes, 0);
   EXPECT_EQ(free.tileSize, ofCPU.tileSize);
   EXPECT_GT(free.deviceBytes, ofCPU.tileBytes);

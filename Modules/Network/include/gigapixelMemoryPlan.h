@@ -124,6 +124,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::int64_t peakBytes{ 0 };   ///< estimate
   std::int64_t tileBytes{ 0 };   ///< of these, what each tile in flight takes
   std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
+  /** What cuDNN's algorithms take of it beside that, at most, where so much is free; they differ by precision. */
+  std::int64_t deviceWorkspaceBytes{ 0 };
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
    * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };

@@ -226,8 +226,7 @@ Classify(const SlideForModel &  slide,
     json["map"] = WriteMap(map, slide, mapTarget, model.network, session);
   }
   json["plan"] = DescribePlan(plan, model.network);
-  json["estimatedPeakBytes"] = plan.peakBytes;
-  json["peakBytes"] = GetPeakMemory();
+  Peaks(plan, model.network, values).AddTo(json);
   json["cpuSeconds"] = GetCPUSeconds() - begin;
   json["damagedTiles"] = slide.file->GetNumberOfDamagedTiles();
   json["skipped"] = false;

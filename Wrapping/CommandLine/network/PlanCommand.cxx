@@ -254,7 +254,9 @@ Format(const JSON & json)
                                   row["tilesInFlight"].dump() + " at a time";
     text += row["passes"] == 1 || !row["segments"].empty() ? "" : ", in " + row["passes"].dump() + " passes";
     const double ofDevice = row["deviceBytes"].get<double>();
+    const double workspace = row["deviceWorkspaceBytes"].get<double>();
     text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
+    text += workspace > 0 ? ", and up to " + FormatBytes(workspace) + " for cuDNN" : "";
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
     text += FormatSegments(row);
     const auto remark = row["remark"].get<std::string>();

@@ -343,8 +343,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
       session.Say(IdleScratch);
     }
     Segment<TOutputImage>(segmentation, source, damage);
-    session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
-                FormatBytes(static_cast<double>(GetPeakMemory())));
+    session.Say(Peaks(plan, segmentation.model->network, values).Format());
     session.Say(FormatSeconds(source->GetSeconds(), GetCPUSeconds() - begin));
   }
   const auto read = damage.Get();
@@ -362,8 +361,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   json["width"] = size.width;
   json["height"] = size.height;
   json["plan"] = DescribePlan(plan, segmentation.model->network);
-  json["estimatedPeakBytes"] = plan.peakBytes;
-  json["peakBytes"] = GetPeakMemory();
+  Peaks(plan, segmentation.model->network, values).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(source->GetSeconds(), GetCPUSeconds() - begin);
   json["damagedTiles"] = damagedTiles;
   text += segmentation.task.output + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) +

@@ -423,8 +423,7 @@ Describe(const Outcome &      outcome,
   json["validationScore"] = known(outcome.validationScore);
   json["bestValidationScore"] = known(outcome.bestValidationScore);
   json["plan"] = DescribePlan(plan, image.network);
-  json["estimatedPeakBytes"] = plan.peakBytes;
-  json["peakBytes"] = GetPeakMemory();
+  Peaks(plan, image.network, image.values).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
   return json;
 }
@@ -486,8 +485,7 @@ TrainOn(const Cohort &                 cohort,
             " in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);
-  session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
-              FormatBytes(static_cast<double>(GetPeakMemory())));
+  session.Say(Peaks(plan, network, values).Format());
   session.Say(FormatSeconds(seconds, GetCPUSeconds()));
   return json;
 }

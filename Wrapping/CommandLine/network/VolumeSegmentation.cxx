@@ -212,8 +212,7 @@ SegmentVolume(const SlideTask &      task,
     session.Warn("gigapixel: " + task.output + " is class " + std::to_string(only - counts.begin()) +
                  " everywhere: look whether the model suits this volume, and whether its weights are sound.");
   }
-  session.Say("peak memory: estimated " + FormatBytes(static_cast<double>(plan.peakBytes)) + ", measured " +
-              FormatBytes(static_cast<double>(GetPeakMemory())));
+  session.Say(Peaks(plan, network, values).Format());
   JSON json{ { "volume", task.slide }, { "labels", task.output } };
   json["width"] = size.width;
   json["height"] = size.height;
@@ -224,8 +223,7 @@ SegmentVolume(const SlideTask &      task,
   json["voxelsOfClasses"] = counts;
   json["classNames"] = network.classNames;
   json["plan"] = DescribePlan(plan, network);
-  json["estimatedPeakBytes"] = plan.peakBytes;
-  json["peakBytes"] = GetPeakMemory();
+  Peaks(plan, network, values).AddTo(json);
   json["cpuSeconds"] = { { "all", GetCPUSeconds() - begin } };
   text += task.output + ": " + FormatSize(size) + '\n';
   return json;

@@ -8,7 +8,7 @@ namespace gigapixel
 {
 
 /** What the module GigapixelCuda has (src/device). */
-struct DeviceModule
+struct GigapixelNetwork_EXPORT DeviceModule
 {
   /** \param problem why there is none, if there is a reason */
   int (*countDevices)(std::string & problem);

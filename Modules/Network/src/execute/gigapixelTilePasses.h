@@ -24,7 +24,7 @@ public:
 std::unique_ptr<TilePasses> MakeFusedPasses(const NetworkDescription & network, Precision precision);
 
 /** Our kernels on a GPU. \throw std::runtime_error it cannot be used */
-std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, Device device);
+GigapixelNetwork_EXPORT std::unique_ptr<TilePasses> MakeCudaPasses(const NetworkDescription & network, Device device);
 
 } // namespace gigapixel
 
