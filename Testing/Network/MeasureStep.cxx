@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK [SCRATCH [SEGMENTS
-// [PRECISION [EPOCHS]]]]] SCRATCH: folder for maps between segments; - : in memory. SEGMENTS: MAP=TILE,...,OUTPUT=TILE
-// instead of the plan's; - : the plan's. PRECISION: fp32, bf16. One training step, or so many epochs with slides
-// of smaller sizes, each turned in some way, or one inference, on a slide without a file, in a process of its own: its
-// peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak <bytes> plan <bytes> ...", at the
-// end the peak until half of the epochs.
+// [PRECISION [EPOCHS [DEVICE]]]]]] SCRATCH: folder for maps between segments; - : in memory. SEGMENTS:
+// MAP=TILE,...,OUTPUT=TILE instead of the plan's; - : the plan's. PRECISION: fp32, bf16. One training step, or so many
+// epochs with slides of smaller sizes, each turned in some way, or one inference, on a slide without a file, in a
+// process of its own: its peak resident memory beside the plan's estimate, and its CPU time. Printed as "peak <bytes>
+// plan <bytes> ...", at the end the peak until half of the epochs.
 #include "SyntheticSources.h"
 #include "model/gigapixelInitialWeights.h"
 #include "graph/gigapixelParameterLayout.h"
@@ -75,13 +75,13 @@ Train(const NetworkDescription & network,
       int                        threads,
       const std::string &        scratch,
       const Segmentation &       segmentation,
-      Precision                  precision,
+      const Device &             device,
       int                        epochs)
 {
   TrainingOptions options;
   options.scratch = scratch;
   options.segments = segmentation.segments;
-  options.device.precision = precision;
+  options.device = device;
   options.epochs = epochs;
   options.tileSize = tileSize;
   options.memory = budget;
@@ -125,7 +125,7 @@ Predict(const NetworkDescription & network,
         Size                       size,
         std::int64_t               tileSize,
         int                        threads,
-        Precision                  precision,
+        const Device &             device,
         bool                       labels,
         bool                       inPlace)
 {
@@ -133,7 +133,7 @@ Predict(const NetworkDescription & network,
   model.network = network;
   model.tileSize = tileSize;
   model.parameters = ToParameters(model.network, MakeInitialWeights(model.network, 1, { 0.5, 0.5 }));
-  Predictor                  predictor(model, threads, { -1, precision });
+  Predictor                  predictor(model, threads, device);
   Repeated<ProceduralPixels> slide(size);
   RowsInMemoryOf             strips(slide);
   PixelSource &              pixels = inPlace ? static_cast<PixelSource &>(strips) : slide;
@@ -183,10 +183,10 @@ ParseSegments(const std::string & text)
 int
 main(int argc, char ** argv)
 {
-  if (argc < 6 || argc > 11)
+  if (argc < 6 || argc > 12)
   {
     std::cerr << "MeasureStep train|whole|predict|label|label-copies WIDTH HEIGHT BUDGET_IN_MIB THREADS [NETWORK "
-                 "[SCRATCH [SEGMENTS [PRECISION [EPOCHS]]]]]\n";
+                 "[SCRATCH [SEGMENTS [PRECISION [EPOCHS [DEVICE]]]]]]\n";
     return 2;
   }
   ReturnFreedMemory();
@@ -200,9 +200,9 @@ main(int argc, char ** argv)
   const std::string        scratch = argc > 7 && std::string(argv[7]) != "-" ? argv[7] : "";
   const bool               given = argc > 8 && std::string(argv[8]) != "-";
   const Segmentation segmentation{ given ? ParseSegments(argv[8]) : std::vector<SegmentPlan>(), !scratch.empty() };
-  const Precision    precision = FindPrecision(argc > 9 ? argv[9] : "fp32");
   const int          epochs = argc > 10 ? std::atoi(argv[10]) : 1;
-  PlannedRun         run(network, size, inference ? Purpose::Inference : Purpose::Training, { -1, precision });
+  const Device       device = Device::Find(argc > 11 ? argv[11] : "cpu", argc > 9 ? argv[9] : "fp32");
+  PlannedRun         run(network, size, inference ? Purpose::Inference : Purpose::Training, device);
   run.sizes = epochs > 1 ? SizesOfEpochs : 1;
   run.budget = budget;
   run.threads = threads;
@@ -217,12 +217,12 @@ main(int argc, char ** argv)
   Callers          callers;
   if (inference)
   {
-    callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, precision, what != "predict", inPlace);
+    callers = Predict(network, size, plan.tileSize, plan.tilesInFlight, device, what != "predict", inPlace);
   }
   else
   {
     observed =
-      Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation, precision, epochs);
+      Train(network, size, what == "whole" ? WholeImage : 0, budget, threads, scratch, segmentation, device, epochs);
   }
   const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

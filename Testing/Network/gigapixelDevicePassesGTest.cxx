@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// The source that a GPU runs, on the CPU, one thread after the other, against the CPU's own kernels.
+// The source that a GPU runs, against the CPU's own kernels: on the CPU, one thread after the other, and on a GPU where
+// there is one.
 #include "SyntheticSources.h"
 #include "device/gigapixelDevicePasses.h"
 #include "model/gigapixelInitialWeights.h"
 #include "objective/gigapixelLoss.h"
 #include "gigapixelMemoryPlan.h"
 #include "training/gigapixelOrientedSource.h"
+#include "execute/gigapixelDeviceModule.h"
 #include "execute/gigapixelSharedImage.h"
 
 #include <gtest/gtest.h>
@@ -167,12 +169,40 @@ GetGreatestError(const NetworkDescription & network, const LossGradient & sum, c
 /** TileNetwork, but with the device's passes; fp16 without a loss scale. */
 using Passes = std::unique_ptr<TilePasses>;
 
-class DevicePassesTest : public testing::TestWithParam<std::tuple<std::string, std::string>>
+/** Of the device that is meant: a GPU, or HostDevice. */
+Passes
+MakePasses(const NetworkDescription & network, Precision precision, bool gpu, bool shared = false)
+{
+  return gpu ? MakeCudaPasses(network, { 0, precision, shared }) : MakeDevicePasses(network, HostDevice(), precision);
+}
+
+/** Why there is no GPU that our kernels can use; empty: there is one. */
+std::string
+GetGpuProblem()
+{
+  std::string problem;
+  try
+  {
+    return DeviceModule::Get().countDevices(problem) > 0 ? std::string() : "there is no GPU: " + problem;
+  }
+  catch (const std::runtime_error & error)
+  {
+    return error.what();
+  }
+}
+
+class DevicePassesTest : public testing::TestWithParam<std::tuple<std::string, std::string, bool>>
 {
 protected:
   void
   SetUp() override
   {
+    const bool gpu = std::get<2>(GetParam());
+    if (const std::string problem = gpu ? GetGpuProblem() : std::string(); !problem.empty())
+    {
+      GTEST_SKIP() << problem;
+    }
+    passes = MakePasses(network, precision, gpu);
     const Size          size{ 600, 410 };
     const TileGrid      grid(network, size, 256);
     ProceduralPixels    pixels(size, 3, network.channels);
@@ -234,7 +264,7 @@ protected:
   LossTerms                terms{ MakeLossTerms(network) };
   TileNetwork              expected{ network, { -1, precision } };
   TileNetwork              inFloat{ network };
-  Passes                   passes{ MakeDevicePasses(network, HostDevice(), precision) };
+  Passes                   passes;
   std::vector<TileData>    tiles;
 
   /** Float sums in another order: 1e-5 of a tensor's norm; where maps are rounded, some of their values fall to the
@@ -328,11 +358,11 @@ TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
   EXPECT_LT(differing, (1e-4 + tolerance) * static_cast<double>(all));
 }
 
-/** "RGBthreeclasses_fp32" */
+/** "RGBthreeclasses_fp32_GPU" */
 std::string
-GetPassName(const testing::TestParamInfo<std::tuple<std::string, std::string>> & info)
+GetPassName(const testing::TestParamInfo<DevicePassesTest::ParamType> & info)
 {
-  std::string name = std::get<0>(info.param) + '_' + std::get<1>(info.param);
+  std::string name = std::get<0>(info.param) + '_' + std::get<1>(info.param) + (std::get<2>(info.param) ? "_GPU" : "");
   name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == ','; }), name.end());
   return name;
 }
@@ -349,25 +379,56 @@ INSTANTIATE_TEST_SUITE_P(Networks,
                                                           "logits by a convolution with a skip",
                                                           "transposed first",
                                                           "one layer"),
-                                          testing::Values("fp32")),
+                                          testing::Values("fp32"),
+                                          testing::Bool()),
                          GetPassName);
 
 INSTANTIATE_TEST_SUITE_P(Precisions,
                          DevicePassesTest,
                          testing::Combine(testing::Values("remedios2023", "RGB, three classes, Dice"),
-                                          testing::Values("tf32", "bf16", "fp16")),
+                                          testing::Values("tf32", "bf16", "fp16"),
+                                          testing::Bool()),
                          GetPassName);
 
+/** A device that reads tiles in memory which it shares: false, HostDevice; true, a GPU. */
+class SharingDevice : public testing::TestWithParam<bool>
+{
+protected:
+  void
+  SetUp() override
+  {
+    std::string problem = gpu ? GetGpuProblem() : std::string();
+    problem = problem.empty() ? device.GetSharingProblem() : problem;
+    if (!problem.empty())
+    {
+      GTEST_SKIP() << problem;
+    }
+  }
+
+  Passes
+  MakePasses(const NetworkDescription & network) const
+  {
+    return ::MakePasses(network, Precision::Float, gpu, true);
+  }
+
+  const bool   gpu{ GetParam() };
+  const Device device{ gpu ? 0 : -1, Precision::Float, true };
+};
+
+INSTANTIATE_TEST_SUITE_P(DevicePasses, SharingDevice, testing::Bool(), [](const auto & info) {
+  return std::string(info.param ? "GPU" : "CPU");
+});
+
 // A GPU that shares memory reads the tiles where they lie: the same bits as from a copy, however the picture is turned.
-TEST(DevicePasses, TilesInSharedMemoryAreThoseThatAreCopied)
+TEST_P(SharingDevice, TilesInSharedMemoryAreThoseThatAreCopied)
 {
   const NetworkDescription network = MakeNetwork("RGB, three classes");
   const Size               size{ 150, 210 };
   ProceduralPixels         source(size, 3, 3);
   ProceduralLabels         labels(size, 3, 3, true);
   Workers                  workers(1);
-  const auto               image = SharedImage::Read(Device{}, network, source, labels, workers, [] { return true; });
-  const auto               passes = MakeDevicePasses(network, HostDevice(), Precision::Float);
+  const auto               image = SharedImage::Read(device, network, source, labels, workers, [] { return true; });
+  const auto               passes = MakePasses(network);
   const LossTerms          terms = MakeLossTerms(network);
   passes->SetParameters(MakeInitialWeights(network, 1, { 0.3, 0.3, 0.4 }));
   for (int i = 0; i < Orientation::Number; ++i)
@@ -444,16 +505,16 @@ TEST(DevicePasses, TakeWhatThePlanSays)
 }
 
 // As above, in inference: the pixels of a few tiles are shared, and their classes are not there.
-TEST(DevicePasses, TilesOfASharedRegionAreThoseThatAreCopied)
+TEST_P(SharingDevice, TilesOfASharedRegionAreThoseThatAreCopied)
 {
   const NetworkDescription network = MakeNetwork("RGB, three classes");
   const Size               size{ 300, 410 };
   ProceduralPixels         source(size, 3, 3);
   Workers                  workers(1);
   const TileGrid           grid(network, size, 128);
-  const auto               passes = MakeDevicePasses(network, HostDevice(), Precision::Float);
+  const auto               passes = MakePasses(network);
   passes->SetParameters(MakeInitialWeights(network, 1, { 0.3, 0.3, 0.4 }));
-  const auto shared = SharePixels(Device{}, source, grid.GetInputRegion({ 140, 150, 160, 20 }), workers);
+  const auto shared = SharePixels(device, source, grid.GetInputRegion({ 140, 150, 160, 20 }), workers);
   for (const std::int64_t index : { 4, 5 }) // the second row's last
   {
     const Tile                tile = grid.GetTile(index);
