@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// GraphStep SIDE TILE FOLDER REPEATS PRECISION
+// GraphStep SIDE TILE FOLDER REPEATS PRECISION [DEVICE]
 // Our part of compare_graphs.py, in one thread: gradient of the mean loss of the network graph.json over the bytes
 // pixels.raw and labels.raw with the weights parameters.raw (doubles), to gradient.raw, and the probabilities to
 // probabilities.raw (doubles); all in FOLDER. Of a network that labels images labels.raw is one byte.
@@ -10,6 +10,7 @@
 #include "execute/gigapixelStreamedNetwork.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -72,6 +73,7 @@ struct Measured
 {
   std::int64_t        bytesBefore{ 0 }, peak{ 0 };
   double              cpuSeconds{ 1e30 }; ///< the least of all repeats
+  double              wallSeconds{ 1e30 };
   std::vector<double> gradient, probabilities;
 };
 
@@ -82,9 +84,9 @@ StepOnPixels(const NetworkDescription &  network,
              const Image &               image,
              std::int64_t                tile,
              int                         repeats,
-             Precision                   precision)
+             const Device &              device)
 {
-  const auto passes = MakeTorchGraphPasses(network, { -1, precision });
+  const auto passes = MakeTorchGraphPasses(network, device);
   passes->SetParameters(parameters);
   const GraphGeometry geometry(network.graph, { image.side, image.side });
   Measured            measured;
@@ -96,11 +98,14 @@ StepOnPixels(const NetworkDescription &  network,
   for (int i = 0; i < repeats; ++i)
   {
     const double cpu = GetCPUSeconds();
+    const auto   begin = std::chrono::steady_clock::now();
     LossSum      loss;
     sums.Clear();
     ForEachTile(geometry, image, tile, true, [&](TileData & data) { passes->AddGradient(data, terms, 1, loss, sums); });
     measured.gradient = passes->GetGradient(sums, workers);
     measured.cpuSeconds = std::min(measured.cpuSeconds, GetCPUSeconds() - cpu);
+    measured.wallSeconds =
+      std::min(measured.wallSeconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     for (double & value : measured.gradient)
     {
       value /= loss.weight;
@@ -152,10 +157,9 @@ StepOnImage(const NetworkDescription &  network,
             const Image &               image,
             std::int64_t                tile,
             int                         repeats,
-            Precision                   precision)
+            const Device &              device)
 {
-  const Device device{ -1, precision };
-  PlannedRun   run(network, { image.side, image.side }, Purpose::Training, device);
+  PlannedRun run(network, { image.side, image.side }, Purpose::Training, device);
   run.threads = 1;
   run.tileSize = tile;
   const MemoryPlan plan = MemoryPlan::Make(run);
@@ -169,10 +173,13 @@ StepOnImage(const NetworkDescription &  network,
   for (int i = 0; i < repeats; ++i)
   {
     const double cpu = GetCPUSeconds();
+    const auto   begin = std::chrono::steady_clock::now();
     LossGradient sum;
     streamed.ComputeGradient(pixels, label, sum);
     measured.gradient = sum.gradient;
     measured.cpuSeconds = std::min(measured.cpuSeconds, GetCPUSeconds() - cpu);
+    measured.wallSeconds =
+      std::min(measured.wallSeconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     for (double & value : measured.gradient)
     {
       value /= sum.weight;
@@ -186,7 +193,7 @@ StepOnImage(const NetworkDescription &  network,
 }
 
 void
-Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repeats, Precision precision)
+Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repeats, const Device & device)
 {
   NetworkDescription      network;
   const std::vector<char> text = Read<char>(folder + "/graph.json");
@@ -198,11 +205,17 @@ Step(std::int64_t side, std::int64_t tile, const std::string & folder, int repea
   };
   const auto     parameters = Read<double>(folder + "/parameters.raw");
   const auto     step = network.LabelsImage() ? StepOnImage : StepOnPixels;
-  const Measured measured = step(network, parameters, image, tile, repeats, precision);
+  const Measured measured = step(network, parameters, image, tile, repeats, device);
+  PlannedRun     run(network, { side, side }, Purpose::Training, device);
+  run.tileSize = tile;
+  const MemoryPlan plan = MemoryPlan::Make(run);
   Write(folder + "/gradient.raw", measured.gradient);
   Write(folder + "/probabilities.raw", measured.probabilities);
   std::cout << "{\"cpu_seconds\": " << measured.cpuSeconds << ", \"peak_bytes\": " << measured.peak
-            << ", \"bytes_before\": " << measured.bytesBefore << "}" << std::endl;
+            << ", \"bytes_before\": " << measured.bytesBefore << ", \"wall_seconds\": " << measured.wallSeconds
+            << ", \"gpu_bytes\": " << device.GetPeakBytes().value_or(0)
+            << ", \"gpu_planned\": " << (device.cuda < 0 ? 0 : plan.deviceBytes + plan.deviceWorkspaceBytes) << "}"
+            << std::endl;
 }
 
 } // namespace
@@ -211,12 +224,16 @@ int
 main(int argc, char ** argv)
 try
 {
-  if (argc != 6)
+  if (argc != 6 && argc != 7)
   {
-    std::cerr << "GraphStep SIDE TILE FOLDER REPEATS PRECISION\n";
+    std::cerr << "GraphStep SIDE TILE FOLDER REPEATS PRECISION [DEVICE]\n";
     return 2;
   }
-  Step(std::stoll(argv[1]), std::stoll(argv[2]), argv[3], std::stoi(argv[4]), FindPrecision(argv[5]));
+  Step(std::stoll(argv[1]),
+       std::stoll(argv[2]),
+       argv[3],
+       std::stoi(argv[4]),
+       Device::Find(argc == 7 ? argv[6] : "cpu", argv[5]));
   return 0;
 }
 catch (const std::exception & error)

@@ -17,6 +17,7 @@ channels, resnet34) take two passes of ours, in the segments of a training; with
 import argparse
 import itertools
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def read(file):
 
 
 def difference(a, b):
-    return (sum((x - y) ** 2 for x, y in zip(a, b)) / (sum(y * y for y in b) or 1)) ** 0.5
+    return math.dist(a, b) / (math.dist(b, array("d", bytes(8 * len(b)))) or 1)
 
 
 def differences(folder, gradient, reference):
@@ -54,18 +55,20 @@ def differences(folder, gradient, reference):
 def compare(options, folder):
     script = Path(__file__).with_name("graph_step.py")
     subprocess.run([options.python, script, "data", options.network, str(options.side), folder, *options.picture], check=True)
-    commands = {kind: [options.python, script, kind, options.side, folder, options.repeats] for kind in options.eager}
+    device = [options.device] if options.device != "cpu" else []
+    commands = {kind: [options.python, script, kind, options.side, folder, options.repeats, *device] for kind in options.eager}
     for program, tile, precision in itertools.product(options.ours, options.tiles, options.precisions):
         which = f"ours, {program}" if len(options.ours) > 1 else "ours"
-        commands[f"{which}, {tile}, {precision}"] = [program, options.side, tile, folder, options.repeats, precision]
+        commands[f"{which}, {tile}, {precision}"] = [program, options.side, tile, folder, options.repeats, precision, *device]
     results, gradients, probabilities = {}, {}, {}
     for _ in range(options.rounds):
         for name, command in commands.items():
             found = run(command)
             print(name, json.dumps(found), file=sys.stderr, flush=True)
             best = results.setdefault(name, found)
-            best["cpu_seconds"] = min(best["cpu_seconds"], found["cpu_seconds"])
-            best["bytes"] = max(best.get("bytes", 0), found["peak_bytes"] - found["bytes_before"])
+            clock = "wall_seconds" if device else "cpu_seconds"
+            best["seconds"] = min(best.get("seconds", found[clock]), found[clock])
+            best["bytes"] = max(best.get("bytes", 0), found["gpu_bytes"] if device else found["peak_bytes"] - found["bytes_before"])
             gradients[name] = read(folder / "gradient.raw")
             probabilities[name] = read(folder / "probabilities.raw")
     first = next(iter(commands))
@@ -89,20 +92,22 @@ def main():
     kinds = ["eager", "channels_last"]
     parser.add_argument("--eager", nargs="*", default=kinds, help=f"of {', '.join([*kinds, 'autocast', 'double'])}")
     parser.add_argument("--picture", nargs=2, default=[], help="image and labels in place of drawn ones, at least as large")
+    parser.add_argument("--device", default="cpu", help="of both; of a GPU seconds are the wall clock's, and memory is what LibTorch's tensors take there")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1, help="steps in each process of a round")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         first, results = compare(options, Path(name))
     print(f"{options.network}, {options.side} x {options.side}")
-    titles = ["engine", "CPU s", "of the first", "MB above start", "of the first"]
+    on_cpu = options.device == "cpu"
+    titles = ["engine", "CPU s" if on_cpu else "s", "of the first", "MB above start" if on_cpu else "MB of the GPU", "of the first"]
     titles += ["gradient", "its middle array", "its worst array", "probabilities at most"]
     print(f"| {' | '.join(titles)} |\n|" + " --- |" * len(titles))
     for name, r in results.items():
         arrays = [a for a in r["arrays"] if not a[1].endswith(("running_mean", "running_var"))]
-        time, memory = r["cpu_seconds"] / results[first]["cpu_seconds"], r["bytes"] / results[first]["bytes"]
+        time, memory = r["seconds"] / results[first]["seconds"], r["bytes"] / results[first]["bytes"]
         print(
-            f"| {name} | {r['cpu_seconds']:.2f} | {time:.2f} | {r['bytes'] / 1e6:.0f} | {memory:.2f} | "
+            f"| {name} | {r['seconds']:.{2 if on_cpu else 4}f} | {time:.2f} | {r['bytes'] / 1e6:.0f} | {memory:.2f} | "
             f"{r['difference']:.1e} | {arrays[len(arrays) // 2][0]:.1e} | {arrays[-1][0]:.1e} ({arrays[-1][1]}) | "
             f"{r['probability']:.1e} |"
         )

@@ -2,8 +2,8 @@
 """Networks as graphs, and a training step of one in eager PyTorch, in a process of its own, for compare_graphs.py.
 
 graph_step.py data NETWORK SIDE FOLDER [IMAGE LABELS]   graph.json, arrays.json, pixels.raw, labels.raw, parameters.raw
-graph_step.py eager|channels_last|autocast|double SIDE FOLDER REPEATS
-autocast: bf16, channels last.
+graph_step.py eager|channels_last|autocast|tf32|double SIDE FOLDER REPEATS [DEVICE]
+autocast: bf16, channels last. DEVICE: cpu, cuda. tf32: as eager is on a GPU unless one says otherwise; the others do.
 """
 
 import json
@@ -193,11 +193,12 @@ def forward(operations, arrays, x):
     return maps["output"]
 
 
-def step(kind, side, folder, repeats):
+def step(kind, side, folder, repeats, device="cpu"):
     precision = torch.float64 if kind == "double" else torch.float32
     layout = torch.channels_last if kind in ("channels_last", "autocast") else torch.contiguous_format
+    torch.backends.cudnn.allow_tf32 = kind == "tf32"
     operations = json.loads((folder / "graph.json").read_text())
-    arrays = load(operations, folder, precision, layout)
+    arrays = {name: array.detach().to(device).requires_grad_(array.requires_grad) for name, array in load(operations, folder, precision, layout).items()}
     read = lambda name, size: torch.from_file(str(folder / name), size=size, dtype=torch.uint8).clone()
     pixels = read("pixels.raw", 3 * side * side).view(1, side, side, 3)
     labelled = round((folder / "labels.raw").stat().st_size ** 0.5)  # the side, or 1 of an image with one label
@@ -205,22 +206,25 @@ def step(kind, side, folder, repeats):
     before = status("VmRSS")
 
     def compute():
-        x = (pixels.to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
-        with torch.autocast("cpu", torch.bfloat16, enabled=kind == "autocast"):
+        x = (pixels.to(device).to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
+        with torch.autocast(device, torch.bfloat16, enabled=kind == "autocast"):
             return forward(operations, arrays, x).to(precision)
 
     def once():
         for array in arrays.values():
             array.grad = None
-        F.binary_cross_entropy_with_logits(compute(), labels.to(precision)).backward()
+        F.binary_cross_entropy_with_logits(compute(), labels.to(device).to(precision)).backward()
+        if device == "cuda":
+            torch.cuda.synchronize()
 
-    cpu, _ = measure(once, repeats)
+    cpu, wall = measure(once, repeats)
     peak = status("VmHWM")
     with torch.no_grad():
-        torch.sigmoid(compute().double()).numpy().tofile(folder / "probabilities.raw")
+        torch.sigmoid(compute().double()).cpu().numpy().tofile(folder / "probabilities.raw")
     parts = [a.grad if a.requires_grad else torch.zeros_like(a) for a in arrays.values()]
-    torch.cat([part.double().flatten() for part in parts]).numpy(force=True).tofile(folder / "gradient.raw")
-    return {"cpu_seconds": cpu, "peak_bytes": peak, "bytes_before": before}
+    torch.cat([part.cpu().double().flatten() for part in parts]).numpy(force=True).tofile(folder / "gradient.raw")
+    gpu = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+    return {"cpu_seconds": cpu, "wall_seconds": wall, "peak_bytes": peak, "bytes_before": before, "gpu_bytes": gpu}
 
 
 def main():
@@ -229,8 +233,8 @@ def main():
     if sys.argv[1] == "data":
         write_data(sys.argv[2], int(sys.argv[3]), *map(Path, sys.argv[4:]))
     else:
-        kind, side, folder, repeats = sys.argv[1:]
-        print(json.dumps({**step(kind, int(side), Path(folder), int(repeats)), "torch": torch.__version__}))
+        kind, side, folder, repeats, *device = sys.argv[1:]
+        print(json.dumps({**step(kind, int(side), Path(folder), int(repeats), *device), "torch": torch.__version__}))
 
 
 if __name__ == "__main__":

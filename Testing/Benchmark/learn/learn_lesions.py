@@ -11,9 +11,11 @@ main         a thin ResNet-18, drawn by chance but for its norms, is trained by 
 colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density; each
              slide of the cohort is judged by what is fitted to nine tenths of the others
 resolutions  the same training at a half and a quarter of the resolution, of the first seed
-patches      the same network on patches that have their slide's label, in eager PyTorch, with as many CPU seconds for
+patches      the same network on patches that have their slide's label, in eager PyTorch, with as many seconds for
              each learning rate of the grid as one training of slides took; the best rate and the way in which patches
              make a slide's score are chosen on the validation slides
+
+Seconds are the CPU's; with --device cuda, where the CPU mostly waits, the clock's.
 
 The norms of the network keep their statistics in training: those of 16 training slides, whatever their labels, which
 `train --calibrate` takes before the first step (--calibrate 0: mean 0 and variance 1).
@@ -35,6 +37,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import tifffile
@@ -98,28 +101,33 @@ def make_cohort(study):
     print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
 
 
+def read_clock(device):
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime if device == "cpu" else time.monotonic()
+
+
 def train(study, folder, seed, mpp, rate, *more):
-    """CPU seconds of the whole training, interruptions included."""
+    """Seconds of the whole training, interruptions included."""
     options = study.options
     clock = folder.with_suffix(".seconds")
     spent = json.loads(clock.read_text()) if clock.exists() else 0
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = read_clock(options.device)
     words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", options.epochs, "--mpp", mpp]
     words += ["--learning-rate", rate, "--images-per-step", options.images_per_step, "--precision", options.precision]
     words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--clip-gradient", options.clip_gradient]
-    words += ["--calibrate", options.calibrate]
+    words += ["--calibrate", options.calibrate, "--device", options.device]
+    words += ["--tile-size", options.tile_size] if options.tile_size else []
     try:
         execute("train", "--cohort", study.cohort, "--tissue", study.tissue, "-o", folder, *words, "--resume", *more)
     finally:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        spent += read_clock(options.device) - before
         clock.write_text(json.dumps(spent))
     return spent
 
 
 def classify(study, folder, split, maps=None):
     predictions = folder.with_name(f"{folder.name}-{split}.csv")
-    words = ["--model", folder, "-o", predictions, "--tissue", study.tissue, "--overwrite"]
+    words = ["--model", folder, "-o", predictions, "--tissue", study.tissue, "--overwrite", "--device", study.options.device]
     words += ["--maps", maps] if maps else []
     execute("classify", *[row["file"] for row in study.rows(split)], *words)
     return predictions
@@ -172,7 +180,7 @@ def run_training(study, name, seed, downsample):
     folder, maps = study.folder / name, study.folder / f"{name}-maps"
     seconds = train(study, folder, seed, study.options.mpp * downsample, study.options.rate)
     predictions = classify(study, folder, "test", maps)
-    found = {**study.evaluate(predictions, "--split", "test"), **count_hits(study, predictions, maps, downsample), "cpuSeconds": seconds}
+    found = {**study.evaluate(predictions, "--split", "test"), **count_hits(study, predictions, maps, downsample), "seconds": seconds}
     study.keep(**{name: found})
     print(name, json.dumps(found), flush=True)
 
@@ -233,7 +241,7 @@ def write_predictions(file, rows, probabilities):
 def run_patches(study):
     """Begins with the weights that the training of slides began with."""
     first = f"seed-{study.options.seeds[0]}"
-    seconds = study.results[first]["cpuSeconds"]
+    seconds = study.results[first]["seconds"]
     for rate in study.options.rates:
         name = f"patches-{rate:g}"
         if name in study.results:
@@ -245,7 +253,7 @@ def run_patches(study):
             predictions = study.folder / f"{name}-{way}.csv"
             write_predictions(predictions, study.rows("test"), found["test"][way])
             scores[way] = {"validationAUC": validation, **study.evaluate(predictions, "--split", "test")}
-        study.keep(**{name: {"steps": found["steps"], "cpuSeconds": found["cpuSeconds"], "ways": scores}})
+        study.keep(**{name: {"steps": found["steps"], "seconds": found["seconds"], "ways": scores}})
         print(name, json.dumps(study.results[name]), flush=True)
     ways = [{"rate": rate, "way": way, **found} for rate in study.options.rates for way, found in study.results[f"patches-{rate:g}"]["ways"].items()]
     study.keep(patches=max(ways, key=lambda found: found["validationAUC"]))
@@ -261,11 +269,12 @@ def make_first_weights(study, seed):
 
 
 def write_table(study):
-    lines = ["| what | ROC-AUC | 95 % | lesion at the maximum | CPU s |", "| --- | --- | --- | --- | --- |"]
+    unit = "CPU s" if study.options.device == "cpu" else "s"
+    lines = [f"| what | ROC-AUC | 95 % | lesion at the maximum | {unit} |", "| --- | --- | --- | --- | --- |"]
     for name, found in study.results.items():
         if isinstance(found, dict) and "rocAUC" in found:
             hits = f"{found['inLesion']} of {found['truePositives']}" if "inLesion" in found else ""
-            seconds = f"{found['cpuSeconds']:.0f}" if "cpuSeconds" in found else ""
+            seconds = f"{found['seconds']:.0f}" if "seconds" in found else ""
             limits = f"{found['rocAUCLower']:.3f} to {found['rocAUCUpper']:.3f}"
             lines.append(f"| {name} | {found['rocAUC']:.3f} | {limits} | {hits} | {seconds} |")
     (study.folder / "results.md").write_text("\n".join(lines) + "\n")
@@ -291,6 +300,8 @@ def parse_options():
     add("--warmup", type=int, default=20)
     add("--clip-gradient", type=float, default=0.0)
     add("--precision", default="fp32")
+    add("--device", default="cpu", choices=["cpu", "cuda"])
+    add("--tile-size", default="", help="of the training; the plan's by default")
     add("--calibrate", type=int, default=16, help="training slides that the norms' statistics are taken of")
     options = parser.parse_args()
     if options.quick:

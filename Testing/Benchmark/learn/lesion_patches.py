@@ -2,6 +2,7 @@
 """Patch sampling, for learn_lesions.py: the thin ResNet-18 in eager PyTorch on patches that have their slide's label."""
 
 import resource
+import time
 
 import numpy as np
 import openslide
@@ -108,41 +109,43 @@ def get_area(truth, scores):
     return float(roc_auc_score(truth, scores))
 
 
-def spent():
+def read_clock(device):
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+    return usage.ru_utime + usage.ru_stime if device == "cpu" else time.monotonic()
 
 
 def train(study, weights, rate, seconds):
-    """Adam and a cosine over the CPU seconds, which the drawing of patches takes part in; then a score for each slide."""
+    """Adam and a cosine over the seconds, which the drawing of patches takes part in; then a score for each slide."""
     import torch
 
     options = study.options
     module = make_module(16, options.pool)
     missing = module.load_state_dict(load(weights), strict=False).missing_keys
     assert all(name.endswith("num_batches_tracked") for name in missing), missing
-    module = module.to(memory_format=torch.channels_last)
+    device = options.device
+    module = module.to(device, memory_format=torch.channels_last)
     adam = torch.optim.Adam(module.parameters(), rate)
     slides, random, steps = Slides(study, "train"), np.random.default_rng(options.seeds[0]), 0
-    begin = spent()
-    while (part := (spent() - begin) / seconds) < 1:
+    begin = read_clock(device)
+    while (part := (read_clock(device) - begin) / seconds) < 1:
         for group in adam.param_groups:
             group["lr"] = rate * (1 + np.cos(np.pi * part)) / 2
         numbers = random.integers(len(slides.rows), size=BATCH)
-        x = to_input([slides.draw(number, random) for number in numbers])
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(module(x), torch.from_numpy(slides.labels[numbers]))
+        x = to_input([slides.draw(number, random) for number in numbers]).to(device)
+        truth = torch.from_numpy(slides.labels[numbers]).to(device)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(module(x), truth)
         adam.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(module.parameters(), options.clip_gradient or 1e9)
         adam.step()
         steps += 1
-    found = {"steps": steps, "cpuSeconds": spent() - begin}
+    found = {"steps": steps, "seconds": read_clock(device) - begin}
     for split in ("validation", "test"):
         held_back, scores = Slides(study, split), {way: [] for way in WAYS}
         for number in range(len(held_back.rows)):
             patches = held_back.cut(number)
             with torch.no_grad():
-                parts = [torch.sigmoid(module(to_input(patches[i : i + BATCH]))) for i in range(0, len(patches), BATCH)]
+                parts = [torch.sigmoid(module(to_input(patches[i : i + BATCH]).to(device))).cpu() for i in range(0, len(patches), BATCH)]
             probabilities = torch.cat(parts).numpy() if parts else np.zeros(1)
             for way, reduce in WAYS.items():
                 scores[way].append(float(reduce(probabilities)))
