@@ -45,10 +45,17 @@ endforeach()
 if(Gigapixel_BUILD_NETWORK)
   install(TARGETS GigapixelNetworkCommands LIBRARY DESTINATION itkgigapixel/bin/ITKGigapixel
     COMPONENT PythonWheelRuntimeLibraries)
-  # What needs PyTorch, beside each library that has the engine in it.
+  # What needs PyTorch, or a GPU, beside each library that has the engine in it.
+  set(modules GigapixelTorchPasses)
+  if(TARGET GigapixelCuda)
+    list(APPEND modules GigapixelCuda)
+    # CUDA's runtime is in it.
+    file(GLOB license ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/License.txt
+      ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/licenses/License.txt)
+    install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
+  endif()
   foreach(folder itk itkgigapixel/bin/ITKGigapixel)
-    install(TARGETS GigapixelTorchPasses LIBRARY DESTINATION ${folder}/ITKGigapixel
-      COMPONENT PythonWheelRuntimeLibraries)
+    install(TARGETS ${modules} LIBRARY DESTINATION ${folder}/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
   endforeach()
 endif()
 
