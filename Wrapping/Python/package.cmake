@@ -52,7 +52,9 @@ if(Gigapixel_BUILD_NETWORK)
     # CUDA's runtime is in it.
     file(GLOB license ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/License.txt
       ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/licenses/License.txt)
-    install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
+    if(license)
+      install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
+    endif()
   endif()
   foreach(folder itk itkgigapixel/bin/ITKGigapixel)
     install(TARGETS ${modules} LIBRARY DESTINATION ${folder}/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
