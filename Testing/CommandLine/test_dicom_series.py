@@ -332,17 +332,42 @@ def test_run_length_encoded_series(stored, tmp_path):
     assert "it has no pixels" in fails("info", nothing)
 
 
-def test_jpeg_is_read(stored, tmp_path):
+def to_pictures(series, syntax, kind, **options):
+    """The series with its samples, which are below 256, as pictures that Pillow encodes."""
+
     def encode(pixels):
         stream = io.BytesIO()
-        Image.fromarray(numpy.frombuffer(pixels, "<u2").reshape(SHAPE[1:]).astype("uint8")).save(stream, "JPEG")
+        Image.fromarray(numpy.frombuffer(pixels, "<u2").reshape(SHAPE[1:]).astype("uint8")).save(stream, kind, **options)
         return [b"", stream.getvalue()]
 
-    series = to_pieces(write_series(tmp_path / "ct", stored % 200), "1.2.840.10008.1.2.4.50", encode)
+    to_pieces(series, syntax, encode)
     for file in series.glob("*.dcm"):
         for number, old, new in ((0x100, 16, 8), (0x101, 16, 8), (0x102, 15, 7), (0x103, 1, 0)):
             splice(series, element(0x28, number, b"US", us(old)), element(0x28, number, b"US", us(new)), 10, file.name)
+    return series
+
+
+def test_jpeg_is_read(stored, tmp_path):
+    series = to_pictures(write_series(tmp_path / "ct", stored % 200), "1.2.840.10008.1.2.4.50", "JPEG")
     assert run("info", series, "--json", "--check").json["depth"] == 7
+
+
+@pytest.mark.usefixtures("network")
+def test_crashes_of_the_reader_are_refusals(stored, tmp_path):
+    """Codecs below ITK's reader end their process where a JPEG 2000 says that its image or a tile of it is another one; it is
+    started again for the next series."""
+    both = tmp_path / "both"
+    both.mkdir()
+    for name in ("a", "b"):
+        to_pictures(write_series(both / name, stored % 200), "1.2.840.10008.1.2.4.90", "JPEG2000", no_jp2=True)
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=-800.5)
+    whole = (both / "a" / "im00.dcm").read_bytes()
+    size = whole.index(b"\xff\x4f\xff\x51") + 10  # of the image, behind the length and what decoders have to know
+    for at in (size, size + 1, size + 4, size + 32):
+        (both / "a" / "im00.dcm").write_bytes(whole[:at] + bytes([0 if at > size + 4 else 255]) + whole[at + 1:])
+        said = run("segment", both, "--model", model, "-o", tmp_path / "out/", "--overwrite", code=1).err
+        assert "im00.dcm" in said and "get it again from where it came" in said, said
+        assert [file.name for file in (tmp_path / "out").iterdir()] == ["b.nii.gz"]
 
 
 @pytest.mark.parametrize("rows, columns, bits, samples", [(12, 10, 99, 1), (13, 10, 12, 1), (12, 11, 12, 1), (12, 10, 12, 3)])

@@ -17,6 +17,7 @@ import tifffile
 from PIL import Image
 
 from conftest import NETWORKS, PROGRAM, blobs, run, segment, write_nrrd, write_png, write_slide
+from test_dicom_series import SHAPE, encode_runs, to_pictures, to_pieces, write_series
 from volumes import write_metaimage, write_nifti, write_nrrd_volume
 
 MUTATIONS = int(os.environ.get("GIGAPIXEL_MUTATIONS", 12))  # of each format
@@ -194,6 +195,23 @@ def test_volumes(inputs, counts, tmp_path):
     ):
         given = path.name + (".gz" if pack is gzip.compress else "")
         damage(counts, name, [["info", "IN", "--check"], ["evaluate", "IN", "IN"]], inputs, tmp_path / "case", given, path.read_bytes(), pack)
+
+
+def test_dicom_series(inputs, counts, tmp_path):
+    """The folder of a slice, whose pixels are compressed in some way."""
+    if "GIGAPIXEL_HAS_DICOM" not in os.environ:
+        pytest.skip("the program is built without DICOM")
+    stored = numpy.random.default_rng(1).integers(0, 200, (1, *SHAPE[1:]))
+    for title, pack in (
+        ("DICOM slice", lambda series: series),
+        ("DICOM slice, RLE", lambda series: to_pieces(series, "1.2.840.10008.1.2.5", encode_runs)),
+        ("DICOM slice, JPEG", lambda series: to_pictures(series, "1.2.840.10008.1.2.4.50", "JPEG")),
+        ("DICOM slice, JPEG 2000", lambda series: to_pictures(series, "1.2.840.10008.1.2.4.90", "JPEG2000", no_jp2=True)),
+    ):
+        series = pack(write_series(tmp_path / title, stored))
+        content = next(series.glob("*.dcm")).read_bytes()
+        case = tmp_path / "case"
+        damage(counts, title, [["info", str(case), "--check"]], inputs, case, "one.dcm", content)
 
 
 def test_outlines(inputs, counts, tmp_path):

@@ -37,6 +37,10 @@ set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
 # So that what train and segment load asks the program whether it was interrupted, not a copy of its own.
 set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET default)
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
+if(TARGET GigapixelDicomReader)
+  install(TARGETS GigapixelDicomReader RUNTIME DESTINATION itkgigapixel/bin/ITKGigapixel
+    COMPONENT PythonWheelRuntimeLibraries)
+endif()
 # Beside each library or program that has the readers in it.
 foreach(folder itk itkgigapixel/bin)
   install(TARGETS GigapixelOpenSlideReader RUNTIME DESTINATION ${folder}/ITKGigapixel

@@ -1,8 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideProcess.h"
 
-#include "ChildProcess.h"
-
+#include "gigapixelChildProcess.h"
 #include "gigapixelFileRefusal.h"
 
 #include <algorithm>
@@ -15,14 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -97,30 +93,6 @@ IsFromOutside(int signal)
 {
   return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
          signal == SIGXCPU; // of a limit that the process was given (ulimit -t)
-}
-
-/** The file that this address is mapped from, this library's or a program's that it is part of: its whole path, which
- * the loader does not know where it was given a name to look for, or a path from a folder that we have left. Empty
- * where neither the system nor the loader tells it. */
-std::string
-FindFileOf(const void * address)
-{
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);)
-  {
-    char *     rest = nullptr;
-    const auto begin = std::strtoul(line.c_str(), &rest, 16); // "begin-end ... path"
-    const auto end = *rest == '-' ? std::strtoul(rest + 1, nullptr, 16) : 0;
-    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-    const auto path = line.find('/');
-    if (path != std::string::npos && begin <= wanted && wanted < end)
-    {
-      return line.substr(path);
-    }
-  }
-  Dl_info    loaded{};
-  const bool isWhole = dladdr(address, &loaded) != 0 && loaded.dli_fname != nullptr && loaded.dli_fname[0] == '/';
-  return isWhole ? loaded.dli_fname : "";
 }
 
 std::string
@@ -445,24 +417,7 @@ OpenSlideProcess::EndKept()
 std::string
 OpenSlideProcess::GetProgram()
 {
-  const auto folder =
-    std::filesystem::path(FindFileOf(reinterpret_cast<const void *>(&OpenSlideProcess::GetProgram))).parent_path();
-  if (folder.empty())
-  {
-    return {}; // lest a program be started that lies in the folder where we happen to be
-  }
-  const auto program = std::filesystem::path("ITKGigapixel") / "openslide-reader";
-  // A program that this library is part of lies in another folder than libraries do, built or installed.
-  for (const char * const libraries : { ".", "../lib", GIGAPIXEL_BIN_TO_LIB })
-  {
-    std::error_code ignored;
-    const auto      path = (folder / libraries).lexically_normal() / program;
-    if (std::filesystem::exists(path, ignored))
-    {
-      return path.string();
-    }
-  }
-  return (folder / program).string();
+  return FindProgramBeside(reinterpret_cast<const void *>(&OpenSlideProcess::GetProgram), "openslide-reader");
 }
 
 void

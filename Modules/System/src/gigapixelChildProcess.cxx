@@ -1,13 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ChildProcess.h"
+#include "gigapixelChildProcess.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,7 +69,53 @@ WaitForLeft(pid_t more)
   }
 }
 
+/** The file that this address is mapped from, a library's or a program's: its whole path, which the loader does not
+ * know where it was given a name to look for, or a path from a folder that we have left. Empty where neither the system
+ * nor the loader tells it. */
+std::string
+FindFileOf(const void * address)
+{
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+  {
+    char *     rest = nullptr;
+    const auto begin = std::strtoul(line.c_str(), &rest, 16); // "begin-end ... path"
+    const auto end = *rest == '-' ? std::strtoul(rest + 1, nullptr, 16) : 0;
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    const auto path = line.find('/');
+    if (path != std::string::npos && begin <= wanted && wanted < end)
+    {
+      return line.substr(path);
+    }
+  }
+  Dl_info    loaded{};
+  const bool isWhole = dladdr(address, &loaded) != 0 && loaded.dli_fname != nullptr && loaded.dli_fname[0] == '/';
+  return isWhole ? loaded.dli_fname : "";
+}
+
 } // namespace
+
+std::string
+FindProgramBeside(const void * address, const std::string & name)
+{
+  const auto folder = std::filesystem::path(FindFileOf(address)).parent_path();
+  if (folder.empty())
+  {
+    return {}; // lest a program be started that lies in the folder where we happen to be
+  }
+  const auto program = std::filesystem::path("ITKGigapixel") / name;
+  // A program that the library is part of lies in another folder than libraries do, built or installed.
+  for (const char * const libraries : { ".", "../lib", GIGAPIXEL_BIN_TO_LIB })
+  {
+    std::error_code ignored;
+    const auto      path = (folder / libraries).lexically_normal() / program;
+    if (std::filesystem::exists(path, ignored))
+    {
+      return path.string();
+    }
+  }
+  return (folder / program).string();
+}
 
 int
 Spawn(const std::string & program, int socket, int pipe, pid_t & process)
