@@ -363,11 +363,14 @@ def test_crashes_of_the_reader_are_refusals(stored, tmp_path):
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=-800.5)
     whole = (both / "a" / "im00.dcm").read_bytes()
     size = whole.index(b"\xff\x4f\xff\x51") + 10  # of the image, behind the length and what decoders have to know
+    crashes = 0
     for at in (size, size + 1, size + 4, size + 32):
         (both / "a" / "im00.dcm").write_bytes(whole[:at] + bytes([0 if at > size + 4 else 255]) + whole[at + 1:])
         said = run("segment", both, "--model", model, "-o", tmp_path / "out/", "--overwrite", code=1).err
         assert "im00.dcm" in said and "get it again from where it came" in said, said
         assert [file.name for file in (tmp_path / "out").iterdir()] == ["b.nii.gz"]
+        crashes += "crashes on it" in said
+    assert crashes > 0
 
 
 @pytest.mark.parametrize("rows, columns, bits, samples", [(12, 10, 99, 1), (13, 10, 12, 1), (12, 11, 12, 1), (12, 10, 12, 3)])

@@ -8,8 +8,6 @@ import tifffile
 from conftest import fails, run, weights
 from labeled_slides import WORDS, arrays, read, write_slide, write_table
 
-DEVICE = "cuda"
-DEVICES = {"cpu": "cpu", "cuda": DEVICE}
 CHAIN = ["--network", "remedios2023", "--tile-size", 256]
 GRAPH = ["--network", "unet:base=8,depth=2", "--tile-size", 256]
 
@@ -33,7 +31,7 @@ def runs(cohort, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for kind, words in (("chain", CHAIN), ("graph", GRAPH)):
         train(cohort, folder / f"{kind}-cpu", *words)
-        train(cohort, folder / f"{kind}-cuda", *words, "--device", DEVICE)
+        train(cohort, folder / f"{kind}-cuda", *words, "--device", "cuda")
     return folder
 
 
@@ -46,7 +44,7 @@ def test_a_step_is_that_of_the_cpu(kind, cohort, tmp_path):
     """Of one step by plain gradient descent the change is the gradient: 1e-3 of its norm is what float sums differ by."""
     words = [*(CHAIN if kind == "chain" else GRAPH), "--optimizer", "sgd", "--momentum", 0]
     for device in ("cpu", "cuda"):
-        train(cohort, tmp_path / device, *words, "--device", DEVICES[device], epochs=1)
+        train(cohort, tmp_path / device, *words, "--device", device, epochs=1)
     train(cohort, tmp_path / "start", *words, epochs=1, rate=1e-9)
     start = arrays(tmp_path / "start" / "last.safetensors")
     wanted, found = (get_change(tmp_path / device, start) for device in ("cpu", "cuda"))
@@ -56,7 +54,7 @@ def test_a_step_is_that_of_the_cpu(kind, cohort, tmp_path):
 
 @pytest.mark.parametrize("kind", ["chain", "graph"])
 def test_the_same_bits_come_again(kind, runs, cohort, tmp_path):
-    words = [*(CHAIN if kind == "chain" else GRAPH), "--device", DEVICE]
+    words = [*(CHAIN if kind == "chain" else GRAPH), "--device", "cuda"]
     train(cohort, tmp_path / "again", *words, "--threads", 1)
     assert weights(tmp_path / "again") == weights(runs / f"{kind}-cuda")
     train(cohort, tmp_path / "parts", *words, epochs=1)
@@ -65,10 +63,10 @@ def test_the_same_bits_come_again(kind, runs, cohort, tmp_path):
 
 
 def test_shared_memory_changes_no_bit(runs, cohort, tmp_path):
-    train(cohort, tmp_path / "shared", *CHAIN, "--device", DEVICE, "--shared-memory")
+    train(cohort, tmp_path / "shared", *CHAIN, "--device", "cuda", "--shared-memory")
     assert weights(tmp_path / "shared") == weights(runs / "chain-cuda")
     for name, words in (("copied", []), ("shared", ["--shared-memory"])):
-        words = ["--model", runs / "chain-cpu", "--device", DEVICE, *words]
+        words = ["--model", runs / "chain-cpu", "--device", "cuda", *words]
         run("segment", cohort.parent / "b.tif", *words, "-o", tmp_path / f"{name}.tif")
     assert (tmp_path / "copied.tif").read_bytes() == (tmp_path / "shared.tif").read_bytes()
 
@@ -77,7 +75,7 @@ def test_shared_memory_changes_no_bit(runs, cohort, tmp_path):
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16", "fp16"])
 def test_masks_are_those_of_the_cpu(kind, precision, runs, cohort, tmp_path):
     slide, model = cohort.parent / "b.tif", ["--model", runs / f"{kind}-cpu"]
-    options = [*model, "-o", tmp_path / "cuda.tif", "--device", DEVICE, "--precision", precision]
+    options = [*model, "-o", tmp_path / "cuda.tif", "--device", "cuda", "--precision", precision]
     if kind == "graph" and precision == "fp16":
         assert "not in fp16" in fails("segment", slide, *options)
         return
@@ -93,8 +91,8 @@ def test_precisions_learn_alike(precision, runs, cohort, tmp_path):
     for kind, words in (("chain", CHAIN), ("graph", GRAPH)):
         if kind == "graph" and precision == "fp16":
             continue
-        told = train(cohort, tmp_path / kind, *words, "--device", DEVICE, "--precision", precision)
-        wanted = train(cohort, runs / f"{kind}-cuda", *words, "--device", DEVICE, "--resume")
+        told = train(cohort, tmp_path / kind, *words, "--device", "cuda", "--precision", precision)
+        wanted = train(cohort, runs / f"{kind}-cuda", *words, "--device", "cuda", "--resume")
         assert told["validationLoss"] == pytest.approx(wanted["validationLoss"], rel=0.1)
 
 
@@ -105,13 +103,13 @@ def test_slides_with_one_label(pool, tmp_path):
     table = write_table(tmp_path / "c.csv", [f"{i}.tif,{'spots' if i % 2 else 'none'},p{i},{'validation' if i > 1 else 'train'}" for i in range(4)], "slide,label,patient,split")
     words = ["--network", f"resnet18:width=8,pool={pool}", *WORDS[2:]]
     for device in ("cpu", "cuda"):
-        train(table, tmp_path / device, *words, "--device", DEVICES[device], epochs=1)
+        train(table, tmp_path / device, *words, "--device", device, epochs=1)
     wanted, found = (arrays(tmp_path / device / "last.safetensors") for device in ("cpu", "cuda"))
     assert numpy.abs(wanted - found).mean() < 1e-4
     for device in ("cpu", "cuda"):
-        more = ["--device", DEVICES[device], "--maps", tmp_path / f"maps-{device}"]
+        more = ["--device", device, "--maps", tmp_path / f"maps-{device}"]
         run("classify", tmp_path / "1.tif", "--model", tmp_path / "cpu", "-o", tmp_path / f"{device}.csv", *more)
-        run("features", tmp_path / "1.tif", "--model", tmp_path / "cpu", "-o", tmp_path / f"{device}.h5", "--device", DEVICES[device])
+        run("features", tmp_path / "1.tif", "--model", tmp_path / "cpu", "-o", tmp_path / f"{device}.h5", "--device", device)
     wanted, found = (read(tmp_path / f"{device}.csv")[0] for device in ("cpu", "cuda"))
     assert float(found["p_spots"]) == pytest.approx(float(wanted["p_spots"]), abs=1e-5)
     wanted, found = (tifffile.imread(tmp_path / f"maps-{device}" / "1.pyramid.tif") for device in ("cpu", "cuda"))
@@ -121,9 +119,11 @@ def test_slides_with_one_label(pool, tmp_path):
     assert numpy.abs(wanted - found).max() <= 1e-4 * numpy.abs(wanted).max()
 
 
-def test_the_memory_of_the_gpu_is_planned(cohort, tmp_path):
-    told = train(cohort, tmp_path / "run", "--network", "unet:base=16,depth=3", "--tile-size", 256, "--device", DEVICE, epochs=1)
-    segmented = run("segment", cohort.parent / "b.tif", "--model", tmp_path / "run", "-o", tmp_path / "m.tif", "--device", DEVICE, "--json").json
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
+def test_the_memory_of_the_gpu_is_planned(precision, cohort, tmp_path):
+    words = ["--precision", precision, "--device", "cuda"]
+    told = train(cohort, tmp_path / "run", "--network", "unet:base=16,depth=3", "--tile-size", 256, *words, epochs=1)
+    segmented = run("segment", cohort.parent / "b.tif", "--model", tmp_path / "run", "-o", tmp_path / "m.tif", *words, "--json").json
     for result in (told, segmented):
-        assert 0.8 * result["plan"]["deviceBytes"] <= result["gpuBytes"] <= result["estimatedGpuBytes"]
+        assert 0.5 * result["plan"]["deviceBytes"] <= result["gpuBytes"] <= result["estimatedGpuBytes"]
         assert result["peakBytes"] <= 1.1 * result["estimatedPeakBytes"]

@@ -320,12 +320,14 @@ TEST(GraphPasses, LeaveLibTorchToTheProgramAsItWas)
 
 TEST(GraphPasses, WeightsThatAreNoNumbersAreRefused)
 {
-  const Step          run(MakeUNet(), 40);
-  std::vector<double> parameters = MakeParameters(run.network.graph, 2);
-  parameters.front() = std::nan("");
-  run.passes->SetParameters(parameters);
-  FixedPointSum sums(run.passes->GetNumberOfSums());
-  EXPECT_THROW(run.AddGradient({ Interval{ 0, 40 }, { 0, 40 } }, sums), NotFiniteError);
+  ForEachOperators([](GraphOperators) {
+    const Step          run(MakeUNet(), 40);
+    std::vector<double> parameters = MakeParameters(run.network.graph, 2);
+    parameters.front() = std::nan("");
+    run.passes->SetParameters(parameters);
+    FixedPointSum sums(run.passes->GetNumberOfSums());
+    EXPECT_THROW(run.AddGradient({ Interval{ 0, 40 }, { 0, 40 } }, sums), NotFiniteError);
+  });
 }
 
 // As the plan does, but before a tile of any size that nobody planned is computed.

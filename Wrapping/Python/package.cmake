@@ -56,9 +56,11 @@ if(Gigapixel_BUILD_NETWORK)
     # CUDA's runtime is in it.
     file(GLOB license ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/License.txt
       ${GIGAPIXEL_CUDART_INCLUDE_DIR}/../../../nvidia_cuda_runtime-*.dist-info/licenses/License.txt)
-    if(license)
-      install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
+    if(NOT license)
+      message(FATAL_ERROR "CUDA's runtime goes into the wheel, and its licence (License.txt of PyPI's "
+        "nvidia-cuda-runtime) was not found beside ${GIGAPIXEL_NVCC}: take PyPI's nvcc, or -DGigapixel_BUILD_CUDA=OFF")
     endif()
+    install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
   endif()
   foreach(folder itk itkgigapixel/bin/ITKGigapixel)
     install(TARGETS ${modules} LIBRARY DESTINATION ${folder}/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)

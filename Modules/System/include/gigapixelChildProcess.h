@@ -24,6 +24,9 @@ GigapixelSystem_EXPORT std::string FindProgramBeside(const void * address, const
  * of its own: an interruption from the keyboard is for us, and no crash of the program. Returns the system's error. */
 GigapixelSystem_EXPORT int Spawn(const std::string & program, int socket, int pipe, pid_t & process);
 
+/** Whether it is a signal that no crash sends: somebody, or a limit that the process was given, has ended it. */
+GigapixelSystem_EXPORT bool IsFromOutside(int signal);
+
 /** Ends the process, where it has not ended by itself in time. Returns its status where it has, else 0. */
 GigapixelSystem_EXPORT int EndAndWait(pid_t process, std::chrono::steady_clock::duration timeByItself);
 

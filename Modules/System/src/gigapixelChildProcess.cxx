@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -139,6 +140,13 @@ Spawn(const std::string & program, int socket, int pipe, pid_t & process)
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
+}
+
+bool
+IsFromOutside(int signal)
+{
+  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGXCPU; // of a limit that the process was given (ulimit -t)
 }
 
 int

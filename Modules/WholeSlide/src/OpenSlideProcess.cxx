@@ -87,14 +87,6 @@ Close(int & descriptor)
   descriptor = -1;
 }
 
-/** A signal that no crash sends, nor OpenSlide itself. */
-bool
-IsFromOutside(int signal)
-{
-  return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT ||
-         signal == SIGXCPU; // of a limit that the process was given (ulimit -t)
-}
-
 std::string
 DescribeTime(unsigned seconds)
 {

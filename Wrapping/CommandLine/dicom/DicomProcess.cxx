@@ -4,7 +4,9 @@
 #include "DicomSlice.h"
 
 #include "gigapixelChildProcess.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelPlainMessage.h"
+#include "gigapixelSession.h"
 #include "itkCreateObjectFunction.h"
 #include "itkImageIOBase.h"
 #include "itkMetaDataObject.h"
@@ -19,6 +21,7 @@
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,9 @@ using Clock = std::chrono::steady_clock;
 /** A slice is decoded in some hundredths of a second; disks and networks may be slow. */
 constexpr std::chrono::seconds TimeForAnswer{ 60 };
 
+/** How often who waits looks whether to go on. */
+constexpr std::chrono::milliseconds Slice{ 100 };
+
 std::string
 FindReader()
 {
@@ -47,7 +53,8 @@ FindReader()
 class DicomProcess
 {
 public:
-  /** Never destroyed: volumes in static objects may outlive any order of destruction. The reader ends with us. */
+  /** Never destroyed: volumes in static objects may outlive any order of destruction. The reader ends when we do, since
+   * its socket closes then. */
   static DicomProcess &
   Get()
   {
@@ -57,7 +64,7 @@ public:
 
   /** \throw std::runtime_error why there is no answer */
   DicomSlice
-  AskHeader(const std::string & file)
+  ReadHeader(const std::string & file)
   {
     DicomSlice                        slice{};
     const std::lock_guard<std::mutex> lock(m_Mutex);
@@ -68,65 +75,153 @@ public:
 
   /** \throw std::runtime_error likewise */
   void
-  AskSamples(const std::string & file, void * samples, std::size_t bytes)
+  ReadSamples(const std::string & file, void * samples, std::size_t bytes)
   {
     const std::lock_guard<std::mutex> lock(m_Mutex);
     Ask(DicomRequest::Samples, file, samples, bytes);
   }
 
 private:
+  /** How it goes on with what was asked. */
+  enum class Course
+  {
+    Answered,
+    Closed,
+    Late,
+    Interrupted
+  };
+
+  /** Where the process ends that has read other files before, these may have been what ended it: a new one is asked. */
   void
   Ask(DicomRequest::Kind kind, const std::string & file, void * answer, std::size_t bytes)
   {
-    if (m_Process == 0 || m_Owner != getpid())
+    bool        isNew = Start();
+    std::string refusal;
+    Course      course = Exchange(kind, file, answer, bytes, refusal);
+    if (course == Course::Closed && !isNew)
     {
-      Start();
+      End(course);
+      isNew = Start();
+      course = Exchange(kind, file, answer, bytes, refusal);
     }
-    const DicomRequest request{ kind, static_cast<std::uint32_t>(file.size()) };
-    DicomAnswer        said{};
-    std::string        refusal;
-    m_Deadline = Clock::now() + TimeForAnswer;
-    if (!SendAll(m_Socket, &request, sizeof(request)) || !SendAll(m_Socket, file.data(), file.size()) ||
-        !Receive(&said, sizeof(said)))
+    if (course != Course::Answered)
     {
-      Fail();
+      Fail(course);
     }
-    constexpr std::uint64_t MostWords = 1 << 16;
-    if (said.isRefusal != 0 ? said.bytes > MostWords : said.bytes != bytes)
-    {
-      End();
-      throw std::runtime_error("it is another file than it was when it was first looked at: run again");
-    }
-    refusal.resize(said.isRefusal != 0 ? said.bytes : 0);
-    if (!(said.isRefusal != 0 ? Receive(refusal.data(), refusal.size()) : Receive(answer, bytes)))
-    {
-      Fail();
-    }
-    if (said.isRefusal != 0)
+    if (!refusal.empty())
     {
       throw std::runtime_error("ITK's reader of DICOM refuses it (" + CleanMessage(refusal) +
                                "): get it again from where it came, or convert the series to NIfTI");
     }
   }
 
-  bool
-  Receive(void * data, std::size_t bytes)
+  /** \param refusal why there is no answer, in the reader's words */
+  Course
+  Exchange(DicomRequest::Kind kind, const std::string & file, void * answer, std::size_t bytes, std::string & refusal)
   {
-    return ReceiveAll(m_Socket, data, bytes, [this] {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(m_Deadline - Clock::now()).count();
-      pollfd     waiting{ m_Socket, POLLIN, 0 };
-      return left > 0 && (poll(&waiting, 1, static_cast<int>(left)) > 0 || errno == EINTR);
-    });
+    const DicomRequest request{ kind, static_cast<std::uint32_t>(file.size()) };
+    DicomAnswer        said{};
+    m_Deadline = Clock::now() + TimeForAnswer;
+    if (!SendAll(m_Socket, &request, sizeof(request)) || !SendAll(m_Socket, file.data(), file.size()))
+    {
+      return Course::Closed;
+    }
+    const Course course = Receive(&said, sizeof(said));
+    if (course != Course::Answered)
+    {
+      return course;
+    }
+    constexpr std::uint64_t MostWords = 1 << 16;
+    if (said.isRefusal != 0 ? said.bytes > MostWords : said.bytes != bytes)
+    {
+      End(Course::Answered);
+      throw std::runtime_error("it is another file than it was when it was first looked at: run again");
+    }
+    refusal.resize(said.isRefusal != 0 ? said.bytes : 0);
+    return said.isRefusal != 0 ? Receive(refusal.data(), refusal.size()) : Receive(answer, bytes);
   }
 
-  void
+  Course
+  Receive(void * data, std::size_t bytes)
+  {
+    Course     course = Course::Closed;
+    const bool isReceived = ReceiveAll(m_Socket, data, bytes, [this, &course] {
+      while (true)
+      {
+        pollfd    waiting{ m_Socket, POLLIN, 0 };
+        const int ready = poll(&waiting, 1, static_cast<int>(Slice.count()));
+        if (ready > 0)
+        {
+          return true;
+        }
+        if (IsInterruptionRequested() || Clock::now() >= m_Deadline)
+        {
+          course = IsInterruptionRequested() ? Course::Interrupted : Course::Late;
+          return false;
+        }
+        if (ready < 0 && errno != EINTR)
+        {
+          return false;
+        }
+      }
+    });
+    return isReceived ? Course::Answered : course;
+  }
+
+  /** \return whether it has read no other file \throw std::runtime_error why it cannot be asked */
+  bool
   Start()
   {
+    if (m_Owner != getpid()) // of a process that was forked from ours, the reader is not
+    {
+      m_Process = 0;
+      m_Owner = getpid();
+    }
+    pollfd closed{ m_Socket, 0, 0 };
+    if (m_Process != 0 && poll(&closed, 1, 0) > 0) // which only its end does
+    {
+      End(Course::Closed);
+    }
+    if (m_Process != 0)
+    {
+      return false;
+    }
     const std::string program = FindReader();
-    const int         nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    int               sockets[2] = { -1, -1 };
-    const bool        hasAll = nowhere >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0;
-    const int         error = hasAll ? Spawn(program, sockets[1], nowhere, m_Process) : errno;
+    const int         error = StartProgram(program);
+    if (error != 0)
+    {
+      m_Process = 0;
+      throw std::runtime_error("the reader of DICOM, " + program + ", cannot be started (" + std::strerror(error) +
+                               "); " +
+                               GetFileRemedy(std::error_code(error, std::generic_category()), "install all again"));
+    }
+    std::uint32_t protocol = 0;
+    m_Deadline = Clock::now() + TimeForAnswer;
+    const Course course = Receive(&protocol, sizeof(protocol));
+    if (course == Course::Answered && protocol == DicomProtocol)
+    {
+      return true;
+    }
+    const int status = End(course);
+    if (course == Course::Interrupted || (WIFSIGNALED(status) && IsFromOutside(WTERMSIG(status))))
+    {
+      throw std::runtime_error("the reader of DICOM was ended before it could be asked: try again");
+    }
+    throw std::runtime_error("the reader of DICOM, " + program +
+                             (course == Course::Answered
+                                ? ", is of another version; install all again"
+                                : ", ends before it can be asked; see what it says when it is started by hand, and "
+                                  "install the libraries that it was built with"));
+  }
+
+  /** \return the system's error */
+  int
+  StartProgram(const std::string & program)
+  {
+    const int  nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int        sockets[2] = { -1, -1 };
+    const bool hasAll = nowhere >= 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0;
+    const int  error = hasAll ? Spawn(program, sockets[1], nowhere, m_Process) : errno;
     for (const int descriptor : { nowhere, sockets[1], std::exchange(m_Socket, sockets[0]) })
     {
       if (descriptor >= 0)
@@ -134,38 +229,36 @@ private:
         close(descriptor);
       }
     }
-    m_Owner = getpid();
-    if (error != 0)
-    {
-      m_Process = 0;
-      throw std::runtime_error("the reader of DICOM, " + program + ", cannot be started (" + std::strerror(error) +
-                               ")");
-    }
+    return error;
   }
 
+  /** \return its status, where it has ended by itself */
   int
-  End()
+  End(Course course)
   {
-    const int status =
-      EndAndWait(std::exchange(m_Process, 0), m_Deadline > Clock::now() ? timeToEnd : Clock::duration{});
     close(std::exchange(m_Socket, -1));
-    return status;
+    return EndAndWait(std::exchange(m_Process, 0), course == Course::Closed ? timeToEnd : Clock::duration::zero());
   }
 
   /** There is no answer. */
   [[noreturn]] void
-  Fail()
+  Fail(Course course)
   {
-    const bool isLate = Clock::now() >= m_Deadline;
-    const int  status = End();
+    const int  status = End(course);
     const int  signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    if (!isLate && (signal == SIGKILL || signal == SIGTERM))
+    const bool isLate = course == Course::Late || signal == SIGPROF;
+    if (course == Course::Interrupted)
     {
-      throw std::runtime_error("the reader of DICOM was ended from outside (signal " + std::to_string(signal) +
-                               "), as the system ends what it has no memory for: try again");
+      throw std::runtime_error("an interruption ended waiting for the reader of DICOM: begin again");
     }
-    throw std::runtime_error(isLate ? "its pixels take more than a minute to decode, as no sound ones do: get it again "
-                                      "from where it came"
+    if (IsFromOutside(signal))
+    {
+      throw std::runtime_error("the reader of DICOM was ended from outside (signal " + std::to_string(signal) + ")" +
+                               (signal == SIGKILL ? ", as the system ends what it has no memory for" : "") +
+                               ": try again");
+    }
+    throw std::runtime_error(isLate ? "the reader of DICOM takes more than a minute for it, as for no sound slice: get "
+                                      "it again from where it came"
                                     : "the reader of DICOM crashes on it: it is damaged, so get it again from where it "
                                       "came");
   }
@@ -218,7 +311,7 @@ public:
   void
   ReadImageInformation() override
   {
-    const DicomSlice slice = Ask([this](DicomProcess & process) { return process.AskHeader(GetFileName()); });
+    const DicomSlice slice = Ask([this](DicomProcess & process) { return process.ReadHeader(GetFileName()); });
     SetNumberOfDimensions(DicomSlice::Axes);
     for (unsigned axis = 0; axis < DicomSlice::Axes; ++axis)
     {
@@ -237,7 +330,7 @@ public:
   Read(void * samples) override
   {
     Ask([this, samples](DicomProcess & process) {
-      process.AskSamples(GetFileName(), samples, static_cast<std::size_t>(GetImageSizeInBytes()));
+      process.ReadSamples(GetFileName(), samples, static_cast<std::size_t>(GetImageSizeInBytes()));
     });
   }
 

@@ -11,15 +11,22 @@
 #endif
 
 #include <algorithm>
-#include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
 
-#include <sys/prctl.h>
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#ifdef __SANITIZE_ADDRESS__
+#  include <fstream>
+#  include <sanitizer/asan_interface.h>
+#endif
 
 namespace gigapixel::commandline
 {
@@ -28,22 +35,60 @@ namespace
 
 constexpr int Socket = STDIN_FILENO;
 
-/** Beside what a file needs by its header: what damage makes GDCM ask for more than this is refused. */
+/** Of addresses, the libraries' among them: slices are some MB, of which GDCM has a few copies. */
 constexpr rlim_t MostBytes = rlim_t{ 4 } << 30;
 
-/** Crashes are expected: they leave no files. */
+/** Seconds on a core for an answer, however long the program waits: who asked may be no more. */
+constexpr time_t MostSeconds = 60;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool IsSanitized = true; // which takes terabytes of addresses
+#else
+constexpr bool IsSanitized = false;
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+/** Reports of what GDCM does to its memory are what the program is told; those of this program's own code are kept
+ * where Utilities/test-sanitizers counts them. */
+void
+KeepReport(const char * report)
+{
+  const char * const folder = std::getenv("GIGAPIXEL_REPORTS");
+  const char * const ours = std::strstr(report, "DicomReader.cxx");
+  const char * const theirs = std::strstr(report, "gdcm");
+  if (folder != nullptr && ours != nullptr && (theirs == nullptr || ours < theirs))
+  {
+    std::ofstream(folder + std::string("/dicom-reader.") + std::to_string(getpid())) << report;
+  }
+}
+#endif
+
+/** Crashes are expected: they leave no files, and what the program has open is not to stay open here. */
 void
 Limit()
 {
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   const rlimit noCore{ 0, 0 };
   setrlimit(RLIMIT_CORE, &noCore);
-#ifndef __SANITIZE_ADDRESS__ // which takes terabytes of addresses
   rlimit memory{};
   getrlimit(RLIMIT_AS, &memory);
   memory.rlim_cur = std::min(memory.rlim_max, MostBytes);
-  setrlimit(RLIMIT_AS, &memory);
+  if (!IsSanitized)
+  {
+    setrlimit(RLIMIT_AS, &memory);
+  }
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_set_report_path("stderr");
+  __asan_set_error_report_callback(KeepReport);
 #endif
-  prctl(PR_SET_PDEATHSIG, SIGKILL); // however the program ends
+}
+
+/** From now on: SIGPROF ends the process then. */
+void
+LimitTime()
+{
+  const itimerval once{ {}, { MostSeconds, 0 } };
+  setitimer(ITIMER_PROF, &once, nullptr);
 }
 
 itk::GDCMImageIO::Pointer
@@ -106,6 +151,7 @@ bool
 Answer(DicomRequest::Kind kind, const std::string & file)
 {
   std::string reason;
+  LimitTime();
   try
   {
     return Send(kind == DicomRequest::Header ? DescribeHeader(file) : ReadSamples(file), false);
@@ -116,13 +162,21 @@ Answer(DicomRequest::Kind kind, const std::string & file)
   }
   catch (const std::bad_alloc &)
   {
-    reason = "it asks for more than " + std::to_string(MostBytes >> 30) + " GiB of memory";
+    reason = "it takes more than " + std::to_string(MostBytes >> 30) + " GiB of memory";
   }
   catch (const std::exception & error)
   {
     reason = error.what();
   }
   return Send({ reason.begin(), reason.end() }, true);
+}
+
+bool
+Wait()
+{
+  pollfd    waiting{ Socket, POLLIN, 0 };
+  const int ready = poll(&waiting, 1, -1);
+  return ready > 0 || errno == EINTR;
 }
 
 void
@@ -134,17 +188,14 @@ Run()
   gdcm::Trace::WarningOff();
   gdcm::Trace::ErrorOff();
 #endif
-  const auto   goesOn = [] { return true; };
   DicomRequest request{};
   std::string  file;
-  do
+  bool         isThere = SendAll(Socket, &DicomProtocol, sizeof(DicomProtocol));
+  while (isThere && ReceiveAll(Socket, &request, sizeof(request), Wait))
   {
-    if (!ReceiveAll(Socket, &request, sizeof(request), goesOn))
-    {
-      return;
-    }
     file.resize(request.nameBytes);
-  } while (ReceiveAll(Socket, file.data(), file.size(), goesOn) && Answer(request.kind, file));
+    isThere = ReceiveAll(Socket, file.data(), file.size(), Wait) && Answer(request.kind, file);
+  }
 }
 
 } // namespace
@@ -153,6 +204,13 @@ Run()
 int
 main()
 {
+  int       type = 0;
+  socklen_t bytes = sizeof(type);
+  if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0)
+  {
+    std::fputs("dicom-reader is started by gigapixel, which talks to it on a socket\n", stderr);
+    return 2;
+  }
   gigapixel::commandline::Run();
   return 0;
 }

@@ -10,10 +10,13 @@
 
 /** \file What the program and its reader of DICOM say to each other through a socket.
  *
+ * The reader says DicomProtocol first, so that programs of different versions do not talk past each other.
  * The program asks with a DicomRequest and the file's name behind it. The reader answers with a DicomAnswer, and behind
  * it what was asked for, a DicomSlice or the samples, or else why there is none. */
 namespace gigapixel::commandline
 {
+
+constexpr std::uint32_t DicomProtocol = 1;
 
 struct DicomRequest
 {
@@ -65,7 +68,8 @@ SendAll(int socket, const void * data, std::size_t bytes)
   return true;
 }
 
-/** False where the other side is gone, or wait() is false, which is called before more is taken. */
+/** False where the other side is gone, or wait() is false, which is called before more is taken, and returns when there
+ * is something to take. */
 template <typename TWait>
 bool
 ReceiveAll(int socket, void * data, std::size_t bytes, const TWait & wait)
@@ -77,8 +81,8 @@ ReceiveAll(int socket, void * data, std::size_t bytes, const TWait & wait)
     {
       return false;
     }
-    const ssize_t received = read(socket, to, bytes);
-    if (received == 0 || (received < 0 && errno != EINTR))
+    const ssize_t received = recv(socket, to, bytes, MSG_DONTWAIT);
+    if (received == 0 || (received < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
     {
       return false;
     }

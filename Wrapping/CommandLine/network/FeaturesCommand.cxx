@@ -78,7 +78,7 @@ GetMostCoordinates(const SlideForModel & slide, const Model & model)
 
 struct Made
 {
-  std::int64_t  estimatedPeakBytes{ 0 };
+  MemoryPlan    plan;
   std::uint64_t positions{ 0 };
   std::size_t   channels{ 0 };
   double        step{ 0 }; ///< from position to position, in pixels of the level
@@ -105,7 +105,7 @@ WriteFeatures(const SlideForModel &  slide,
   std::vector<std::int64_t> corners;
   std::vector<float>        pooled;
   Made                      made;
-  made.estimatedPeakBytes = plan.peakBytes;
+  made.plan = plan;
   corners.reserve(coordinates); // memory that is not written to is not taken
   const auto take = [&](const Features & features) {
     if (made.positions == 0)
@@ -164,7 +164,7 @@ RunTask(const SlideTask &      task,
     json["positions"] = made.positions;
     json["channels"] = made.channels;
     json["step"] = made.step;
-    json["estimatedPeakBytes"] = made.estimatedPeakBytes;
+    Peaks(made.plan, model.network, values).AddTo(json);
     said = std::to_string(made.positions) + " positions, " + std::to_string(made.channels) + " channels" +
            FormatDamage(slide.file->GetNumberOfDamagedTiles());
   }

@@ -24,9 +24,8 @@ constexpr std::int64_t InferenceBytes = 12; ///< for each parameter: the model's
 constexpr std::int64_t LoadingBytes = 22;   ///< before there are tiles: all thrice in floats, and in double
 constexpr std::int64_t TrainingBytes = 64;  ///< weights four times and in double, moments, sums, the gradient
 
-// Measured with LibTorch 2.11 on one H200: of the CPU's memory CUDA's libraries and kernels, and of the GPU's what was
-// taken beside weights and maps, at most, in fp32 and in tf32. In bf16 that was none.
-constexpr std::int64_t CudaBytes = 800 * MiB;
+// Measured with LibTorch 2.11 on one H200: of its memory what was taken beside weights and maps, at most, in fp32 and
+// in tf32. In bf16 that was none.
 constexpr std::int64_t FloatWorkspaceBytes = 2500 * MiB;
 constexpr std::int64_t TensorFloatWorkspaceBytes = 600 * MiB;
 
@@ -158,18 +157,21 @@ public:
     return together;
   }
 
-  /** Of a GPU's memory: as they are, and folded. */
+  /** Of a GPU's memory: the weights, folded, and their gradient. */
   std::int64_t
   GetGpuWeightBytes() const
   {
     return 2 * sizeof(float) * m_Run.network.GetNumberOfParameters();
   }
 
-  /** The weights, and the maps of one tile. */
+  /** The weights, the maps of one tile, and what the loss takes beside them (TakeLoss()). */
   std::int64_t
   GetNeedOfGpu(const Choice & choice) const
   {
-    return m_Run.device.cuda < 0 ? 0 : this->GetGpuWeightBytes() + std::max(choice.cost.bytes, choice.validation.bytes);
+    constexpr std::int64_t LossBytes = 40 * MiB;
+    return m_Run.device.cuda < 0 ? 0
+                                 : this->GetGpuWeightBytes() + (m_Run.purpose == Purpose::Training ? LossBytes : 0) +
+                                     std::max(choice.cost.bytes, choice.validation.bytes);
   }
 
   bool

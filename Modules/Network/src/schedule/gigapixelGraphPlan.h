@@ -12,6 +12,9 @@ namespace gigapixel
 /** LibTorch 1.13 and what it holds beside the maps, measured on x86-64. */
 constexpr std::int64_t TorchBytes = std::int64_t{ 159 } << 20;
 
+/** And, where a GPU computes, of CUDA's libraries and kernels (LibTorch 2.11, one H200). */
+constexpr std::int64_t CudaBytes = std::int64_t{ 800 } << 20;
+
 /** \throw std::runtime_error a graph is not computed with numbers that are kept like this */
 GigapixelNetwork_EXPORT void CheckPrecision(const NetworkDescription & network, Precision precision);
 

@@ -148,13 +148,19 @@ public:
   }
 
 private:
-  /** Of a tile whose maps are a GPU's: its input as it is uploaded, and in training the gradient of its map, which
-   * comes back in its place. */
+  /** Of a tile whose maps are a GPU's: what it reads, in memory that LibTorch rounds up to powers of two and keeps, its
+   * map, and in training the gradients of both and of the weights. */
   std::int64_t
   GetUploadBytes(const TileProgram & program, bool training) const
   {
     const std::int64_t target = GetNumberOfPixels(program.core) * program.steps.back().channels;
-    return sizeof(float) * (GetNumberOfPixels(program.window) * m_Network.channels + (training ? 2 : 1) * target);
+    std::int64_t       read = 0;
+    for (const TileProgram::Step & step : program.steps)
+    {
+      read += step.sources.empty() ? GetNumberOfPixels(step.output) * step.channels : 0;
+    }
+    const std::int64_t gradients = training ? read + target + m_Network.GetNumberOfParameters() : 0;
+    return sizeof(float) * (2 * read + target + gradients);
   }
 
   /** Samples of volumes are floats. */

@@ -325,12 +325,13 @@ namespace
  * whomever, is an estimate as well.
  * \param counted bytes of it that the process holds */
 std::int64_t
-GetProcessBytes(const NetworkDescription & network, std::int64_t counted)
+GetProcessBytes(const NetworkDescription & network, const Device & device, std::int64_t counted)
 {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
   counted += !network.graph.IsEmpty() && IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0;
+  counted += !network.graph.IsEmpty() && device.cuda >= 0 && IsLibraryLoaded("libtorch_cuda") ? CudaBytes : 0;
   const std::int64_t held = GetResidentBytes() - counted;
   return held <= ProgramBytes + SlackBytes + counted / 8 ? ProgramBytes : held;
 }
@@ -342,14 +343,14 @@ PlannedRun::PlannedRun(const NetworkDescription & whichNetwork, Size ofImage, Pu
   , image(ofImage)
   , purpose(forWhat)
   , device(onDevice)
-  , processBytes(GetProcessBytes(network, 0))
+  , processBytes(GetProcessBytes(network, device, 0))
 {}
 
 void
 PlannedRun::LeaveOutWeights()
 {
   constexpr std::int64_t BytesOfWeight = 4;
-  processBytes = GetProcessBytes(network, BytesOfWeight * network.GetNumberOfParameters());
+  processBytes = GetProcessBytes(network, device, BytesOfWeight * network.GetNumberOfParameters());
 }
 
 void

@@ -11,6 +11,7 @@
 
 #include <ATen/Context.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -213,14 +214,23 @@ private:
   };
 
   /** What compute(inputs) returns, while the thread has the device for itself. What it needs of the CPU's memory is
-   * read before, so that a GPU computes another thread's tile meanwhile. */
+   * read before, so that a GPU computes another thread's tile meanwhile.
+   * \throw std::runtime_error a GPU's memory is full */
   template <typename F>
   auto
   OnDevice(const TileData & data, const F & compute) const
   {
     const Inputs             inputs = m_Tile.Read(data);
     const TorchDevice::Scope scope(m_Device);
-    return compute(inputs);
+    try
+    {
+      return compute(inputs);
+    }
+    catch (const c10::OutOfMemoryError &)
+    {
+      throw std::runtime_error("the GPU's memory is full: choose smaller tiles (--tile-size), or end what else uses "
+                               "the GPU");
+    }
   }
 
   /** Adds the gradients of a tile's weights to the sums, and those of the maps that it reads to theirs.
@@ -291,14 +301,14 @@ private:
   {
     const auto       pixels = static_cast<std::int64_t>(data.classes.size());
     const at::Tensor classes = at::from_blob(const_cast<std::uint8_t *>(data.classes.data()), { pixels }, at::kByte);
-    const at::Tensor logits = tape.maps.back().to(ValueType);
+    const at::Tensor logits = tape.maps.back();
     ForgetTarget(data, tape);
-    const at::Tensor gradient = TakeLoss(logits, m_Device.Upload(classes, at::kByte), terms, loss);
+    at::Tensor gradient = TakeLoss(logits, m_Device.Upload(classes, at::kByte), terms, MapType, loss);
     if (!gradient.defined())
     {
       throw MakeNotFiniteError();
     }
-    return gradient.to(MapType);
+    return gradient;
   }
 
   static LogitMap<Value>

@@ -17,7 +17,7 @@ namespace
 {
 
 /** Logits that are taken at a time: what is in memory beside them are a few times as many numbers. */
-constexpr std::int64_t LogitsOfBand = std::int64_t{ 1 } << 22;
+constexpr std::int64_t LogitsOfBand = std::int64_t{ 1 } << 20;
 
 /** \class PixelwiseLoss
  * \brief LossTerms as arrays of a device, one row for each class. */
@@ -98,29 +98,36 @@ private:
 } // namespace
 
 at::Tensor
-TakeLoss(const at::Tensor & logits, const at::Tensor & classes, const LossTerms & terms, LossSum & sum)
+TakeLoss(const at::Tensor & logits,
+         const at::Tensor & classes,
+         const LossTerms &  terms,
+         at::ScalarType     type,
+         LossSum &          sum)
 {
-  const std::int64_t  channels = logits.size(1);
-  const at::Tensor    dense = MakeDense(logits);
-  at::Tensor          gradients = at::empty_like(dense);
-  const at::Tensor    rows = dense.movedim(1, -1).view({ -1, channels });
-  const at::Tensor    rowsOfGradient = gradients.movedim(1, -1).view({ -1, channels });
-  const PixelwiseLoss loss(terms, static_cast<int>(channels), logits.options());
-  at::Tensor          sums = logits.new_zeros({ 3 }, logits.options().dtype(at::kDouble));
-  const std::int64_t  pixels = rows.size(0), band = std::max<std::int64_t>(1, LogitsOfBand / channels);
-  for (std::int64_t begin = 0; begin < pixels; begin += band)
+  const at::ScalarType valueType = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const std::int64_t   channels = logits.size(1);
+  const at::Tensor     dense = MakeDense(logits);
+  at::Tensor           gradients = at::empty_like(dense, dense.options().dtype(type));
+  const at::Tensor     rows = dense.movedim(1, -1).view({ -1, channels });
+  const at::Tensor     rowsOfGradient = gradients.movedim(1, -1).view({ -1, channels });
+  const PixelwiseLoss  loss(terms, static_cast<int>(channels), logits.options().dtype(valueType));
+  at::Tensor           sums = logits.new_zeros({ 4 }, logits.options().dtype(at::kDouble));
+  const std::int64_t   pixels = rows.size(0), pixelsOfBand = std::max<std::int64_t>(1, LogitsOfBand / channels);
+  for (std::int64_t begin = 0; begin < pixels; begin += pixelsOfBand)
   {
-    const std::int64_t end = std::min(pixels, begin + band);
-    auto [ofBand, sumsOfBand] = loss.Take(rows.slice(0, begin, end), classes.slice(0, begin, end));
+    const std::int64_t end = std::min(pixels, begin + pixelsOfBand);
+    const at::Tensor   band = rows.slice(0, begin, end).to(valueType);
+    auto [ofBand, sumsOfBand] = loss.Take(band, classes.slice(0, begin, end));
     rowsOfGradient.slice(0, begin, end).copy_(ofBand);
-    sums.add_(sumsOfBand);
-  }
-  if (!at::isfinite(dense).all().item<bool>())
-  {
-    return {};
+    sums.narrow(0, 0, 3).add_(sumsOfBand);
+    sums.narrow(0, 3, 1).add_(at::isfinite(band).logical_not_().sum(at::kDouble));
   }
   const at::Tensor     found = sums.to(at::kCPU);
   const double * const values = found.data_ptr<double>();
+  if (values[3] > 0)
+  {
+    return {};
+  }
   sum.loss += values[0];
   sum.weight += values[1];
   sum.pixels += static_cast<std::int64_t>(values[2]);

@@ -13,10 +13,8 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/util/Exception.h>
 
 #include <optional>
-#include <stdexcept>
 
 namespace gigapixel::torchmodule
 {
@@ -192,8 +190,8 @@ public:
     }
   }
 
-  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. Waits for the
-   * tiles before, which need the device for that. */
+  /** Gradients of kept maps, in which tiles overlap, are added one after the other, in the tiles' order. It waits for
+   * the tiles before, which need the device: the caller must not have it. */
   static void
   AddToKept(const TileData & data, const Tape & tape)
   {
@@ -261,22 +259,6 @@ private:
     return step.sources.empty() && step.needsGradient && gradient.defined();
   }
 
-  /** What a function returns. \throw std::runtime_error a GPU's memory is full */
-  template <typename F>
-  static auto
-  NamingMemory(const F & compute)
-  {
-    try
-    {
-      return compute();
-    }
-    catch (const c10::OutOfMemoryError &)
-    {
-      throw std::runtime_error("the GPU's memory is full: choose smaller tiles (--tile-size), or end what else uses "
-                               "the GPU");
-    }
-  }
-
   /** That an operation's map has in a tile: what an image was reduced to is few numbers, which all pixels see. */
   at::ScalarType
   GetMapType(int operation) const
@@ -335,7 +317,7 @@ private:
       maps[step.sources.front()].reset();
       call.inPlace = IsAlone(call.inputs.front());
     }
-    output = NamingMemory([&] { return m_Operations[step.operation]->forward(call); });
+    output = m_Operations[step.operation]->forward(call);
     if (!GetReduction(step.operation))
     {
       output = ToType(std::move(output), MapType);
@@ -359,7 +341,8 @@ private:
       const Step & step = program.steps[i];
       if (IsOfKept(step, tape.gradients[i]))
       {
-        data.kept->AddToGradient(step.operation, step.output, tape.gradients[i].data_ptr<Value>());
+        const at::Tensor gradient = ToHost(tape.gradients[i]);
+        data.kept->AddToGradient(step.operation, step.output, gradient.data_ptr<Value>());
       }
     }
   }
@@ -392,8 +375,7 @@ private:
       ofMap = GetPart(ofMap, step.output, GetWholeMap(step));
     }
     const at::Tensor        gradient = ToType(std::move(ofMap), type);
-    std::vector<at::Tensor> gradients =
-      NamingMemory([&] { return m_Operations[step.operation]->backward(call, gradient); });
+    std::vector<at::Tensor> gradients = m_Operations[step.operation]->backward(call, gradient);
     for (std::size_t j = 0; j < step.sources.size(); ++j)
     {
       if (call.wanted[j])
