@@ -3,6 +3,8 @@
 
 import io
 import os
+import pathlib
+import shutil
 import struct
 import subprocess
 
@@ -371,6 +373,62 @@ def test_crashes_of_the_reader_are_refusals(stored, tmp_path):
         assert [file.name for file in (tmp_path / "out").iterdir()] == ["b.nii.gz"]
         crashes += "crashes on it" in said
     assert crashes > 0
+
+
+@pytest.fixture()
+def beside(tmp_path):
+    """A copy of the program's library, beside which another reader lies, and the environment in which it is taken."""
+    libraries = pathlib.Path(PROGRAM).parents[1] / "lib"
+    if not (libraries / "libGigapixelCommandLine.so").exists():
+        pytest.skip("the program has no library of its own in this build")
+    folder = tmp_path / "lib"
+    (folder / "ITKGigapixel").mkdir(parents=True)
+    for library in libraries.glob("libGigapixelCommandLine.so*"):
+        shutil.copy(library, folder, follow_symlinks=False)
+
+    def take(text):
+        reader = folder / "ITKGigapixel/dicom-reader"
+        reader.write_text(text)
+        reader.chmod(0o755)
+        return {**os.environ, "LD_LIBRARY_PATH": str(folder), "READER": str(libraries / "ITKGigapixel/dicom-reader"), "STARTED": str(folder / "started")}
+
+    return folder / "ITKGigapixel/dicom-reader", take
+
+
+@pytest.mark.parametrize("text, what", [
+    ("#!/bin/sh\nexit 127\n", "ends before it can be asked; see what it says when it is started by hand, and install the libraries that it was built with"),
+    ("#!/bin/sh\nprintf '\\007\\000\\000\\000' >&0\nsleep 10\n", "is of another version; install all again"),
+    ("nothing that starts", "cannot be started (Exec format error); install all again"),
+])
+def test_a_reader_that_is_none_is_no_damage(stored, tmp_path, beside, text, what):
+    reader, take = beside
+    sentence = fails("info", write_series(tmp_path / "ct", stored), env=take(text))
+    assert f"the reader of DICOM, {reader}, {what}" in sentence and "damaged" not in sentence
+
+
+ENDS_AT_THE_FOURTH = """#!/usr/bin/env python3
+import os, socket, struct, subprocess
+open(os.environ["STARTED"], "a").write("started\\n")
+ours, (theirs, given) = socket.socket(fileno=0), socket.socketpair()
+subprocess.Popen([os.environ["READER"]], stdin=given)
+given.close()
+take = lambda side, size: side.recv(size, socket.MSG_WAITALL) if size else b""
+ours.sendall(take(theirs, 4))
+for _ in range(3):
+    request = take(ours, 8)
+    theirs.sendall(request + take(ours, struct.unpack("<II", request)[1]))
+    answer = take(theirs, 16)
+    ours.sendall(answer + take(theirs, struct.unpack("<QQ", answer)[0]))
+take(ours, 8)
+os.abort()
+"""
+
+
+def test_a_reader_that_other_files_have_harmed_is_started_again(stored, tmp_path, beside):
+    series = write_series(tmp_path / "ct", stored)
+    environment = beside[1](ENDS_AT_THE_FOURTH)
+    assert run("info", series, "--check", "--json", env=environment).json == run("info", series, "--check", "--json").json
+    assert len(pathlib.Path(environment["STARTED"]).read_text().split()) > 2
 
 
 @pytest.mark.parametrize("rows, columns, bits, samples", [(12, 10, 99, 1), (13, 10, 12, 1), (12, 11, 12, 1), (12, 10, 12, 3)])
