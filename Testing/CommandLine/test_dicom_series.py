@@ -12,7 +12,7 @@ import numpy
 import pytest
 from PIL import Image
 
-from conftest import PROGRAM, fails, run
+from conftest import PROGRAM, fails, obey_permissions, run
 from volumes import read_nifti, write_nifti, write_threshold_model
 
 CT = "1.2.840.10008.5.1.4.1.1.2"
@@ -193,7 +193,7 @@ def test_sequences_within_each_other(stored, tmp_path, length):
     """GDCM's stack ended the program."""
     series = splice(write_series(tmp_path / "ct", stored), element(8, 0x60, b"CS", "CT"), nest(32, length))
     assert run("info", series, "--json", "--check").json["depth"] == 7
-    assert "more than 32 sequences within each other" in fails("info", splice(series, element(8, 0x60, b"CS", "CT"), nest(4000, length)))
+    assert "more than 32 sequences within each other" in fails("info", splice(series, element(8, 0x60, b"CS", "CT"), nest(4000, length), name="im01.dcm"))
 
 
 DAMAGE = [
@@ -373,6 +373,46 @@ def test_crashes_of_the_reader_are_refusals(stored, tmp_path):
         assert [file.name for file in (tmp_path / "out").iterdir()] == ["b.nii.gz"]
         crashes += "crashes on it" in said
     assert crashes > 0
+
+
+def test_a_jpeg_2000_of_another_size_is_refused(stored, tmp_path):
+    """Of a smaller one the rest of the pixels would be what was in memory."""
+    series = to_pictures(write_series(tmp_path / "ct", stored % 200), "1.2.840.10008.1.2.4.90", "JPEG2000", no_jp2=True)
+    assert run("info", series, "--json", "--check").json["depth"] == 7
+    splice(series, element(0x28, 0x10, b"US", us(SHAPE[1])), element(0x28, 0x10, b"US", us(2 * SHAPE[1])), 10)
+    assert "im00.dcm is cut short or damaged: its JPEG 2000 is of another size or kind" in fails("info", series)
+
+
+@pytest.mark.parametrize("added", [element(0x28, 0x10, b"US", us(24)), element(0x28, 0x1053, b"DS", "4 "), element(0x20, 0x32, b"DS", "0\\0\\0 ")])
+def test_elements_that_are_there_twice_are_refused(stored, tmp_path, added):
+    """Of which readers take the first one, or the last one."""
+    series = write_series(tmp_path / "ct", stored)
+    assert "an element of its header is there twice" in fails("info", splice(series, added[:6], added + added[:6], 6))
+
+
+@pytest.mark.parametrize("allocated, in_use, high", [(16, 12, 15), (16, 12, 13), (32, 24, 23), (64, 64, 63)])
+def test_samples_that_are_not_read_are_refused(stored, tmp_path, allocated, in_use, high):
+    series = write_series(tmp_path / "ct", stored)
+    for number, old, new in ((0x100, 16, allocated), (0x101, 16, in_use), (0x102, 15, high)):
+        splice(series, element(0x28, number, b"US", us(old)), element(0x28, number, b"US", us(new)), 10)
+    assert f"samples of {allocated} bits, {in_use} of them in use up to bit {high}, which is no image that is read" in fails("info", series)
+
+
+def test_other_compressions_are_refused(stored, tmp_path):
+    for syntax in ("1.2.840.10008.1.2.4.100", "1.2.840.10008.1.2.4.94", "1.2.840.10008.1.2.4.201"):
+        series = to_pieces(write_series(tmp_path / syntax, stored), syntax, lambda pixels: [b"", pixels])
+        assert "its DICOM transfer syntax is none that is read: convert it" in fails("info", series)
+
+
+def test_a_slice_that_cannot_be_read_is_missed(stored, tmp_path):
+    series = write_series(tmp_path / "ct", stored)
+    (series / "im03.dcm").chmod(0)
+    words = [PROGRAM, "info", str(series), "--quiet"]
+    told = subprocess.run(words, capture_output=True, text=True, preexec_fn=obey_permissions)
+    assert told.returncode == 1 and "im03.dcm: it cannot be read: Permission denied" in told.stderr
+    (series / "im03.dcm").unlink()
+    (series / "im03.dcm").symlink_to("nowhere")
+    assert "im03.dcm: there is no such file" in fails("info", series)
 
 
 @pytest.fixture()

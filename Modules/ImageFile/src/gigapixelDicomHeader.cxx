@@ -78,7 +78,10 @@ GetSyntax(const std::string & file, const std::string & name)
   {
     return { true, true, false };
   }
-  if (name.rfind(standard + ".4.", 0) == 0 || name == standard + ".5")
+  // JPEG, JPEG-LS and JPEG 2000, as GDCM decodes them, and runs of equal bytes.
+  static const std::set<std::string> compressed{ ".4.50", ".4.51", ".4.53", ".4.55", ".4.57", ".4.70",
+                                                 ".4.80", ".4.81", ".4.90", ".4.91", ".5" };
+  if (name.rfind(standard, 0) == 0 && compressed.count(name.substr(standard.size())) > 0)
   {
     return { true, false, true };
   }
@@ -323,12 +326,23 @@ private:
       if (isInside)
       {
         const Element element = this->ReadElement(true, false);
+        this->RequireOnce(element);
         if (element.isMarked || element.kind == "SQ")
         {
           RefuseDamage(m_File, "its first group has a sequence");
         }
         this->Keep(element);
       }
+    }
+  }
+
+  /** Of two values GDCM takes the one that comes first. */
+  void
+  RequireOnce(const Element & element)
+  {
+    if (!m_Seen.insert(element.tag).second)
+    {
+      RefuseDamage(m_File, "an element of its header is there twice");
     }
   }
 
@@ -379,6 +393,10 @@ private:
     }
     const bool    isExplicit = m_Levels.empty() ? m_Syntax.isExplicit : m_Levels.back().isExplicit;
     const Element element = this->ReadElement(isExplicit, m_Syntax.isBigEndian);
+    if (m_Levels.empty())
+    {
+      this->RequireOnce(element);
+    }
     if (element.tag >> 16U == Item >> 16U)
     {
       if (element.tag != ItemEnd || m_Levels.empty() || !m_Levels.back().isMarked)
@@ -488,7 +506,8 @@ private:
   std::uint64_t                        m_At{ 0 };
   Syntax                               m_Syntax;
   std::vector<Level>                   m_Levels;
-  std::map<std::uint32_t, std::string> m_Values;
+  std::set<std::uint32_t>              m_Seen;   ///< of the image itself
+  std::map<std::uint32_t, std::string> m_Values; ///< likewise
   bool                                 m_HasPixels{ false };
   std::uint64_t                        m_PixelBytes{ 0 };
   std::uint64_t                        m_Codestream{ 0 };
@@ -517,20 +536,20 @@ CheckClass(const std::string & file, const DicomWalk & walk)
 void
 CheckSamples(const std::string & file, const DicomWalk & walk)
 {
-  static const std::set<unsigned> bits{ 1, 8, 12, 16, 32, 64 };
+  static const std::set<unsigned> bits{ 1, 8, 12, 16, 32 };
   const unsigned                  samples = walk.GetNumber(SamplesPerPixel, "samples per pixel");
   const unsigned                  allocated = walk.GetNumber(BitsAllocated, "bits of a sample");
   const unsigned                  stored = walk.GetNumber(BitsStored, "stored bits of a sample");
   const unsigned                  high = walk.GetNumber(HighBit, "highest bit of a sample");
   const unsigned                  sign = walk.GetNumber(PixelRepresentation, "sign of samples");
   if ((samples != 1 && samples != 3 && samples != 4) || bits.count(allocated) == 0 || stored < 1 ||
-      stored > allocated || high >= allocated || high + 1 < stored || sign > 1 ||
+      stored > allocated || (allocated == 32 && stored != 32) || high + 1 != stored || sign > 1 ||
       (samples > 1 && walk.Has(PlanarConfiguration) && walk.GetNumber(PlanarConfiguration, "order of samples") > 1))
   {
     Refuse(file,
            "its header says that a pixel has " + std::to_string(samples) + " samples of " + std::to_string(allocated) +
              " bits, " + std::to_string(stored) + " of them in use up to bit " + std::to_string(high) +
-             ", which is no image: mend the header, or get it again from where it came");
+             ", which is no image that is read: convert it to NIfTI, or get it again from where it came");
   }
   const auto frames = walk.GetDecimals(NumberOfFrames, "number of frames");
   if (!frames.empty() && frames[0] != 1)
@@ -594,6 +613,34 @@ CheckJPEG(const std::string & file, DicomWalk & walk)
       get(at + 9, 1) != walk.GetNumber(SamplesPerPixel, "samples per pixel"))
   {
     RefuseDamage(file, "its JPEG is of another size or kind than its header says");
+  }
+}
+
+/** The size of a JPEG 2000 image (ISO/IEC 15444-1, A.5.1), with or without boxes around its codestream: where it is
+ * smaller than DICOM's, GDCM leaves the rest as it was in memory. */
+void
+CheckJPEG2000(const std::string & file, DicomWalk & walk)
+{
+  constexpr std::uint64_t longest = 1 << 16;
+  constexpr std::size_t   headBytes = 42, componentBytes = 3;
+  const std::string       bytes = walk.ReadCodestream(longest);
+  const std::size_t       begin = bytes.find("\xFF\x4F\xFF\x51");
+  const auto              get = [&](std::size_t at, std::size_t number) {
+    return DicomWalk::ToNumber(bytes.substr(begin + at, number), true);
+  };
+  const std::uint64_t samples = walk.GetNumber(SamplesPerPixel, "samples per pixel");
+  bool isSame = begin != std::string::npos && bytes.size() - begin >= headBytes + componentBytes * samples &&
+                get(8, 4) - get(16, 4) == walk.GetNumber(Columns, "columns") &&
+                get(12, 4) - get(20, 4) == walk.GetNumber(Rows, "rows") && get(40, 2) == samples;
+  for (std::size_t i = 0; isSame && i < samples; ++i)
+  {
+    const std::size_t component = headBytes + componentBytes * i;
+    isSame = (get(component, 1) & 0x7FU) + 1 <= walk.GetNumber(BitsAllocated, "bits of a sample") &&
+             get(component + 1, 2) == 0x0101; // as many samples as pixels, along both axes
+  }
+  if (!isSame)
+  {
+    RefuseDamage(file, "its JPEG 2000 is of another size or kind than its header says");
   }
 }
 
@@ -664,6 +711,10 @@ CheckDicomFile(const std::string & file)
   else if (syntax.size() == jpeg.size() + 2 && syntax.rfind(jpeg, 0) == 0 && syntax[jpeg.size()] < '9')
   {
     CheckJPEG(file, walk);
+  }
+  else if (syntax == jpeg + "90" || syntax == jpeg + "91")
+  {
+    CheckJPEG2000(file, walk);
   }
   CheckPlace(file, walk);
   CheckScale(file, walk);

@@ -2,6 +2,7 @@
 #include "itkGigapixelDicomSeries.h"
 
 #include "gigapixelDicomHeader.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelPlainMessage.h"
 #include "itkGigapixelVolumeIO.h"
 #include "itkGigapixelVolumeSource.h"
@@ -29,6 +30,7 @@ using Triple = std::array<double, 3>;
 /** What the first bytes of a file say. */
 enum class Content
 {
+  Unreadable,
   Other,
   Slice,
   WholeSlide ///< of a microscope, which is no slice of a volume
@@ -41,6 +43,10 @@ LookAt(const fs::path & file)
   constexpr std::size_t Preamble = 128, Looked = 1024;
   std::string           bytes(Looked, '\0');
   std::ifstream         stream(file, std::ios::binary);
+  if (!stream)
+  {
+    return Content::Unreadable;
+  }
   stream.read(&bytes[0], static_cast<std::streamsize>(Looked));
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
   if (bytes.size() < Preamble + 4 || bytes.compare(Preamble, 4, "DICM") != 0)
@@ -51,7 +57,7 @@ LookAt(const fs::path & file)
   return bytes.find("1.2.840.10008.5.1.4.1.1.77.1.6") != std::string::npos ? Content::WholeSlide : Content::Slice;
 }
 
-/** Files of a folder, not those that are hidden, sorted by name. */
+/** Files of a folder, not those that are hidden, sorted by name; links to what cannot be found are among them. */
 std::vector<fs::path>
 ListFiles(const std::string & folder)
 {
@@ -59,7 +65,9 @@ ListFiles(const std::string & folder)
   std::vector<fs::path> files;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
   {
-    if (entry->is_regular_file(error) && entry->path().filename().string().front() != '.')
+    std::error_code ofEntry;
+    const bool      isFile = entry->is_regular_file(ofEntry);
+    if ((isFile || ofEntry) && entry->path().filename().string().front() != '.')
     {
       files.push_back(entry->path());
     }
@@ -296,7 +304,12 @@ GigapixelDicomSeries::Find(const std::string & folder)
   std::set<std::string> series;
   for (const fs::path & file : ListFiles(folder))
   {
-    if (LookAt(file) == Content::Slice && file.filename() != "DICOMDIR")
+    const Content content = LookAt(file);
+    if (content == Content::Unreadable) // it may be a slice, without which the volume is another one
+    {
+      gigapixel::RequireReadable(file.string());
+    }
+    if (content == Content::Slice && file.filename() != "DICOMDIR")
     {
       slices.push_back(ReadHeader(file.string()));
       series.insert(slices.back().series);

@@ -5,7 +5,6 @@
 
 #include "gigapixelChildProcess.h"
 #include "gigapixelFileRefusal.h"
-#include "gigapixelPlainMessage.h"
 #include "gigapixelSession.h"
 #include "itkCreateObjectFunction.h"
 #include "itkImageIOBase.h"
@@ -16,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -73,6 +73,17 @@ public:
     return slice;
   }
 
+  /** Before the program ends: else its reader is left to whoever waits for processes without a parent. */
+  void
+  Finish()
+  {
+    const std::unique_lock<std::mutex> lock(m_Mutex, std::try_to_lock);
+    if (lock && m_Process != 0 && m_Owner == getpid())
+    {
+      End(Course::Closed);
+    }
+  }
+
   /** \throw std::runtime_error likewise */
   void
   ReadSamples(const std::string & file, void * samples, std::size_t bytes)
@@ -110,12 +121,11 @@ private:
     }
     if (!refusal.empty())
     {
-      throw std::runtime_error("ITK's reader of DICOM refuses it (" + CleanMessage(refusal) +
-                               "): get it again from where it came, or convert the series to NIfTI");
+      throw std::runtime_error(refusal + ": get it again from where it came, or convert the series to NIfTI");
     }
   }
 
-  /** \param refusal why there is no answer, in the reader's words */
+  /** \param refusal why there is no answer, of which the reader knows the reason */
   Course
   Exchange(DicomRequest::Kind kind, const std::string & file, void * answer, std::size_t bytes, std::string & refusal)
   {
@@ -396,6 +406,7 @@ RegisterDicomProcess()
   if (!program.empty() && std::filesystem::exists(program, error))
   {
     itk::ObjectFactoryBase::RegisterFactory(DicomImageIOFactory::New());
+    std::atexit([] { DicomProcess::Get().Finish(); });
   }
 }
 

@@ -147,27 +147,24 @@ Send(const std::vector<char> & data, bool isRefusal)
   return SendAll(Socket, &answer, sizeof(answer)) && SendAll(Socket, data.data(), data.size());
 }
 
+/** What GDCM says of a refusal is of no use to those who have the file. */
 bool
 Answer(DicomRequest::Kind kind, const std::string & file)
 {
-  std::string reason;
+  const bool  isOfHeader = kind == DicomRequest::Header;
+  std::string reason =
+    isOfHeader ? "ITK's reader of DICOM cannot read its header" : "ITK's reader of DICOM cannot decode its pixels";
   LimitTime();
   try
   {
-    return Send(kind == DicomRequest::Header ? DescribeHeader(file) : ReadSamples(file), false);
-  }
-  catch (const itk::ExceptionObject & error)
-  {
-    reason = error.GetDescription();
+    return Send(isOfHeader ? DescribeHeader(file) : ReadSamples(file), false);
   }
   catch (const std::bad_alloc &)
   {
-    reason = "it takes more than " + std::to_string(MostBytes >> 30) + " GiB of memory";
+    reason += " with " + std::to_string(MostBytes >> 30) + " GiB of memory";
   }
-  catch (const std::exception & error)
-  {
-    reason = error.what();
-  }
+  catch (const std::exception &) // ITK's are such
+  {}
   return Send({ reason.begin(), reason.end() }, true);
 }
 
