@@ -31,12 +31,16 @@ LoadCuda()
     Dl_info library{};
     dladdr(reinterpret_cast<const void *>(&at::globalContext), &library);
     const auto path = std::filesystem::weakly_canonical(library.dli_fname).parent_path() / "libtorch_cuda.so";
-    if (!c10::impl::hasDeviceGuardImpl(at::kCUDA) && !std::filesystem::exists(path))
+    if (at::hasCUDA())
+    {
+      return std::string();
+    }
+    if (!std::filesystem::exists(path))
     {
       return std::string("this LibTorch (") + TORCH_VERSION +
              ") computes on the CPU only, as Debian's does: PyPI's (pip install torch) brings CUDA";
     }
-    const bool loaded = c10::impl::hasDeviceGuardImpl(at::kCUDA) || dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    const bool loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
     return loaded ? std::string() : "LibTorch's part for CUDA does not load (" + std::string(dlerror()) + ")";
   }();
   return problem;
@@ -59,8 +63,8 @@ CountGpus(std::string & problem)
   {
     return 0;
   }
-  const int number =
-    c10::impl::hasDeviceGuardImpl(at::kCUDA) ? c10::impl::getDeviceGuardImpl(at::kCUDA)->deviceCount() : 0;
+  // PyTorch's fake tensors put a device guard there that counts a GPU where there is none.
+  const int number = at::hasCUDA() ? c10::impl::getDeviceGuardImpl(at::kCUDA)->deviceCount() : 0;
   problem = number > 0 ? "" : "LibTorch finds no GPU of NVIDIA's here, or no driver that its CUDA can use";
   return number;
 }
