@@ -31,15 +31,12 @@ LoadCuda()
     Dl_info library{};
     dladdr(reinterpret_cast<const void *>(&at::globalContext), &library);
     const auto path = std::filesystem::weakly_canonical(library.dli_fname).parent_path() / "libtorch_cuda.so";
-    if (at::hasCUDA())
-    {
-      return std::string();
-    }
     if (!std::filesystem::exists(path))
     {
       return std::string("this LibTorch (") + TORCH_VERSION +
              ") computes on the CPU only, as Debian's does: PyPI's (pip install torch) brings CUDA";
     }
+    // Who asks at::hasCUDA() before this never gets another answer than no.
     const bool loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
     return loaded ? std::string() : "LibTorch's part for CUDA does not load (" + std::string(dlerror()) + ")";
   }();
