@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
+#include "Peaks.h"
 
 #include "ActivationOutput.h"
 #include "ArgumentText.h"

@@ -2,6 +2,7 @@
 #include "HDF5File.h"
 #include "MadeBy.h"
 #include "NetworkCommands.h"
+#include "Peaks.h"
 #include "OutputCheck.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"

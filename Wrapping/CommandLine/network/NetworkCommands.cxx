@@ -521,38 +521,6 @@ FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
          (tiling.sharedMemory ? ", from shared memory)" : ")");
 }
 
-Peaks::Peaks(const MemoryPlan & plan, const NetworkDescription & network, const ArgumentValues & values)
-  : planned(plan.peakBytes)
-  , measured(GetPeakMemory())
-{
-  if (const Device device = FindDevice(values); device.cuda >= 0)
-  {
-    plannedOfGpu = plan.deviceBytes + plan.deviceWorkspaceBytes;
-    measuredOfGpu = network.graph.IsEmpty() ? std::nullopt : device.GetPeakBytes();
-  }
-}
-
-std::string
-Peaks::Format() const
-{
-  const auto format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
-  return "peak memory: estimated " + format(planned) + ", measured " + format(measured) +
-         (plannedOfGpu ? "; of the GPU estimated at most " + format(*plannedOfGpu) : "") +
-         (measuredOfGpu ? ", measured " + format(*measuredOfGpu) : "");
-}
-
-void
-Peaks::AddTo(nlohmann::ordered_json & json) const
-{
-  json["estimatedPeakBytes"] = planned;
-  json["peakBytes"] = measured;
-  if (plannedOfGpu)
-  {
-    json["estimatedGpuBytes"] = *plannedOfGpu;
-    json["gpuBytes"] = measuredOfGpu ? nlohmann::ordered_json(*measuredOfGpu) : nullptr;
-  }
-}
-
 double
 GetCPUSeconds()
 {

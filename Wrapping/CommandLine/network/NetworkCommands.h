@@ -129,24 +129,6 @@ nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescri
 /** "estimated peak memory 1.2 GiB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
-/** What was planned, and what the process has taken until now, of its memory and of a GPU's where one computes. */
-struct Peaks
-{
-  Peaks(const MemoryPlan & plan, const NetworkDescription & network, const ArgumentValues & values);
-
-  /** "peak memory: estimated 1.2 GiB, measured 1.1 GiB; of the GPU estimated at most 3.0 GiB, measured 2.9 GiB" */
-  std::string Format() const;
-
-  /** Adds "estimatedPeakBytes" and "peakBytes", and with a GPU "estimatedGpuBytes" and "gpuBytes", null where nobody
-   * knows it. */
-  void AddTo(nlohmann::ordered_json & json) const;
-
-  std::int64_t                planned;
-  std::int64_t                measured;
-  std::optional<std::int64_t> plannedOfGpu;
-  std::optional<std::int64_t> measuredOfGpu;
-};
-
 /** CPU seconds of this process so far, of all threads. */
 double GetCPUSeconds();
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeSegmentation.h"
+#include "Peaks.h"
 
 #include "IdleScratch.h"
 #include "OutputCheck.h"

@@ -1,0 +1,37 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef Peaks_h
+#define Peaks_h
+
+#include "gigapixelProgram.h"
+#include "gigapixelMemoryPlan.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** What was planned, and what the process has taken until now, of its memory and of a GPU's where one computes. */
+struct Peaks
+{
+  Peaks(const MemoryPlan & plan, const NetworkDescription & network, const ArgumentValues & values);
+
+  /** "peak memory: estimated 1.2 GiB, measured 1.1 GiB; of the GPU estimated at most 3.0 GiB, measured 2.9 GiB" */
+  std::string Format() const;
+
+  /** Adds "estimatedPeakBytes" and "peakBytes", and with a GPU "estimatedGpuBytes" and "gpuBytes", null where nobody
+   * knows it. */
+  void AddTo(nlohmann::ordered_json & json) const;
+
+  std::int64_t                planned;
+  std::int64_t                measured;
+  std::optional<std::int64_t> plannedOfGpu;
+  std::optional<std::int64_t> measuredOfGpu;
+};
+
+} // namespace gigapixel::commandline
+
+#endif
