@@ -258,8 +258,8 @@ def test_a_program_in_the_folder_that_we_are_in_is_not_started(tmp_path):
     reader.chmod(0o755)
     hide = 'mount -t tmpfs none /proc && exec "$@"'
     words = ["unshare", "--mount", "sh", "-c", hide, "sh", PROGRAM, "info", slide, "--json"]
-    if subprocess.run([*words[:4], "mount -t tmpfs none /proc"], capture_output=True).returncode != 0:
-        pytest.skip("nothing can be mounted here")
+    if "GIGAPIXEL_SANITIZED" in os.environ or subprocess.run([*words[:4], "mount -t tmpfs none /proc"], capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here, or a sanitizer needs /proc")
     finished = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert not started.exists(), finished
     assert finished.returncode == 0 or "where OpenSlide's program lies cannot be told" in finished.stderr

@@ -3,6 +3,7 @@
 
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFollowedSlide.h"
+#include "gigapixelSlideFiles.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelTissuePresets.h"
 
@@ -206,7 +207,7 @@ SlideTissueImageSource::DescribeMaking()
   text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
        << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
        << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
-       << gigapixel::IdentifyFile(slide.GetFileName(), gigapixel::HashedBytes::Samples);
+       << gigapixel::IdentifySlide(slide.GetFileName());
   m_MadeBy = text.str();
 }
 

@@ -2,9 +2,9 @@
 #include "itkSlideSegmentationImageSource.h"
 #include "itkSlideSegmentationStages.h"
 
-#include "gigapixelFileIdentity.h"
 #include "gigapixelGrid.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelSlideFiles.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelTissueSource.h"
 
@@ -427,8 +427,7 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
        << (m_TileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
        << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()
        << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
-       << ',' << m_SlideRegion.GetSize(1) << ' '
-       << gigapixel::IdentifyFile(m_Stages->slide->GetFileName(), gigapixel::HashedBytes::Samples);
+       << ',' << m_SlideRegion.GetSize(1) << ' ' << gigapixel::IdentifySlide(m_Stages->slide->GetFileName());
   return text.str();
 }
 

@@ -7,6 +7,7 @@
 #include "gigapixelWholeFile.h"
 #include "itkImageIOFactory.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "gigapixelSlideFiles.h"
 #  include "itkMetaDataObject.h"
 #  include "itkPyramidTIFFImageIO.h"
 #  include "itkWholeSlideImageIO.h"
@@ -138,7 +139,8 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.name = fileName;
   result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
-  result.content = gigapixel::IdentifyFile(fileName, bytes);
+  result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(fileName)
+                                                            : gigapixel::IdentifyFile(fileName, bytes);
   result.madeOf = FindMadeOf(*slide);
   result.downsample = slide->GetLevelDownsample(slide->GetLevel());
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {

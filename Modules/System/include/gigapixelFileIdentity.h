@@ -20,11 +20,13 @@ enum class HashedBytes
  * leads to it and the times of the file do not matter: it may be given relatively, through links, or have been copied.
  *
  * The hash is FNV-1a: of all bytes, at some two seconds per GB, or of 16 samples of 64 KiB, which are all of a file
- * below 1 MiB, in milliseconds. Of a slide that consists of several files it is of the one that is named; a MIRAX
- * slide's Slidedat.ini belongs to it, since its .mrxs may hold a picture only, or nothing, and so do the files of
- * pixels that the header of a MetaImage or NRRD names (ReadPixelHeader()), all bytes of each. \throw std::runtime_error
- * one of the files that are there cannot be read */
-GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName, HashedBytes bytes);
+ * below 1 MiB, in milliseconds. Files of pixels that the header of a MetaImage or NRRD names (ReadPixelHeader()) belong
+ * to it, all bytes of each, and so does `description`, another file that says what it is, empty for none; what is not
+ * there does not. Slides have theirs by IdentifySlide(). \throw std::runtime_error one of the files that are there
+ * cannot be read */
+GigapixelSystem_EXPORT std::string IdentifyFile(const std::string & fileName,
+                                                HashedBytes         bytes,
+                                                const std::string & description = {});
 
 /** What IdentifyFile() says of a file with this content, all bytes of which are hashed. */
 GigapixelSystem_EXPORT std::string IdentifyContent(const std::string & content);

@@ -78,13 +78,13 @@ private:
 
 /** What belongs to the file and is there. */
 std::vector<fs::path>
-FindOthers(const fs::path & file)
+FindOthers(const fs::path & file, const std::string & description)
 {
   const auto            header = ReadPixelHeader(file);
   std::vector<fs::path> others = header ? header->files : std::vector<fs::path>();
-  if (file.extension() == ".mrxs")
+  if (!description.empty())
   {
-    others.push_back(fs::path(file).replace_extension() / "Slidedat.ini");
+    others.emplace_back(description);
   }
   const auto isMissing = [](const fs::path & other) {
     std::error_code error;
@@ -117,12 +117,12 @@ Describe(std::uintmax_t size, std::uint64_t hash)
 } // namespace
 
 std::string
-IdentifyFile(const std::string & fileName, HashedBytes bytes)
+IdentifyFile(const std::string & fileName, HashedBytes bytes, const std::string & description)
 {
   const std::uintmax_t size = GetSize(fileName);
   FileHash             hash;
   bytes == HashedBytes::All ? hash.AddAll(fileName, size) : hash.AddSamples(fileName, size);
-  for (const fs::path & other : FindOthers(fileName))
+  for (const fs::path & other : FindOthers(fileName, description))
   {
     hash.AddAll(other, GetSize(other));
   }

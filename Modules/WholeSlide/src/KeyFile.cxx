@@ -1,11 +1,31 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "KeyFile.h"
 
+#include "NumberText.h"
+
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 namespace gigapixel
 {
+namespace
+{
+
+double
+GetNumber(const KeyFile & values, const std::string & key)
+{
+  const auto found = values.find(key);
+  return found == values.end() ? 0.0 : ToNumber(found->second);
+}
+
+[[noreturn]] void
+Refuse(const std::string & number, const char * what)
+{
+  throw std::runtime_error("it states " + number + ' ' + what + ", more than a slide has");
+}
+
+} // namespace
 
 KeyFile
 ReadKeyFile(const std::filesystem::path & path)
@@ -33,6 +53,30 @@ ReadKeyFile(const std::filesystem::path & path)
     }
   }
   return values;
+}
+
+void
+CheckStatedNumber(const KeyFile & values, const std::string & key, double most, const char * what)
+{
+  const double number = GetNumber(values, key);
+  if (number > most)
+  {
+    Refuse(ToText(number), what);
+  }
+}
+
+void
+CheckStatedProduct(const KeyFile &     values,
+                   const std::string & first,
+                   const std::string & second,
+                   double              most,
+                   const char *        what)
+{
+  const double numbers[] = { GetNumber(values, first), GetNumber(values, second) };
+  if (numbers[0] * numbers[1] > most)
+  {
+    Refuse(ToText(numbers[0]) + " x " + ToText(numbers[1]), what);
+  }
 }
 
 } // namespace gigapixel

@@ -1,11 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "StatedSizes.h"
 
-#include "KeyFile.h"
-#include "NumberText.h"
 #include "TIFFLayout.h"
+#include "formats/SlideFormat.h"
 
-#include <filesystem>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -17,8 +15,6 @@ namespace
 
 constexpr std::uint64_t pageLimit = 4096;
 constexpr std::uint64_t tilePixelLimit = std::uint64_t{ 1 } << 28;
-constexpr double        imageLimit = 1 << 25; // of MIRAX: a slide of 100,000 pixels a side has 150,000
-constexpr double        fileLimit = 1 << 16;
 constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 32;
 
 /** Baseline JPEG takes at least one bit each for the first and the other coefficients of a block of 8 x 8. */
@@ -81,75 +77,18 @@ CheckPages(const std::string & path)
   }
 }
 
-double
-GetNumber(const KeyFile & values, const std::string & key)
-{
-  const auto found = values.find(key);
-  return found == values.end() ? 0.0 : ToNumber(found->second);
-}
-
-/** `what` is in the plural. */
-void
-CheckProduct(const KeyFile &     values,
-             const std::string & first,
-             const std::string & second,
-             double              most,
-             const char *        what)
-{
-  const double numbers[] = { GetNumber(values, first), GetNumber(values, second) };
-  if (numbers[0] * numbers[1] > most)
-  {
-    throw std::runtime_error("it states " + ToText(numbers[0]) + " x " + ToText(numbers[1]) + ' ' + what +
-                             ", more than a slide has");
-  }
-}
-
-void
-CheckCount(const KeyFile & values, const std::string & key, const char * what)
-{
-  const double number = GetNumber(values, key);
-  if (number > fileLimit)
-  {
-    throw std::runtime_error("it states " + ToText(number) + ' ' + what + ", more than a slide has");
-  }
-}
-
-void
-CheckMIRAX(const KeyFile & values)
-{
-  CheckProduct(values, "GENERAL/IMAGENUMBER_X", "GENERAL/IMAGENUMBER_Y", imageLimit, "images");
-  CheckCount(values, "DATAFILE/FILE_COUNT", "files");
-  CheckCount(values, "HIERARCHICAL/HIER_0_COUNT", "levels");
-  const std::string width = "/DIGITIZER_WIDTH";
-  for (const auto & value : values)
-  {
-    const std::size_t group = value.first.rfind(width);
-    if (group != std::string::npos)
-    {
-      CheckProduct(
-        values, value.first, value.first.substr(0, group) + "/DIGITIZER_HEIGHT", tilePixelLimit, "pixels of an image");
-    }
-  }
-}
-
 } // namespace
 
 void
 CheckStatedSizes(const std::string & path)
 {
-  const std::filesystem::path named(path);
   if (TIFFFile::IsTIFF(path))
   {
     CheckPages(path);
   }
-  else if (named.extension() == ".mrxs")
+  else if (const SlideFormat * const format = FindFormatByExtension(path); format && format->checkStatedSizes)
   {
-    CheckMIRAX(ReadKeyFile(std::filesystem::path(named).replace_extension() / "Slidedat.ini"));
-  }
-  else if (named.extension() == ".vms")
-  {
-    const std::string group = "Virtual Microscope Specimen/";
-    CheckProduct(ReadKeyFile(named), group + "NoJpegColumns", group + "NoJpegRows", fileLimit, "files");
+    format->checkStatedSizes(path);
   }
 }
 

@@ -5,8 +5,8 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
-#include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelSlideFiles.h"
 #include "itkPyramidTIFFConverter.h"
 
 #include <nlohmann/json.hpp>
@@ -100,8 +100,7 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
   {
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }
-  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' +
-         IdentifyFile(task.slide, HashedBytes::Samples);
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifySlide(task.slide);
 }
 
 nlohmann::ordered_json

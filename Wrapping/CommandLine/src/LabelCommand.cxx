@@ -6,7 +6,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
-#include "gigapixelFileIdentity.h"
+#include "gigapixelSlideFiles.h"
 #include "gigapixelTissuePresets.h"
 
 #include "itkRGBPixel.h"
@@ -204,8 +204,7 @@ RunTask(const SlideTask &              task,
   {
     ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
                      (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
-                     " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' +
-                     IdentifyFile(task.slide, HashedBytes::Samples));
+                     " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(task.slide));
   }
   const auto source = SourceType::New();
   source->SetSlide(slide);

@@ -10,6 +10,7 @@
 #include "VolumeOverlay.h"
 
 #include "gigapixelFileIdentity.h"
+#include "gigapixelSlideFiles.h"
 
 #include <nlohmann/json.hpp>
 
@@ -135,7 +136,7 @@ std::string
 DescribeMaking(const std::string & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
 {
   return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") + " size=" + std::to_string(size[0]) +
-         'x' + std::to_string(size[1]) + ' ' + IdentifyFile(slide, HashedBytes::Samples) +
+         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide) +
          " mask: " + IdentifyFile(mask.GetName(), HashedBytes::All);
 }
 } // namespace

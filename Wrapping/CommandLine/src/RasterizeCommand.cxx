@@ -7,6 +7,7 @@
 
 #include "gigapixelAnnotation.h"
 #include "gigapixelFileIdentity.h"
+#include "gigapixelSlideFiles.h"
 #include "itkAnnotationImageSource.h"
 
 #include <nlohmann/json.hpp>
@@ -175,7 +176,7 @@ DescribeMaking(const std::string & annotations, const itk::WholeSlideImageIO & s
   {
     text += " slide-mpp=" + FormatNumber(values.GetNumber("slide-mpp"), 6); // the file says none
   }
-  return text + " like " + IdentifyFile(slide.GetFileName(), HashedBytes::Samples);
+  return text + " like " + IdentifySlide(slide.GetFileName());
 }
 } // namespace
 

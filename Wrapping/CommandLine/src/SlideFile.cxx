@@ -6,6 +6,7 @@
 #include "gigapixelSession.h"
 
 #include "gigapixelFileRefusal.h"
+#include "gigapixelSlideFiles.h"
 
 #include "itkMetaDataObject.h"
 
@@ -20,23 +21,14 @@ namespace gigapixel::commandline
 namespace
 {
 
-/** MIRAX's slide is the folder beside the file, of which only the name counts. */
-bool
-IsNameOfFolder(std::filesystem::path file)
-{
-  std::error_code ignored;
-  return file.extension() == ".mrxs" && std::filesystem::is_directory(file.replace_extension(), ignored);
-}
-
 /** OpenSlide takes a folder that it may not look into for none. */
 void
-CheckFolderOfName(const std::string & file)
+CheckDescription(const std::string & file, const std::string & description)
 {
-  const auto description = std::filesystem::path(file).replace_extension() / "Slidedat.ini";
   if (!std::ifstream(description) && errno != ENOENT)
   {
-    throw std::runtime_error(file + " cannot be read, as " + description.string() +
-                             " cannot: " + DescribeLastFileRefusal() + '.');
+    throw std::runtime_error(file + " cannot be read, as " + description + " cannot: " + DescribeLastFileRefusal() +
+                             '.');
   }
 }
 
@@ -67,9 +59,10 @@ CheckInputFile(const std::string & file)
   {
     throw std::runtime_error(file + " cannot be read: " + DescribeLastFileRefusal() + '.');
   }
-  if (IsNameOfFolder(file))
+  const std::filesystem::path description = FindSlideDescription(file);
+  if (std::filesystem::is_directory(description.parent_path(), ignored))
   {
-    CheckFolderOfName(file);
+    CheckDescription(file, description.string());
   }
   else if (std::filesystem::file_size(file, ignored) == 0)
   {

@@ -1,28 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// What is neither TIFF nor DICOM and OpenSlide knows: Hamamatsu VMS and VMU, MIRAX, Sakura, and what it may learn.
-#include "OpenSlideSlide.h"
+// What is neither TIFF nor DICOM, has no file of its own here, and OpenSlide knows: Sakura, and what it may learn.
 #include "SlideFormat.h"
 
 namespace gigapixel
 {
-namespace
-{
-
-/** A file that ends OpenSlide as it looks what it is, is refused with that when it is opened. */
-bool
-Detect(const SlideFile & file)
-{
-  const std::optional<std::string> & vendor = file.GetOpenSlideVendor();
-  return vendor ? !vendor->empty() : !GetOpenSlideVersion().empty();
-}
-
-} // namespace
 
 extern const SlideFormat openSlideFormat;
-const SlideFormat        openSlideFormat{ "openslide",
-                                   { ".vms", ".vmu", ".mrxs", ".svslide" },
-                                   Detect,
-                                   OpenThroughOpenSlide,
-                                   nullptr };
+const SlideFormat        openSlideFormat{ "openslide", { ".svslide" }, IsOpenSlides, OpenThroughOpenSlide, nullptr };
 
 } // namespace gigapixel

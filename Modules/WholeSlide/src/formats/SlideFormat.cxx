@@ -4,6 +4,7 @@
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
 
+#include <filesystem>
 #include <stdexcept>
 
 namespace gigapixel
@@ -19,17 +20,43 @@ extern const SlideFormat ventanaFormat;
 extern const SlideFormat omeFormat;
 extern const SlideFormat plainTIFFFormat;
 extern const SlideFormat dicomFormat;
+extern const SlideFormat miraxFormat;
+extern const SlideFormat hamamatsuVMSFormat;
 extern const SlideFormat openSlideFormat;
 
 const std::vector<const SlideFormat *> &
 GetSlideFormats()
 {
   // Vendors' TIFFs before those that many write, and what only OpenSlide knows at the end.
-  static const std::vector<const SlideFormat *> formats{ &aperioFormat,   &hamamatsuFormat, &trestleFormat,
-                                                         &leicaFormat,    &philipsFormat,   &ventanaFormat,
-                                                         &omeFormat,      &plainTIFFFormat, &dicomFormat,
-                                                         &openSlideFormat };
+  static const std::vector<const SlideFormat *> formats{ &aperioFormat, &hamamatsuFormat,    &trestleFormat,
+                                                         &leicaFormat,  &philipsFormat,      &ventanaFormat,
+                                                         &omeFormat,    &plainTIFFFormat,    &dicomFormat,
+                                                         &miraxFormat,  &hamamatsuVMSFormat, &openSlideFormat };
   return formats;
+}
+
+const SlideFormat *
+FindFormatByExtension(const std::string & path)
+{
+  const std::string ending = std::filesystem::path(path).extension().string();
+  for (const SlideFormat * const format : GetSlideFormats())
+  {
+    for (const char * const extension : format->extensions)
+    {
+      if (extension != nullptr && ending == extension)
+      {
+        return format;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool
+IsOpenSlides(const SlideFile & file)
+{
+  const std::optional<std::string> & vendor = file.GetOpenSlideVendor();
+  return vendor ? !vendor->empty() : !GetOpenSlideVersion().empty();
 }
 
 SlideFile::SlideFile(std::string path)

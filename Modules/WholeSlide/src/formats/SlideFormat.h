@@ -72,10 +72,27 @@ struct SlideFormat
   /** Whether a reader that serves all TIFFs and slides by default should take a file that is detected; null: it should.
    */
   bool (*claims)(const SlideFile & file);
+
+  /** Of formats whose slides consist of several files; null: the named one is all. Files that are not there count, too,
+   * and there is no order. Does not throw. */
+  std::vector<std::string> (*findCompanions)(const std::string & path){ nullptr };
+
+  /** The companion that says what the slide is; null where the named file does. */
+  std::string (*findDescription)(const std::string & path){ nullptr };
+
+  /** Throws std::runtime_error where sizes are stated that no slide has, before OpenSlide is given the file. */
+  void (*checkStatedSizes)(const std::string & path){ nullptr };
 };
 
 /** In the order in which they are asked. */
 const std::vector<const SlideFormat *> & GetSlideFormats();
+
+/** Null where the name ends as those of no format do. */
+const SlideFormat * FindFormatByExtension(const std::string & path);
+
+/** Whether OpenSlide takes the file for a slide. One that ends OpenSlide as it looks what it is, is refused with that
+ * when it is opened. */
+bool IsOpenSlides(const SlideFile & file);
 
 /** Of a format that only OpenSlide reads. */
 std::unique_ptr<const Slide> OpenThroughOpenSlide(const SlideFile & file);
