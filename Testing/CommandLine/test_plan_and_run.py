@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from conftest import PROGRAM, fails, run
+from conftest import PROGRAM, UNSANITIZED, fails, run
 
-pytestmark = pytest.mark.usefixtures("network")
+pytestmark = [pytest.mark.usefixtures("network"), UNSANITIZED]
 
 FACTORS = {"M": 1024**2, "G": 1024**3}
 

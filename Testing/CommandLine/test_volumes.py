@@ -10,7 +10,7 @@ import zlib
 import numpy
 import pytest
 
-from conftest import PROGRAM, fails, run, write_slide
+from conftest import PROGRAM, UNSANITIZED, fails, run, write_slide
 from volumes import (
     OBLIQUE,
     change_header,
@@ -481,6 +481,7 @@ def test_compressed_metaimages_are_decompressed_when_they_are_read(integers, tmp
 
 
 @pytest.mark.usefixtures("network")
+@UNSANITIZED
 def test_memory_of_a_volume_is_that_of_its_plan(tmp_path):
     """What an integer of 64 bits or a double takes is that of the file and of ITK's reader together, 16 bytes."""
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=1e9)
@@ -543,6 +544,7 @@ def test_plan_of_volumes(volume, tmp_path):
 
 
 @pytest.mark.usefixtures("network")
+@UNSANITIZED
 def test_too_little_memory(volume, tmp_path):
     model = write_threshold_model(tmp_path / "m.safetensors")
     sentence = fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz", "--memory", "30M")

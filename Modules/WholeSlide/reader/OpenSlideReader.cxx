@@ -2,243 +2,40 @@
 // openslide-reader: OpenSlide for one slide, with limits to what it takes. Its standard input is a socket, on which
 // come lanes: a socket each, and memory for pixels. Each lane has a thread, which answers what is asked on it
 // (OpenSlideMessage.h). When the socket closes, as it does however the other process ends, this one ends at once.
+#include "OpenSlideLibrary.h"
+#include "OpenSlideLimit.h"
 #include "OpenSlideMessage.h"
+
+#include "gigapixelHelperProgram.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <openslide.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-#ifdef __SANITIZE_ADDRESS__
-#  include <sanitizer/asan_interface.h>
-#  include <fstream>
-#endif
 
 namespace gigapixel
 {
 namespace
 {
 
+constexpr char source[] = "OpenSlideReader.cxx";
+constexpr char libraryOfOpenSlide[] = "libopenslide";
+
 /** Of each lane: what OpenSlide and the libraries below it put onto their stack are some tens of kB. */
 constexpr std::size_t stackBytes = std::size_t{ 1 } << 21;
-
-/** OpenSlide's functions. Its library is loaded, not linked: users replace it (it is under the LGPL). */
-struct Library
-{
-  decltype(&openslide_detect_vendor)                   detectVendor;
-  decltype(&openslide_open)                            open;
-  decltype(&openslide_close)                           close;
-  decltype(&openslide_get_error)                       getError;
-  decltype(&openslide_get_version)                     getVersion;
-  decltype(&openslide_get_level_count)                 getLevelCount;
-  decltype(&openslide_get_level_dimensions)            getLevelDimensions;
-  decltype(&openslide_get_level_downsample)            getLevelDownsample;
-  decltype(&openslide_get_property_names)              getPropertyNames;
-  decltype(&openslide_get_property_value)              getPropertyValue;
-  decltype(&openslide_get_associated_image_names)      getAssociatedImageNames;
-  decltype(&openslide_get_associated_image_dimensions) getAssociatedImageDimensions;
-  decltype(&openslide_read_associated_image)           readAssociatedImage;
-  decltype(&openslide_read_region)                     readRegion;
-  // Null before version 4, whose header this program may not have been built with.
-  std::int64_t (*getICCProfileSize)(openslide_t *);
-  void (*readICCProfile)(openslide_t *, void *);
-
-  std::string problem; // why it does not load; empty: it does
-
-  Library();
-
-private:
-  template <typename TFunction>
-  void
-  Find(void * handle, const char * name, TFunction *& function)
-  {
-    function = reinterpret_cast<TFunction *>(dlsym(handle, name));
-    problem = function != nullptr ? problem : std::string("it has no function ") + name;
-  }
-};
-
-/** Names for the loader, best first. All versions since 3.4 have the same functions. */
-std::vector<std::string>
-GetLibraryNames()
-{
-  const char * const named = std::getenv("GIGAPIXEL_OPENSLIDE");
-  if (named != nullptr && *named != '\0')
-  {
-    return { named };
-  }
-  std::vector<std::string> names;
-#ifdef GIGAPIXEL_PACKAGED_OPENSLIDE
-  // In site-packages, seen from this program's folder: site-packages/itk/ITKGigapixel, or
-  // site-packages/itkgigapixel/bin/ITKGigapixel.
-  std::error_code ignored;
-  const auto      folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
-  names.push_back(folder.parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
-  names.push_back(folder.parent_path().parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
-#endif
-  names.emplace_back("libopenslide.so.1");
-  names.emplace_back("libopenslide.so.0");
-  return names;
-}
-
-Library::Library()
-{
-  void * handle = nullptr;
-  for (const std::string & name : GetLibraryNames())
-  {
-    handle = handle != nullptr ? handle : dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    const char * const reason = handle == nullptr ? dlerror() : nullptr;
-    problem = reason != nullptr ? reason : problem;
-  }
-  if (handle == nullptr)
-  {
-    return;
-  }
-  Find(handle, "openslide_get_icc_profile_size", getICCProfileSize);
-  Find(handle, "openslide_read_icc_profile", readICCProfile);
-  problem.clear(); // those may be missing
-  Find(handle, "openslide_detect_vendor", detectVendor);
-  Find(handle, "openslide_open", open);
-  Find(handle, "openslide_close", close);
-  Find(handle, "openslide_get_error", getError);
-  Find(handle, "openslide_get_version", getVersion);
-  Find(handle, "openslide_get_level_count", getLevelCount);
-  Find(handle, "openslide_get_level_dimensions", getLevelDimensions);
-  Find(handle, "openslide_get_level_downsample", getLevelDownsample);
-  Find(handle, "openslide_get_property_names", getPropertyNames);
-  Find(handle, "openslide_get_property_value", getPropertyValue);
-  Find(handle, "openslide_get_associated_image_names", getAssociatedImageNames);
-  Find(handle, "openslide_get_associated_image_dimensions", getAssociatedImageDimensions);
-  Find(handle, "openslide_read_associated_image", readAssociatedImage);
-  Find(handle, "openslide_read_region", readRegion);
-}
-
-/** Sets the soft limit, unless somebody else's is tighter. */
-void
-Limit(__rlimit_resource resource, rlim_t most, const rlimit & inherited)
-{
-  const rlimit limit{ std::min(most, inherited.rlim_cur), inherited.rlim_max };
-  setrlimit(resource, &limit);
-}
-
-rlimit
-GetLimit(__rlimit_resource resource)
-{
-  rlimit limit{};
-  getrlimit(resource, &limit);
-  return limit;
-}
-
-/** The limit to address space: what the process had taken when this was made, what OpenSlide may take, and what is
- * added for the lanes. */
-class MemoryLimit
-{
-public:
-  MemoryLimit()
-  {
-    std::FILE * const file = std::fopen("/proc/self/statm", "r");
-    char              line[64] = "";
-    if (file != nullptr && std::fgets(line, sizeof(line), file) != nullptr)
-    {
-      const rlim_t pages = std::strtoul(line, nullptr, 10);
-      m_Most = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + OpenSlideLimits::memory;
-      std::fclose(file);
-    }
-    Change(0);
-  }
-
-  /** Bytes more, or less. */
-  void
-  Change(std::int64_t by)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    if (m_Most != 0) // else /proc is not there
-    {
-      m_Most += static_cast<rlim_t>(by);
-      Limit(RLIMIT_AS, m_Most, m_Inherited);
-    }
-  }
-
-private:
-  std::mutex   m_Mutex;
-  const rlimit m_Inherited{ GetLimit(RLIMIT_AS) };
-  rlim_t       m_Most{ 0 };
-};
-
-/** What the thread that makes it may compute for one answer. Where it takes more, the other side of its lane is told,
- * and the process ends. */
-class ProcessorLimit
-{
-public:
-  explicit ProcessorLimit(int lane)
-  {
-    struct sigaction action = {};
-    action.sa_sigaction = End;
-    action.sa_flags = SA_SIGINFO;
-    sigaction(SIGXCPU, &action, nullptr);
-    sigevent event{};
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGXCPU;
-    event.sigev_value.sival_int = lane;
-    m_IsMade = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &m_Timer) == 0;
-  }
-  ProcessorLimit(const ProcessorLimit &) = delete;
-  ProcessorLimit & operator=(const ProcessorLimit &) = delete;
-  ~ProcessorLimit()
-  {
-    if (m_IsMade)
-    {
-      timer_delete(m_Timer);
-    }
-  }
-
-  /** Begins, or ends with 0. */
-  void
-  Set(unsigned seconds)
-  {
-    itimerspec time{};
-    time.it_value.tv_sec = seconds;
-    if (m_IsMade)
-    {
-      timer_settime(m_Timer, 0, &time, nullptr);
-    }
-  }
-
-private:
-  static void
-  End(int, siginfo_t * info, void *)
-  {
-    if (info->si_code != SI_TIMER) // the whole process's limit (ulimit -t), by which it ends as without us
-    {
-      std::signal(SIGXCPU, SIG_DFL);
-      std::raise(SIGXCPU);
-      return;
-    }
-    SendLate(info->si_value.sival_int);
-    _exit(1);
-  }
-
-  timer_t m_Timer{};
-  bool    m_IsMade;
-};
 
 /** Memory that both processes have, as far as it is asked for: the other one makes it longer. */
 class SharedMemory
@@ -298,7 +95,7 @@ private:
 class Reader
 {
 public:
-  explicit Reader(const Library & library)
+  explicit Reader(const OpenSlideLibrary & library)
     : m_Library(library)
   {}
 
@@ -324,8 +121,8 @@ private:
     return { "refused", std::string("OpenSlide says: ") + m_Library.getError(handle) };
   }
 
-  const Library & m_Library;
-  std::string     m_Path;
+  const OpenSlideLibrary & m_Library;
+  std::string              m_Path;
 
   /** An error of OpenSlide stays with the handle and fails all that comes after it: such a handle is let go of. */
   Handle     m_Handle;
@@ -587,27 +384,11 @@ SaveAddressSpace()
   pthread_attr_destroy(&attributes);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-/** Reports of what OpenSlide does to its memory are what the other process is told; those of this program's own code
- * are kept where Utilities/test-sanitizers counts them. */
-void
-KeepReport(const char * report)
-{
-  const char * const folder = std::getenv("GIGAPIXEL_REPORTS");
-  const char * const ours = std::strstr(report, "OpenSlideReader.cxx");
-  const char * const theirs = std::strstr(report, "libopenslide");
-  if (folder != nullptr && ours != nullptr && (theirs == nullptr || ours < theirs))
-  {
-    std::ofstream(folder + std::string("/openslide-reader.") + std::to_string(getpid())) << report;
-  }
-}
-#endif
-
 int
 Run()
 {
-  const Library library;
-  const bool    loads = library.problem.empty();
+  const OpenSlideLibrary library;
+  const bool             loads = library.problem.empty();
   if (!SendMessage(STDIN_FILENO, { OpenSlideProtocol, loads ? library.getVersion() : "", library.problem }))
   {
     std::fprintf(stderr, "openslide-reader is started by programs that read slides, which talk to it on a socket\n");
@@ -642,14 +423,6 @@ Run()
 int
 main()
 {
-  // What the other process has open is not to stay open here.
-  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
-  const rlimit none{ 0, 0 };
-  setrlimit(RLIMIT_CORE, &none);
-#ifdef __SANITIZE_ADDRESS__
-  // The other process tells by what is said what has ended this one.
-  __sanitizer_set_report_path("stderr");
-  __asan_set_error_report_callback(gigapixel::KeepReport);
-#endif
+  gigapixel::BeginHelperProgram<gigapixel::source, gigapixel::libraryOfOpenSlide>();
   return gigapixel::Run();
 }

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideMessage.h"
 
-#include <cerrno>
+#include "gigapixelSocket.h"
+
+#include <algorithm>
 #include <cstring>
 
 #include <sys/socket.h>
@@ -36,7 +38,7 @@ Take(const std::string & bytes, std::size_t & at, Size & number)
 bool
 Unpack(const std::string & bytes, OpenSlideMessage & message)
 {
-  std::size_t at = sizeof(Size);
+  std::size_t at = 0;
   message.clear();
   while (at < bytes.size())
   {
@@ -69,16 +71,7 @@ SendMessage(int socket, const OpenSlideMessage & message)
     Append(bytes, text.size());
     bytes += text;
   }
-  for (std::size_t sent = 0; sent < bytes.size();)
-  {
-    const ssize_t count = send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno != EINTR)
-    {
-      return false;
-    }
-    sent += count > 0 ? static_cast<std::size_t>(count) : 0;
-  }
-  return true;
+  return SendAll(socket, bytes.data(), bytes.size());
 }
 
 void
@@ -95,27 +88,24 @@ SendLate(int socket)
 bool
 ReceiveMessage(int socket, OpenSlideMessage & message, const std::function<bool()> & wait)
 {
-  std::string bytes;
-  while (true)
+  Size size = 0;
+  if (!ReceiveAll(socket, &size, sizeof(size), wait))
   {
-    std::size_t at = 0;
-    Size        size = 0;
-    if (Take(bytes, at, size) && bytes.size() >= at + size)
-    {
-      return Unpack(bytes, message);
-    }
-    char part[16384];
-    if (!wait())
-    {
-      return false;
-    }
-    const ssize_t count = recv(socket, part, sizeof(part), 0);
-    if (count == 0 || (count < 0 && errno != EINTR))
-    {
-      return false;
-    }
-    bytes.append(part, count > 0 ? static_cast<std::size_t>(count) : 0);
+    return false;
   }
+  // Room is made as it is filled: the size may be the last word of a process that something has gone wrong in.
+  constexpr std::size_t room = 1 << 16;
+  std::string           bytes;
+  while (bytes.size() < size)
+  {
+    const std::size_t at = bytes.size();
+    bytes.resize(std::min(at + room, std::size_t{ size }));
+    if (!ReceiveAll(socket, &bytes[at], bytes.size() - at, wait))
+    {
+      return false;
+    }
+  }
+  return Unpack(bytes, message);
 }
 
 } // namespace gigapixel

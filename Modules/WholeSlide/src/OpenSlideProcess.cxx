@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideProcess.h"
 
+#include "OpenSlideLane.h"
+#include "OpenSlidePlaces.h"
+
 #include "gigapixelChildProcess.h"
 #include "gigapixelFileRefusal.h"
 
@@ -8,20 +11,16 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,15 +32,15 @@ namespace
 
 using Clock = std::chrono::steady_clock;
 
-/** How often waiting threads look whether they are to go on. */
-constexpr std::chrono::milliseconds slice{ 100 };
-
 /** An answer is waited for as long as this though there is an interruption: sound slides answer sooner, and so what the
  * interruption lets come to an end, as the step of a training, does. */
 constexpr std::chrono::seconds patience{ 1 };
 
 /** Who computes less than this, in nanoseconds, as OpenSlideLimits::time passes, has waited for something else. */
 constexpr std::int64_t hardlyComputed = 1000000000;
+
+/** Lanes with more memory than the largest tiles of levels take are not kept. */
+constexpr std::size_t keptSize = std::size_t{ 1 } << 26;
 
 const char * const tooManyFiles = "Too many open files"; // the system's words, in the language of programs
 
@@ -114,227 +113,10 @@ DescribeEnd(const std::string & words)
   return "OpenSlide crashes on it";
 }
 
-/** Returns the system's error. The signal that it sends where a limit to files (ulimit -f) does not allow the size
- * would end a program that does not expect it. */
-int
-SetFileSize(int file, off_t size)
-{
-  sigset_t tooLarge;
-  sigset_t before;
-  sigemptyset(&tooLarge);
-  sigaddset(&tooLarge, SIGXFSZ);
-  pthread_sigmask(SIG_BLOCK, &tooLarge, &before);
-  const int error = ftruncate(file, size) == 0 ? 0 : errno;
-  if (error == EFBIG && sigismember(&before, SIGXFSZ) == 0)
-  {
-    const timespec now{};
-    sigtimedwait(&tooLarge, nullptr, &now);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
-}
-
 const char * const tooFewFiles = "there are too few file descriptors for OpenSlide";
 const char * const moreFiles = "allow this process more open files (ulimit -n)";
 
 } // namespace
-
-/** The other ends of the socket and of the memory are given to the process. */
-struct OpenSlideProcess::Lane
-{
-  /** Lanes with more memory than the largest tiles of levels take are not kept. */
-  static constexpr std::size_t keptSize = std::size_t{ 1 } << 26;
-
-  int         socket = -1;
-  int         file = -1;
-  void *      memory = MAP_FAILED;
-  std::size_t size = 0;
-
-  Lane() = default;
-  Lane(const Lane &) = delete;
-  Lane & operator=(const Lane &) = delete;
-  ~Lane()
-  {
-    Unmap();
-    Close(socket);
-    Close(file);
-  }
-
-  void
-  Unmap()
-  {
-    if (memory != MAP_FAILED)
-    {
-      munmap(memory, size);
-      memory = MAP_FAILED;
-      size = 0;
-    }
-  }
-
-  void
-  Grow(std::size_t to)
-  {
-    if (to <= size)
-    {
-      return;
-    }
-    Unmap();
-    const int error = SetFileSize(file, static_cast<off_t>(to));
-    if (error == EFBIG)
-    {
-      throw Obstacle("pixels of OpenSlide are shared through a file in memory, and files may not be as large here",
-                     GetFileRemedy(std::error_code(error, std::generic_category())));
-    }
-    memory = error == 0 ? mmap(nullptr, to, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    if (memory == MAP_FAILED)
-    {
-      throw std::bad_alloc();
-    }
-    size = to;
-  }
-
-  /** Makes both, and sends the other ends through the socket. False where the system does not give them. */
-  bool
-  Make(int through)
-  {
-    int sockets[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
-    {
-      return false;
-    }
-    socket = sockets[0];
-    file = memfd_create("pixels", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    // Else this process would end where the other one made it shorter.
-    const bool            isSealed = file >= 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK) == 0;
-    const int             descriptors[2] = { sockets[1], file };
-    char                  byte = 0;
-    iovec                 data{ &byte, 1 };
-    alignas(cmsghdr) char rights[CMSG_SPACE(sizeof(descriptors))] = {};
-    msghdr                message{ nullptr, 0, &data, 1, rights, sizeof(rights), 0 };
-    cmsghdr * const       header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(descriptors));
-    std::memcpy(CMSG_DATA(header), descriptors, sizeof(descriptors));
-    // Where the process is gone, so is the other end of the lane.
-    const bool isSent = isSealed && (sendmsg(through, &message, MSG_NOSIGNAL) >= 0 || errno == EPIPE);
-    const int  error = errno;
-    close(sockets[1]);
-    errno = error;
-    return isSent;
-  }
-};
-
-/** Of the processes that run, and those that use them. */
-class OpenSlideProcess::Places
-{
-public:
-  /** Never destroyed: slides in static objects may outlive any order of destruction. */
-  static Places &
-  Get()
-  {
-    static Places & places = *new Places;
-    return places;
-  }
-
-  /** A place for a process that is about to run, and in use from then on. False where there is an interruption before
-   * one is free. */
-  bool
-  Take(OpenSlideProcess * process)
-  {
-    std::unique_lock<std::mutex> lock(m_Mutex);
-    ForgetAfterFork();
-    while (m_Taken.size() >= Most)
-    {
-      const auto idle =
-        std::find_if(m_Taken.begin(), m_Taken.end(), [](const Place & place) { return place.users == 0; });
-      if (idle != m_Taken.end())
-      {
-        idle->process->Retire();
-        m_Taken.erase(idle);
-      }
-      else if (IsInterrupted())
-      {
-        return false;
-      }
-      else
-      {
-        m_IsFree.wait_for(lock, slice);
-      }
-    }
-    m_Taken.push_back({ process, 1 });
-    return true;
-  }
-
-  /** False where the process has no place any more. */
-  bool
-  BeginUse(const OpenSlideProcess * process)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    ForgetAfterFork();
-    const auto place = Find(process);
-    if (place == m_Taken.end())
-    {
-      return false;
-    }
-    ++place->users;
-    std::rotate(place, place + 1, m_Taken.end());
-    return true;
-  }
-
-  void
-  EndUse(const OpenSlideProcess * process)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    const auto                        place = Find(process);
-    if (place != m_Taken.end() && --place->users == 0)
-    {
-      m_IsFree.notify_one();
-    }
-  }
-
-  /** Of a process that has ended. */
-  void
-  GiveBack(const OpenSlideProcess * process)
-  {
-    const std::lock_guard<std::mutex> lock(m_Mutex);
-    const auto                        place = Find(process);
-    if (place != m_Taken.end())
-    {
-      m_Taken.erase(place);
-      m_IsFree.notify_one();
-    }
-  }
-
-private:
-  struct Place
-  {
-    OpenSlideProcess * process;
-    unsigned           users;
-  };
-
-  std::vector<Place>::iterator
-  Find(const OpenSlideProcess * process)
-  {
-    return std::find_if(
-      m_Taken.begin(), m_Taken.end(), [process](const Place & place) { return place.process == process; });
-  }
-
-  void
-  ForgetAfterFork()
-  {
-    if (m_Owner != getpid())
-    {
-      m_Taken.clear();
-      m_Owner = getpid();
-    }
-  }
-
-  std::mutex              m_Mutex; // locked before those of processes
-  std::condition_variable m_IsFree;
-  std::vector<Place>      m_Taken; // those first that have not been used for longest
-  pid_t                   m_Owner{ getpid() };
-};
 
 OpenSlideProcess::Use &
 OpenSlideProcess::Use::operator=(Use && other) noexcept
@@ -347,18 +129,18 @@ OpenSlideProcess::Use::~Use()
 {
   if (m_Process)
   {
-    Places::Get().EndUse(m_Process.get());
+    OpenSlidePlaces::Get().EndUse(m_Process.get());
   }
 }
 
 OpenSlideProcess::Use
 OpenSlideProcess::Use::Begin(const std::shared_ptr<OpenSlideProcess> & process)
 {
-  const bool isOurs = process && process->IsUsable() && Places::Get().BeginUse(process.get());
+  const bool isOurs = process && process->IsUsable() && OpenSlidePlaces::Get().BeginUse(process.get());
   return Use(isOurs ? process : nullptr);
 }
 
-OpenSlideProcess::Answer::Answer(std::shared_ptr<OpenSlideProcess> process, std::unique_ptr<Lane> lane)
+OpenSlideProcess::Answer::Answer(std::shared_ptr<OpenSlideProcess> process, std::unique_ptr<OpenSlideLane> lane)
   : m_Process(std::move(process))
   , m_Lane(std::move(lane))
 {}
@@ -376,7 +158,7 @@ OpenSlideProcess::Answer::~Answer()
 const std::uint32_t *
 OpenSlideProcess::Answer::GetPixels() const
 {
-  return static_cast<const std::uint32_t *>(m_Lane->memory);
+  return static_cast<const std::uint32_t *>(m_Lane->GetMemory());
 }
 
 OpenSlideProcess::Use
@@ -432,14 +214,14 @@ OpenSlideProcess::OpenSlideProcess()
 void
 OpenSlideProcess::Launch()
 {
-  const bool hasPlace = Places::Get().Take(this);
+  const bool hasPlace = OpenSlidePlaces::Get().Take(this, IsInterrupted);
   const int  error = hasPlace ? StartProgram() : 0;
   if (hasPlace && error == 0)
   {
     Greet();
     return;
   }
-  Places::Get().GiveBack(this);
+  OpenSlidePlaces::Get().GiveBack(this);
   m_Problem = "OpenSlide's program " + GetProgram() + " cannot be started (" + std::strerror(error) + ')';
   m_Remedy = GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be");
   if (!hasPlace)
@@ -535,7 +317,7 @@ OpenSlideProcess::~OpenSlideProcess()
   if (getpid() == m_Owner)
   {
     Retire();
-    Places::Get().GiveBack(this);
+    OpenSlidePlaces::Get().GiveBack(this);
   }
   Close(m_Socket);
   Close(m_Output);
@@ -608,7 +390,7 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
         return false;
       }
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      const auto wait = std::clamp<std::int64_t>(left.count(), 0, slice.count());
+      const auto wait = std::clamp<std::int64_t>(left.count(), 0, TimeToLook.count());
       pollfd     waiting[] = { { socket, POLLIN, 0 }, { m_Output, POLLIN, 0 } };
       const int  ready = poll(waiting, 2, static_cast<int>(wait));
       if (ready > 0 && waiting[1].revents != 0)
@@ -672,7 +454,7 @@ OpenSlideProcess::End(Course course)
                 true };
     }
   }
-  Places::Get().GiveBack(this);
+  OpenSlidePlaces::Get().GiveBack(this);
   return m_End;
 }
 
@@ -726,7 +508,7 @@ OpenSlideProcess::Fail(Course course, std::int64_t computed)
   throw OpenSlideEnd(ending.what, course == Course::Late);
 }
 
-std::unique_ptr<OpenSlideProcess::Lane>
+std::unique_ptr<OpenSlideLane>
 OpenSlideProcess::TakeLane()
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
@@ -736,7 +518,7 @@ OpenSlideProcess::TakeLane()
     m_Idle.pop_back();
     return lane;
   }
-  auto lane = std::make_unique<Lane>();
+  auto lane = std::make_unique<OpenSlideLane>();
   if (!lane->Make(m_Socket))
   {
     if (errno == EMFILE || errno == ENFILE || errno == ETOOMANYREFS)
@@ -750,10 +532,10 @@ OpenSlideProcess::TakeLane()
 }
 
 void
-OpenSlideProcess::GiveBack(std::unique_ptr<Lane> lane)
+OpenSlideProcess::GiveBack(std::unique_ptr<OpenSlideLane> lane)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
-  if (lane->size <= Lane::keptSize && m_Process != 0)
+  if (lane->GetSize() <= keptSize && m_Process != 0)
   {
     m_Idle.push_back(std::move(lane));
   }
@@ -764,12 +546,12 @@ OpenSlideProcess::Ask(const Use & process, const OpenSlideMessage & request, std
 {
   const Asking     asking(*process.Get());
   auto             lane = process->TakeLane();
-  const int        socket = lane->socket;
+  const int        socket = lane->GetSocket();
   OpenSlideMessage texts = request;
   if (pixels != 0)
   {
     lane->Grow(pixels * sizeof(std::uint32_t));
-    texts.insert(texts.begin() + 1, std::to_string(lane->size));
+    texts.insert(texts.begin() + 1, std::to_string(lane->GetSize()));
   }
   if (pixels != 0 || request[0] == "try")
   {

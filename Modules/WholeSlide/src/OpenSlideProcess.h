@@ -6,6 +6,7 @@
 #include "Slide.h"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -18,6 +19,8 @@
 
 namespace gigapixel
 {
+
+class OpenSlideLane;
 
 /** What ended the process that OpenSlide ran in by the doing of what was asked, in a few words: it crashed, or took
  * more than it may. */
@@ -62,14 +65,15 @@ public:
  * ended; where all are in use, that waits for one that is not. So who holds one in use must not wait for another. */
 class OpenSlideProcess
 {
-  struct Lane;
   class Asking;
-  class Places;
 
 public:
   /** A process has some MB, two files, and two for each thread that has read its slide at once: with thirty threads
    * that read all slides these are just within the 1024 files that systems give a process. */
   static constexpr std::size_t Most = 16;
+
+  /** How often waiting threads look whether they are to go on. */
+  static constexpr std::chrono::milliseconds TimeToLook{ 100 };
 
   /** A process in use, as long as this is there: it is not ended because another one needs its place. */
   class Use
@@ -109,7 +113,7 @@ public:
   class Answer
   {
   public:
-    Answer(std::shared_ptr<OpenSlideProcess> process, std::unique_ptr<Lane> lane);
+    Answer(std::shared_ptr<OpenSlideProcess> process, std::unique_ptr<OpenSlideLane> lane);
     Answer(Answer &&) noexcept;
     Answer & operator=(Answer &&) = delete;
     ~Answer();
@@ -120,7 +124,7 @@ public:
 
   private:
     std::shared_ptr<OpenSlideProcess> m_Process;
-    std::unique_ptr<Lane>             m_Lane;
+    std::unique_ptr<OpenSlideLane>    m_Lane;
   };
 
   /** A new one. GetProblem() says whether it can be asked. */
@@ -186,6 +190,8 @@ public:
   static Answer Ask(const Use & process, const OpenSlideMessage & request, std::size_t pixels = 0);
 
 private:
+  friend class OpenSlidePlaces; // which retires it
+
   /** How it goes on with what was asked. */
   enum class Course
   {
@@ -203,33 +209,33 @@ private:
     bool        isLoss = false;
   };
 
-  void                  Launch();
-  void                  Greet();
-  int                   StartProgram();
-  bool                  IsUsable() const;
-  std::unique_ptr<Lane> TakeLane();
-  void                  GiveBack(std::unique_ptr<Lane> lane);
-  Course                Receive(int socket, OpenSlideMessage & message);
-  void                  TakeWords();
-  void                  Retire();
-  Ending                End(Course course);
-  [[noreturn]] void     Fail(Course course, std::int64_t computed);
-  std::int64_t          GetComputed() const;
+  void                           Launch();
+  void                           Greet();
+  int                            StartProgram();
+  bool                           IsUsable() const;
+  std::unique_ptr<OpenSlideLane> TakeLane();
+  void                           GiveBack(std::unique_ptr<OpenSlideLane> lane);
+  Course                         Receive(int socket, OpenSlideMessage & message);
+  void                           TakeWords();
+  void                           Retire();
+  Ending                         End(Course course);
+  [[noreturn]] void              Fail(Course course, std::int64_t computed);
+  std::int64_t                   GetComputed() const;
 
-  std::string                        m_Problem;
-  std::string                        m_Remedy;
-  std::string                        m_Version;
-  pid_t                              m_Owner;
-  pid_t                              m_Process{ 0 }; // 0: not started, or has ended
-  int                                m_Socket{ -1 };
-  int                                m_Output{ -1 };
-  clockid_t                          m_Clock{};     // of what it computes
-  std::atomic<std::uint64_t>         m_Reads{ 0 };  // requests for pixels
-  mutable std::mutex                 m_Mutex;       // of all that follows, and the process
-  std::string                        m_Words;       // the end of what it has said on its standard error
-  int                                m_Asking{ 0 }; // threads that wait for an answer
-  Ending                             m_End;
-  std::vector<std::unique_ptr<Lane>> m_Idle;
+  std::string                                 m_Problem;
+  std::string                                 m_Remedy;
+  std::string                                 m_Version;
+  pid_t                                       m_Owner;
+  pid_t                                       m_Process{ 0 }; // 0: not started, or has ended
+  int                                         m_Socket{ -1 };
+  int                                         m_Output{ -1 };
+  clockid_t                                   m_Clock{};     // of what it computes
+  std::atomic<std::uint64_t>                  m_Reads{ 0 };  // requests for pixels
+  mutable std::mutex                          m_Mutex;       // of all that follows, and the process
+  std::string                                 m_Words;       // the end of what it has said on its standard error
+  int                                         m_Asking{ 0 }; // threads that wait for an answer
+  Ending                                      m_End;
+  std::vector<std::unique_ptr<OpenSlideLane>> m_Idle;
 };
 
 } // namespace gigapixel

@@ -2,6 +2,7 @@
 #include "DicomProcess.h"
 
 #include "DicomSlice.h"
+#include "gigapixelSocket.h"
 
 #include "gigapixelChildProcess.h"
 #include "gigapixelFileRefusal.h"

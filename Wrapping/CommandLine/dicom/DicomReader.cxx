@@ -4,6 +4,9 @@
 // socket, on which come the questions of DicomSlice.h, one after the other.
 #include "DicomSlice.h"
 
+#include "gigapixelHelperProgram.h"
+#include "gigapixelSocket.h"
+
 #include "itkGDCMImageIO.h"
 #include "itkMetaDataObject.h"
 #ifdef GIGAPIXEL_HAS_GDCM_TRACE
@@ -21,17 +24,15 @@
 
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#ifdef __SANITIZE_ADDRESS__
-#  include <fstream>
-#  include <sanitizer/asan_interface.h>
-#endif
 
 namespace gigapixel::commandline
 {
 namespace
 {
+
+constexpr char Source[] = "DicomReader.cxx";
+constexpr char Library[] = "gdcm";
 
 constexpr int Socket = STDIN_FILENO;
 
@@ -47,29 +48,9 @@ constexpr bool IsSanitized = true; // which takes terabytes of addresses
 constexpr bool IsSanitized = false;
 #endif
 
-#ifdef __SANITIZE_ADDRESS__
-/** Reports of what GDCM does to its memory are what the program is told; those of this program's own code are kept
- * where Utilities/test-sanitizers counts them. */
 void
-KeepReport(const char * report)
+LimitMemory()
 {
-  const char * const folder = std::getenv("GIGAPIXEL_REPORTS");
-  const char * const ours = std::strstr(report, "DicomReader.cxx");
-  const char * const theirs = std::strstr(report, "gdcm");
-  if (folder != nullptr && ours != nullptr && (theirs == nullptr || ours < theirs))
-  {
-    std::ofstream(folder + std::string("/dicom-reader.") + std::to_string(getpid())) << report;
-  }
-}
-#endif
-
-/** Crashes are expected: they leave no files, and what the program has open is not to stay open here. */
-void
-Limit()
-{
-  syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
-  const rlimit noCore{ 0, 0 };
-  setrlimit(RLIMIT_CORE, &noCore);
   rlimit memory{};
   getrlimit(RLIMIT_AS, &memory);
   memory.rlim_cur = std::min(memory.rlim_max, MostBytes);
@@ -77,10 +58,6 @@ Limit()
   {
     setrlimit(RLIMIT_AS, &memory);
   }
-#ifdef __SANITIZE_ADDRESS__
-  __sanitizer_set_report_path("stderr");
-  __asan_set_error_report_callback(KeepReport);
-#endif
 }
 
 /** From now on: SIGPROF ends the process then. */
@@ -179,7 +156,8 @@ Wait()
 void
 Run()
 {
-  Limit();
+  BeginHelperProgram<Source, Library>();
+  LimitMemory();
 #ifdef GIGAPIXEL_HAS_GDCM_TRACE
   gdcm::Trace::DebugOff();
   gdcm::Trace::WarningOff();

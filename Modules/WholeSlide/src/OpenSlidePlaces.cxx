@@ -1,0 +1,106 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "OpenSlidePlaces.h"
+
+#include "OpenSlideProcess.h"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+namespace gigapixel
+{
+
+OpenSlidePlaces::OpenSlidePlaces()
+  : m_Owner(getpid())
+{}
+
+OpenSlidePlaces &
+OpenSlidePlaces::Get()
+{
+  static OpenSlidePlaces & places = *new OpenSlidePlaces;
+  return places;
+}
+
+bool
+OpenSlidePlaces::Take(OpenSlideProcess * process, const std::function<bool()> & isInterrupted)
+{
+  std::unique_lock<std::mutex> lock(m_Mutex);
+  ForgetAfterFork();
+  while (m_Taken.size() >= OpenSlideProcess::Most)
+  {
+    const auto idle =
+      std::find_if(m_Taken.begin(), m_Taken.end(), [](const Place & place) { return place.users == 0; });
+    if (idle != m_Taken.end())
+    {
+      idle->process->Retire();
+      m_Taken.erase(idle);
+    }
+    else if (isInterrupted())
+    {
+      return false;
+    }
+    else
+    {
+      m_IsFree.wait_for(lock, OpenSlideProcess::TimeToLook);
+    }
+  }
+  m_Taken.push_back({ process, 1 });
+  return true;
+}
+
+bool
+OpenSlidePlaces::BeginUse(const OpenSlideProcess * process)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  ForgetAfterFork();
+  const auto place = Find(process);
+  if (place == m_Taken.end())
+  {
+    return false;
+  }
+  ++place->users;
+  std::rotate(place, place + 1, m_Taken.end());
+  return true;
+}
+
+void
+OpenSlidePlaces::EndUse(const OpenSlideProcess * process)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  const auto                        place = Find(process);
+  if (place != m_Taken.end() && --place->users == 0)
+  {
+    m_IsFree.notify_one();
+  }
+}
+
+void
+OpenSlidePlaces::GiveBack(const OpenSlideProcess * process)
+{
+  const std::lock_guard<std::mutex> lock(m_Mutex);
+  const auto                        place = Find(process);
+  if (place != m_Taken.end())
+  {
+    m_Taken.erase(place);
+    m_IsFree.notify_one();
+  }
+}
+
+std::vector<OpenSlidePlaces::Place>::iterator
+OpenSlidePlaces::Find(const OpenSlideProcess * process)
+{
+  return std::find_if(
+    m_Taken.begin(), m_Taken.end(), [process](const Place & place) { return place.process == process; });
+}
+
+void
+OpenSlidePlaces::ForgetAfterFork()
+{
+  if (m_Owner != getpid())
+  {
+    m_Taken.clear();
+    m_Owner = getpid();
+  }
+}
+
+} // namespace gigapixel
