@@ -12,7 +12,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import PROGRAM, fails, find_memory_of_segments, run, segment, settings, weights, write_nrrd, write_slide
+from conftest import PROGRAM, UNSANITIZED, fails, find_memory_of_segments, run, segment, settings, weights, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -353,3 +353,30 @@ def test_mask_of_another_slide(cohort, tmp_path):
     table.write_text("slide,mask,split\ns.tif,a.truth.tif,train\n")
     message = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
     assert "a.truth.tif" in message
+
+
+@UNSANITIZED
+def test_many_slides_take_what_is_planned(tmp_path):
+    """What is decoded of a slide stays in memory, within a limit, while the next ones are read."""
+    run("synthesize", tmp_path / "0.tif", "--size", "1024x1024", "--seed", 1, "--truth", tmp_path / "0.m.tif")
+    for number in range(1, 32):
+        for ending in ("tif", "m.tif"):
+            shutil.copy(tmp_path / f"0.{ending}", tmp_path / f"{number}.{ending}")
+    (tmp_path / "c.csv").write_text("slide,mask,split\n" + "".join(f"{i}.tif,{i}.m.tif,train\n" for i in range(32)))
+    words = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, "--no-augmentation", "--tile-size", 256, "--threads", 1, "--json"]
+    for memory in (100, 300):
+        told = run(*words, "-o", tmp_path / f"{memory}", "--memory", f"{memory}M").json
+        assert told["peakBytes"] < 1.15 * told["estimatedPeakBytes"] < memory * 1024**2
+
+
+def test_room_for_validation_is_not_told_where_there_is_none(tmp_path):
+    run("synthesize", tmp_path / "a.tif", "--size", "1200x1000", "--seed", 1, "--truth", tmp_path / "m.tif")
+    run("synthesize", tmp_path / "b.tif", "--size", "1200x1000", "--seed", 2, "--truth", tmp_path / "n.tif")
+    network = ["--network", "unet:base=4,depth=5", "--threads", 1]
+    options = [*network, "--epochs", 1, "--memory", f"{find_memory_of_segments(*network)}M", "--json"]
+    told = {}
+    for name, row in (("without", ""), ("with", "b.tif,n.tif,validation\n")):
+        (tmp_path / "c.csv").write_text(f"slide,mask,split\na.tif,m.tif,train\n{row}")
+        told[name] = run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / name, *options).json
+    assert told["with"]["estimatedPeakBytes"] == told["with"]["plan"]["peakBytes"]
+    assert told["without"]["estimatedPeakBytes"] < told["without"]["plan"]["peakBytes"]

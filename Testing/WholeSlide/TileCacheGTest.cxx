@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileCache.h"
+#include "TileMemory.h"
 
 #include <atomic>
 #include <thread>
@@ -154,3 +155,31 @@ TEST(TileCache, AFailureIsNotHandedOn)
 }
 
 } // namespace
+
+TEST(TileMemory, IsThatOfTheLastTileOfItsSize)
+{
+  constexpr std::size_t size = 256 * 256 * 3;
+  auto                  first = gigapixel::MakeTileMemory(size);
+  const auto * const    place = first.get();
+  first[size - 1] = 1;
+  first.reset();
+  const auto other = gigapixel::MakeTileMemory(size / 3);
+  const auto again = gigapixel::MakeTileMemory(size);
+  EXPECT_EQ(again.get(), place);
+  EXPECT_NE(other.get(), place);
+}
+
+TEST(TileMemory, LittleIsKeptThatNoTileHas)
+{
+  constexpr std::size_t              most = std::size_t{ 1 } << 20;
+  std::vector<gigapixel::TileMemory> tiles;
+  for (int i = 0; i < 40; ++i)
+  {
+    tiles.push_back(gigapixel::MakeTileMemory(i % 2 == 0 ? 256 * 256 * 3 : 256 * 256));
+  }
+  tiles.push_back(gigapixel::MakeTileMemory(2 * most));
+  tiles.push_back(gigapixel::MakeTileMemory(300)); // of the heap
+  tiles.clear();
+  EXPECT_GT(gigapixel::GetIdleTileBytes(), 0u);
+  EXPECT_LE(gigapixel::GetIdleTileBytes(), most);
+}

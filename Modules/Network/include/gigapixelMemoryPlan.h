@@ -123,6 +123,8 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::int64_t keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
   std::int64_t peakBytes{ 0 };   ///< estimate
   std::int64_t tileBytes{ 0 };   ///< of these, what each tile in flight takes
+  /** Of these, what a training in segments takes only where it validates, or calibrates norms. */
+  std::int64_t validationBytes{ 0 };
   std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** What cuDNN's algorithms take of it beside that, at most, where so much is free; they differ by precision. */
   std::int64_t deviceWorkspaceBytes{ 0 };

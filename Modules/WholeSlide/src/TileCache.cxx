@@ -8,7 +8,7 @@ DecodedTile::DecodedTile(std::uint32_t tileWidth, std::uint32_t tileHeight, unsi
   : width(tileWidth)
   , height(tileHeight)
   , pixelBytes(bytesOfPixel)
-  , pixels(new unsigned char[std::size_t{ tileWidth } * tileHeight * bytesOfPixel])
+  , pixels(MakeTileMemory(std::size_t{ tileWidth } * tileHeight * bytesOfPixel))
 {}
 
 std::size_t

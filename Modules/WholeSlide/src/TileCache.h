@@ -2,6 +2,8 @@
 #ifndef TileCache_h
 #define TileCache_h
 
+#include "TileMemory.h"
+
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +35,7 @@ struct DecodedTile
   std::uint32_t                    width;
   std::uint32_t                    height;
   unsigned                         pixelBytes;
-  std::unique_ptr<unsigned char[]> pixels;  // not initialised
+  TileMemory                       pixels;
   std::unique_ptr<unsigned char[]> scanned; // 255 or 0 per pixel; null where all is scanned
 };
 

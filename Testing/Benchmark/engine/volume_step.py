@@ -8,9 +8,9 @@
 The default size is that of BraTS. Both have one thread. CPU seconds are those of the network, without reading; `planned` are those
 that `gigapixel plan` prints, on this machine. Those by TFLOP are by the operations of the convolutions of a step in one piece,
 whatever was computed twice. Memory of ours is the process's peak, libraries included, beside what was planned; eager's is its
-peak above what it has before the step. `gradient` is how far the step that ours takes (SGD, rate 1) is from eager's gradient,
-relative to its norm. --batch takes the mean gradient of so many volumes, of which ours has one in memory at a time, and eager all
-in one array. --without-eager where that does not fit. Needs NumPy, nibabel, PyTorch and safetensors.
+peak above what it has before the step. `gradient` is how far the step that ours takes (SGD, rate 1, which has no moments) is from
+eager's gradient, relative to its norm. --batch takes the mean gradient of so many volumes, of which ours has one in memory at a time, and eager all
+in one array. --without-eager where that does not fit: the step is one of Adam then, the default, whose moments take memory. Needs NumPy, nibabel, PyTorch and safetensors.
 """
 
 import argparse
@@ -140,7 +140,8 @@ def main():
     planned = options.batch * plan(options, volumes[0], *tiling)["networkSeconds"]
     operations, arrays = load_model(weights)
     tera = options.batch * count_operations(operations, arrays, size[::-1]) / 1e12
-    more = ["--weights", weights, "--optimizer", "sgd", "--momentum", 0, "--learning-rate", 1, *tiling]
+    more = ["--weights", weights, *tiling]
+    more += [] if options.without_eager else ["--optimizer", "sgd", "--momentum", 0, "--learning-rate", 1]
     found = train(options, folder / "large", volumes, *more)
     chosen = found["plan"]
     how = f"{chosen['tiles']} tiles of {chosen['tileSize']}"

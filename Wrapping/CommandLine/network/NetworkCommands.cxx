@@ -99,7 +99,8 @@ GetDecodedBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t budget
   const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
   const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * run.network.channels;
   const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  return std::min(GetCacheBytes(budget), (training && run.tiling.sharedMemory ? 0 : decoded) + mask);
+  const std::int64_t others = (run.images - 1) * image.width * image.height * (run.network.channels + 1);
+  return std::min(GetCacheBytes(budget), (training && run.tiling.sharedMemory ? 0 : decoded) + mask + others);
 }
 
 /** On the way from a slide to the masks: rows of pixels and of results.

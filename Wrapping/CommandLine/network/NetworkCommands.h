@@ -84,6 +84,8 @@ struct ImageRun
   std::int64_t keptBytes{ 0 };
   /** What it takes before there are maps of the network, or when they are gone. */
   std::int64_t aloneBytes{ 0 };
+  /** Of a training: what is decoded of one stays while the next ones are read, as far as the reader keeps tiles. */
+  int images{ 1 };
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of

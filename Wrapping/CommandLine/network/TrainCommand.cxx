@@ -395,6 +395,15 @@ Train(itk::GigapixelUNetTrainer &   trainer,
   return plan;
 }
 
+/** Of a run that has ended: the plan has room for validation, which it may not have had. */
+Peaks
+GetPeaks(const Workload & workload, MemoryPlan plan, const ImageRun & run)
+{
+  const bool segmentsImages = workload.validationSamples > 0 || run.values.GetInteger("calibrate") > 0;
+  plan.peakBytes -= segmentsImages ? 0 : plan.validationBytes;
+  return Peaks(plan, run.network, run.values);
+}
+
 nlohmann::ordered_json
 Describe(const Outcome &      outcome,
          const Workload &     workload,
@@ -424,7 +433,7 @@ Describe(const Outcome &      outcome,
   json["validationScore"] = known(outcome.validationScore);
   json["bestValidationScore"] = known(outcome.bestValidationScore);
   json["plan"] = DescribePlan(plan, image.network);
-  Peaks(plan, image.network, image.values).AddTo(json);
+  GetPeaks(workload, plan, image).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
   return json;
 }
@@ -462,7 +471,8 @@ TrainOn(const Cohort &                 cohort,
   const Workload workload = MeasureCohort(cohort, network, values);
   CheckIgnoredLabel(values, network);
   TakeLoss(values, network);
-  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes };
+  const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes, 0, images };
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
@@ -486,7 +496,7 @@ TrainOn(const Cohort &                 cohort,
             " in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);
-  session.Say(Peaks(plan, network, values).Format());
+  session.Say(GetPeaks(workload, plan, run).Format());
   session.Say(FormatSeconds(seconds, GetCPUSeconds()));
   return json;
 }

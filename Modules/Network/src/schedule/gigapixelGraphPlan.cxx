@@ -127,7 +127,15 @@ public:
   GetNeed(const Choice & choice, bool inFiles) const
   {
     return this->GetNeedWithoutTiles(choice, inFiles) +
-           std::max(this->GetHostBytes(choice.cost), this->GetHostBytes(choice.validation));
+           std::max(this->GetHostBytes(choice.cost),
+                    this->GetHostBytes(choice.validation) + this->GetValidationCodeBytes(choice));
+  }
+
+  /** Of the code that is compiled for validation's tiles: that for training's stays beside it. */
+  std::int64_t
+  GetValidationCodeBytes(const Choice & choice) const
+  {
+    return m_Run.device.cuda >= 0 ? 0 : choice.validation.GetPrimitiveBytes(m_Run.sizes, choice.cost.primitives);
   }
 
   std::int64_t
@@ -247,7 +255,8 @@ public:
   WidenValidation(const Choice & choice, bool inFiles) const
   {
     const std::int64_t room = m_Run.device.cuda >= 0 ? m_LimitOfGpu - this->GetGpuWeightBytes()
-                                                     : m_Limit - this->GetNeedWithoutTiles(choice, inFiles);
+                                                     : m_Limit - this->GetNeedWithoutTiles(choice, inFiles) -
+                                                         this->GetValidationCodeBytes(choice);
     const std::int64_t bytes = std::min(GreatestClass, room);
     if (choice.validation.tiles == 0 || bytes <= choice.cost.bytes)
     {
@@ -371,13 +380,16 @@ MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
   plan.numberOfTiles = cost.tiles;
   plan.passes = cost.passes;
   plan.tilesInFlight = choices.GetTilesInFlight(cost, GetNumberOfThreads(run.threads), without);
-  std::int64_t tiles = choices.GetHostBytes(cost, plan.tilesInFlight);
+  const std::int64_t training = choices.GetHostBytes(cost, plan.tilesInFlight);
+  std::int64_t       tiles = training;
   if (choice.validation.tiles > 0)
   {
-    plan.validationTilesInFlight = choices.GetTilesInFlight(choice.validation, plan.tilesInFlight, without);
-    tiles = std::max(tiles, choices.GetHostBytes(choice.validation, plan.validationTilesInFlight));
+    const std::int64_t code = choices.GetValidationCodeBytes(choice);
+    plan.validationTilesInFlight = choices.GetTilesInFlight(choice.validation, plan.tilesInFlight, without + code);
+    tiles = std::max(tiles, code + choices.GetHostBytes(choice.validation, plan.validationTilesInFlight));
   }
   plan.peakBytes = std::max(without + tiles, loading);
+  plan.validationBytes = plan.peakBytes - std::max(without + training, loading);
   plan.tileBytes = choices.GetHostBytes(cost);
   plan.deviceBytes = choices.GetNeedOfGpu(choice);
   plan.deviceWorkspaceBytes = GetWorkspaceBytes(run.device);

@@ -210,11 +210,12 @@ GraphTileCost::GetBytes(std::int64_t together) const
 }
 
 std::int64_t
-GraphTileCost::GetPrimitiveBytes(int sizes) const
+GraphTileCost::GetPrimitiveBytes(int sizes, std::int64_t others) const
 {
   // Where they come and go with the images, the heap loses as much between them as their code takes.
   constexpr std::int64_t LostBytes = 48 << 10;
-  return std::min<std::int64_t>(primitives * sizes, MostPrimitives) * (primitiveBytes + (sizes > 1 ? LostBytes : 0));
+  const std::int64_t     most = std::max<std::int64_t>(0, MostPrimitives - others * sizes);
+  return std::min(primitives * sizes, most) * (primitiveBytes + (sizes > 1 ? LostBytes : 0));
 }
 
 GraphTileCost

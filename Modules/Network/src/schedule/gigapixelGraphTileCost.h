@@ -57,8 +57,9 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   /** Of so many tiles at a time, those of a group that take most. */
   std::int64_t GetBytes(std::int64_t together) const;
 
-  /** Of all primitives that are kept. \param sizes PlannedRun::sizes */
-  std::int64_t GetPrimitiveBytes(int sizes) const;
+  /** Of all primitives that are kept. \param sizes PlannedRun::sizes \param others primitives that are kept beside
+   * these, of each size */
+  std::int64_t GetPrimitiveBytes(int sizes, std::int64_t others = 0) const;
 };
 
 /** Most primitives that are kept, so that tiles of many shapes, of images of many sizes, take no more than is planned
