@@ -415,6 +415,18 @@ def test_a_slice_that_cannot_be_read_is_missed(stored, tmp_path):
     assert "im03.dcm: there is no such file" in fails("info", series)
 
 
+def test_a_slice_that_is_no_dicom_file_is_missed(stored, tmp_path):
+    """At an end of the stack nothing else tells that a slice is missing."""
+    series = write_series(tmp_path / "ct", stored)
+    last = max(series.glob("*.dcm"), key=lambda file: file.read_bytes().index(b"-85") if b"-85" in file.read_bytes() else -1)
+    for content, reason in ((b"", "it is empty"), (bytes(len(last.read_bytes())), "it is no DICOM file"), (b"hello", "it is no DICOM file")):
+        last.write_bytes(content)
+        said = fails("info", series)
+        assert f"{last}: {reason}" in said and "get it again from where it came" in said
+    last.rename(series / "last.old")
+    assert run("info", series, "--json").json["depth"] == len(stored) - 1
+
+
 @pytest.fixture()
 def beside(tmp_path):
     """A copy of the program's library, beside which another reader lies, and the environment in which it is taken."""

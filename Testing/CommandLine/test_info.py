@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import subprocess
 
 import numpy
 import openslide
@@ -10,7 +11,8 @@ import pytest
 import tifffile
 
 import vendor_slides
-from conftest import fails, run, write_slide
+from conftest import PROGRAM, fails, obey_permissions, run, write_slide
+from test_stated_sizes import write_sparse_dicom
 
 
 def real_slide(path):
@@ -179,3 +181,65 @@ def test_a_folder_of_a_dicom_series_is_one_slide():
     files = sorted(folder.iterdir(), key=lambda file: file.stat().st_size)
     assert len(files) == 3, "the slide, its label, its macro picture"
     assert [pathlib.Path(info["slide"]) for info in run("info", folder, "--json").json] == files[-1:]
+
+
+def dicom_slide(folder):
+    """Three levels in a file each."""
+    folder.mkdir()
+    for level, side in enumerate((16, 8, 4)):
+        write_sparse_dicom(folder / f"l{level}.dcm", side)
+    return folder
+
+
+NO_LEVEL = {
+    "empty": (lambda whole: b"", "it is empty"),
+    "zeros": (lambda whole: bytes(len(whole)), "it is no DICOM file, which its name says"),
+    "text": (lambda whole: b"hello\n", "it is no DICOM file, which its name says"),
+    "begun": (lambda whole: whole[:140], "it does not say what kind of image it is"),
+    "cut": (lambda whole: whole[:-100], "the file ends early"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LEVEL)
+def test_a_level_of_a_dicom_slide_that_cannot_be_read_is_missed(tmp_path, kind):
+    """It may be the finest one, without which the slide has another size and resolution."""
+    damage, reason = NO_LEVEL[kind]
+    folder = dicom_slide(tmp_path / "s")
+    finest, coarser = folder / "l0.dcm", folder / "l1.dcm"
+    finest.write_bytes(damage(finest.read_bytes()))
+    told = run("info", coarser, "--json")
+    said = f"{coarser}: {finest} beside it is left out, {reason}, so that levels of it may be missing; get that file again from where it came"
+    assert len(told.json["warnings"]) == 1 and told.json["warnings"][0].startswith(said)
+    assert said in run("convert", coarser, tmp_path / "o.tif").err
+    for command in (["info", coarser], ["convert", coarser, tmp_path / "strict.tif"], ["label", coarser, "-o", tmp_path / "strict.tif"]):
+        assert said in fails(*command, "--strict")
+    assert not (tmp_path / "strict.tif").exists()
+    # The folder is one slide, and another slide beside it leaves open whose part the file is.
+    slides = run("info", folder, "--json").json
+    assert len(slides) == 1 and slides[0]["warnings"][0].startswith(said)
+    assert said in run("info", folder, "--strict", "--json", code=1).json[0]["error"]
+    write_slide(folder / "other.tif", numpy.zeros((40, 50, 3), numpy.uint8))
+    entries = run("info", folder, "--json", code=1).json
+    assert {pathlib.Path(entry["slide"]).name: "error" in entry for entry in entries} == {"l0.dcm": True, "l1.dcm": False, "other.tif": False}
+
+
+def test_a_level_of_a_dicom_slide_that_may_not_be_read_is_missed(tmp_path):
+    folder = dicom_slide(tmp_path / "s")
+    (folder / "l0.dcm").chmod(0)
+    words = [PROGRAM, "info", str(folder / "l1.dcm"), "--strict"]
+    told = subprocess.run(words, capture_output=True, text=True, preexec_fn=obey_permissions)
+    assert told.returncode == 1 and "l0.dcm beside it is left out, it cannot be read: Permission denied" in told.stderr
+    assert "get the right to use it" in told.stderr
+    (folder / "l0.dcm").unlink()
+    (folder / "l0.dcm").symlink_to("nowhere")
+    assert "l0.dcm beside it is left out" in fails("info", folder / "l1.dcm", "--strict")
+
+
+def test_what_is_no_part_of_a_dicom_slide_is_no_damage(tmp_path):
+    folder = dicom_slide(tmp_path / "s")
+    (folder / "notes.txt").write_text("of the scanner")
+    (folder / "._l0.dcm").write_text("of a Mac")
+    whole = (folder / "l0.dcm").read_bytes()
+    (folder / "annotations.dcm").write_bytes(whole.replace(b"77.1.6", b"91.1.1"))
+    told = run("info", folder, "--strict", "--json")
+    assert told.json[0]["warnings"] == [] and len(told.json) == 1 and len(told.json[0]["levels"]) == 3

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -31,10 +32,19 @@ using Triple = std::array<double, 3>;
 enum class Content
 {
   Unreadable,
+  Damaged, ///< it is named as a DICOM file, and is none
   Other,
   Slice,
   WholeSlide ///< of a microscope, which is no slice of a volume
 };
+
+bool
+IsNamedAsDicom(const fs::path & file)
+{
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".dcm";
+}
 
 /** DICOM files have four letters behind 128 bytes of any content, and say soon what kind of image they are. */
 Content
@@ -51,7 +61,7 @@ LookAt(const fs::path & file)
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
   if (bytes.size() < Preamble + 4 || bytes.compare(Preamble, 4, "DICM") != 0)
   {
-    return Content::Other;
+    return IsNamedAsDicom(file) ? Content::Damaged : Content::Other;
   }
   // The class "VL Whole Slide Microscopy Image Storage", DICOM PS3.6.
   return bytes.find("1.2.840.10008.5.1.4.1.1.77.1.6") != std::string::npos ? Content::WholeSlide : Content::Slice;
@@ -308,6 +318,12 @@ GigapixelDicomSeries::Find(const std::string & folder)
     if (content == Content::Unreadable) // it may be a slice, without which the volume is another one
     {
       gigapixel::RequireReadable(file.string());
+    }
+    if (content == Content::Damaged) // as well
+    {
+      throw std::runtime_error(
+        file.string() + (fs::file_size(file) == 0 ? ": it is empty" : ": it is no DICOM file, which its name says") +
+        ": get it again from where it came, or move it to another folder if it is no slice");
     }
     if (content == Content::Slice && file.filename() != "DICOMDIR")
     {

@@ -126,8 +126,8 @@ public:
   itkGetConstMacro(ConvertToSRGB, bool);
   itkBooleanMacro(ConvertToSRGB);
 
-  /** A damaged tile that is read is an error (see above), also where another reader has decoded it before. Default: as
-   * SetGlobalDefaultStrict() says. */
+  /** A damaged tile that is read is an error (see above), also where another reader has decoded it before, and so is a
+   * file beside a DICOM slide that may be part of it and cannot be read. Default: as SetGlobalDefaultStrict() says. */
   itkSetMacro(Strict, bool);
   itkGetConstMacro(Strict, bool);
   itkBooleanMacro(Strict);

@@ -197,6 +197,13 @@ public:
   {
     return m_Warnings;
   }
+  /** Of the warnings those that name a file which may be a part of the slide and cannot be read: nobody knows what is
+   * missing, so that those who are strict get the first one as an error. */
+  const std::vector<std::string> &
+  GetMissingParts() const
+  {
+    return m_MissingParts;
+  }
 
   /** Damaged tiles of levels and associated images among those that were read since the slide was opened, by whomever;
    * each counts once. */
@@ -302,6 +309,7 @@ protected:
   std::string                        m_ColorProfile;
   std::string                        m_Decoder;
   std::vector<std::string>           m_Warnings;
+  std::vector<std::string>           m_MissingParts;
   std::array<double, 2>              m_Origin{ { 0.0, 0.0 } };
   std::array<unsigned char, 3>       m_Background{ { 255, 255, 255 } };
 

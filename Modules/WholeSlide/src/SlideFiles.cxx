@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSlideFiles.h"
 
+#include "formats/DICOMFile.h"
 #include "formats/SlideFormat.h"
 
 #include "gigapixelFileIdentity.h"
+
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -13,6 +16,43 @@ FindSlideDescription(const std::string & path)
 {
   const SlideFormat * const format = FindFormatByExtension(path);
   return format && format->findDescription ? format->findDescription(path) : std::string();
+}
+
+std::string
+FindSlideSeries(const std::string & path)
+{
+  try
+  {
+    return DICOMFile::IsDICOM(path, true) ? DICOMFile(path).GetText(DICOMTag::SeriesInstance) : std::string();
+  }
+  catch (const std::runtime_error &)
+  {
+    return {};
+  }
+}
+
+std::string
+FindDICOMDamage(const std::string & path)
+{
+  std::error_code error;
+  std::string     damage = DICOMFile::IsNamedAsDICOM(path) ? DICOMFile::FindWhyNot(path, error) : std::string();
+  if (!damage.empty() || !DICOMFile::IsNamedAsDICOM(path) || !DICOMFile::IsDICOM(path, true))
+  {
+    return damage;
+  }
+  try
+  {
+    const DICOMFile file(path);
+  }
+  catch (const DICOMFile::NoWholeSlide &)
+  {
+    return {};
+  }
+  catch (const std::runtime_error & found)
+  {
+    damage = found.what();
+  }
+  return damage;
 }
 
 std::string

@@ -473,6 +473,12 @@ WholeSlideImageIO::ReadImageInformation()
     m_Slide = nullptr;
     Throw(error.what());
   }
+  if (m_Strict && !m_Slide->GetMissingParts().empty())
+  {
+    const std::string sentence = m_Slide->GetMissingParts().front();
+    m_Slide = nullptr;
+    Throw(sentence);
+  }
   m_Level = 0;
   if (m_AssociatedImage.empty())
   {

@@ -262,7 +262,10 @@ Strict()
     "strict",
     "Refuse a slide of which a damaged JPEG tile is read: what was read is what is judged, which may be another "
     "level than the damaged one (gigapixel info --check reads all). Without it such a tile gives what pixels can be "
-    "decoded, as in other programs; the first five are named in warnings, and the result tells how many there were.");
+    "decoded, as in other programs; the first five are named in warnings, and the result tells how many there were. "
+    "Refused, too, is a DICOM slide beside which a .dcm file lies that cannot be read, since it may be its finest "
+    "level; "
+    "without this it is named in a warning.");
 }
 
 std::vector<Argument>

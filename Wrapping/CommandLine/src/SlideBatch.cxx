@@ -7,6 +7,7 @@
 
 #include "gigapixelFileRefusal.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelSlideFiles.h"
 
 #include "itkGigapixelVolumeSource.h"
 #include "itkMetaDataObject.h"
@@ -17,10 +18,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <new>
 #include <set>
@@ -82,32 +81,9 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
-/** \return what the files of one DICOM slide have in common; empty: the file is a slide by itself, or damaged */
-std::string
-GetSeries(const std::string & file)
-{
-  std::array<char, 132> start{};
-  if (!std::ifstream(file, std::ios::binary).read(start.data(), start.size()) ||
-      std::string(start.end() - 4, start.end()) != "DICM")
-  {
-    return {};
-  }
-  const auto io = itk::WholeSlideImageIO::New();
-  io->SetFileName(file);
-  std::string series;
-  try
-  {
-    io->ReadImageInformation();
-    itk::ExposeMetaData(io->GetMetaDataDictionary(), "dicom.SeriesInstanceUID", series);
-  }
-  catch (const itk::ExceptionObject &)
-  {
-    return {};
-  }
-  return series;
-}
-
-/** Any file of a DICOM series opens the whole slide: the largest, which is its finest level, stands for all. */
+/** Any file of a DICOM series opens the whole slide: the largest, which is its finest level, stands for all. Where a
+ * folder is one such slide and nothing else, a file that cannot be read is a part of it, of which the slide tells, or
+ * is refused where it is to be strict; else it may be a slide of its own, which is not to vanish. */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
 {
@@ -115,10 +91,14 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
   std::map<std::string, std::size_t> places;
   for (const std::string & file : files)
   {
-    const std::string series = GetSeries(file);
-    const auto [place, isNew] = places.emplace(series, slides.size());
-    if (series.empty() || isNew)
+    const std::string series = FindSlideSeries(file);
+    const auto        place = places.find(series);
+    if (place == places.end())
     {
+      if (!series.empty())
+      {
+        places[series] = slides.size();
+      }
       slides.push_back(file);
     }
     else if (fs::file_size(file) > fs::file_size(slides[place->second]))
@@ -126,11 +106,16 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
       slides[place->second] = file;
     }
   }
+  const auto isPart = [](const std::string & file) { return !FindDICOMDamage(file).empty(); };
+  if (places.size() == 1 && std::count_if(slides.begin(), slides.end(), isPart) + 1 == std::ptrdiff_t(slides.size()))
+  {
+    return { slides[places.begin()->second] };
+  }
   return slides;
 }
 
 /** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
- * over. A TIFF that ITK reads is another program's picture that merely lies there, and so may any DICOM file be. */
+ * over. A TIFF that ITK reads is another program's picture that merely lies there, and so may a sound DICOM file be. */
 bool
 SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
 {
@@ -140,7 +125,11 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
     return !itk::TIFFImageIO::New()->CanReadFile(file.c_str());
   }
   const auto & slides = io.GetSupportedReadExtensions();
-  return extension != ".dcm" && std::find(slides.begin(), slides.end(), extension) != slides.end();
+  if (extension == ".dcm")
+  {
+    return !FindDICOMDamage(file).empty();
+  }
+  return std::find(slides.begin(), slides.end(), extension) != slides.end();
 }
 
 std::vector<std::string>

@@ -3,6 +3,7 @@
 #include "DICOMFile.h"
 #include "SlideFormat.h"
 
+#include "gigapixelFileRefusal.h"
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace gigapixel
 {
@@ -37,6 +39,10 @@ GetFlavor(const DICOMFile & file)
          : flavor == "THUMBNAIL" ? "thumbnail"
                                  : "";
 }
+
+/** What to do about a file that may be a part of the slide. */
+constexpr const char * fetchOrMove = "get that file again from where it came, or move it away if it is of no slide";
+constexpr const char * checkFolder = "check that folder";
 
 std::uint64_t
 GetWidth(const DICOMFile & file)
@@ -85,6 +91,8 @@ private:
 
   void FindFiles();
   void FindFilesIn(const std::string & folder);
+  void AddFile(const std::string & name);
+  void LeaveOut(const std::string & name, const std::string & what, const std::string & remedy);
   void AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name);
   void AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const;
   void FillProperties(const DICOMFile & base);
@@ -166,33 +174,72 @@ void
 DICOMSlide::FindFilesIn(const std::string & folder)
 {
   namespace fs = std::filesystem;
-  const std::string        series = m_Files.front()->GetText(DICOMTag::SeriesInstance);
   std::vector<std::string> names;
   std::error_code          error;
   for (const fs::directory_entry & entry : fs::directory_iterator(folder, error))
   {
-    if (entry.is_regular_file(error) && !fs::equivalent(entry.path(), m_Path, error) &&
-        DICOMFile::IsDICOM(entry.path().string(), true))
+    std::error_code ofEntry; // of a link that leads to no file, say
+    const bool      isFile = entry.is_regular_file(ofEntry);
+    if ((isFile || (ofEntry && DICOMFile::IsNamedAsDICOM(entry.path().string()))) &&
+        !fs::equivalent(entry.path(), m_Path, ofEntry))
     {
       names.push_back(entry.path().string());
     }
   }
-  std::sort(names.begin(), names.end());
-  for (const std::string & name : names)
+  if (error)
   {
-    try
+    LeaveOut(
+      "what lies", "since " + folder + " cannot be listed: " + error.message(), GetFileRemedy(error, checkFolder));
+  }
+  std::sort(names.begin(), names.end());
+  std::for_each(names.begin(), names.end(), [this](const std::string & name) { AddFile(name); });
+}
+
+/** A file that is another slide's, or of another kind, is none of ours. Of one that cannot be read nobody knows whose
+ * it is, and it may be the finest level: a slide without that is read at a resolution that is not its own. */
+void
+DICOMSlide::AddFile(const std::string & name)
+{
+  const std::string series = m_Files.front()->GetText(DICOMTag::SeriesInstance);
+  try
+  {
+    std::error_code   error;
+    const std::string whyNot = DICOMFile::IsNamedAsDICOM(name) ? DICOMFile::FindWhyNot(name, error) : std::string();
+    if (!whyNot.empty())
     {
-      auto file = std::make_unique<const DICOMFile>(name);
-      if (!series.empty() && file->GetText(DICOMTag::SeriesInstance) == series)
-      {
-        m_Files.push_back(std::move(file));
-      }
+      LeaveOut(name, whyNot, GetFileRemedy(error, fetchOrMove));
+      return;
     }
-    catch (const std::runtime_error & damage)
+    if (!DICOMFile::IsDICOM(name, true))
     {
-      m_Warnings.push_back(m_Path + ": " + GetPrintable(name + " beside it is left out, " + damage.what()) + '.');
+      return;
+    }
+    auto file = std::make_unique<const DICOMFile>(name);
+    if (!series.empty() && file->GetText(DICOMTag::SeriesInstance) == series)
+    {
+      m_Files.push_back(std::move(file));
     }
   }
+  catch (const DICOMFile::NoWholeSlide &)
+  {
+    return;
+  }
+  catch (const std::system_error & error)
+  {
+    LeaveOut(name, error.what(), GetFileRemedy(error.code(), fetchOrMove));
+  }
+  catch (const std::runtime_error & damage)
+  {
+    LeaveOut(name, damage.what(), fetchOrMove);
+  }
+}
+
+void
+DICOMSlide::LeaveOut(const std::string & name, const std::string & what, const std::string & remedy)
+{
+  m_MissingParts.push_back(m_Path + ": " + GetPrintable(name + " beside it is left out, " + what) +
+                           ", so that levels of it may be missing; " + remedy + '.');
+  m_Warnings.push_back(m_MissingParts.back());
 }
 
 void

@@ -2,6 +2,9 @@
 #include "DICOMFile.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -24,6 +27,23 @@ Fail()
   throw std::runtime_error("its DICOM elements are damaged");
 }
 
+/** The first bytes of a file, as far as they are there and can be read. */
+std::string
+ReadStart(const std::string & path)
+{
+  std::ifstream file(path, std::ios::binary);
+  std::string   start(1024, '\0');
+  file.read(&start[0], static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return start;
+}
+
+bool
+BeginsAsDICOM(const std::string & start)
+{
+  return start.size() > 132 && start.compare(128, 4, "DICM") == 0;
+}
+
 /** Numbers of a table that is no more than its bytes. */
 std::vector<std::uint64_t>
 ReadOffsets(const std::string & bytes, std::size_t size)
@@ -41,13 +61,40 @@ ReadOffsets(const std::string & bytes, std::size_t size)
 bool
 DICOMFile::IsDICOM(const std::string & path, bool slide)
 {
-  std::ifstream file(path, std::ios::binary);
-  std::string   start(1024, '\0');
-  file.read(&start[0], static_cast<std::streamsize>(start.size()));
-  start.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  const std::string start = ReadStart(path);
   // The class stands in the first group, which is always of explicit little-endian kind.
-  return start.size() > 132 && start.compare(128, 4, "DICM") == 0 &&
-         (!slide || start.find(slideClass) != std::string::npos);
+  return BeginsAsDICOM(start) && (!slide || start.find(slideClass) != std::string::npos);
+}
+
+bool
+DICOMFile::IsNamedAsDICOM(const std::string & path)
+{
+  const std::filesystem::path file(path);
+  std::string                 ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".dcm" && file.filename().string().front() != '.';
+}
+
+std::string
+DICOMFile::FindWhyNot(const std::string & path, std::error_code & error)
+{
+  errno = 0;
+  const std::string start = ReadStart(path);
+  if (start.empty() && errno != 0)
+  {
+    error.assign(errno, std::generic_category());
+    return "it cannot be read: " + error.message();
+  }
+  if (start.empty())
+  {
+    return "it is empty";
+  }
+  if (!BeginsAsDICOM(start))
+  {
+    return "it is no DICOM file, which its name says";
+  }
+  // All classes of the standard begin so.
+  return start.find("1.2.840.10008.") == std::string::npos ? "it does not say what kind of image it is" : "";
 }
 
 DICOMFile::DICOMFile(const std::string & path)
@@ -58,7 +105,7 @@ DICOMFile::DICOMFile(const std::string & path)
   ReadElements(m_File.GetSize(), 0);
   if (GetText(DICOMTag::SOPClass) != slideClass)
   {
-    throw std::runtime_error("it is a DICOM file, but no whole-slide image");
+    throw NoWholeSlide("it is a DICOM file, but no whole-slide image");
   }
   if (!m_FoundPixels)
   {

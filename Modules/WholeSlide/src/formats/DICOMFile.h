@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace gigapixel
@@ -20,12 +22,26 @@ namespace gigapixel
 class DICOMFile
 {
 public:
-  /** Throws std::runtime_error, in a few words, where the file is damaged or no whole-slide image. */
+  /** A file that is sound, but of another kind of image. */
+  class NoWholeSlide : public std::runtime_error
+  {
+  public:
+    using std::runtime_error::runtime_error;
+  };
+
+  /** Throws std::runtime_error, in a few words, where the file is damaged, and NoWholeSlide. */
   explicit DICOMFile(const std::string & path);
 
   /** Whether the file is a DICOM file, by its first bytes; with \a slide, whether it says that it is a whole-slide
    * image. Never throws. */
   static bool IsDICOM(const std::string & path, bool slide);
+
+  /** Whether the name ends in .dcm. Hidden files are others' notes. */
+  static bool IsNamedAsDICOM(const std::string & path);
+
+  /** Why a file of which a DICOM file is expected is none, by its first bytes and in a few words: it is empty, cannot
+   * be read, or holds something else; empty where it is one. Sets `error` where the system refuses the file. */
+  static std::string FindWhyNot(const std::string & path, std::error_code & error);
 
   /** Bytes from `begin` to `end` of the file: the pixels of a frame, or the items that hold them. */
   struct Frame
