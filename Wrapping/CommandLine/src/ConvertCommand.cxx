@@ -104,7 +104,10 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
 }
 
 nlohmann::ordered_json
-Describe(const SlideTask & task, const itk::WholeSlideImageIO & slide, const itk::PyramidTIFFConverter * converter)
+Describe(const SlideTask &                 task,
+         const itk::WholeSlideImageIO &    slide,
+         const itk::PyramidTIFFConverter * converter,
+         bool                              mayBeCopied)
 {
   const auto pyramid = itk::WholeSlideImageIO::New();
   pyramid->SetFileName(task.output);
@@ -123,7 +126,11 @@ Describe(const SlideTask & task, const itk::WholeSlideImageIO & slide, const itk
   json["decoder"] = pyramid->GetDecoder();
   json["copiedLevels"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedLevels()) : nullptr;
   json["copiedTiles"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedTiles()) : nullptr;
-  json["damagedTiles"] = GetRecordedDamage(*pyramid);
+  // Of tiles that were copied nothing is known, unless they were decoded for that; a pyramid does not say whether.
+  const std::int64_t recorded = GetRecordedDamage(*pyramid);
+  const bool         isUnchecked =
+    converter ? converter->GetNumberOfCopiedTiles() > 0 && !slide.GetStrict() : mayBeCopied && recorded == 0;
+  json["damagedTiles"] = isUnchecked ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(recorded);
   json["associated"] = pyramid->GetAssociatedImageNames();
   json["fileBytes"] = std::filesystem::file_size(task.output);
   return json;
@@ -138,8 +145,12 @@ Format(const nlohmann::ordered_json & json)
   if (json["copiedTiles"].is_number() && json["copiedTiles"].get<std::int64_t>() > 0)
   {
     text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
+    text += json["damagedTiles"].is_null() ? ", unchecked (--strict checks them)" : "";
   }
-  text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
+  if (json["damagedTiles"].is_number())
+  {
+    text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
+  }
   return text + (json["skipped"].get<bool>() ? " (was there already)\n" : "\n");
 }
 
@@ -165,7 +176,7 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
     converter->Update();
     progress.Finish();
   }
-  auto json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer());
+  auto json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer(), converter->GetCopyTiles());
   for (const char * const name : { "quality", "subsampling" })
   {
     if (!wasThere && values.IsGiven(name) && converter->GetNumberOfCopiedTiles() > 0)
