@@ -16,6 +16,7 @@ import tifffile
 from PIL import Image, ImageCms
 
 from conftest import PROGRAM, blobs, fails, run, write_slide
+from test_stated_sizes import write_sparse_dicom
 
 
 def texture(height, width, channels=3):
@@ -114,6 +115,20 @@ def test_lossy_codecs_look_the_same_elsewhere(tmp_path, compression):
         expected = pixels if k == 0 else halve(pixels)
         # Noise of 40 levels in each channel; WebP halves the resolution of its colors.
         assert numpy.abs(level.astype(int) - expected).mean() < (5 if compression == "jpeg" else 12)
+
+
+def test_the_folder_of_a_dicom_slide_is_a_slide(tmp_path):
+    (tmp_path / "slide").mkdir()
+    for level, side in enumerate((16, 8)):
+        write_sparse_dicom(tmp_path / "slide" / f"{level}.dcm", side)
+    run("convert", tmp_path / "slide", tmp_path / "out.tif")
+    run("convert", tmp_path / "slide", f"{tmp_path}/out/")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["0.pyramid.tif"] and (tmp_path / "out.tif").is_file()
+
+
+def test_copied_tiles_are_checked_where_it_is_asked_for(tmp_path, synthetic):
+    result = run("convert", synthetic[0], tmp_path / "out.tif", "--strict", "--json").json
+    assert result["copiedTiles"] > 0 and result["damagedTiles"] == 0
 
 
 def test_tiles_are_copied_byte_by_byte(tmp_path, synthetic):

@@ -271,6 +271,57 @@ def test_slash_means_a_folder(tmp_path):
     assert (tmp_path / "new" / "a.pyramid.tif").exists()
 
 
+def test_a_folder_of_slides_means_a_folder(tmp_path):
+    """However many slides are in it."""
+    slides, (masks, one, old) = tmp_path / "slides", (tmp_path / name for name in ("masks", "masks.tif", "old.tif"))
+    slides.mkdir()
+    old.mkdir()
+    for number, name in enumerate("ab", 1):
+        tissue_slide(slides / f"{name}.tif", 300, 300)
+        reason = "a folder of slides is given" if number == 1 else "there are 2 slides"
+        for command in (["label", slides, "-o", one], ["convert", slides, one]):
+            said = run(*command, code=2).err
+            assert f"{one} is named as one file is, but {reason}: name a folder, or end it in / if it is one." in said
+        for folder in (masks, old):
+            assert len(run("label", slides, "-o", folder, "--json").json) == number
+            assert len(list(folder.iterdir())) == number
+    assert not one.exists()
+    assert "there are 2 slides" in run("label", slides / "a.tif", slides / "b.tif", "-o", one, code=2).err
+
+
+def test_refusals_leave_no_folder(tmp_path):
+    slide, _ = tissue_slide(tmp_path / "a.tif", 300, 300)
+    (tmp_path / "a.svs").write_bytes(slide.read_bytes())
+    (tmp_path / "broken.svs").write_bytes(b"nothing of a slide" * 100)
+    assert "would both be written" in fails("label", slide, tmp_path / "a.svs", "-o", tmp_path / "out")
+    for command in ("nothere.svs", "broken.svs"):
+        fails("convert", tmp_path / command, f"{tmp_path}/out/")
+        fails("label", tmp_path / command, "-o", f"{tmp_path}/out/deep/")
+    assert not (tmp_path / "out").exists()
+    run("label", slide, "-o", f"{tmp_path}/out/deep/")
+    assert [path.name for path in (tmp_path / "out" / "deep").iterdir()] == ["a.pyramid.tif"]
+
+
+def test_what_is_passed_over_in_a_folder_is_said(tmp_path):
+    slides = tmp_path / "slides"
+    (slides / "sub").mkdir(parents=True)
+    tissue_slide(slides / "sub" / "b.tif", 300, 300)
+    slide, _ = tissue_slide(slides / "a.tif", 300, 300)
+    for name in ("scan.czi", "scan.vsi", "empty.dcm", "half.part", "notes.txt", "labels.csv", "look.png", ".hidden.czi"):
+        (slides / name).write_bytes(b"")
+    run("label", slide, "-o", f"{slides}/masks/")
+    said = f"Passed over in {slides}: 3 files that are no slides (half.part, scan.czi, scan.vsi) and 1 folder (sub); name a folder itself, too"
+    names = {"files": 3, "folders": 1, "fileNames": ["half.part", "scan.czi", "scan.vsi"], "folderNames": ["sub"]}
+    for command in (["info", slides], ["convert", slides, tmp_path / "pyramids"], ["label", slides, "-o", tmp_path / "masks"]):
+        result = run(*command, "--json", code=1)
+        assert said in result.err and said not in run(*command, "--quiet", code=1).err
+        assert [entry["passedOver"] for entry in result.json] == [{"folder": str(slides), **names}] * 2
+        assert "empty.dcm" in result.json[1]["error"] and "empty" in result.json[1]["error"]
+    assert "passedOver" not in run("info", slides / "sub", "--json").json[0]
+    above = fails("info", tmp_path)
+    assert f"{tmp_path} holds no slides, but 1 folder (slides): name the folders that slides are in" in above
+
+
 def test_failed_slide_stops_no_other(tmp_path):
     good, _ = tissue_slide(tmp_path / "good.tif", 600, 500)
     bad = tmp_path / "bad.tif"

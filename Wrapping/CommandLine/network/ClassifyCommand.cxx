@@ -291,16 +291,14 @@ IsMap(const std::string & file)
 
 /** Of each slide where its map goes. Makes the folder. */
 std::vector<MapTarget>
-AssignMaps(const std::vector<std::string> & slides,
-           const ArgumentValues &           values,
-           const UnfinishedPredictions &    unfinished)
+AssignMaps(const SlideList & list, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
 {
-  std::vector<MapTarget> maps(slides.size());
+  std::vector<MapTarget> maps(list.slides.size());
   if (!values.Has("maps"))
   {
     return maps;
   }
-  const auto tasks = AssignOutputs(slides, values.GetText("maps") + '/', "--maps");
+  const auto tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
   RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
   for (std::size_t i = 0; i < maps.size(); ++i)
   {
@@ -344,9 +342,9 @@ int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
   BoundMemory(GetBudget(values));
-  const auto names = values.GetTexts("SLIDE");
-  const auto slides = FindSlides(names);
-  const bool overwrite = values.Has("overwrite");
+  const auto   list = FindSlides(values.GetTexts("SLIDE"), session);
+  const auto & slides = list.slides;
+  const bool   overwrite = values.Has("overwrite");
   CheckTable("output", values, slides);
   if (values.Has("per-patient"))
   {
@@ -357,7 +355,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
   GetMapClass(model, values); // which throws now, and not behind the first slide
   const bool              severalFiles = slides.size() > 1 || values.Has("maps");
   UnfinishedPredictions   unfinished(values.GetText("output"), severalFiles);
-  const auto              maps = AssignMaps(slides, values, unfinished);
+  const auto              maps = AssignMaps(list, values, unfinished);
   PredictionTable         table = MakeTable(slides, model, values);
   std::vector<Prediction> done;
   std::vector<Json>       rows;
@@ -400,7 +398,9 @@ RunClassify(const ArgumentValues & values, const Session & session)
   {
     unfinished.Remove();
   }
-  const Json all = IsList(names) ? Json(rows) : rows.empty() ? Json() : rows.front();
+  Json all = rows;
+  AddPassedOver(all, list);
+  all = list.isList ? all : rows.empty() ? Json() : all.front();
   if (!text.empty())
   {
     text.pop_back();

@@ -186,12 +186,11 @@ int
 RunFeatures(const ArgumentValues & values, const Session & session)
 {
   BoundMemory(GetBudget(values));
-  const auto  names = values.GetTexts("SLIDE");
-  const auto  slides = FindSlides(names);
+  const auto  list = FindSlides(values.GetTexts("SLIDE"), session);
   const Model model = LoadModelOfImages(values);
-  const auto  tasks = AssignOutputs(slides, values.GetText("output"), "--output", "features");
+  const auto  tasks = AssignOutputs(list, values.GetText("output"), "--output", "features");
   RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
-  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     return RunTask(task, model, values, session, text);
   });
 }

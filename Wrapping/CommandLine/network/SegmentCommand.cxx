@@ -416,25 +416,24 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   BoundMemory(GetBudget(values));
   CheckScratch(values);
-  const auto names = values.GetTexts("SLIDE");
   const auto model = LoadModel(values, session);
   if (model->network.TakesVolumes())
   {
     return SegmentVolumes(values, session, model);
   }
-  const auto slides = FindSlides(names);
-  for (const std::string & slide : slides)
+  const auto list = FindSlides(values.GetTexts("SLIDE"), session);
+  for (const std::string & slide : list.slides)
   {
     RequireSameAxes(slide, model->network, "the model " + values.GetText("model"));
   }
   Tiling tiling = GetTiling(values, session);
   tiling.patches = GetPatches(values, model->network);
-  const auto             tasks = AssignOutputs(slides, values.GetText("output"), "--output");
+  const auto             tasks = AssignOutputs(list, values.GetText("output"), "--output");
   const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
   {
-    probabilities = AssignOutputs(slides, values.GetText("probability"), "--probability");
+    probabilities = AssignOutputs(list, values.GetText("probability"), "--probability");
   }
   RefuseMasks(tasks, tissue);
   RefuseMasks(probabilities, tissue);
@@ -448,7 +447,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   return RunSharedBatch(values,
                         session,
                         tasks,
-                        IsList(names),
+                        list,
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
                           const auto        index = static_cast<std::size_t>(&task - tasks.data());
                           const std::string probability =

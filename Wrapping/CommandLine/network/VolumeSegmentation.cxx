@@ -291,7 +291,7 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
     RequireSameAxes(volume, model->network, "the model " + values.GetText("model"));
   }
   const auto tasks = AssignVolumeOutputs(volumes, values.GetText("output"));
-  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  return RunBatch(values, session, tasks, { volumes, IsList(names) }, [&](const SlideTask & task, std::string & text) {
     return SegmentVolume(task, *model, values, session, tiling, text);
   });
 }

@@ -274,7 +274,8 @@ Segment()
                          "weights) or a .safetensors file.")),
       Required(Output("OUT",
                       "label",
-                      "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "The mask: a .tif file for one slide; a folder (for several slides or a folder of them, or "
+                      "ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder "
                       "NAME.nii.gz; what exists is an error without --overwrite.")),
       LevelOfModel(),
@@ -405,7 +406,8 @@ Features()
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("OUT",
                       "features",
-                      "The vectors: an .h5 file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "The vectors: an .h5 file for one slide; a folder (for several slides or a folder of them, or "
+                      "ending in /) that gets "
                       "SLIDE-NAME.h5 for each.")),
       LevelOfModel(),
       SlideResolution(),

@@ -191,14 +191,13 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
 }
 
 /** What an earlier run wrote into the folder that the slides are in is no slide to convert. */
-std::vector<std::string>
-LeaveOutOutputs(std::vector<std::string> slides, const std::string & output)
+void
+LeaveOutOutputs(std::vector<std::string> & slides, const std::string & output)
 {
   const auto isOutput = [&output](const std::string & slide) {
     return std::filesystem::is_directory(output) && IsSameFile(slide, GetMaskInFolder(output, slide));
   };
   slides.erase(std::remove_if(slides.begin(), slides.end(), isOutput), slides.end());
-  return slides;
 }
 } // namespace
 
@@ -207,13 +206,13 @@ RunConvert(const ArgumentValues & values, const Session & session)
 {
   const auto        names = values.GetTexts("SLIDE");
   const std::string output = values.GetText("OUT");
-  auto              slides = FindSlides(names);
-  if (IsList(names))
+  auto              list = FindSlides(names, session);
+  if (list.isList)
   {
-    slides = LeaveOutOutputs(slides, output);
+    LeaveOutOutputs(list.slides, output);
   }
-  const auto tasks = AssignOutputs(slides, output, "OUT");
-  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  const auto tasks = AssignOutputs(list, output, "OUT");
+  return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     return RunTask(task, values, session, text);
   });
 }

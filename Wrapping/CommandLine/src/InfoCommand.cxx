@@ -370,7 +370,8 @@ RunInfo(const ArgumentValues & values, const Session & session)
     throw UsageError("--associated is for slides, and " + names.front() + " is a volume.");
   }
   const bool isSeries = names.size() == 1 && itk::GigapixelIsDicomFolder(names.front());
-  for (const std::string & slide : isSeries ? names : FindSlides(names))
+  const auto list = isSeries ? SlideList{ names } : FindSlides(names, session);
+  for (const std::string & slide : list.slides)
   {
     tasks.push_back({ slide, {} });
   }
@@ -382,7 +383,7 @@ RunInfo(const ArgumentValues & values, const Session & session)
     }
     SaveAssociatedImage(tasks.front().slide, values);
   }
-  return RunBatch(values, session, tasks, IsList(names), [&](const SlideTask & task, std::string & text) {
+  return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     if (IsVolume(task.slide))
     {
       return DescribeVolume(task.slide, values, text);

@@ -263,12 +263,12 @@ int
 RunLabel(const ArgumentValues & values, const Session & session)
 {
   RefuseUnusedModel(values);
-  const auto names = values.GetTexts("SLIDE");
-  const auto tasks = AssignOutputs(FindSlides(names), values.GetText("output"), "--output");
+  const auto list = FindSlides(values.GetTexts("SLIDE"), session);
+  const auto tasks = AssignOutputs(list, values.GetText("output"), "--output");
   return RunSharedBatch(values,
                         session,
                         tasks,
-                        IsList(names),
+                        list,
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
                           return RunTask(task, values, session, ranks, text);
                         });

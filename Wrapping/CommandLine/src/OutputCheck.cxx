@@ -6,6 +6,7 @@
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
 
+#include "gigapixelFileRefusal.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelWritableFolder.h"
 #include "itkMetaDataObject.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 namespace fs = std::filesystem;
@@ -66,6 +68,25 @@ GetFolder(const std::string & file)
   return folder.empty() ? fs::path(".") : folder;
 }
 
+/** Those of MakeFolderWithFirstOutput(), as GetFolder() has them. */
+std::set<fs::path> &
+GetFoldersToMake()
+{
+  static std::set<fs::path> folders;
+  return folders;
+}
+
+void
+MakeFolder(const fs::path & folder)
+{
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error && !fs::is_directory(folder))
+  {
+    throw std::runtime_error("The folder " + folder.string() + " cannot be made: " + DescribeFileRefusal(error) + '.');
+  }
+}
+
 } // namespace
 
 const std::vector<std::string> &
@@ -99,8 +120,33 @@ IsSameFile(const std::string & a, const std::string & b)
   {
     return fs::equivalent(a, b, ignored);
   }
-  // What is to be made has no identity yet, but its folder has, however one comes there.
-  return fs::path(a).filename() == fs::path(b).filename() && fs::equivalent(GetFolder(a), GetFolder(b), ignored);
+  // What is to be made has no identity yet, but its folder has, however one comes there, or the folder that this is in.
+  const auto getPlace = [](const std::string & file) {
+    std::error_code error;
+    return fs::weakly_canonical(fs::absolute(GetFolder(file)), error);
+  };
+  return fs::path(a).filename() == fs::path(b).filename() &&
+         (fs::equivalent(GetFolder(a), GetFolder(b), ignored) || getPlace(a) == getPlace(b));
+}
+
+void
+MakeFolderWithFirstOutput(const std::string & folder)
+{
+  std::error_code ignored;
+  fs::path        there = fs::absolute(folder);
+  while (!fs::exists(there, ignored) && there != there.parent_path())
+  {
+    there = there.parent_path();
+  }
+  if (!fs::is_directory(there))
+  {
+    throw std::runtime_error("The folder " + folder + " cannot be made: " + there.string() + " is no folder.");
+  }
+  if (const std::string obstacle = FindObstacleToWriting(there.string()); !obstacle.empty() && !fs::exists(folder))
+  {
+    throw std::runtime_error("The folder " + folder + " cannot be made: " + obstacle + '.');
+  }
+  GetFoldersToMake().insert(GetFolder((fs::path(folder) / "output").string()));
 }
 
 void
@@ -114,6 +160,10 @@ CheckOutput(const std::string & file, double rawBytes)
   if (fs::exists(file) && !fs::is_regular_file(file))
   {
     throw std::runtime_error(file + " is no file, but something else of this name; choose another output.");
+  }
+  if (!fs::is_directory(folder) && GetFoldersToMake().count(folder) > 0)
+  {
+    MakeFolder(folder);
   }
   if (!fs::is_directory(folder))
   {

@@ -28,6 +28,10 @@ GigapixelCommandLine_EXPORT void CheckEnding(const std::string & argument,
                                              const std::string & content,
                                              const std::string & otherwise = {});
 
+/** Lets CheckOutput() make a folder that is not there, with those that it lies in: a run that is refused before it
+ * writes anything leaves none. \throw std::runtime_error it cannot be made */
+GigapixelCommandLine_EXPORT void MakeFolderWithFirstOutput(const std::string & folder);
+
 /** Refuses, before any work, what cannot be written: a folder that is not there or cannot be written to, less free
  * space than a hundredth of the raw pixels (masks and slides compress by 10 to 500). \param rawBytes of the picture
  * before compression \throw std::runtime_error */

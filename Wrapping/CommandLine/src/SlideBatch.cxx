@@ -6,6 +6,7 @@
 #include "OutputCheck.h"
 
 #include "gigapixelFileRefusal.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 
@@ -132,9 +133,91 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
   return std::find(slides.begin(), slides.end(), extension) != slides.end();
 }
 
-std::vector<std::string>
-FindSlidesInFolder(const std::string & folder)
+/** Whether a file is what people and our commands keep beside slides, which nobody takes for one. */
+bool
+IsKeptBesideSlides(const std::string & file)
 {
+  static const std::set<std::string> endings{ ".csv", ".tsv",  ".json", ".geojson", ".txt",  ".md",
+                                              ".xml", ".log",  ".ini",  ".opt",     ".pdf",  ".png",
+                                              ".jpg", ".jpeg", ".svg",  ".h5",      ".nrrd", ".safetensors" };
+  return endings.count(GetLowerExtension(file)) > 0 || fs::path(file).filename() == "DICOMDIR" ||
+         EndsWith(file, PyramidEnding);
+}
+
+bool
+IsHidden(const fs::path & path)
+{
+  return path.filename().string().front() == '.';
+}
+
+/** Whether there may be slides in a folder: it holds something else than what is kept beside them. One that may not be
+ * looked into counts. */
+bool
+MayHoldSlides(const fs::path & folder)
+{
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  {
+    if (!IsHidden(entry->path()) && !IsKeptBesideSlides(entry->path().string()))
+    {
+      return true;
+    }
+  }
+  return bool(error);
+}
+
+/** Removes the folders of slides, as MIRAX has them, and those that nobody could miss. */
+void
+KeepFoldersOfNote(const std::vector<std::string> & slides, PassedOver & passed)
+{
+  std::set<std::string> ofSlides;
+  for (const std::string & slide : slides)
+  {
+    ofSlides.insert(fs::path(FindSlideDescription(slide)).parent_path().filename().string());
+  }
+  const auto isOfNoNote = [&](const std::string & name) {
+    return ofSlides.count(name) > 0 || !MayHoldSlides(fs::path(passed.folder) / name);
+  };
+  passed.folders.erase(std::remove_if(passed.folders.begin(), passed.folders.end(), isOfNoNote), passed.folders.end());
+}
+
+/** "7 files that are no slides (a.czi, b.czi, ...) and 1 folder (sub)" */
+std::string
+DescribePassedOver(const PassedOver & passed)
+{
+  static constexpr std::size_t named = 5;
+  const auto                   describe = [](const std::vector<std::string> & names, const std::string & what) {
+    const std::vector<std::string> first(names.begin(),
+                                         names.begin() + static_cast<std::ptrdiff_t>(std::min(named, names.size())));
+    return std::to_string(names.size()) + what + " (" + JoinNames(first) + (names.size() > named ? ", ...)" : ")");
+  };
+  std::string text;
+  if (!passed.files.empty())
+  {
+    text = describe(passed.files, passed.files.size() == 1 ? " file that is no slide" : " files that are no slides");
+  }
+  if (!passed.folders.empty())
+  {
+    text +=
+      (text.empty() ? "" : " and ") + describe(passed.folders, passed.folders.size() == 1 ? " folder" : " folders");
+  }
+  return text;
+}
+
+[[noreturn]] void
+RefuseFolderWithoutSlides(const PassedOver & passed)
+{
+  const std::string others = DescribePassedOver(passed);
+  throw std::runtime_error("The folder " + passed.folder + " holds no slides" +
+                           (others.empty() ? "" : ", but " + others) +
+                           (passed.folders.empty() ? "." : ": name the folders that slides are in."));
+}
+
+/** \param passed gets what is no slide */
+std::vector<std::string>
+FindSlidesInFolder(const std::string & folder, PassedOver & passed)
+{
+  passed.folder = folder;
   std::vector<std::string>     slides;
   const auto                   io = itk::WholeSlideImageIO::New();
   std::error_code              error;
@@ -146,17 +229,39 @@ FindSlidesInFolder(const std::string & folder)
   for (const fs::directory_entry & entry : entries)
   {
     const std::string file = entry.path().string();
-    if (entry.is_regular_file(error) && entry.path().filename().string().front() != '.' &&
-        (io->CanReadFile(file.c_str()) ? !IsMaskPyramid(file) : SeemsDamagedSlide(*io, file)))
+    const std::string name = entry.path().filename().string();
+    if (IsHidden(entry.path()))
+    {
+      continue;
+    }
+    if (entry.is_directory(error))
+    {
+      passed.folders.push_back(name);
+    }
+    else if (entry.is_regular_file(error) && io->CanReadFile(file.c_str()))
+    {
+      if (!IsMaskPyramid(file))
+      {
+        slides.push_back(file);
+      }
+    }
+    else if (entry.is_regular_file(error) && SeemsDamagedSlide(*io, file))
     {
       slides.push_back(file);
     }
-  }
-  if (slides.empty())
-  {
-    throw std::runtime_error("The folder " + folder + " holds no slides.");
+    else if (!IsKeptBesideSlides(file))
+    {
+      passed.files.push_back(name);
+    }
   }
   std::sort(slides.begin(), slides.end());
+  std::sort(passed.files.begin(), passed.files.end());
+  std::sort(passed.folders.begin(), passed.folders.end());
+  KeepFoldersOfNote(slides, passed);
+  if (slides.empty())
+  {
+    RefuseFolderWithoutSlides(passed);
+  }
   return KeepOneOfEachSeries(slides);
 }
 
@@ -164,6 +269,34 @@ bool
 MeansFolder(const std::string & output)
 {
   return output.back() == '/' || fs::is_directory(output);
+}
+
+/** Whether the output is named as one file of the content is. */
+bool
+IsNamedAsFile(const std::string & output, const std::string & content)
+{
+  const auto & endings = GetEndings(content);
+  return std::any_of(
+    endings.begin(), endings.end(), [&output](const std::string & ending) { return EndsWith(output, ending); });
+}
+
+/** \throw UsageError the output is one file's name, and what is given is more than one slide, or a folder of slides,
+ * which is to mean the same whatever the number of its slides is */
+void
+RefuseOneFile(const SlideList &   list,
+              const std::string & output,
+              const std::string & optionName,
+              const std::string & content)
+{
+  const bool isThere = fs::exists(output);
+  if (MeansFolder(output) || (!isThere && !IsNamedAsFile(output, content)))
+  {
+    return;
+  }
+  const std::string number = std::to_string(list.slides.size());
+  throw UsageError(optionName + ' ' + output + (isThere ? " is one file, but " : " is named as one file is, but ") +
+                   (list.slides.size() > 1 ? "there are " + number + " slides" : "a folder of slides is given") +
+                   ": name a folder" + (isThere ? "." : ", or end it in / if it is one."));
 }
 
 void
@@ -303,7 +436,7 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
 }
 
 void
-Report(const Session & session, const std::vector<Outcome> & outcomes, bool asList)
+Report(const Session & session, const std::vector<Outcome> & outcomes, const SlideList & list)
 {
   std::string text;
   auto        results = nlohmann::ordered_json::array();
@@ -314,9 +447,10 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, bool asLi
     text += outcome.text;
     failures += outcome.failure.empty() ? 0 : 1;
   }
-  if (asList || failures == 0 || !text.empty())
+  AddPassedOver(results, list);
+  if (list.isList || failures == 0 || !text.empty())
   {
-    const auto & shown = asList ? results : results.front();
+    const auto & shown = list.isList ? results : results.front();
     session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
   for (const Outcome & outcome : outcomes)
@@ -383,18 +517,18 @@ int
 DealSlides(const ArgumentValues &         values,
            const Session &                session,
            const std::vector<SlideTask> & tasks,
-           bool                           asList,
+           const SlideList &              list,
            const SlideWork &              work,
            Ranks &                        ranks)
 {
   try
   {
-    std::string list = values.Describe();
+    std::string all = values.Describe();
     for (const SlideTask & task : tasks)
     {
-      list += task.slide + '\n' + task.output + '\n';
+      all += task.slide + '\n' + task.output + '\n';
     }
-    ranks.CheckSame(list);
+    ranks.CheckSame(all);
     bool agreed = true; // nobody writes anything before all have
     for (int rank = 1; rank < ranks.GetNumberOfRanks(); ++rank)
     {
@@ -406,7 +540,7 @@ DealSlides(const ArgumentValues &         values,
     ranks.Broadcast(0, &failed, sizeof(failed));
     if (ranks.GetRank() == 0)
     {
-      Report(session, outcomes, asList);
+      Report(session, outcomes, list);
     }
     return failed ? Failure : Success;
   }
@@ -435,11 +569,11 @@ IsList(const std::vector<std::string> & filesAndFolders)
   return filesAndFolders.size() > 1 || (fs::is_directory(first, ignored) && !itk::GigapixelIsDicomFolder(first));
 }
 
-std::vector<std::string>
-FindSlides(const std::vector<std::string> & filesAndFolders)
+SlideList
+FindSlides(const std::vector<std::string> & filesAndFolders, const Session & session)
 {
-  std::vector<std::string> slides;
-  std::set<fs::path>       seen;
+  SlideList          list{ {}, IsList(filesAndFolders) };
+  std::set<fs::path> seen;
   // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
   const auto getEntry = [](const std::string & file) {
     std::error_code error;
@@ -450,44 +584,71 @@ FindSlides(const std::vector<std::string> & filesAndFolders)
   for (const std::string & name : filesAndFolders)
   {
     std::error_code ignored;
-    const auto found = fs::is_directory(name, ignored) ? FindSlidesInFolder(name) : std::vector<std::string>{ name };
+    PassedOver      passed;
+    const bool      isFolder = fs::is_directory(name, ignored);
+    const auto      found = isFolder ? FindSlidesInFolder(name, passed) : std::vector<std::string>{ name };
     for (const std::string & slide : found)
     {
       if (seen.insert(getEntry(slide)).second)
       {
-        slides.push_back(slide);
+        list.slides.push_back(slide);
+      }
+    }
+    // The folder of a DICOM slide is as good as its file.
+    list.isFolder = list.isFolder || (isFolder && (found.size() > 1 || FindSlideSeries(found.front()).empty()));
+    if (!passed.files.empty() || !passed.folders.empty())
+    {
+      session.Say("Passed over in " + name + ": " + DescribePassedOver(passed) +
+                  (passed.folders.empty() ? "." : "; name a folder itself, too, if slides are in it."));
+      list.passedOver.push_back(passed);
+    }
+  }
+  return list;
+}
+
+void
+AddPassedOver(nlohmann::ordered_json & results, const SlideList & list)
+{
+  static constexpr std::size_t named = 20;
+  const auto                   cut = [](std::vector<std::string> names) {
+    names.resize(std::min(named, names.size()));
+    return names;
+  };
+  for (const PassedOver & passed : list.passedOver)
+  {
+    const fs::path               folder = (fs::path(passed.folder) / "slide").parent_path();
+    const nlohmann::ordered_json told{ { "folder", passed.folder },
+                                       { "files", passed.files.size() },
+                                       { "folders", passed.folders.size() },
+                                       { "fileNames", cut(passed.files) },
+                                       { "folderNames", cut(passed.folders) } };
+    for (nlohmann::ordered_json & result : results)
+    {
+      if (fs::path(result.value("slide", std::string())).parent_path() == folder)
+      {
+        result["passedOver"] = told;
       }
     }
   }
-  return slides;
 }
 
 std::vector<SlideTask>
-AssignOutputs(const std::vector<std::string> & slides,
-              const std::string &              output,
-              const std::string &              optionName,
-              const std::string &              content)
+AssignOutputs(const SlideList &   list,
+              const std::string & output,
+              const std::string & optionName,
+              const std::string & content)
 {
   std::vector<SlideTask> tasks;
-  if (slides.size() == 1 && !MeansFolder(output))
+  if (list.slides.size() == 1 && !list.isFolder && !MeansFolder(output))
   {
     CheckEnding(optionName, output, content, ", or in / if it is a folder");
-    tasks.push_back({ slides.front(), output });
+    tasks.push_back({ list.slides.front(), output });
   }
   else
   {
-    if (fs::exists(output) && !fs::is_directory(output))
-    {
-      throw UsageError(optionName + " " + output + " is one file, but there are " + std::to_string(slides.size()) +
-                       " slides: name a folder.");
-    }
-    std::error_code error;
-    fs::create_directories(output, error);
-    if (error)
-    {
-      throw std::runtime_error("The folder " + output + " cannot be made: " + error.message() + '.');
-    }
-    for (const std::string & slide : slides)
+    RefuseOneFile(list, output, optionName, content);
+    MakeFolderWithFirstOutput(output);
+    for (const std::string & slide : list.slides)
     {
       const std::string name = GetSlideName(slide) + GetEndings(content).front();
       tasks.push_back(
@@ -524,12 +685,12 @@ int
 RunBatch(const ArgumentValues &                                                               values,
          const Session &                                                                      session,
          const std::vector<SlideTask> &                                                       tasks,
-         bool                                                                                 asList,
+         const SlideList &                                                                    list,
          const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
 {
   const auto    ranks = JoinRanks(Launch::Find());
   const Witness witness(ranks);
-  return DealSlides(values, session, tasks, asList, work, *ranks);
+  return DealSlides(values, session, tasks, list, work, *ranks);
 }
 
 int
@@ -537,7 +698,7 @@ RunSharedBatch(
   const ArgumentValues &         values,
   const Session &                session,
   const std::vector<SlideTask> & tasks,
-  bool                           asList,
+  const SlideList &              list,
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
 {
   const auto    ranks = JoinRanks(Launch::Find());
@@ -546,7 +707,7 @@ RunSharedBatch(
   {
     const auto alone = std::make_shared<AloneInJob>(ranks);
     const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
-    return DealSlides(values, session, tasks, asList, workAlone, *ranks);
+    return DealSlides(values, session, tasks, list, workAlone, *ranks);
   }
   bool       ended = false;
   const auto share = [&](const SlideTask & task, std::string & text) {
@@ -580,7 +741,7 @@ RunSharedBatch(
     if (ranks->GetRank() == 0)
     {
       Ranks alone;
-      return DealSlides(values, session, tasks, asList, share, alone);
+      return DealSlides(values, session, tasks, list, share, alone);
     }
     std::string ignored;
     std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

@@ -22,22 +22,46 @@ struct SlideTask
   std::string output;
 };
 
+/** What lies in a folder of slides and is no slide: by name, without what is kept beside slides. */
+struct PassedOver
+{
+  std::string              folder;
+  std::vector<std::string> files;
+  std::vector<std::string> folders; ///< in which nobody looks for slides
+};
+
+/** The slides that a command is given, and how they were given. */
+struct SlideList
+{
+  std::vector<std::string> slides;
+  bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
+  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide
+  std::vector<PassedOver>  passedOver{};
+};
+
 /** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
  * (one channel, *.pyramid.tif, but for slides that we converted): of those that others wrote it is said. Damaged files
- * that are slides by their names are among them, so that they fail instead of vanishing. \throw std::runtime_error for
- * a name that is neither, and for a folder without slides */
-GigapixelCommandLine_EXPORT std::vector<std::string> FindSlides(const std::vector<std::string> & filesAndFolders);
+ * that are slides by their names are among them, so that they fail instead of vanishing. Of all else in a folder it is
+ * said that it is passed over: other files and folders, but not what is hidden, belongs to a slide (the folder of a
+ * .mrxs, other files of a DICOM series), or is kept beside slides: tables, notes, outlines, pictures, features, our
+ * masks, and folders of nothing else. \throw std::runtime_error for a name that is neither, and for a folder without
+ * slides */
+GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & filesAndFolders,
+                                                 const Session &                  session);
 
-/** Pairs slides with outputs. The output is a .tif file for one slide, else a folder (made if it is not there) with
- * SLIDE-NAME.pyramid.tif for each.
+/** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
+GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);
+
+/** Pairs slides with outputs. The output is a .tif file for one slide, else a folder with SLIDE-NAME.pyramid.tif for
+ * each, which CheckOutput() makes where it is not there. For a folder of slides it is a folder, however many they are.
  * \param optionName for messages
  * \param content of the outputs: "label", or another one, whose ending stands in the place of .tif and .pyramid.tif
- * \throw UsageError several slides for one file; a file name that is no .tif
+ * \throw UsageError several slides, or a folder of them, for one file; a file name that is no .tif
  * \throw std::runtime_error two slides of one name; an output that is the slide; a folder that cannot be written */
-GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const std::vector<std::string> & slides,
-                                                                 const std::string &              output,
-                                                                 const std::string &              optionName,
-                                                                 const std::string &              content = "label");
+GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const SlideList &   list,
+                                                                 const std::string & output,
+                                                                 const std::string & optionName,
+                                                                 const std::string & content = "label");
 
 /** \param tissue the mask, or the folder of masks, of these slides; empty: none
  * \throw std::runtime_error an output is one of these masks, which are read */
@@ -53,7 +77,7 @@ GigapixelCommandLine_EXPORT int RunBatch(
   const ArgumentValues &                                                               values,
   const Session &                                                                      session,
   const std::vector<SlideTask> &                                                       tasks,
-  bool                                                                                 asList,
+  const SlideList &                                                                    list,
   const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work);
 
 /** As RunBatch(), but where there are fewer slides than ranks, all ranks do the work for each slide together: what goes
@@ -62,7 +86,7 @@ GigapixelCommandLine_EXPORT int RunSharedBatch(
   const ArgumentValues &         values,
   const Session &                session,
   const std::vector<SlideTask> & tasks,
-  bool                           asList,
+  const SlideList &              list,
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string & text)> &
     work);
 

@@ -49,7 +49,8 @@ Label()
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(Output("OUT",
                       "label",
-                      "The mask: a .tif file for one slide; a folder (for several slides, or ending in /) that gets "
+                      "The mask: a .tif file for one slide; a folder (for several slides or a folder of them, or "
+                      "ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
       TissuePreset(),
       InputFile("model",
@@ -224,11 +225,12 @@ Convert()
                    "X,Y,W,H",
                    "Only this rectangle, in level-0 pixels. Tiles are copied if it begins and ends at tiles." };
   region.unit = "px";
-  Argument out = OutputFile("OUT",
-                            "",
-                            "slide",
-                            "The pyramid: a .tif file for one slide; a folder (for several slides, or ending in /) "
-                            "that gets SLIDE-NAME.pyramid.tif for each.");
+  Argument out = OutputFile(
+    "OUT",
+    "",
+    "slide",
+    "The pyramid: a .tif file for one slide; a folder (for several slides or a folder of them, or ending in /) "
+    "that gets SLIDE-NAME.pyramid.tif for each.");
   Argument tileSize =
     Integer("tile-size", "256", 16, 4096, "Side of the tiles, where they are not copied: 16, 32, ...");
   tileSize.unit = "px";
