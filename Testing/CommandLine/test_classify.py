@@ -203,9 +203,20 @@ def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
 
 def test_a_slide_that_fails_costs_its_row(cohort, model, tmp_path):
     (tmp_path / "broken.tif").write_bytes((cohort / "0.tif").read_bytes()[:3000])
-    words = ["classify", tmp_path / "broken.tif", cohort / "1.tif", "--model", model, "-o", tmp_path / "p.csv"]
-    assert "broken.tif" in run(*words, code=1).err
-    assert [row["slide"] for row in read(tmp_path / "p.csv")] == [str(cohort / "1.tif")]
+    (tmp_path / "text.svs").write_text("no slide")
+    slides = [tmp_path / "broken.tif", cohort / "1.tif", tmp_path / "text.svs"]
+    words = ["--model", model, "-o", tmp_path / "p.csv"]
+    result = run("classify", *slides, *words, "--quiet", code=1)
+    said = result.err.splitlines()
+    assert said[0].startswith(f"gigapixel: {slides[0]}: ") and said[1].startswith(f"gigapixel: {slides[2]}: ")
+    assert said[2] == "gigapixel: 2 of 3 slides failed." and "\\x0a" not in result.err and ".cxx" not in result.err
+    assert [row["slide"] for row in read(tmp_path / "p.csv")] == [str(slides[1])]
+    told = run("classify", *slides, *words, "--overwrite", "--json", code=1).json
+    assert [each["slide"] for each in told] == [str(slide) for slide in slides]
+    assert ["error" in each for each in told] == [True, False, True]
+    assert told[0]["error"] == said[0][len("gigapixel: ") :]
+    assert str(slides[2]) in fails("classify", slides[2], "--model", model, "-o", tmp_path / "none.csv", "--json")
+    assert not (tmp_path / "none.csv").exists()
 
 
 def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
@@ -238,12 +249,12 @@ def test_what_was_said_otherwise_is_said_anew(cohort, model, tmp_path):
     slides = [cohort / "1.tif", tmp_path / "broken.tif"]
     words = ["classify", *slides, "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--json"]
     run(*words, code=1)
-    assert [each["skipped"] for each in run(*words, code=1).json] == [True]
+    assert [each.get("skipped") for each in run(*words, code=1).json] == [True, None]
     kept = tmp_path / ".p.csv.unfinished"
     kept.write_text(kept.read_text().replace('"damagedTiles":0', '"damagedTiles":3'))
-    assert [each["skipped"] for each in run(*words, code=1).json] == [True]
-    assert [each["skipped"] for each in run(*words, "--strict", code=1).json] == [False]
-    assert [each["skipped"] for each in run(*words, "--tile-size", 64, code=1).json] == [False]
+    assert [each.get("skipped") for each in run(*words, code=1).json] == [True, None]
+    assert [each.get("skipped") for each in run(*words, "--strict", code=1).json] == [False, None]
+    assert [each.get("skipped") for each in run(*words, "--tile-size", 64, code=1).json] == [False, None]
 
 
 def test_a_map_is_trusted_by_what_is_in_it(cohort, model, tmp_path):
@@ -258,7 +269,7 @@ def test_a_map_is_trusted_by_what_is_in_it(cohort, model, tmp_path):
     first.write_bytes(second.read_bytes())
     (tmp_path / "p.csv").unlink()
     told = run(*words, "--json", code=1).json
-    assert [each["skipped"] for each in told] == [False, True]
+    assert [each.get("skipped") for each in told] == [False, True, None]
     assert "map identity" not in json.dumps(told)
     assert (first.read_bytes(), first.with_name("1.png").read_bytes()) == (content, picture)
     first.write_bytes((cohort / "0.tif").read_bytes())

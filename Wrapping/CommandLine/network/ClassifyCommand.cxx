@@ -353,60 +353,54 @@ RunClassify(const ArgumentValues & values, const Session & session)
   }
   const Model model = LoadModelOfImages(values);
   GetMapClass(model, values); // which throws now, and not behind the first slide
-  const bool              severalFiles = slides.size() > 1 || values.Has("maps");
-  UnfinishedPredictions   unfinished(values.GetText("output"), severalFiles);
-  const auto              maps = AssignMaps(list, values, unfinished);
-  PredictionTable         table = MakeTable(slides, model, values);
-  std::vector<Prediction> done;
-  std::vector<Json>       rows;
-  std::string             text;
-  bool                    failed = false;
+  const bool               severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedPredictions    unfinished(values.GetText("output"), severalFiles);
+  const auto               maps = AssignMaps(list, values, unfinished);
+  PredictionTable          table = MakeTable(slides, model, values);
+  std::vector<Prediction>  done;
+  std::string              text;
+  Json                     told = Json::array(); // of the slides that failed as well
+  std::vector<std::string> failures;
   for (std::size_t i = 0; i < slides.size(); ++i)
   {
     Prediction & prediction = table.cases[i];
     ThrowIfInterrupted();
     try
     {
-      rows.push_back(ClassifyOnce(slides[i], maps[i], model, values, session, unfinished));
+      told.push_back(ClassifyOnce(slides[i], maps[i], model, values, session, unfinished));
     }
-    catch (const Interrupted &)
+    catch (const std::exception &)
     {
-      throw;
-    }
-    catch (const std::exception & error)
-    {
-      session.Warn(std::string("gigapixel: ") + error.what());
-      failed = true;
+      failures.push_back(DescribeSlideFailure(slides[i]));
+      told.push_back(DescribeFailedSlide(slides[i], failures.back()));
       continue;
     }
-    const Json & row = rows.back();
+    const Json & row = told.back();
     TakeProbabilities(row, prediction);
     text += prediction.name + ": " + FormatFound(row) + FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
             (row.at("skipped").get<bool>() ? " (was said already)\n" : "\n");
     done.push_back(std::move(prediction));
   }
   table.cases = std::move(done);
-  if (!rows.empty())
+  if (!table.cases.empty())
   {
     WriteTable(table, values.GetText("output"), overwrite);
   }
-  if (!rows.empty() && values.Has("per-patient"))
+  if (!table.cases.empty() && values.Has("per-patient"))
   {
     WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
   }
-  if (!failed)
+  if (failures.empty())
   {
     unfinished.Remove();
   }
-  Json all = rows;
-  AddPassedOver(all, list);
-  all = list.isList ? all : rows.empty() ? Json() : all.front();
-  if (!text.empty())
+  AddPassedOver(told, list);
+  if (list.isList || failures.empty())
   {
-    text.pop_back();
-    session.PrintResult(text, all.dump(2, ' ', false, Json::error_handler_t::replace));
+    session.PrintResult(text, (list.isList ? told : told.front()).dump(2, ' ', false, Json::error_handler_t::replace));
   }
-  return failed ? Failure : Success;
+  WarnOfFailures(session, failures, slides.size());
+  return failures.empty() ? Success : Failure;
 }
 
 } // namespace gigapixel::commandline

@@ -543,9 +543,9 @@ RunTrain(const ArgumentValues & values, const Session & session)
   {
     RunTrainOn(ranks, values, session);
   }
-  catch (const std::exception & error)
+  catch (const std::exception &)
   {
-    ranks->Fail(error.what());
+    ranks->Fail(DescribeThrown());
     throw;
   }
   return Success;

@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <set>
 #include <dlfcn.h>
 
@@ -88,6 +89,31 @@ DescribeFileError(const std::filesystem::filesystem_error & error)
     return file + " leads in a circle of links: name the file itself.";
   }
   return file + " cannot be used: " + DescribeFileRefusal(error.code()) + '.';
+}
+
+std::string
+DescribeThrown()
+{
+  try
+  {
+    throw;
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    return DescribeReason(CleanMessage(error.GetDescription()));
+  }
+  catch (const std::bad_alloc &)
+  {
+    return TooLittleMemory;
+  }
+  catch (const std::filesystem::filesystem_error & error)
+  {
+    return DescribeFileError(error);
+  }
+  catch (const std::exception & error)
+  {
+    return DescribeReason(error.what());
+  }
 }
 
 WarningCollector::WarningCollector()

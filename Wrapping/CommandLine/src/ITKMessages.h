@@ -21,6 +21,10 @@ GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
 /** What the standard library says of a file, in one sentence that names it. */
 GigapixelCommandLine_EXPORT std::string DescribeFileError(const std::filesystem::filesystem_error & error);
 
+/** What is being thrown, in one sentence: of ITK's exceptions without the source file and line that their what() begins
+ * with. To be called where it is caught. */
+GigapixelCommandLine_EXPORT std::string DescribeThrown();
+
 /** \class WarningCollector
  * \brief While it lives, keeps the warnings of ITK classes instead of showing them. */
 class GigapixelCommandLine_EXPORT WarningCollector

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <new>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -154,22 +153,13 @@ ReportFailures(const std::string & help, const TWork & work)
   {
     return Report(interruption.what(), WasInterrupted);
   }
-  catch (const itk::ExceptionObject & error)
+  catch (const itk::ExceptionObject &)
   {
-    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted)
-                                     : Report(DescribeReason(CleanMessage(error.GetDescription())), Failure);
+    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted) : Report(DescribeThrown(), Failure);
   }
-  catch (const std::bad_alloc &)
+  catch (const std::exception &)
   {
-    return Report(TooLittleMemory, Failure);
-  }
-  catch (const std::filesystem::filesystem_error & error)
-  {
-    return Report(DescribeFileError(error), Failure);
-  }
-  catch (const std::exception & error)
-  {
-    return Report(DescribeReason(error.what()), Failure);
+    return Report(DescribeThrown(), Failure);
   }
 }
 } // namespace

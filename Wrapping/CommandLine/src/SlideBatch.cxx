@@ -22,7 +22,6 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
-#include <new>
 #include <set>
 
 namespace fs = std::filesystem;
@@ -325,36 +324,6 @@ CheckTasks(const std::vector<SlideTask> & tasks)
   }
 }
 
-/** \return the sentence for what is being thrown; passes on what is not the slide's fault */
-std::string
-DescribeFailure()
-{
-  try
-  {
-    throw;
-  }
-  catch (const UsageError &)
-  {
-    throw;
-  }
-  catch (const itk::ExceptionObject & error)
-  {
-    return DescribeReason(CleanMessage(error.GetDescription()));
-  }
-  catch (const std::bad_alloc &)
-  {
-    return TooLittleMemory;
-  }
-  catch (const fs::filesystem_error & error)
-  {
-    return DescribeFileError(error);
-  }
-  catch (const std::exception & error)
-  {
-    return DescribeReason(error.what());
-  }
-}
-
 /** What became of one slide. */
 struct Outcome
 {
@@ -377,21 +346,14 @@ WorkOn(const SlideTask & task, const SlideWork & work)
       outcome.failure = outcome.result["error"];
     }
   }
-  catch (const Interrupted &)
-  {
-    throw;
-  }
   catch (const Ranks::Stopped &)
   {
     throw;
   }
   catch (...)
   {
-    ThrowIfInterrupted();
-    const std::string failure = DescribeFailure();
-    const bool        namesSlide = failure.find(task.slide) != std::string::npos;
-    outcome.failure = namesSlide ? failure : task.slide + ": " + failure;
-    outcome.result = { { "slide", task.slide }, { "error", outcome.failure } };
+    outcome.failure = DescribeSlideFailure(task.slide);
+    outcome.result = DescribeFailedSlide(task.slide, outcome.failure);
   }
   return outcome;
 }
@@ -438,33 +400,25 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
 void
 Report(const Session & session, const std::vector<Outcome> & outcomes, const SlideList & list)
 {
-  std::string text;
-  auto        results = nlohmann::ordered_json::array();
-  int         failures = 0;
+  std::string              text;
+  auto                     results = nlohmann::ordered_json::array();
+  std::vector<std::string> failures;
   for (const Outcome & outcome : outcomes)
   {
     results.push_back(outcome.result);
     text += outcome.text;
-    failures += outcome.failure.empty() ? 0 : 1;
+    if (!outcome.failure.empty())
+    {
+      failures.push_back(outcome.failure);
+    }
   }
   AddPassedOver(results, list);
-  if (list.isList || failures == 0 || !text.empty())
+  if (list.isList || failures.empty() || !text.empty())
   {
     const auto & shown = list.isList ? results : results.front();
     session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
-  for (const Outcome & outcome : outcomes)
-  {
-    if (!outcome.failure.empty())
-    {
-      session.Warn("gigapixel: " + outcome.failure);
-    }
-  }
-  if (failures > 0 && outcomes.size() > 1)
-  {
-    session.Warn("gigapixel: " + std::to_string(failures) + " of " + std::to_string(outcomes.size()) +
-                 " slides failed.");
-  }
+  WarnOfFailures(session, failures, outcomes.size());
 }
 
 /** What makes progress meanwhile shows the other ranks of the job that this one is alive. */
@@ -553,9 +507,9 @@ DealSlides(const ArgumentValues &         values,
     ranks.Stop();
     throw;
   }
-  catch (const std::exception & error)
+  catch (const std::exception &)
   {
-    ranks.Fail(error.what());
+    ranks.Fail(DescribeThrown());
     throw;
   }
 }
@@ -681,6 +635,48 @@ RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
   }
 }
 
+std::string
+DescribeSlideFailure(const std::string & slide)
+{
+  try
+  {
+    throw;
+  }
+  catch (const UsageError &)
+  {
+    throw;
+  }
+  catch (const Interrupted &)
+  {
+    throw;
+  }
+  catch (...)
+  {
+    ThrowIfInterrupted();
+    const std::string failure = DescribeThrown();
+    return failure.find(slide) != std::string::npos ? failure : slide + ": " + failure;
+  }
+}
+
+nlohmann::ordered_json
+DescribeFailedSlide(const std::string & slide, const std::string & failure)
+{
+  return { { "slide", slide }, { "error", failure } };
+}
+
+void
+WarnOfFailures(const Session & session, const std::vector<std::string> & failures, std::size_t slides)
+{
+  for (const std::string & failure : failures)
+  {
+    session.Warn("gigapixel: " + failure);
+  }
+  if (!failures.empty() && slides > 1)
+  {
+    session.Warn("gigapixel: " + std::to_string(failures.size()) + " of " + std::to_string(slides) + " slides failed.");
+  }
+}
+
 int
 RunBatch(const ArgumentValues &                                                               values,
          const Session &                                                                      session,
@@ -727,11 +723,16 @@ RunSharedBatch(
     {
       throw Interrupted();
     }
+    catch (const UsageError &)
+    {
+      ended = true;
+      throw;
+    }
     catch (...)
     {
       ended = true;
       ThrowIfInterrupted();
-      const std::string failure = DescribeFailure();
+      const std::string failure = DescribeThrown();
       ranks->Fail(failure);
       throw std::runtime_error(failure);
     }

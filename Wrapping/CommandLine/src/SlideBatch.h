@@ -90,6 +90,19 @@ GigapixelCommandLine_EXPORT int RunSharedBatch(
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string & text)> &
     work);
 
+/** What is being thrown at a slide of several, in one sentence that names it. To be called where it is caught. Passes
+ * on what is not the slide's fault: wrong usage, and the interruption of the command. */
+GigapixelCommandLine_EXPORT std::string DescribeSlideFailure(const std::string & slide);
+
+/** What --json tells of a slide that failed. */
+GigapixelCommandLine_EXPORT nlohmann::ordered_json DescribeFailedSlide(const std::string & slide,
+                                                                       const std::string & failure);
+
+/** Says each failure, and of several slides how many failed. */
+GigapixelCommandLine_EXPORT void WarnOfFailures(const Session &                  session,
+                                                const std::vector<std::string> & failures,
+                                                std::size_t                      slides);
+
 /** Whether the result is a list: more than one name was given, or a folder. */
 GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
 
