@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import zlib
@@ -16,6 +17,11 @@ import tifffile
 
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
 NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
+
+# A script's shell ignores SIGINT for what it starts in the background, nohup SIGHUP, and all below inherits that.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 # Of tests that compare memory: what sanitizers keep is in it.
 UNSANITIZED = pytest.mark.skipif("GIGAPIXEL_SANITIZED" in os.environ, reason="the sanitizer's memory would be compared as well")

@@ -137,10 +137,33 @@ def test_a_result_that_nobody_gets(tmp_path, kind):
     assert (tmp_path / "m.tif").read_bytes() == (tmp_path / "expected.tif").read_bytes()
     again = run("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--json").json
     assert again["skipped"] and again["tissueFraction"] == expected["tissueFraction"]
-    if kind != "pipe":  # which ends a program that says no more than this
-        for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"]):
-            finished = start(*words)
-            assert finished.returncode == 1 and finished.stderr == sentence, words
+    for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"]):
+        finished = start(*words)
+        assert finished.returncode == 1 and finished.stderr == sentence, words
+
+
+@pytest.mark.parametrize("words", [[], ["lable"], ["label", "--lavel"], ["label"]])
+def test_wrong_usage_that_nobody_hears(words):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    assert start_with((), *words, stdout=theirs, stderr=theirs).returncode == 2
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_were_ignored_still_are(tmp_path, number):
+    """As a script's shell ignores SIGINT for what it starts in the background."""
+    process = subprocess.Popen(
+        [PROGRAM, "synthesize", tmp_path / "s.tif", "--size", "6000x5000"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
+    )
+    process.stderr.readline()  # progress: it has begun
+    process.send_signal(number)
+    assert "Interrupted" not in process.communicate(timeout=300)[1] and process.returncode == 0
+    assert run("info", tmp_path / "s.tif", "--json").json["width"] == 6000
 
 
 EVIL = "\x1b[31mEVIL\x07\x9b\x7f\u202e"

@@ -27,7 +27,7 @@ private:
   std::string m_Message;
 };
 
-/** From now on the first SIGINT or SIGTERM is a request that the commands honor; the second one kills. */
+/** From now on the first SIGINT or SIGTERM, unless ignored, is a request that commands honor; the second one kills. */
 GigapixelCommandLine_EXPORT void InstallInterruptionHandlers();
 
 GigapixelCommandLine_EXPORT bool IsInterruptionRequested();

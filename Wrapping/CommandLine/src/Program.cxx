@@ -15,6 +15,7 @@
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 #include <fcntl.h>
@@ -47,6 +48,19 @@ OccupyStandardStreams()
   {
     close(descriptor);
   }
+}
+
+/** Where a pipe has closed, or a file may not grow, the write fails, and that is said, where the signal would end the
+ * program without a word. */
+void
+IgnoreSignalsOfWriting()
+{
+#ifdef SIGPIPE
+  std::signal(SIGPIPE, SIG_IGN);
+#endif
+#ifdef SIGXFSZ
+  std::signal(SIGXFSZ, SIG_IGN);
+#endif
 }
 
 /** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
@@ -179,6 +193,7 @@ int
 RunProgram(int argc, const char * const * argv)
 {
   OccupyStandardStreams();
+  IgnoreSignalsOfWriting();
   const std::vector<std::string> words(argv + (argc > 0), argv + argc);
   const bool                     isCommand = !words.empty() && FindCommand(words.front());
   return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help",
@@ -189,6 +204,7 @@ int
 RunProgram(const Command & command, const std::vector<std::string> & words, CommandFunction function)
 {
   OccupyStandardStreams();
+  IgnoreSignalsOfWriting();
   return ReportFailures(command.name + " --help", [&] { return RunCommand(command, words, function); });
 }
 

@@ -109,19 +109,14 @@ Interrupted::what() const noexcept
 void
 InstallInterruptionHandlers()
 {
-  std::signal(SIGINT, RequestInterruption);
-  std::signal(SIGTERM, RequestInterruption);
   std::signal(SIGXCPU, RequestInterruption); // ulimit -t
-  if (std::signal(SIGHUP, RequestInterruption) == SIG_IGN)
+  for (const int number : { SIGINT, SIGTERM, SIGHUP })
   {
-    std::signal(SIGHUP, SIG_IGN); // nohup
+    if (std::signal(number, RequestInterruption) == SIG_IGN)
+    {
+      std::signal(number, SIG_IGN); // so started is what a script runs in the background, or nohup
+    }
   }
-#ifdef SIGPIPE
-  std::signal(SIGPIPE, SIG_IGN); // where a pipe has closed, the write then fails, and says so
-#endif
-#ifdef SIGXFSZ
-  std::signal(SIGXFSZ, SIG_IGN); // as well
-#endif
 }
 
 bool
