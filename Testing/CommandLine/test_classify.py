@@ -9,12 +9,13 @@ import pathlib
 import struct
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 import tifffile
 
-from conftest import fails, run
+from conftest import PROGRAM, fails, run
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -242,6 +243,27 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     assert not kept.exists()
     run("classify", *slides, "--model", model, "-o", tmp_path / "whole.csv")
     assert (tmp_path / "whole.csv").read_text() == (tmp_path / "p.csv").read_text()
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_another_process_writes_the_table_meanwhile(cohort, model, tmp_path, same):
+    """The same one: nothing is left to go on with. Another one is kept, and so is what was said."""
+    slides = [cohort / f"{i}.tif" for i in range(6)]
+    words = ["classify", *slides, "--model", model, "--quiet", "-o"]
+    run(*words, tmp_path / "expected.csv")
+    table, kept = tmp_path / "p.csv", tmp_path / ".p.csv.unfinished"
+    process = subprocess.Popen([PROGRAM, *map(str, words), table], stderr=subprocess.PIPE, text=True)
+    while not kept.exists():
+        assert process.poll() is None
+        time.sleep(0.001)
+    content = (tmp_path / "expected.csv").read_text() if same else "mine"
+    table.write_text(content)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 1 and str(table) in said and table.read_text() == content
+    assert kept.exists() != same
+    told = run(*words, table, "--overwrite", "--json").json
+    assert [each["skipped"] for each in told] == [not same] * 6 and not kept.exists()
+    assert table.read_text() == (tmp_path / "expected.csv").read_text()
 
 
 def test_what_was_said_otherwise_is_said_anew(cohort, model, tmp_path):

@@ -23,6 +23,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace gigapixel::commandline
@@ -338,6 +340,41 @@ WriteTable(const PredictionTable & table, const std::string & file, bool overwri
   output.Commit();
 }
 
+namespace
+{
+/** Whether the file holds this text and nothing else. */
+bool
+HasContent(const std::string & file, const std::string & text)
+{
+  std::error_code ignored;
+  std::ifstream   stream(file, std::ios::binary);
+  return std::filesystem::file_size(file, ignored) == text.size() &&
+         std::equal(text.begin(), text.end(), std::istreambuf_iterator<char>(stream));
+}
+
+/** Writes the table of all slides. */
+void
+WriteWholeTable(const PredictionTable &       table,
+                const std::string &           file,
+                bool                          overwrite,
+                const UnfinishedPredictions & unfinished)
+{
+  try
+  {
+    WriteTable(table, file, overwrite);
+  }
+  catch (const std::exception &)
+  {
+    // Another process may have been asked for the same: where it has written this table, nothing is left to go on with.
+    if (HasContent(file, table.ToCSV()))
+    {
+      unfinished.Remove();
+    }
+    throw;
+  }
+}
+} // namespace
+
 int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
@@ -384,7 +421,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
   table.cases = std::move(done);
   if (!table.cases.empty())
   {
-    WriteTable(table, values.GetText("output"), overwrite);
+    WriteWholeTable(table, values.GetText("output"), overwrite, unfinished);
   }
   if (!table.cases.empty() && values.Has("per-patient"))
   {
