@@ -454,8 +454,24 @@ def beside(tmp_path):
 ])
 def test_a_reader_that_is_none_is_no_damage(stored, tmp_path, beside, text, what):
     reader, take = beside
-    sentence = fails("info", write_series(tmp_path / "ct", stored), env=take(text))
+    environment = take(text)
+    sentence = fails("info", write_series(tmp_path / "ct", stored), env=environment)
     assert f"the reader of DICOM, {reader}, {what}" in sentence and "damaged" not in sentence
+    told = run("doctor", "--json", env=environment, code=1).json
+    assert told["dicomProblem"].startswith(f"the reader of DICOM, {reader}, {what}") and told["healthy"] is False
+
+
+def test_a_missing_reader_is_told(stored, tmp_path, beside):
+    reader, take = beside
+    environment = take("")
+    reader.unlink()
+    missing = f"the reader of DICOM, {reader}, cannot be started (No such file or directory); install all again"
+    assert missing in fails("info", write_series(tmp_path / "ct", stored), env=environment)
+    told = run("doctor", "--json", env=environment, code=1).json
+    assert told["dicomProblem"] == missing + "." and told["healthy"] is False
+    text = run("doctor", env=environment, code=1).out
+    assert f"series of volumes are refused: {missing}.\n" in text and text.endswith("\nSomething is wrong.\n")
+    assert "series of volumes are read, in a process of its own\n" in run("doctor").out
 
 
 ENDS_AT_THE_FOURTH = """#!/usr/bin/env python3

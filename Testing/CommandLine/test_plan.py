@@ -21,6 +21,16 @@ def test_doctor_finds_the_module():
     assert "All is well" in run("doctor").out
 
 
+def test_doctor_misses_the_folder_for_temporary_files(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "none")}
+    report = run("doctor", "--json", env=environment, code=1).json
+    assert report["writeTest"]["folder"] == environment["TMPDIR"] and report["healthy"] is False and report["itk"]
+    assert report["writeTest"]["problem"] == (
+        f"nothing can be written into {tmp_path}/none (No such file or directory): name another folder for temporary files in TMPDIR."
+    )
+    assert f"failed: {report['writeTest']['problem']}\n" in run("doctor", env=environment, code=1).out
+
+
 def test_plan():
     plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64

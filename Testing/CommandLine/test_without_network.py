@@ -21,7 +21,8 @@ def program(tmp_path):
     for library in (build / "lib").glob("libGigapixel*.so*"):
         shutil.copy(library, tmp_path / "lib", follow_symlinks=False)
     (tmp_path / "lib/ITKGigapixel").mkdir()
-    shutil.copy(build / "lib/ITKGigapixel/openslide-reader", tmp_path / "lib/ITKGigapixel")
+    for reader in (build / "lib/ITKGigapixel").glob("*-reader"):
+        shutil.copy(reader, tmp_path / "lib/ITKGigapixel")
     return tmp_path / "bin" / "gigapixel"
 
 

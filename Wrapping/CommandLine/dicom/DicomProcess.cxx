@@ -18,7 +18,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <stdexcept>
@@ -72,6 +71,22 @@ public:
     Ask(DicomRequest::Header, file, &slice, sizeof(slice));
     slice.series[sizeof(slice.series) - 1] = '\0';
     return slice;
+  }
+
+  /** Why no file can be read; empty: they can. */
+  std::string
+  GetProblem()
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    try
+    {
+      Start();
+      return {};
+    }
+    catch (const std::runtime_error & error)
+    {
+      return error.what();
+    }
   }
 
   /** Before the program ends: else its reader is left to whoever waits for processes without a parent. */
@@ -202,8 +217,8 @@ private:
     if (error != 0)
     {
       m_Process = 0;
-      throw std::runtime_error("the reader of DICOM, " + program + ", cannot be started (" + std::strerror(error) +
-                               "); " +
+      throw std::runtime_error("the reader of DICOM, " + (program.empty() ? "dicom-reader" : program) +
+                               ", cannot be started (" + std::strerror(error) + "); " +
                                GetFileRemedy(std::error_code(error, std::generic_category()), "install all again"));
     }
     std::uint32_t protocol = 0;
@@ -399,16 +414,32 @@ protected:
 
 } // namespace
 
+bool
+IsBuiltWithDicom()
+{
+#ifdef GIGAPIXEL_HAS_DICOM
+  return true;
+#else
+  return false;
+#endif
+}
+
 void
 RegisterDicomProcess()
 {
-  std::error_code   error;
-  const std::string program = FindReader();
-  if (!program.empty() && std::filesystem::exists(program, error))
+  if (IsBuiltWithDicom())
   {
     itk::ObjectFactoryBase::RegisterFactory(DicomImageIOFactory::New());
     std::atexit([] { DicomProcess::Get().Finish(); });
   }
+}
+
+std::string
+GetDicomProblem()
+{
+  std::string problem = IsBuiltWithDicom() ? DicomProcess::Get().GetProblem() : std::string();
+  DicomProcess::Get().Finish();
+  return problem.empty() ? problem : problem + '.';
 }
 
 } // namespace gigapixel::commandline

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "../dicom/DicomProcess.h"
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "PyramidOutput.h"
@@ -15,7 +16,9 @@
 #include <webp/decode.h>
 #include <zstd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 #include <unistd.h>
@@ -34,17 +37,32 @@ GetWebPVersion()
          std::to_string(version & 255);
 }
 
+/** Which the standard library does not name where it is not there. */
+std::string
+GetFolderForTemporaryFiles()
+{
+  for (const char * const variable : { "TMPDIR", "TMP", "TEMP", "TEMPDIR" })
+  {
+    const char * const folder = std::getenv(variable);
+    if (folder && *folder)
+    {
+      return folder;
+    }
+  }
+  return "/tmp";
+}
+
 /** A folder that goes when it is done with. */
 class TemporaryFolder
 {
 public:
   TemporaryFolder()
-    : m_Path((std::filesystem::temp_directory_path() / "gigapixel-doctor-XXXXXX").string())
+    : m_Path((std::filesystem::path(GetFolderForTemporaryFiles()) / "gigapixel-doctor-XXXXXX").string())
   {
     if (!mkdtemp(m_Path.data()))
     {
-      throw std::runtime_error("the folder " + std::filesystem::temp_directory_path().string() +
-                               " cannot be written to.");
+      throw std::runtime_error("nothing can be written into " + GetFolderForTemporaryFiles() + " (" +
+                               std::strerror(errno) + "): name another folder for temporary files in TMPDIR.");
     }
   }
   ~TemporaryFolder()
@@ -120,7 +138,7 @@ DescribeNetwork()
 JSON
 DescribeWriteTest(const Session & session)
 {
-  JSON json{ { "folder", std::filesystem::temp_directory_path().string() }, { "passed", false } };
+  JSON json{ { "folder", GetFolderForTemporaryFiles() }, { "passed", false } };
   try
   {
     TestWriting(session);
@@ -138,6 +156,18 @@ DescribeWriteTest(const Session & session)
 }
 
 std::string
+FormatDicom(const JSON & json)
+{
+  if (!json["dicomBuilt"].get<bool>())
+  {
+    return "series of volumes are not read: ITK was built without GDCM";
+  }
+  const JSON & problem = json["dicomProblem"];
+  return problem.is_null() ? "series of volumes are read, in a process of its own"
+                           : "series of volumes are refused: " + problem.get<std::string>();
+}
+
+std::string
 Format(const JSON & json)
 {
   std::string text = "gigapixel " + json["version"].get<std::string>() + '\n';
@@ -147,6 +177,7 @@ Format(const JSON & json)
           (problem.is_null() ? json["openslide"].get<std::string>() + ", in a process of its own for each slide"
                              : "slides which only it opens are refused: " + problem.get<std::string>()) +
           '\n';
+  text += "  DICOM          " + FormatDicom(json) + '\n';
   text += "  codecs         ";
   for (const auto & codec : json["codecs"].items())
   {
@@ -182,6 +213,9 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["openslideReader"] = reader.empty() ? JSON() : JSON(reader);
   const std::string problem = itk::WholeSlideImageIO::GetOpenSlideProblem();
   json["openslideProblem"] = problem.empty() ? JSON() : JSON(problem);
+  const std::string dicomProblem = GetDicomProblem();
+  json["dicomBuilt"] = IsBuiltWithDicom();
+  json["dicomProblem"] = dicomProblem.empty() ? JSON() : JSON(dicomProblem);
   json["codecs"] = { { "JPEG", "libjpeg-turbo" },      { "JPEG 2000", std::string("OpenJPEG ") + opj_version() },
                      { "deflate", "libdeflate" },      { "LZW", nullptr },
                      { "zstd", ZSTD_versionString() }, { "WebP", GetWebPVersion() } };
@@ -190,9 +224,9 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["freeMemoryBytes"] = GetFreeMemory();
   json["network"] = DescribeNetwork();
   json["writeTest"] = DescribeWriteTest(session);
-  // A build without the network is a whole one; a module that does not load is not, nor one without OpenSlide.
+  // A build without the network or GDCM is a whole one; a module that does not load is not, nor one without OpenSlide.
   const JSON & network = json["network"];
-  const bool   healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() &&
+  const bool   healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() && dicomProblem.empty() &&
                        (network["loads"].get<bool>() || !network["installed"].get<bool>());
   json["healthy"] = healthy;
   session.PrintResult(Format(json), json.dump(2));
