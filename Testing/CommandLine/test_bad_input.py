@@ -377,6 +377,7 @@ def test_too_few_files_may_be_open(tmp_path, good, command, vendor):
             break
         assert finished.returncode == 1 and "allow this process more open files (ulimit -n)" in finished.stderr, (files, finished)
         assert "get the file again" not in finished.stderr
+        assert not list(tmp_path.glob("o.*"))
         refused += 1
     assert finished.returncode == 0 and refused > 0
 

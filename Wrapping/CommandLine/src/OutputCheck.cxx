@@ -14,10 +14,15 @@
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace fs = std::filesystem;
 
@@ -59,6 +64,28 @@ bool
 EndsIn(const std::string & file, const std::string & ending)
 {
   return file.size() > ending.size() && file.compare(file.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/** Refuses where the process may have too few files open at once to write this one, and to open it when it is complete:
+ * a whole file would stand beside a failure then. */
+void
+RequireDescriptors(const std::string & file)
+{
+  const int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int second = first < 0 ? first : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int error = errno;
+  for (const int descriptor : { first, second })
+  {
+    if (descriptor >= 0)
+    {
+      close(descriptor);
+    }
+  }
+  if (second < 0)
+  {
+    throw std::runtime_error(
+      file + " cannot be written: " + DescribeFileRefusal(std::error_code(error, std::generic_category())) + '.');
+  }
 }
 
 fs::path
@@ -174,6 +201,7 @@ CheckOutput(const std::string & file, double rawBytes)
     throw std::runtime_error("The folder " + folder.string() + " cannot be written to: " + obstacle +
                              "; choose another output than " + file + '.');
   }
+  RequireDescriptors(file);
   std::error_code error;
   const auto      space = fs::space(folder, error);
   const double    needed = rawBytes / 100 + 65536;
