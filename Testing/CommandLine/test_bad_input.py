@@ -335,6 +335,16 @@ def test_what_may_not_be_read(tmp_path, good):
     assert list(out.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind, part", [("mirax", "Index.dat"), ("vms", ".jpg")])
+def test_a_part_of_a_slide_may_not_be_read(tmp_path, kind, part):
+    files = vendor_slides.WRITERS[kind]()
+    slide = vendor_slides.write(files, tmp_path)
+    closed = tmp_path / next(name for name in files if name.endswith(part))
+    closed.chmod(0)
+    sentence = fails_under(obey_permissions, "info", slide)
+    assert f"{slide}: it cannot be opened: {closed}: Permission denied; get the right to use it" in sentence
+
+
 @pytest.mark.usefixtures("network")
 def test_networks_that_may_not_be_read(tmp_path, good):
     network = tmp_path / "network.json"

@@ -196,6 +196,9 @@ def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
     assert "labels images" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
     assert "labels pixels" in fails("classify", slide, "--model", "tissue", "-o", tmp_path / "p.csv")
     assert "end it in .csv" in run("classify", slide, "--model", model, "-o", tmp_path / "p.txt", code=2).err
+    same = ["--cohort", table, "--per-patient", tmp_path / "p.csv"]
+    said = run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", *same, code=2).err
+    assert f"--output and --per-patient would write the same file {tmp_path}/p.csv." in said
     (tmp_path / "there.csv").write_text("mine")
     assert "there.csv" in fails("classify", slide, "--model", model, "-o", tmp_path / "there.csv")
     assert (tmp_path / "there.csv").read_text() == "mine"

@@ -69,7 +69,7 @@ def stored():
 def has_dicom(tmp_path_factory, stored):
     series = write_series(tmp_path_factory.mktemp("dicom") / "ct", stored)
     finished = subprocess.run([PROGRAM, "info", str(series)], capture_output=True, text=True)
-    if "no ImageIO reads it" in finished.stderr:
+    if "no reader knows this kind of file" in finished.stderr:
         assert "GIGAPIXEL_HAS_DICOM" not in os.environ, f"the build has DICOM, and the program does not find it: {finished.stderr}"
         pytest.skip("the program is built without DICOM")
 

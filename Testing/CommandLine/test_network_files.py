@@ -73,7 +73,7 @@ def test_files_of_other_kinds(files, cohort):
     for words in (train, plan, ["networks"]):
         check([*words, files / "net.onnx"], "net.onnx", "gigapixel import")
         check([*words, files / "weights.pth"], "weights.pth", "without their network", "--weights")
-        check([*words, files / "weights.safetensors"], "weights.safetensors", "beside their network", "--weights")
+        check([*words, files / "weights.safetensors"], "weights.safetensors", "with their network", "--weights")
         check([*words, files / "notes.txt"], "notes.txt", "is a text")
         check([*words, files / "slide.tif"], "slide.tif", "neither a preset")
     segment = ["segment", cohort.parent / "a.tif", "-o", files / "m.tif", "--model"]

@@ -422,6 +422,26 @@ RequireWholeCompression(const std::string & file)
   }
 }
 
+std::string
+DescribeFailedReading(const std::string & reason)
+{
+  const std::string again = "; get it again from where it came";
+  const std::string ofNRRD = "fread got only "; // 4000 1-sized things, not 8000
+  const std::size_t place = reason.find(ofNRRD);
+  if (place != std::string::npos)
+  {
+    std::istringstream words(reason.substr(place + ofNRRD.size()));
+    std::uintmax_t     found = 0, size = 0, expected = 0;
+    std::string        word;
+    words >> found >> size >> word >> word >> word >> expected;
+    return "it is cut short: of " + std::to_string(expected * size) + " bytes of pixels, " +
+           std::to_string(found * size) + " are there" + again;
+  }
+  return reason.rfind("Error while reading file", 0) == 0
+           ? "its pixels cannot be decoded, since it is cut short or damaged" + again
+           : reason;
+}
+
 bool
 IsMetaImageWithoutParts(const std::string & file)
 {

@@ -26,6 +26,10 @@ void RequireWholeHeader(const std::string & file);
  * sentence that names the file */
 void RequireWholeCompression(const std::string & file);
 
+/** What a reader of ITK's says of pixels that it cannot read, in words that tell what is wrong and what to do, where
+ * they do not: of a PNG, and of an NRRD that is cut short. */
+std::string DescribeFailedReading(const std::string & reason);
+
 /** Whether a MetaImage is to be read as a whole, since MetaIO reads parts of it wrongly: of compressed pixels it
  * complains though they are sound, and of pixels that are written as text it gives others. */
 bool IsMetaImageWithoutParts(const std::string & file);

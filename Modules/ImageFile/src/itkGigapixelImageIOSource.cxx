@@ -36,7 +36,7 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
-    const std::string reason = gigapixel::CleanMessage(error.GetDescription());
+    const std::string reason = gigapixel::DescribeFailedReading(gigapixel::CleanMessage(error.GetDescription()));
     if (reason.find(name) != std::string::npos)
     {
       throw std::runtime_error(reason);
@@ -162,10 +162,10 @@ private:
       const ImageIOBase::Pointer io = m_Make();
       if (io.IsNull())
       {
-        throw Failure(
-          m_Name,
-          "no ImageIO reads it (it is damaged, or of another format); a tiled TIFF of 8 bit can be read, as "
-          "gigapixel label and rasterize write masks, and convert slides");
+        throw Failure(m_Name,
+                      "no reader knows this kind of file (it is damaged, or of another format); a tiled TIFF of 8 bit "
+                      "can be read, as "
+                      "gigapixel label and rasterize write masks, and convert slides");
       }
       io->ReadImageInformation();
       io->SetUseStreamedReading(!gigapixel::IsMetaImageWithoutParts(io->GetFileName()));

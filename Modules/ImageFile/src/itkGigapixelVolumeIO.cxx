@@ -38,7 +38,7 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
-    const std::string reason = gigapixel::CleanMessage(error.GetDescription());
+    const std::string reason = gigapixel::DescribeFailedReading(gigapixel::CleanMessage(error.GetDescription()));
     throw std::runtime_error(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
   }
 }
@@ -279,8 +279,9 @@ OpenVolume(const std::string & file)
     io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
     if (io.IsNull())
     {
-      throw std::runtime_error(file + ": no ImageIO reads it (it is damaged, or of another format); volumes are NIfTI, "
-                                      "NRRD or MetaImage files");
+      throw std::runtime_error(
+        file + ": no reader knows this kind of file (it is damaged, or of another format); volumes are NIfTI, "
+               "NRRD or MetaImage files");
     }
     io->SetFileName(file);
     io->ReadImageInformation();

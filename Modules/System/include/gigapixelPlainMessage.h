@@ -14,7 +14,7 @@ namespace gigapixel
 GigapixelSystem_EXPORT std::string CleanMessage(const std::string & message);
 
 constexpr const char * TooLittleMemory =
-  "There is not enough memory for this; try a coarser level, smaller tiles, or --memory with less.";
+  "There is not enough memory for this; end other programs, or take less at once (--help tells by which options).";
 
 /** What an exception says that came through others, which keep its words alone. */
 inline std::string

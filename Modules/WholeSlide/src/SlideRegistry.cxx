@@ -7,11 +7,13 @@
 #include "gigapixelFileRefusal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <mutex>
 #include <system_error>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace gigapixel
 {
@@ -40,6 +42,22 @@ struct EndOfAsking
   EndOfAsking & operator=(const EndOfAsking &) = delete;
   ~EndOfAsking() { OpenSlideProcess::EndKept(); }
 };
+
+/** OpenSlide does not tell why it opens no file beside the named one, and another copy would be as little readable. */
+void
+RequireReadableCompanions(const std::string & path)
+{
+  const SlideFormat * const format = FindFormatByExtension(path);
+  const bool                isAlone = format == nullptr || format->findCompanions == nullptr;
+  for (const std::string & companion : isAlone ? std::vector<std::string>() : format->findCompanions(path))
+  {
+    if (access(companion.c_str(), R_OK) != 0 && errno == EACCES)
+    {
+      const std::error_code error(EACCES, std::generic_category());
+      throw SlideError(path, "it cannot be opened: " + companion + ": " + error.message(), GetFileRemedy(error));
+    }
+  }
+}
 
 std::unique_ptr<const Slide>
 OpenUnshared(const std::string & path)
@@ -76,14 +94,14 @@ OpenUnshared(const std::string & path)
   }
   catch (const std::exception & error)
   {
+    RequireReadableCompanions(path);
     throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
   }
   const std::string what = "it is neither a TIFF nor a DICOM file";
   CheckOpenSlide(path, what);
   throw SlideError(path,
                    what + ", and OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
-                   "convert it to a tiled TIFF (vips tiffsave FILE FILE.tif --tile --pyramid), or read it with another "
-                   "itk::ImageIO");
+                   "convert it to a tiled TIFF (vips tiffsave FILE FILE.tif --tile --pyramid)");
 }
 
 } // namespace

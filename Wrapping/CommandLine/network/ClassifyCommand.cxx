@@ -386,7 +386,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
   if (values.Has("per-patient"))
   {
     CheckTable("per-patient", values, slides);
-    RefuseInput(values.GetText("per-patient"), { values.GetText("output") });
+    if (IsSameFile(values.GetText("per-patient"), values.GetText("output")))
+    {
+      throw UsageError("--output and --per-patient would write the same file " + values.GetText("output") + '.');
+    }
   }
   const Model model = LoadModelOfImages(values);
   GetMapClass(model, values); // which throws now, and not behind the first slide

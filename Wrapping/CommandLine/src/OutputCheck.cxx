@@ -188,6 +188,11 @@ CheckOutput(const std::string & file, double rawBytes)
   {
     throw std::runtime_error(file + " is no file, but something else of this name; choose another output.");
   }
+  if (fs::exists(folder) && !fs::is_directory(folder))
+  {
+    throw std::runtime_error(folder.string() + " is no folder, so that " + file +
+                             " cannot be written into it; choose another output.");
+  }
   if (!fs::is_directory(folder) && GetFoldersToMake().count(folder) > 0)
   {
     MakeFolder(folder);

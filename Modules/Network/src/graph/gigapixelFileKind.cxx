@@ -94,8 +94,8 @@ DescribeFileKind(FileKind kind)
   switch (kind)
   {
     case FileKind::SafeTensors:
-      return "is a model, which needs no import, or weights alone, which are given beside their network (NETWORK "
-             "--weights FILE)";
+      return "is a model, which needs no import, or weights alone, which become a model with their network (gigapixel "
+             "import NETWORK --weights FILE)";
     case FileKind::PyTorch:
       return "holds weights of PyTorch without their network: make a model of both (gigapixel import NETWORK --weights "
              "FILE), or train the network from them (gigapixel train --network NETWORK --weights FILE)";

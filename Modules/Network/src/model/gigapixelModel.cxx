@@ -34,8 +34,9 @@ GetText(const SafeTensors & file, const std::string & path, const char * key)
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end())
   {
-    throw std::runtime_error("model file \"" + path + "\" holds no model of this program, since its metadata lacks \"" +
-                             key + "\": weights alone are given beside their network (NETWORK --weights FILE)");
+    throw std::runtime_error(
+      "model file \"" + path + "\" holds no model of this program, since its metadata lacks \"" + key +
+      "\": weights alone become a model with their network (gigapixel import NETWORK --weights FILE)");
   }
   return found->second;
 }
