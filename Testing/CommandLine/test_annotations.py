@@ -160,6 +160,13 @@ def test_bad_annotations(tmp_path, slide):
     bad.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"')
     assert "bad.geojson" in fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
     assert not (tmp_path / "m.tif").exists()
+    ring = [[[10, 10], [90, 10], [90, 90], [10, 10]]]
+    for kind in ("Polygonn", "polygon", "x" * 1000, 7):
+        feature = {"type": "Feature", "geometry": {"type": kind, "coordinates": ring}}
+        bad.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+        sentence = fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
+        assert f"bad.geojson is no GeoJSON of annotations: a geometry is of the type {json.dumps(kind)[:60]}" in sentence and len(sentence) < 400
+    assert not (tmp_path / "m.tif").exists()
     other = write_slide(tmp_path / "other.tif", blobs(40, 90), 4.0)
     assert "not of the same slide" in fails("outline", other, "--like", slide, "-o", tmp_path / "o.geojson")
 

@@ -34,6 +34,14 @@ GetMember(const JSON & object, const char * name)
   return *member;
 }
 
+/** What a sentence repeats of a file. */
+std::string
+Shorten(const std::string & text)
+{
+  constexpr std::size_t most = 60;
+  return text.size() > most ? text.substr(0, most) + "..." : text;
+}
+
 AnnotationRing
 ReadRing(const JSON & positions)
 {
@@ -89,6 +97,11 @@ ReadGeometry(const JSON & geometry, Annotation & annotation)
     {
       ReadGeometry(part, annotation);
     }
+  }
+  else if (type != "Point" && type != "MultiPoint" && type != "LineString" && type != "MultiLineString")
+  {
+    throw NotGeoJSON("a geometry is of the type " + Shorten(type.dump(-1, ' ', true, JSON::error_handler_t::replace)) +
+                     ", which there is not");
   }
 }
 
