@@ -62,7 +62,8 @@ def test_program_help_and_version():
 
 def test_command_is_missing_or_unknown():
     assert "command is missing" in wrong()
-    assert "no command labell" in wrong("labell")
+    assert "no command labell" in wrong("labell") and "Did you mean label?" in wrong("lable")
+    assert "Did you mean" not in wrong("slides")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)

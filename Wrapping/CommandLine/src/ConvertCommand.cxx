@@ -201,9 +201,23 @@ LeaveOutOutputs(std::vector<std::string> & slides, const std::string & output)
 }
 } // namespace
 
+namespace
+{
+void
+CheckTileSize(const ArgumentValues & values)
+{
+  const std::int64_t side = values.GetInteger("tile-size");
+  if (side % 16 != 0)
+  {
+    throw UsageError("--tile-size " + std::to_string(side) + " is no multiple of 16, as sides of a TIFF's tiles are.");
+  }
+}
+} // namespace
+
 int
 RunConvert(const ArgumentValues & values, const Session & session)
 {
+  CheckTileSize(values);
   const auto        names = values.GetTexts("SLIDE");
   const std::string output = values.GetText("OUT");
   auto              list = FindSlides(names, session);

@@ -7,6 +7,7 @@
 #include "NetworkModule.h"
 
 #include "gigapixelCoreShare.h"
+#include "gigapixelNearestNames.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelUsableCores.h"
 
@@ -107,6 +108,14 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   return (function ? function : FindCommandFunction(command))(values, session);
 }
 
+/** Of a word with a slip or two: what was meant. */
+std::string
+DescribeNearest(const std::string & word, const std::vector<std::string> & names)
+{
+  const std::string nearest = FindNearestNames(word, names, 1).front();
+  return GetEditDistance(word, nearest) < 3 ? " Did you mean " + nearest + '?' : std::string();
+}
+
 int
 RunWords(const std::vector<std::string> & words)
 {
@@ -138,7 +147,8 @@ RunWords(const std::vector<std::string> & words)
     {
       names.push_back(known.name);
     }
-    throw UsageError("There is no command " + first + "; there are " + JoinWithOr(names) + '.');
+    throw UsageError("There is no command " + first + "; there are " + JoinWithOr(names) + '.' +
+                     DescribeNearest(first, names));
   }
   return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr);
 }
