@@ -322,6 +322,14 @@ def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
         assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
 
 
+def test_a_region_outside_of_its_slide_is_told_with_its_line(cohort, tmp_path):
+    slide, mask = cohort.parent / "a.tif", cohort.parent / "a.truth.tif"
+    (tmp_path / "c.csv").write_text(f"slide,mask,split,region\n{slide},{mask},train,\n{slide},{mask},train,90000 0 50 60\n")
+    sentence = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run")
+    assert f"c.csv, line 3: the region 90000,0,50,60 (x,y,width,height) does not begin inside of {slide}, which has 800 x 700 pixels" in sentence
+    assert not (tmp_path / "run").exists()
+
+
 def test_labels_of_segments_are_classes(cohort, tmp_path):
     """Of a segmentation with two segments as of any mask with their label values; a label that is no class is named."""
     truth = tifffile.imread(cohort.parent / "a.truth.tif") // 255

@@ -90,6 +90,25 @@ MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Wor
   return volume.grid.size;
 }
 
+/** Of a region that reaches beyond the slide the rest is taken; of one that begins there, nothing is left. */
+void
+RequireInside(const CohortEntry & entry, const itk::WholeSlideImageIO & slide, const std::string & table)
+{
+  const auto     size = slide.GetLevelSize(0);
+  const Region & region = entry.region;
+  const auto     isWithin = [](std::int64_t place, itk::SizeValueType end) {
+    return place >= 0 && static_cast<itk::SizeValueType>(place) < end;
+  };
+  if (region.width > 0 && !(isWithin(region.x, size[0]) && isWithin(region.y, size[1])))
+  {
+    throw std::runtime_error(table + ", line " + std::to_string(entry.line) + ": the region " +
+                             std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
+                             std::to_string(region.width) + ',' + std::to_string(region.height) +
+                             " (x,y,width,height) does not begin inside of " + entry.slide + ", which has " +
+                             std::to_string(size[0]) + " x " + std::to_string(size[1]) + " pixels: mend it.");
+  }
+}
+
 Size
 MeasureSlide(const CohortEntry &        entry,
              const NetworkDescription & network,
@@ -98,6 +117,7 @@ MeasureSlide(const CohortEntry &        entry,
 {
   const auto slide = OpenSlide(entry.slide, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
+  RequireInside(entry, *slide, values.GetText("cohort"));
   if (!network.LabelsImage() && !entry.mask.empty())
   {
     CheckInputFile(entry.mask);
