@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import vendor_slides
-from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_png, write_slide
+from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_nrrd, write_png, write_slide
 
 
 @pytest.fixture
@@ -167,6 +167,49 @@ def test_a_folder_with_odd_entries_gives_its_slides(tmp_path, good):
     os.mkfifo(tmp_path / "pipe.tif")
     (tmp_path / "loop.tif").symlink_to("loop.tif")
     assert [entry["slide"] for entry in run("info", tmp_path, "--json").json] == [str(good)]
+
+
+def test_a_file_is_no_folder(tmp_path, good):
+    (tmp_path / "keep.png").write_text("mine")
+    sentence = fails("label", good, "-o", tmp_path / "keep.png" / "x.tif")
+    assert f"{tmp_path}/keep.png is no folder" in sentence and "make it first" not in sentence
+
+
+def test_masks_that_are_cut_short(tmp_path):
+    """Are told of with what is wrong and what to do."""
+    good = write_slide(tmp_path / "good.tif", blobs(300, 300))
+    random = numpy.random.default_rng(1).integers(0, 2, (300, 300), dtype=numpy.uint8)
+    write_png(tmp_path / "cut.png", random)
+    write_nrrd(tmp_path / "cut.nrrd", random, encoding="raw")
+    for name, what in (("cut.png", "its pixels cannot be decoded"), ("cut.nrrd", "it is cut short: of 90000 bytes of pixels, ")):
+        data = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(data[: len(data) // 2])
+        for words in (["evaluate", good, tmp_path / name], ["overlay", good, tmp_path / name, "-o", tmp_path / "o.png"]):
+            sentence = fails(*words)
+            assert f"{name}: {what}" in sentence and sentence.rstrip(".").endswith("get it again from where it came"), sentence
+    assert not (tmp_path / "o.png").exists()
+
+
+def test_headers_name_files_of_their_own_folder(tmp_path):
+    """Whoever names a header has not named what lies elsewhere."""
+    pixels = blobs(300, 300)
+    mask = write_slide(tmp_path / "mask.tif", pixels)
+    folder = tmp_path / "headers"
+    (folder / "deeper").mkdir(parents=True)
+    for place in (tmp_path, folder, folder / "deeper"):
+        (place / "pixels.raw").write_bytes(pixels.tobytes())
+    (folder / "link.raw").symlink_to(tmp_path / "pixels.raw")
+    nrrd = "NRRD0004\ntype: unsigned char\ndimension: 2\nsizes: 300 300\nencoding: raw\ndata file: "
+    meta = "NDims = 2\nDimSize = 300 300\nElementType = MET_UCHAR\nElementDataFile = "
+    for name, start in (("mask.nhdr", nrrd), ("mask.mhd", meta)):
+        header = folder / name
+        for inside in ("pixels.raw", "./pixels.raw", "deeper/pixels.raw", "link.raw", folder / "pixels.raw"):
+            header.write_text(f"{start}{inside}\n")
+            assert run("evaluate", header, mask, "--json").json["dice"] == 1, inside
+        for outside in (tmp_path / "pixels.raw", "../pixels.raw", "deeper/../../pixels.raw", "/etc/passwd", "LIST\n../pixels.raw", "../p%dxels.raw 1 1 1"):
+            header.write_text(f"{start}{outside}\n")
+            for words in (["evaluate", header, mask], ["info", header]):
+                assert "which is not in the header's folder" in fails(*words), outside
 
 
 def test_folder_without_slides(tmp_path):

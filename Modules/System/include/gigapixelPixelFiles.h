@@ -20,10 +20,11 @@ struct PixelHeader
   bool                               isMetaImage{ false };
   std::map<std::string, std::string> fields;     ///< of NRRD in small letters, since it makes no difference there
   std::uintmax_t                     bytes{ 0 }; ///< after which its own pixels begin, where it has any
-  /** Where its pixels are, also where nothing is; empty: in the file itself. Of names with a pattern ("plane%03d.raw 1
-   * 9 1"), those that are there, whatever their numbers, or, where none is, the pattern. */
+  /** Where its pixels are, in its own folder or deeper, also where nothing is; empty: in the file itself. Of names with
+   * a pattern ("plane%03d.raw 1 9 1"), those that are there, whatever their numbers, or, where none is, the pattern. */
   std::vector<std::filesystem::path> files;
-  /** Why NrrdIO or MetaIO must not be given the file, in words for people; empty: nothing is known. They copy texts,
+  /** Why NrrdIO or MetaIO must not be given the file, in words for people; empty: nothing is known. It may name files
+   * outside of its folder, which whoever names the header has not named. They copy texts,
    * numbers and names of the header into memory of a fixed length, and count as far as it says. */
   std::string trouble;
 };

@@ -180,6 +180,31 @@ FindFiles(const fs::path & header, const std::string & name, bool isMetaImage, b
   return { path };
 }
 
+/** Whether a path leads from the folder into it or into a folder in it, by what is written there. */
+bool
+IsWithin(const fs::path & folder, const fs::path & path)
+{
+  const fs::path way = path.lexically_relative(folder);
+  return !way.empty() && *way.begin() != "..";
+}
+
+/** Whether a file that a header names lies in the header's folder, or deeper: else reading a mask of somebody's would
+ * read any file of the reader's. A link in that folder, which no header makes, may lead anywhere. */
+bool
+IsInFolderOf(const fs::path & header, const fs::path & file)
+{
+  const fs::path folder = fs::absolute(header).parent_path();
+  const fs::path way = file.lexically_relative(folder);
+  if (IsWithin(folder, file) && std::find(way.begin(), way.end(), "..") == way.end())
+  {
+    return true;
+  }
+  std::error_code error;
+  const fs::path  realFolder = fs::weakly_canonical(folder, error);
+  const fs::path  realFile = error ? fs::path() : fs::weakly_canonical(file.parent_path(), error) / file.filename();
+  return !error && file.filename() != ".." && IsWithin(realFolder, realFile);
+}
+
 constexpr std::size_t MostNRRDBytes = 500; // NrrdIO repeats lines and names in messages that may have about 1000
 
 std::string
@@ -351,7 +376,18 @@ ReadPixelHeader(const fs::path & file)
     else if (namesFiles || (isList && !isEmpty))
     {
       const auto found = FindFiles(file, isList ? Trim(line) : value, header.isMetaImage, isList);
-      header.files.insert(header.files.end(), found.begin(), found.end());
+      const auto outside = std::find_if_not(
+        found.begin(), found.end(), [&file](const fs::path & each) { return IsInFolderOf(file, each); });
+      if (outside == found.end())
+      {
+        header.files.insert(header.files.end(), found.begin(), found.end());
+      }
+      else if (header.trouble.empty())
+      {
+        header.trouble = "its pixels are said to be in " + outside->string() +
+                         ", which is not in the header's folder: put that file beside the header, and name it there "
+                         "without a folder";
+      }
     }
     if (header.isMetaImage && key == pixels && !isList)
     {
