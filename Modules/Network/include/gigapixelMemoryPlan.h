@@ -120,9 +120,9 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** Of inference: how often it goes over the image: once, or for a network that sees all of it once for each part
    * that ends in a reduction or in a map which is read again behind one, and once for the output. */
   int          passes{ 1 };
-  std::int64_t keptBytes{ 0 };   ///< of maps between segments and their gradients, in memory or in files
-  std::int64_t peakBytes{ 0 };   ///< estimate
-  std::int64_t tileBytes{ 0 };   ///< of these, what each tile in flight takes
+  std::int64_t keptBytes{ 0 }; ///< of maps between segments and their gradients, in memory or in files
+  std::int64_t peakBytes{ 0 }; ///< estimate
+  std::int64_t tileBytes{ 0 }; ///< of these, what each tile in flight takes
   /** Of these, what a training in segments takes only where it validates, or calibrates norms. */
   std::int64_t validationBytes{ 0 };
   std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
