@@ -2,6 +2,8 @@
 #ifndef SlideBatch_h
 #define SlideBatch_h
 
+#include "SlideList.h"
+
 #include "gigapixelProgram.h"
 
 #include "gigapixelRanks.h"
@@ -21,36 +23,6 @@ struct SlideTask
   std::string slide;
   std::string output;
 };
-
-/** What lies in a folder of slides and is no slide: by name, without what is kept beside slides. */
-struct PassedOver
-{
-  std::string              folder;
-  std::vector<std::string> files;
-  std::vector<std::string> folders; ///< in which nobody looks for slides
-};
-
-/** The slides that a command is given, and how they were given. */
-struct SlideList
-{
-  std::vector<std::string> slides;
-  bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
-  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide
-  std::vector<PassedOver>  passedOver{};
-};
-
-/** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
- * (one channel, *.pyramid.tif, but for slides that we converted): of those that others wrote it is said. Damaged files
- * that are slides by their names are among them, so that they fail instead of vanishing. Of all else in a folder it is
- * said that it is passed over: other files and folders, but not what is hidden, belongs to a slide (the folder of a
- * .mrxs, other files of a DICOM series), or is kept beside slides: tables, notes, outlines, pictures, features, our
- * masks, and folders of nothing else. \throw std::runtime_error for a name that is neither, and for a folder without
- * slides */
-GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & filesAndFolders,
-                                                 const Session &                  session);
-
-/** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
-GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);
 
 /** Pairs slides with outputs. The output is a .tif file for one slide, else a folder with SLIDE-NAME.pyramid.tif for
  * each, which CheckOutput() makes where it is not there. For a folder of slides it is a folder, however many they are.
@@ -102,9 +74,6 @@ GigapixelCommandLine_EXPORT nlohmann::ordered_json DescribeFailedSlide(const std
 GigapixelCommandLine_EXPORT void WarnOfFailures(const Session &                  session,
                                                 const std::vector<std::string> & failures,
                                                 std::size_t                      slides);
-
-/** Whether the result is a list: more than one name was given, or a folder. */
-GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
 
 } // namespace gigapixel::commandline
 

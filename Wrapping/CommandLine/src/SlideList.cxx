@@ -1,0 +1,335 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideList.h"
+
+#include "gigapixelFileRefusal.h"
+#include "gigapixelJoinNames.h"
+#include "gigapixelSlideFiles.h"
+
+#include "itkGigapixelVolumeSource.h"
+#include "itkMetaDataObject.h"
+#include "itkPyramidTIFFImageIO.h"
+#include "itkTIFFImageIO.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace gigapixel::commandline
+{
+namespace
+{
+const std::string PyramidEnding = ".pyramid.tif";
+
+bool
+EndsWith(const std::string & text, const std::string & ending)
+{
+  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/** Whether a file that is named as masks are is to be passed over. Pyramids of ours say what they are; what other
+ * programs named so may be a slide or a mask, so that it is said. */
+bool
+IsMaskPyramid(const std::string & file)
+{
+  if (!EndsWith(file, PyramidEnding))
+  {
+    return false;
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  try
+  {
+    io->ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return false;
+  }
+  std::string description;
+  itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  const std::string madeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+  if (io->GetNumberOfComponents() != 1 || madeBy.rfind("convert ", 0) == 0)
+  {
+    return false;
+  }
+  if (madeBy.empty())
+  {
+    itkGenericOutputMacro(<< file << " is gray and named as masks are: it is passed over; name the file itself, or "
+                          << "rename it, if it is a slide.");
+  }
+  return true;
+}
+
+std::string
+GetLowerExtension(const std::string & file)
+{
+  std::string extension = fs::path(file).extension().string();
+  std::transform(
+    extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension;
+}
+
+/** Any file of a DICOM series opens the whole slide: the largest, which is its finest level, stands for all. Where a
+ * folder is one such slide and nothing else, a file that cannot be read is a part of it, of which the slide tells, or
+ * is refused where it is to be strict; else it may be a slide of its own, which is not to vanish. */
+std::vector<std::string>
+KeepOneOfEachSeries(const std::vector<std::string> & files)
+{
+  std::vector<std::string>           slides;
+  std::map<std::string, std::size_t> places;
+  for (const std::string & file : files)
+  {
+    const std::string series = FindSlideSeries(file);
+    const auto        place = places.find(series);
+    if (place == places.end())
+    {
+      if (!series.empty())
+      {
+        places[series] = slides.size();
+      }
+      slides.push_back(file);
+    }
+    else if (fs::file_size(file) > fs::file_size(slides[place->second]))
+    {
+      slides[place->second] = file;
+    }
+  }
+  const auto isPart = [](const std::string & file) { return !FindDICOMDamage(file).empty(); };
+  if (places.size() == 1 && std::count_if(slides.begin(), slides.end(), isPart) + 1 == std::ptrdiff_t(slides.size()))
+  {
+    return { slides[places.begin()->second] };
+  }
+  return slides;
+}
+
+/** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
+ * over. A TIFF that ITK reads is another program's picture that merely lies there, and so may a sound DICOM file be. */
+bool
+SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
+{
+  const std::string extension = GetLowerExtension(file);
+  if (extension == ".tif" || extension == ".tiff")
+  {
+    return !itk::TIFFImageIO::New()->CanReadFile(file.c_str());
+  }
+  const auto & slides = io.GetSupportedReadExtensions();
+  if (extension == ".dcm")
+  {
+    return !FindDICOMDamage(file).empty();
+  }
+  return std::find(slides.begin(), slides.end(), extension) != slides.end();
+}
+
+/** Whether a file is what people and our commands keep beside slides, which nobody takes for one. */
+bool
+IsKeptBesideSlides(const std::string & file)
+{
+  static const std::set<std::string> endings{ ".csv", ".tsv",  ".json", ".geojson", ".txt",  ".md",
+                                              ".xml", ".log",  ".ini",  ".opt",     ".pdf",  ".png",
+                                              ".jpg", ".jpeg", ".svg",  ".h5",      ".nrrd", ".safetensors" };
+  return endings.count(GetLowerExtension(file)) > 0 || fs::path(file).filename() == "DICOMDIR" ||
+         EndsWith(file, PyramidEnding);
+}
+
+bool
+IsHidden(const fs::path & path)
+{
+  return path.filename().string().front() == '.';
+}
+
+/** Whether there may be slides in a folder: it holds something else than what is kept beside them. One that may not be
+ * looked into counts. */
+bool
+MayHoldSlides(const fs::path & folder)
+{
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  {
+    if (!IsHidden(entry->path()) && !IsKeptBesideSlides(entry->path().string()))
+    {
+      return true;
+    }
+  }
+  return bool(error);
+}
+
+/** Removes the folders of slides, as MIRAX has them, and those that nobody could miss. */
+void
+KeepFoldersOfNote(const std::vector<std::string> & slides, PassedOver & passed)
+{
+  std::set<std::string> ofSlides;
+  for (const std::string & slide : slides)
+  {
+    ofSlides.insert(fs::path(FindSlideDescription(slide)).parent_path().filename().string());
+  }
+  const auto isOfNoNote = [&](const std::string & name) {
+    return ofSlides.count(name) > 0 || !MayHoldSlides(fs::path(passed.folder) / name);
+  };
+  passed.folders.erase(std::remove_if(passed.folders.begin(), passed.folders.end(), isOfNoNote), passed.folders.end());
+}
+
+/** "7 files that are no slides (a.czi, b.czi, ...) and 1 folder (sub)" */
+std::string
+DescribePassedOver(const PassedOver & passed)
+{
+  static constexpr std::size_t named = 5;
+  const auto                   describe = [](const std::vector<std::string> & names, const std::string & what) {
+    const std::vector<std::string> first(names.begin(),
+                                         names.begin() + static_cast<std::ptrdiff_t>(std::min(named, names.size())));
+    return std::to_string(names.size()) + what + " (" + JoinNames(first) + (names.size() > named ? ", ...)" : ")");
+  };
+  std::string text;
+  if (!passed.files.empty())
+  {
+    text = describe(passed.files, passed.files.size() == 1 ? " file that is no slide" : " files that are no slides");
+  }
+  if (!passed.folders.empty())
+  {
+    text +=
+      (text.empty() ? "" : " and ") + describe(passed.folders, passed.folders.size() == 1 ? " folder" : " folders");
+  }
+  return text;
+}
+
+[[noreturn]] void
+RefuseFolderWithoutSlides(const PassedOver & passed)
+{
+  const std::string others = DescribePassedOver(passed);
+  throw std::runtime_error("The folder " + passed.folder + " holds no slides" +
+                           (others.empty() ? "" : ", but " + others) +
+                           (passed.folders.empty() ? "." : ": name the folders that slides are in."));
+}
+
+/** \param passed gets what is no slide */
+std::vector<std::string>
+FindSlidesInFolder(const std::string & folder, PassedOver & passed)
+{
+  passed.folder = folder;
+  std::vector<std::string>     slides;
+  const auto                   io = itk::WholeSlideImageIO::New();
+  std::error_code              error;
+  const fs::directory_iterator entries(folder, error);
+  if (error)
+  {
+    throw std::runtime_error("The folder " + folder + " cannot be read: " + DescribeFileRefusal(error) + '.');
+  }
+  for (const fs::directory_entry & entry : entries)
+  {
+    const std::string file = entry.path().string();
+    const std::string name = entry.path().filename().string();
+    if (IsHidden(entry.path()))
+    {
+      continue;
+    }
+    if (entry.is_directory(error))
+    {
+      passed.folders.push_back(name);
+    }
+    else if (entry.is_regular_file(error) && io->CanReadFile(file.c_str()))
+    {
+      if (!IsMaskPyramid(file))
+      {
+        slides.push_back(file);
+      }
+    }
+    else if (entry.is_regular_file(error) && SeemsDamagedSlide(*io, file))
+    {
+      slides.push_back(file);
+    }
+    else if (!IsKeptBesideSlides(file))
+    {
+      passed.files.push_back(name);
+    }
+  }
+  std::sort(slides.begin(), slides.end());
+  std::sort(passed.files.begin(), passed.files.end());
+  std::sort(passed.folders.begin(), passed.folders.end());
+  KeepFoldersOfNote(slides, passed);
+  if (slides.empty())
+  {
+    RefuseFolderWithoutSlides(passed);
+  }
+  return KeepOneOfEachSeries(slides);
+}
+
+} // namespace
+
+bool
+IsList(const std::vector<std::string> & filesAndFolders)
+{
+  std::error_code     ignored; // a loop of links, say: whoever opens it says so
+  const std::string & first = filesAndFolders.front();
+  return filesAndFolders.size() > 1 || (fs::is_directory(first, ignored) && !itk::GigapixelIsDicomFolder(first));
+}
+
+SlideList
+FindSlides(const std::vector<std::string> & filesAndFolders, const Session & session)
+{
+  SlideList          list{ {}, IsList(filesAndFolders) };
+  std::set<fs::path> seen;
+  // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
+  const auto getEntry = [](const std::string & file) {
+    std::error_code error;
+    const fs::path  path = fs::absolute(file);
+    const fs::path  folder = fs::canonical(path.parent_path(), error);
+    return error ? path : folder / path.filename();
+  };
+  for (const std::string & name : filesAndFolders)
+  {
+    std::error_code ignored;
+    PassedOver      passed;
+    const bool      isFolder = fs::is_directory(name, ignored);
+    const auto      found = isFolder ? FindSlidesInFolder(name, passed) : std::vector<std::string>{ name };
+    for (const std::string & slide : found)
+    {
+      if (seen.insert(getEntry(slide)).second)
+      {
+        list.slides.push_back(slide);
+      }
+    }
+    // The folder of a DICOM slide is as good as its file.
+    list.isFolder = list.isFolder || (isFolder && (found.size() > 1 || FindSlideSeries(found.front()).empty()));
+    if (!passed.files.empty() || !passed.folders.empty())
+    {
+      session.Say("Passed over in " + name + ": " + DescribePassedOver(passed) +
+                  (passed.folders.empty() ? "." : "; name a folder itself, too, if slides are in it."));
+      list.passedOver.push_back(passed);
+    }
+  }
+  return list;
+}
+
+void
+AddPassedOver(nlohmann::ordered_json & results, const SlideList & list)
+{
+  static constexpr std::size_t named = 20;
+  const auto                   cut = [](std::vector<std::string> names) {
+    names.resize(std::min(named, names.size()));
+    return names;
+  };
+  for (const PassedOver & passed : list.passedOver)
+  {
+    const fs::path               folder = (fs::path(passed.folder) / "slide").parent_path();
+    const nlohmann::ordered_json told{ { "folder", passed.folder },
+                                       { "files", passed.files.size() },
+                                       { "folders", passed.folders.size() },
+                                       { "fileNames", cut(passed.files) },
+                                       { "folderNames", cut(passed.folders) } };
+    for (nlohmann::ordered_json & result : results)
+    {
+      if (fs::path(result.value("slide", std::string())).parent_path() == folder)
+      {
+        result["passedOver"] = told;
+      }
+    }
+  }
+}
+
+} // namespace gigapixel::commandline

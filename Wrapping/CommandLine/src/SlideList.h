@@ -1,0 +1,49 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SlideList_h
+#define SlideList_h
+
+#include "gigapixelProgram.h"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace gigapixel::commandline
+{
+
+/** What lies in a folder of slides and is no slide: by name, without what is kept beside slides. */
+struct PassedOver
+{
+  std::string              folder;
+  std::vector<std::string> files;
+  std::vector<std::string> folders; ///< in which nobody looks for slides
+};
+
+/** The slides that a command is given, and how they were given. */
+struct SlideList
+{
+  std::vector<std::string> slides;
+  bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
+  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide
+  std::vector<PassedOver>  passedOver{};
+};
+
+/** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
+ * (one channel, *.pyramid.tif, but for slides that we converted): of those that others wrote it is said. Damaged files
+ * that are slides by their names are among them, so that they fail instead of vanishing. Of all else in a folder it is
+ * said that it is passed over: other files and folders, but not what is hidden, belongs to a slide (the folder of a
+ * .mrxs, other files of a DICOM series), or is kept beside slides: tables, notes, outlines, pictures, features, our
+ * masks, and folders of nothing else. \throw std::runtime_error for a name that is neither, and for a folder without
+ * slides */
+GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & filesAndFolders,
+                                                 const Session &                  session);
+
+/** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
+GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);
+
+/** Whether the result is a list: more than one name was given, or a folder. */
+GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
+
+} // namespace gigapixel::commandline
+
+#endif
