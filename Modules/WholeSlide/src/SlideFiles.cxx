@@ -34,11 +34,15 @@ FindSlideSeries(const std::string & path)
 std::string
 FindDICOMDamage(const std::string & path)
 {
-  std::error_code error;
-  std::string     damage = DICOMFile::IsNamedAsDICOM(path) ? DICOMFile::FindWhyNot(path, error) : std::string();
-  if (!damage.empty() || !DICOMFile::IsNamedAsDICOM(path) || !DICOMFile::IsDICOM(path, true))
+  if (!DICOMFile::IsNamedAsDICOM(path))
   {
-    return damage;
+    return {};
+  }
+  std::error_code   error;
+  const std::string whyNot = DICOMFile::FindWhyNot(path, error);
+  if (!whyNot.empty() || !DICOMFile::IsDICOM(path, true))
+  {
+    return whyNot;
   }
   try
   {
@@ -48,11 +52,11 @@ FindDICOMDamage(const std::string & path)
   {
     return {};
   }
-  catch (const std::runtime_error & found)
+  catch (const std::runtime_error & damage)
   {
-    damage = found.what();
+    return damage.what();
   }
-  return damage;
+  return {};
 }
 
 std::string
