@@ -38,8 +38,8 @@ FindDICOMDamage(const std::string & path)
   {
     return {};
   }
-  std::error_code   error;
-  const std::string whyNot = DICOMFile::FindWhyNot(path, error);
+  std::error_code error;
+  std::string     whyNot = DICOMFile::FindWhyNot(path, error);
   if (!whyNot.empty() || !DICOMFile::IsDICOM(path, true))
   {
     return whyNot;
