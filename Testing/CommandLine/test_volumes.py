@@ -2,6 +2,7 @@
 """Volumes: segment, plan and info, against NumPy on files that are written and read byte by byte."""
 
 import gzip
+import pathlib
 import re
 import struct
 import subprocess
@@ -220,7 +221,45 @@ def test_nothing_is_overwritten_unasked(volume, integers, tmp_path):
     assert output.read_bytes() == b"something"
     run("segment", volume, "--model", model, "-o", output, "--overwrite")
     assert (read_nifti(output)[0] == (integers > 49.5)).all()
-    assert "is what is read here" in fails("segment", volume, "--model", model, "-o", volume, "--overwrite")
+    assert f"{volume} is the volume {volume} itself" in fails("segment", volume, "--model", model, "-o", volume, "--overwrite")
+
+
+@pytest.mark.usefixtures("network")
+def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
+    """What is passed over in it is said, and its results go into a folder, however many they are."""
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
+    volumes, one = tmp_path / "volumes", tmp_path / "labels.nii.gz"
+    for folder in ("sub", "tables"):
+        (volumes / folder).mkdir(parents=True)
+    write_nrrd_volume(volumes / "sub" / "t3.nrrd", integers.astype("<i2"))
+    for name in ("t1.nii.zip", "scan.mgz", "lone.img", "notes.txt", ".hidden.mgz", "tables/a.csv"):
+        (volumes / name).write_bytes(b"")
+    others = "3 files that are no volumes (lone.img, scan.mgz, t1.nii.zip) and 1 folder (sub)"
+    command = ["segment", volumes, "--model", model]
+    none = fails(*command, "-o", tmp_path / "none")
+    assert f"{volumes} holds no volumes (NIfTI, NRRD, MetaImage or DICOM series), but {others}: name the folders that volumes are in" in none
+    split_nifti(write_nifti(volumes / "t1.nii", integers.astype("<i2")))
+    assert "a folder of volumes is given: name a folder, or end it in / if it is one." in run(*command, "-o", one, code=2).err
+    result = run(*command, "-o", tmp_path / "labels", "--json")
+    passed = {"folder": str(volumes), "files": 3, "folders": 1, "fileNames": ["lone.img", "scan.mgz", "t1.nii.zip"], "folderNames": ["sub"]}
+    assert [entry["passedOver"] for entry in result.json] == [passed]
+    assert f"Passed over in {volumes}: {others}; name a folder itself, too, if volumes are in it." in result.err
+    assert (read_nifti(tmp_path / "labels" / "t1.nii.gz")[0] == (integers > 49.5)).all()
+    (volumes / "t2.mha").write_bytes(b"no volume")
+    assert "there are 2 volumes: name a folder" in run(*command, "-o", one, code=2).err
+    write_metaimage(volumes / "t3.mhd", integers)
+    (volumes / "t3.raw").write_bytes(integers.astype("u1").tobytes())
+    header = (volumes / "t3.mhd").read_bytes()
+    (volumes / "t3.mhd").write_bytes(header[: header.index(b"LOCAL")] + b"t3.raw\n")
+    result = run(*command, volumes / "t1.hdr", "-o", tmp_path / "again", "--json", code=1)
+    assert [("error" in entry, pathlib.Path(entry["volume"]).name) for entry in result.json] == [(False, "t1.hdr"), (True, "t2.mha"), (False, "t3.mhd")]
+    assert [entry["passedOver"] for entry in result.json] == [passed] * 3
+    assert "1 of 3 volumes failed." in result.err
+    assert not one.exists() and not (tmp_path / "none").exists()
+    for header in ("t1.hdr", "t3.mhd"):
+        (volumes / header).unlink()
+    assert "5 files that are no volumes (lone.img, scan.mgz, t1.img, t1.nii.zip, t3.raw)" in run(*command, "-o", tmp_path / "none", code=1).err
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.usefixtures("network")

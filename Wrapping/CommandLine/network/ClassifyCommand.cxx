@@ -412,7 +412,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     catch (const std::exception &)
     {
       failures.push_back(DescribeSlideFailure(slides[i]));
-      told.push_back(DescribeFailedSlide(slides[i], failures.back()));
+      told.push_back(DescribeFailedSlide(slides[i], failures.back(), list.kind));
       continue;
     }
     const Json & row = told.back();
@@ -439,7 +439,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
   {
     session.PrintResult(text, (list.isList ? told : told.front()).dump(2, ' ', false, Json::error_handler_t::replace));
   }
-  WarnOfFailures(session, failures, slides.size());
+  WarnOfFailures(session, failures, list);
   return failures.empty() ? Success : Failure;
 }
 

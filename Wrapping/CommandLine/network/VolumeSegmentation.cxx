@@ -13,16 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace gigapixel::commandline
 {
-namespace fs = std::filesystem;
-
 namespace
 {
 using JSON = nlohmann::ordered_json;
-constexpr const char * Labels = "label volume"; // of OutputCheck's table
 
 /** Options of slides that a volume has no use for. */
 void
@@ -36,62 +32,6 @@ RefuseOptionsOfSlides(const ArgumentValues & values)
                        " takes volumes.");
     }
   }
-}
-
-/** Of t1.nii.gz "t1"; of several modalities that of the first. */
-std::string
-GetVolumeName(const std::string & volume)
-{
-  const fs::path  path = fs::path(itk::GigapixelSplitModalities(volume).front()).lexically_normal();
-  std::error_code error;
-  if (fs::is_directory(path, error)) // of a DICOM series
-  {
-    return (path.has_filename() ? path : path.parent_path()).filename().string();
-  }
-  fs::path name = path.filename();
-  name = name.extension() == ".gz" ? name.stem() : name;
-  return name.stem().string();
-}
-
-std::vector<SlideTask>
-AssignVolumeOutputs(const std::vector<std::string> & volumes, const std::string & output)
-{
-  std::vector<SlideTask> tasks;
-  std::error_code        error;
-  if (volumes.size() == 1 && output.back() != '/' && !fs::is_directory(output, error))
-  {
-    CheckEnding("--output", output, Labels, ", or in / if it is a folder");
-    tasks.push_back({ volumes.front(), output });
-  }
-  else
-  {
-    if (fs::exists(output, error) && !fs::is_directory(output, error))
-    {
-      throw UsageError("--output " + output + " is one file, but there are " + std::to_string(volumes.size()) +
-                       " volumes: name a folder.");
-    }
-    if (fs::create_directories(output, error); error)
-    {
-      throw std::runtime_error("The folder " + output + " cannot be made: " + error.message() + '.');
-    }
-    for (const std::string & volume : volumes)
-    {
-      tasks.push_back({ volume, (fs::path(output) / (GetVolumeName(volume) + GetEndings(Labels).front())).string() });
-    }
-  }
-  for (const SlideTask & task : tasks)
-  {
-    for (const SlideTask & other : tasks)
-    {
-      RefuseInput(task.output, itk::GigapixelSplitModalities(other.slide));
-      if (&task != &other && task.output == other.output)
-      {
-        throw std::runtime_error(task.slide + " and " + other.slide + " would both be written to " + task.output +
-                                 "; give them in two runs, with two folders.");
-      }
-    }
-  }
-  return tasks;
 }
 
 /** The network's plan, with what the volume takes beside it. \throw std::runtime_error it does not fit */
@@ -284,14 +224,13 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
   Tiling tiling = GetTiling(values, session);
   tiling.volumePatches = GetVolumePatches(values, model->network);
   tiling.axes = model->network.graph.GetNumberOfAxes();
-  const auto names = values.GetTexts("SLIDE");
-  const auto volumes = FindVolumes(names);
-  for (const std::string & volume : volumes)
+  const auto list = FindVolumes(values.GetTexts("SLIDE"), session);
+  for (const std::string & volume : list.slides)
   {
     RequireSameAxes(volume, model->network, "the model " + values.GetText("model"));
   }
-  const auto tasks = AssignVolumeOutputs(volumes, values.GetText("output"));
-  return RunBatch(values, session, tasks, { volumes, IsList(names) }, [&](const SlideTask & task, std::string & text) {
+  const auto tasks = AssignOutputs(list, values.GetText("output"), "--output", "label volume");
+  return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     return SegmentVolume(task, *model, values, session, tiling, text);
   });
 }

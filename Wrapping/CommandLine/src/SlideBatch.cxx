@@ -4,6 +4,7 @@
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "OutputCheck.h"
+#include "VolumeFile.h"
 
 #include "gigapixelMaskName.h"
 
@@ -56,12 +57,25 @@ RefuseOneFile(const SlideList &   list,
   }
   const std::string number = std::to_string(list.slides.size());
   throw UsageError(optionName + ' ' + output + (isThere ? " is one file, but " : " is named as one file is, but ") +
-                   (list.slides.size() > 1 ? "there are " + number + " slides" : "a folder of slides is given") +
-                   ": name a folder" + (isThere ? "." : ", or end it in / if it is one."));
+                   (list.slides.size() > 1 ? "there are " + number + ' ' : "a folder of ") + list.kind + 's' +
+                   (list.slides.size() > 1 ? "" : " is given") + ": name a folder" +
+                   (isThere ? "." : ", or end it in / if it is one."));
+}
+
+/** The file of a slide's name in the folder of all outputs. */
+std::string
+GetOutputInFolder(const std::string & folder, const std::string & slide, const std::string & content)
+{
+  if (content == "label")
+  {
+    return GetMaskInFolder(folder, slide);
+  }
+  const std::string name = content == "label volume" ? GetVolumeName(slide) : GetSlideName(slide);
+  return (fs::path(folder) / (name + GetEndings(content).front())).string();
 }
 
 void
-CheckTasks(const std::vector<SlideTask> & tasks)
+CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
 {
   std::map<std::string, std::string> slideOfOutput;
   for (const SlideTask & task : tasks)
@@ -77,9 +91,10 @@ CheckTasks(const std::vector<SlideTask> & tasks)
   {
     for (const SlideTask & other : tasks)
     {
-      if (IsSameFile(task.output, other.slide))
+      const auto files = itk::GigapixelSplitModalities(other.slide);
+      if (std::any_of(files.begin(), files.end(), [&task](const auto & file) { return IsSameFile(task.output, file); }))
       {
-        throw std::runtime_error("The output " + task.output + " is the slide " + other.slide +
+        throw std::runtime_error("The output " + task.output + " is the " + kind + ' ' + other.slide +
                                  " itself; choose another.");
       }
     }
@@ -97,7 +112,7 @@ struct Outcome
 using SlideWork = std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)>;
 
 Outcome
-WorkOn(const SlideTask & task, const SlideWork & work)
+WorkOn(const SlideTask & task, const std::string & kind, const SlideWork & work)
 {
   Outcome outcome;
   try
@@ -115,7 +130,7 @@ WorkOn(const SlideTask & task, const SlideWork & work)
   catch (...)
   {
     outcome.failure = DescribeSlideFailure(task.slide);
-    outcome.result = DescribeFailedSlide(task.slide, outcome.failure);
+    outcome.result = DescribeFailedSlide(task.slide, outcome.failure, kind);
   }
   return outcome;
 }
@@ -180,7 +195,7 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, const Sli
     const auto & shown = list.isList ? results : results.front();
     session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
-  WarnOfFailures(session, failures, outcomes.size());
+  WarnOfFailures(session, failures, list);
 }
 
 /** What makes progress meanwhile shows the other ranks of the job that this one is alive. */
@@ -198,14 +213,14 @@ public:
 
 /** The rank's share of the slides. */
 std::vector<Outcome>
-DoShare(const std::vector<SlideTask> & tasks, const SlideWork & work, Ranks & ranks)
+DoShare(const std::vector<SlideTask> & tasks, const std::string & kind, const SlideWork & work, Ranks & ranks)
 {
   std::vector<Outcome> outcomes;
   for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
   {
     ThrowIfInterrupted();
     ranks.ReportProgress();
-    outcomes.push_back(WorkOn(tasks[i], work));
+    outcomes.push_back(WorkOn(tasks[i], kind, work));
   }
   return outcomes;
 }
@@ -250,7 +265,7 @@ DealSlides(const ArgumentValues &         values,
     {
       ranks.Broadcast(rank, &agreed, sizeof(agreed));
     }
-    const auto outcomes = Gather(DoShare(tasks, work, ranks), tasks.size(), ranks);
+    const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
     bool       failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.empty(); });
     ranks.Broadcast(0, &failed, sizeof(failed));
@@ -295,12 +310,10 @@ AssignOutputs(const SlideList &   list,
     MakeFolderWithFirstOutput(output);
     for (const std::string & slide : list.slides)
     {
-      const std::string name = GetSlideName(slide) + GetEndings(content).front();
-      tasks.push_back(
-        { slide, content == "label" ? GetMaskInFolder(output, slide) : (fs::path(output) / name).string() });
+      tasks.push_back({ slide, GetOutputInFolder(output, slide, content) });
     }
   }
-  CheckTasks(tasks);
+  CheckTasks(tasks, list.kind);
   return tasks;
 }
 
@@ -350,21 +363,22 @@ DescribeSlideFailure(const std::string & slide)
 }
 
 nlohmann::ordered_json
-DescribeFailedSlide(const std::string & slide, const std::string & failure)
+DescribeFailedSlide(const std::string & slide, const std::string & failure, const std::string & kind)
 {
-  return { { "slide", slide }, { "error", failure } };
+  return { { kind, slide }, { "error", failure } };
 }
 
 void
-WarnOfFailures(const Session & session, const std::vector<std::string> & failures, std::size_t slides)
+WarnOfFailures(const Session & session, const std::vector<std::string> & failures, const SlideList & list)
 {
   for (const std::string & failure : failures)
   {
     session.Warn("gigapixel: " + failure);
   }
-  if (!failures.empty() && slides > 1)
+  if (!failures.empty() && list.slides.size() > 1)
   {
-    session.Warn("gigapixel: " + std::to_string(failures.size()) + " of " + std::to_string(slides) + " slides failed.");
+    session.Warn("gigapixel: " + std::to_string(failures.size()) + " of " + std::to_string(list.slides.size()) + ' ' +
+                 list.kind + "s failed.");
   }
 }
 

@@ -24,8 +24,9 @@ struct SlideTask
   std::string output;
 };
 
-/** Pairs slides with outputs. The output is a .tif file for one slide, else a folder with SLIDE-NAME.pyramid.tif for
- * each, which CheckOutput() makes where it is not there. For a folder of slides it is a folder, however many they are.
+/** Pairs slides, or volumes, with outputs. The output is a .tif file for one slide, else a folder with
+ * SLIDE-NAME.pyramid.tif for each, which CheckOutput() makes where it is not there. For a folder of slides it is a
+ * folder, however many they are.
  * \param optionName for messages
  * \param content of the outputs: "label", or another one, whose ending stands in the place of .tif and .pyramid.tif
  * \throw UsageError several slides, or a folder of them, for one file; a file name that is no .tif
@@ -66,14 +67,15 @@ GigapixelCommandLine_EXPORT int RunSharedBatch(
  * on what is not the slide's fault: wrong usage, and the interruption of the command. */
 GigapixelCommandLine_EXPORT std::string DescribeSlideFailure(const std::string & slide);
 
-/** What --json tells of a slide that failed. */
+/** What --json tells of a slide that failed. \param kind as SlideList has it */
 GigapixelCommandLine_EXPORT nlohmann::ordered_json DescribeFailedSlide(const std::string & slide,
-                                                                       const std::string & failure);
+                                                                       const std::string & failure,
+                                                                       const std::string & kind);
 
 /** Says each failure, and of several slides how many failed. */
 GigapixelCommandLine_EXPORT void WarnOfFailures(const Session &                  session,
                                                 const std::vector<std::string> & failures,
-                                                std::size_t                      slides);
+                                                const SlideList &                list);
 
 } // namespace gigapixel::commandline
 

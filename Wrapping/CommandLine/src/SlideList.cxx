@@ -25,6 +25,22 @@ namespace gigapixel::commandline
 {
 namespace
 {
+/** What an entry of a folder is to a command. */
+enum class Entry
+{
+  Wanted,
+  Kept, ///< belongs to what is wanted, or is kept beside it
+  Other
+};
+
+/** What commands look for in folders. */
+struct Kind
+{
+  std::string name;
+  std::string formats; ///< for people, where there are none
+  Entry (*lookAt)(const fs::directory_entry & entry);
+};
+
 const std::string PyramidEnding = ".pyramid.tif";
 
 bool
@@ -144,15 +160,80 @@ IsHidden(const fs::path & path)
   return path.filename().string().front() == '.';
 }
 
-/** Whether there may be slides in a folder: it holds something else than what is kept beside them. One that may not be
- * looked into counts. */
+Entry
+LookForSlide(const fs::directory_entry & entry)
+{
+  const std::string file = entry.path().string();
+  std::error_code   error;
+  if (entry.is_directory(error))
+  {
+    return Entry::Other;
+  }
+  if (entry.is_regular_file(error))
+  {
+    const auto io = itk::WholeSlideImageIO::New();
+    if (io->CanReadFile(file.c_str()))
+    {
+      return IsMaskPyramid(file) ? Entry::Kept : Entry::Wanted;
+    }
+    if (SeemsDamagedSlide(*io, file))
+    {
+      return Entry::Wanted;
+    }
+  }
+  return IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
+}
+
+/** Whether a file holds the voxels of a header beside it: t1.img those of t1.hdr, t1.raw.gz those of t1.nhdr. */
 bool
-MayHoldSlides(const fs::path & folder)
+BelongsToHeader(const std::string & file)
+{
+  for (const char * const ending : { ".img", ".img.gz", ".raw", ".raw.gz", ".zraw" })
+  {
+    for (const char * const ofHeader : { ".hdr", ".nhdr", ".mhd" })
+    {
+      std::error_code ignored;
+      if (EndsWith(file, ending) &&
+          fs::is_regular_file(file.substr(0, file.size() - std::string(ending).size()) + ofHeader, ignored))
+      {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Entry
+LookForVolume(const fs::directory_entry & entry)
+{
+  const std::string file = entry.path().string();
+  std::error_code   error;
+  if (entry.is_directory(error))
+  {
+    return itk::GigapixelIsDicomFolder(file) ? Entry::Wanted : Entry::Other;
+  }
+  // Of a pair the header is named, and without it an .img is no volume.
+  if (entry.is_regular_file(error) && GetLowerExtension(file) != ".img" && itk::GigapixelIsVolumeName(file))
+  {
+    return Entry::Wanted;
+  }
+  return BelongsToHeader(file) || IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
+}
+
+const Kind Slides{ "slide", "", LookForSlide };
+const Kind Volumes{ "volume", " (NIfTI, NRRD, MetaImage or DICOM series)", LookForVolume };
+
+/** Whether there may be something in a folder: it holds something else than what is kept beside slides, or volumes. One
+ * that may not be looked into counts. */
+bool
+MayHold(const fs::path & folder, const Kind & kind)
 {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
   {
-    if (!IsHidden(entry->path()) && !IsKeptBesideSlides(entry->path().string()))
+    const std::string file = entry->path().string();
+    const bool        isVolume = kind.name == Volumes.name && itk::GigapixelIsVolumeName(file);
+    if (!IsHidden(entry->path()) && (isVolume || !IsKeptBesideSlides(file)))
     {
       return true;
     }
@@ -162,7 +243,7 @@ MayHoldSlides(const fs::path & folder)
 
 /** Removes the folders of slides, as MIRAX has them, and those that nobody could miss. */
 void
-KeepFoldersOfNote(const std::vector<std::string> & slides, PassedOver & passed)
+KeepFoldersOfNote(const std::vector<std::string> & slides, const Kind & kind, PassedOver & passed)
 {
   std::set<std::string> ofSlides;
   for (const std::string & slide : slides)
@@ -170,14 +251,14 @@ KeepFoldersOfNote(const std::vector<std::string> & slides, PassedOver & passed)
     ofSlides.insert(fs::path(FindSlideDescription(slide)).parent_path().filename().string());
   }
   const auto isOfNoNote = [&](const std::string & name) {
-    return ofSlides.count(name) > 0 || !MayHoldSlides(fs::path(passed.folder) / name);
+    return ofSlides.count(name) > 0 || !MayHold(fs::path(passed.folder) / name, kind);
   };
   passed.folders.erase(std::remove_if(passed.folders.begin(), passed.folders.end(), isOfNoNote), passed.folders.end());
 }
 
 /** "7 files that are no slides (a.czi, b.czi, ...) and 1 folder (sub)" */
 std::string
-DescribePassedOver(const PassedOver & passed)
+DescribePassedOver(const PassedOver & passed, const std::string & kind)
 {
   static constexpr std::size_t named = 5;
   const auto                   describe = [](const std::vector<std::string> & names, const std::string & what) {
@@ -188,7 +269,8 @@ DescribePassedOver(const PassedOver & passed)
   std::string text;
   if (!passed.files.empty())
   {
-    text = describe(passed.files, passed.files.size() == 1 ? " file that is no slide" : " files that are no slides");
+    text = describe(passed.files,
+                    passed.files.size() == 1 ? " file that is no " + kind : " files that are no " + kind + 's');
   }
   if (!passed.folders.empty())
   {
@@ -199,21 +281,20 @@ DescribePassedOver(const PassedOver & passed)
 }
 
 [[noreturn]] void
-RefuseFolderWithoutSlides(const PassedOver & passed)
+RefuseEmptyFolder(const PassedOver & passed, const Kind & kind)
 {
-  const std::string others = DescribePassedOver(passed);
-  throw std::runtime_error("The folder " + passed.folder + " holds no slides" +
-                           (others.empty() ? "" : ", but " + others) +
-                           (passed.folders.empty() ? "." : ": name the folders that slides are in."));
+  const std::string others = DescribePassedOver(passed, kind.name);
+  throw std::runtime_error("The folder " + passed.folder + " holds no " + kind.name + 's' + kind.formats +
+                           (others.empty() ? "" : ", but " + others) + ": name " +
+                           (passed.folders.empty() ? "another one." : "the folders that " + kind.name + "s are in."));
 }
 
-/** \param passed gets what is no slide */
+/** \param passed gets what is of another kind */
 std::vector<std::string>
-FindSlidesInFolder(const std::string & folder, PassedOver & passed)
+FindInFolder(const std::string & folder, const Kind & kind, PassedOver & passed)
 {
   passed.folder = folder;
-  std::vector<std::string>     slides;
-  const auto                   io = itk::WholeSlideImageIO::New();
+  std::vector<std::string>     found;
   std::error_code              error;
   const fs::directory_iterator entries(folder, error);
   if (error)
@@ -222,41 +303,68 @@ FindSlidesInFolder(const std::string & folder, PassedOver & passed)
   }
   for (const fs::directory_entry & entry : entries)
   {
-    const std::string file = entry.path().string();
-    const std::string name = entry.path().filename().string();
-    if (IsHidden(entry.path()))
+    const Entry what = IsHidden(entry.path()) ? Entry::Kept : kind.lookAt(entry);
+    if (what == Entry::Wanted)
     {
-      continue;
+      found.push_back(entry.path().string());
     }
-    if (entry.is_directory(error))
+    else if (what == Entry::Other)
     {
-      passed.folders.push_back(name);
-    }
-    else if (entry.is_regular_file(error) && io->CanReadFile(file.c_str()))
-    {
-      if (!IsMaskPyramid(file))
-      {
-        slides.push_back(file);
-      }
-    }
-    else if (entry.is_regular_file(error) && SeemsDamagedSlide(*io, file))
-    {
-      slides.push_back(file);
-    }
-    else if (!IsKeptBesideSlides(file))
-    {
-      passed.files.push_back(name);
+      auto & others = entry.is_directory(error) ? passed.folders : passed.files;
+      others.push_back(entry.path().filename().string());
     }
   }
-  std::sort(slides.begin(), slides.end());
+  std::sort(found.begin(), found.end());
   std::sort(passed.files.begin(), passed.files.end());
   std::sort(passed.folders.begin(), passed.folders.end());
-  KeepFoldersOfNote(slides, passed);
-  if (slides.empty())
+  KeepFoldersOfNote(found, kind, passed);
+  if (found.empty())
   {
-    RefuseFolderWithoutSlides(passed);
+    RefuseEmptyFolder(passed, kind);
   }
-  return KeepOneOfEachSeries(slides);
+  return found;
+}
+
+/** Of what is given all that is of a kind. */
+SlideList
+FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, const Session & session)
+{
+  SlideList list{ {}, IsList(filesAndFolders) };
+  list.kind = kind.name;
+  const bool         areVolumes = kind.name == Volumes.name;
+  std::set<fs::path> seen;
+  // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
+  const auto getEntry = [](const std::string & file) {
+    std::error_code error;
+    const fs::path  path = fs::absolute(file);
+    const fs::path  folder = fs::canonical(path.parent_path(), error);
+    return error ? path : folder / path.filename();
+  };
+  for (const std::string & name : filesAndFolders)
+  {
+    std::error_code ignored;
+    PassedOver      passed;
+    const bool      isFolder = fs::is_directory(name, ignored) && !(areVolumes && itk::GigapixelIsDicomFolder(name));
+    auto            found = isFolder ? FindInFolder(name, kind, passed) : std::vector<std::string>{ name };
+    found = isFolder && !areVolumes ? KeepOneOfEachSeries(found) : found;
+    for (const std::string & slide : found)
+    {
+      if (seen.insert(getEntry(slide)).second)
+      {
+        list.slides.push_back(slide);
+      }
+    }
+    // The folder of a DICOM slide is as good as its file.
+    list.isFolder =
+      list.isFolder || (isFolder && (areVolumes || found.size() > 1 || FindSlideSeries(found.front()).empty()));
+    if (!passed.files.empty() || !passed.folders.empty())
+    {
+      session.Say("Passed over in " + name + ": " + DescribePassedOver(passed, kind.name) +
+                  (passed.folders.empty() ? "." : "; name a folder itself, too, if " + kind.name + "s are in it."));
+      list.passedOver.push_back(passed);
+    }
+  }
+  return list;
 }
 
 } // namespace
@@ -272,38 +380,13 @@ IsList(const std::vector<std::string> & filesAndFolders)
 SlideList
 FindSlides(const std::vector<std::string> & filesAndFolders, const Session & session)
 {
-  SlideList          list{ {}, IsList(filesAndFolders) };
-  std::set<fs::path> seen;
-  // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
-  const auto getEntry = [](const std::string & file) {
-    std::error_code error;
-    const fs::path  path = fs::absolute(file);
-    const fs::path  folder = fs::canonical(path.parent_path(), error);
-    return error ? path : folder / path.filename();
-  };
-  for (const std::string & name : filesAndFolders)
-  {
-    std::error_code ignored;
-    PassedOver      passed;
-    const bool      isFolder = fs::is_directory(name, ignored);
-    const auto      found = isFolder ? FindSlidesInFolder(name, passed) : std::vector<std::string>{ name };
-    for (const std::string & slide : found)
-    {
-      if (seen.insert(getEntry(slide)).second)
-      {
-        list.slides.push_back(slide);
-      }
-    }
-    // The folder of a DICOM slide is as good as its file.
-    list.isFolder = list.isFolder || (isFolder && (found.size() > 1 || FindSlideSeries(found.front()).empty()));
-    if (!passed.files.empty() || !passed.folders.empty())
-    {
-      session.Say("Passed over in " + name + ": " + DescribePassedOver(passed) +
-                  (passed.folders.empty() ? "." : "; name a folder itself, too, if slides are in it."));
-      list.passedOver.push_back(passed);
-    }
-  }
-  return list;
+  return FindAll(filesAndFolders, Slides, session);
+}
+
+SlideList
+FindVolumes(const std::vector<std::string> & filesAndFolders, const Session & session)
+{
+  return FindAll(filesAndFolders, Volumes, session);
 }
 
 void
@@ -324,7 +407,7 @@ AddPassedOver(nlohmann::ordered_json & results, const SlideList & list)
                                        { "folderNames", cut(passed.folders) } };
     for (nlohmann::ordered_json & result : results)
     {
-      if (fs::path(result.value("slide", std::string())).parent_path() == folder)
+      if (fs::path(result.value(list.kind, std::string())).parent_path() == folder)
       {
         result["passedOver"] = told;
       }

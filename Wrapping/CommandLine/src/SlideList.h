@@ -11,21 +11,23 @@
 namespace gigapixel::commandline
 {
 
-/** What lies in a folder of slides and is no slide: by name, without what is kept beside slides. */
+/** What lies in a folder of slides and is no slide: by name, without what is kept beside slides. Of volumes likewise.
+ */
 struct PassedOver
 {
   std::string              folder;
   std::vector<std::string> files;
-  std::vector<std::string> folders; ///< in which nobody looks for slides
+  std::vector<std::string> folders; ///< in which nobody looks
 };
 
-/** The slides that a command is given, and how they were given. */
+/** The slides that a command is given, or the volumes, and how they were given. */
 struct SlideList
 {
   std::vector<std::string> slides;
   bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
-  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide
+  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide or series
   std::vector<PassedOver>  passedOver{};
+  std::string              kind{ "slide" }; ///< or "volume": for people, and the key of its name in results
 };
 
 /** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
@@ -37,6 +39,12 @@ struct SlideList
  * slides */
 GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & filesAndFolders,
                                                  const Session &                  session);
+
+/** The same for volumes, which are known by their names: files as given, of several modalities joined by commas; a
+ * folder stands for the volumes in it, also those that are the folder of a DICOM series, sorted by name. Files that the
+ * header of a volume has its voxels in belong to it. */
+GigapixelCommandLine_EXPORT SlideList FindVolumes(const std::vector<std::string> & filesAndFolders,
+                                                  const Session &                  session);
 
 /** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
 GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);

@@ -88,42 +88,18 @@ OpenVolume(const std::string & name)
   return itk::GigapixelVolumeSource(files);
 }
 
-std::vector<std::string>
-FindVolumes(const std::vector<std::string> & filesAndFolders)
+std::string
+GetVolumeName(const std::string & volume)
 {
-  std::vector<std::string> volumes;
-  for (const std::string & name : filesAndFolders)
+  const fs::path  path = fs::path(itk::GigapixelSplitModalities(volume).front()).lexically_normal();
+  std::error_code error;
+  if (fs::is_directory(path, error)) // of a DICOM series
   {
-    std::error_code error;
-    if (!fs::is_directory(name, error) || itk::GigapixelIsDicomFolder(name))
-    {
-      volumes.push_back(name);
-      continue;
-    }
-    std::vector<std::string> found;
-    for (fs::directory_iterator entry(name, error), end; !error && entry != end; entry.increment(error))
-    {
-      const std::string file = entry->path().string();
-      const std::string ending = entry->path().extension().string();
-      const bool        isFile = entry->is_regular_file(error) && ending != ".img"; // of a pair the header is named
-      if ((isFile || entry->is_directory(error)) && entry->path().filename().string().front() != '.' &&
-          itk::GigapixelIsVolumeName(file))
-      {
-        found.push_back(file);
-      }
-    }
-    if (error)
-    {
-      throw std::runtime_error("The folder " + name + " cannot be read: " + error.message() + '.');
-    }
-    if (found.empty())
-    {
-      throw std::runtime_error("The folder " + name + " holds no volumes (NIfTI, NRRD, MetaImage or DICOM series).");
-    }
-    std::sort(found.begin(), found.end());
-    volumes.insert(volumes.end(), found.begin(), found.end());
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
   }
-  return volumes;
+  fs::path name = path.filename();
+  name = name.extension() == ".gz" ? name.stem() : name;
+  return name.stem().string();
 }
 
 std::string

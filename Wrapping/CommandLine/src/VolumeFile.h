@@ -22,8 +22,8 @@ GigapixelCommandLine_EXPORT bool IsVolume(const std::string & name);
  * \throw std::runtime_error one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::GigapixelVolume OpenVolume(const std::string & name);
 
-/** Names as given; a folder stands for the volumes in it, sorted by name. \throw std::runtime_error it has none */
-GigapixelCommandLine_EXPORT std::vector<std::string> FindVolumes(const std::vector<std::string> & filesAndFolders);
+/** Of t1.nii.gz "t1"; of several modalities that of the first. */
+GigapixelCommandLine_EXPORT std::string GetVolumeName(const std::string & volume);
 
 /** "240 x 240 x 155" */
 GigapixelCommandLine_EXPORT std::string FormatSize(const Size & size);
