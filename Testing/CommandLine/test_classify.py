@@ -248,6 +248,16 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     assert (tmp_path / "whole.csv").read_text() == (tmp_path / "p.csv").read_text()
 
 
+def test_refusals_leave_no_folder_of_maps(cohort, model, tmp_path):
+    (tmp_path / "broken.svs").write_bytes(b"nothing of a slide" * 100)
+    words = ["--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps"]
+    fails("classify", tmp_path / "broken.svs", *words)
+    assert "at least" in fails("classify", cohort / "1.tif", *words, "--memory", "1M")
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.svs"]
+    run("classify", cohort / "1.tif", tmp_path / "broken.svs", *words, code=1)
+    assert sorted(path.name for path in (tmp_path / "maps").iterdir()) == ["1.png", "1.pyramid.tif"]
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_another_process_writes_the_table_meanwhile(cohort, model, tmp_path, same):
     """The same one: nothing is left to go on with. Another one is kept, and so is what was said."""

@@ -133,6 +133,14 @@ def test_what_is_something_else_is_kept(folder, tmp_path):
     assert out.read_bytes() == content
 
 
+def test_refusals_leave_no_folder(folder, tmp_path):
+    words = ["features", folder / "1.tif", "--model", folder / "run", "-o", f"{tmp_path}/out/"]
+    assert "at least" in fails(*words, "--memory", "1M")
+    assert not (tmp_path / "out").exists()
+    run(*words)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["1.h5"]
+
+
 def test_a_slide_that_fails_leaves_the_others(folder, tmp_path):
     (tmp_path / "broken.tif").write_bytes((folder / "0.tif").read_bytes()[:3000])
     words = ["features", tmp_path / "broken.tif", folder / "1.tif", "--model", folder / "run", "-o", f"{tmp_path}/out/"]

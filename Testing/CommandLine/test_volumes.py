@@ -245,6 +245,8 @@ def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     assert [entry["passedOver"] for entry in result.json] == [passed]
     assert f"Passed over in {volumes}: {others}; name a folder itself, too, if volumes are in it." in result.err
     assert (read_nifti(tmp_path / "labels" / "t1.nii.gz")[0] == (integers > 49.5)).all()
+    assert "is too little" in run(*command, "-o", tmp_path / "none", "--memory", "1M", code=1).err
+    assert not (tmp_path / "none").exists()
     (volumes / "t2.mha").write_bytes(b"no volume")
     assert "there are 2 volumes: name a folder" in run(*command, "-o", one, code=2).err
     write_metaimage(volumes / "t3.mhd", integers)

@@ -179,9 +179,21 @@ CheckTable(const std::string & option, const ArgumentValues & values, const std:
   CheckOutput(file, 0);
 }
 
+/** \throw std::runtime_error there is too little memory for the slide, and for its map if one is made */
+MemoryPlan
+PlanSlide(const SlideForModel &  slide,
+          const MapTarget &      map,
+          const Model &          model,
+          const ArgumentValues & values,
+          const Session &        session)
+{
+  return slide.Plan(model, values, session, map.file.empty() ? 0 : Classifier::GetExplanationBytes(model.network));
+}
+
 /** \return what --json tells of a slide */
 Json
 Classify(const SlideForModel &  slide,
+         const MemoryPlan &     plan,
          const MapTarget &      mapTarget,
          const Model &          model,
          const ArgumentValues & values,
@@ -189,8 +201,6 @@ Classify(const SlideForModel &  slide,
 {
   const double        begin = GetCPUSeconds();
   const Size          size = slide.image.grid.size;
-  const std::int64_t  ofMap = mapTarget.file.empty() ? 0 : Classifier::GetExplanationBytes(model.network);
-  const MemoryPlan    plan = slide.Plan(model, values, session, ofMap);
   const Device        device = Device::Find(values.GetText("device"), values.GetText("precision"));
   Classifier          classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
   std::vector<double> probabilities;
@@ -270,11 +280,13 @@ ClassifyOnce(const std::string &     file,
     row["skipped"] = true;
     return row;
   }
+  const MemoryPlan plan = PlanSlide(slide, map, model, values, session);
   if (!map.file.empty())
   {
+    CheckOutput(map.file, 0); // which makes its folder: a slide that is refused before leaves none
     unfinished.Announce(map.file);
   }
-  Json row = Classify(slide, map, model, values, session);
+  Json row = Classify(slide, plan, map, model, values, session);
   Json kept = row;
   if (!map.file.empty())
   {
@@ -291,7 +303,7 @@ IsMap(const std::string & file)
   return !std::filesystem::exists(file) || FindMadeBy(file).rfind(MapMaking, 0) == 0;
 }
 
-/** Of each slide where its map goes. Makes the folder. */
+/** Of each slide where its map goes. Their folder is made with the first one. */
 std::vector<MapTarget>
 AssignMaps(const SlideList & list, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
 {
@@ -309,7 +321,6 @@ AssignMaps(const SlideList & list, const ArgumentValues & values, const Unfinish
     map.mayReplace = values.Has("overwrite") || (unfinished.HasMap(map.file) && IsMap(map.file));
     RefuseExisting(map.file, map.mayReplace);
     RefuseExisting(GetPicture(map.file), map.mayReplace);
-    CheckOutput(map.file, 0);
   }
   return maps;
 }
@@ -319,7 +330,8 @@ AssignMaps(const SlideList & list, const ArgumentValues & values, const Unfinish
 nlohmann::ordered_json
 ClassifySlide(const std::string & file, const Model & model, const ArgumentValues & values, const Session & session)
 {
-  return Classify(SlideForModel(file, model, values), {}, model, values, session);
+  const SlideForModel slide(file, model, values);
+  return Classify(slide, PlanSlide(slide, {}, model, values, session), {}, model, values, session);
 }
 
 void

@@ -97,6 +97,7 @@ WriteFeatures(const SlideForModel &  slide,
   const std::int64_t coordinates = GetMostCoordinates(slide, model);
   const MemoryPlan   plan =
     slide.Plan(model, values, session, coordinates * static_cast<std::int64_t>(sizeof(std::int64_t)));
+  CheckOutput(output, 0); // which makes its folder: a slide that is refused before leaves none
   const Device device = Device::Find(values.GetText("device"), values.GetText("precision"));
   const Size   size = slide.image.grid.size;
   Classifier   classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
@@ -160,7 +161,6 @@ RunTask(const SlideTask &      task,
   std::string         said = "was there already";
   if (!wasThere)
   {
-    CheckOutput(task.output, 0);
     const Made made = WriteFeatures(slide, model, task.output, madeBy, values, session);
     json["positions"] = made.positions;
     json["channels"] = made.channels;

@@ -134,10 +134,10 @@ SegmentVolume(const SlideTask &      task,
   network.CheckImage(size);
   RefuseExisting(task.output, values.Has("overwrite"));
   itk::GigapixelRequireLabelPlace(task.output, volume.grid);
-  CheckOutput(task.output, number);
   const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
-  Progress         progress(session, "segment " + task.slide, number);
-  auto             prediction = Predict(volume, model, plan, tiling, values, progress);
+  CheckOutput(task.output, number); // which makes its folder: a volume that is refused before leaves none
+  Progress progress(session, "segment " + task.slide, number);
+  auto     prediction = Predict(volume, model, plan, tiling, values, progress);
   if (!prediction.steps.empty())
   {
     session.Say(volume.name + ": " + prediction.steps);

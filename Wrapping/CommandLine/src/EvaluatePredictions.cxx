@@ -188,16 +188,12 @@ Format(const Json & json)
 
 using NamedDrawings = std::vector<std::pair<std::string, Drawing>>;
 
-/** The folder is made; all files are checked before any of them is written, and whole before any takes its name. */
+/** All files are checked before any of them is written, which makes their folder, and whole before any takes its name.
+ */
 void
 WritePictures(const std::string & folder, const NamedDrawings & pictures, bool overwrite)
 {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-  {
-    throw std::runtime_error("The folder " + folder + " cannot be made: " + error.message() + '.');
-  }
+  MakeFolderWithFirstOutput(folder);
   const auto getFile = [&](const std::string & name, const char * ending) {
     return (fs::path(folder) / (name + ending)).string();
   };
