@@ -140,6 +140,30 @@ def test_convert_counts_what_it_decodes(damage, tmp_path):
     assert "decoded.tif exists, but was made of 2 damaged tiles" in sentence
 
 
+def test_strict_looks_at_what_an_earlier_run_copied_unchecked(damage, synthetic, tmp_path):
+    """As where a conversion of many was interrupted and goes on with --strict."""
+    slide, copy = damage(2), tmp_path / "copy.tif"
+    run("convert", slide, copy)
+    before = copy.read_bytes()
+    sentence = fails("convert", slide, copy, "--strict")
+    assert "copy.tif exists, but 2 of its tiles, which were copied unchecked, are damaged" in sentence and "--overwrite" in sentence
+    assert copy.read_bytes() == before
+    again = run("convert", slide, copy)
+    assert "unchecked (--strict checks them) (was there already)" in again.out
+
+    sound = ["convert", synthetic[0], tmp_path / "sound.tif", "--json"]
+    for options, skipped, damaged in (([], False, None), ([], True, None), (["--strict"], True, 0), ([], True, None)):
+        result = run(*sound, *options).json
+        assert (result["skipped"], result["damagedTiles"]) == (skipped, damaged), options
+    # What was checked as it was copied is known from then on.
+    strict = run(*sound, "--strict", "--overwrite").json
+    assert strict["copiedTiles"] > 0 and strict["damagedTiles"] == 0
+    assert RECORD + "0" in get_description(tmp_path / "sound.tif")
+    for options in ([], ["--strict"]):
+        result = run(*sound, *options).json
+        assert (result["skipped"], result["damagedTiles"]) == (True, 0)
+
+
 def test_info_counts_when_it_is_to_look(damage):
     slide = damage(6)
     info = run("info", slide, "--json").json

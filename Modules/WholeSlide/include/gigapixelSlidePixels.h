@@ -27,7 +27,8 @@ GigapixelWholeSlide_EXPORT void RequireChannels(const itk::WholeSlideImageIO & s
 /** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
 GigapixelWholeSlide_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);
 
-/** Where the meta data of a pyramid of ours say how many damaged tiles it was made of. */
+/** Where the meta data of a pyramid of ours say how many damaged tiles it was made of. Where none is met, 0 is said
+ * only of what might have been copied unseen. */
 constexpr const char * RecordedDamageKey = "gigapixel.source-damaged-tiles";
 
 } // namespace gigapixel

@@ -26,10 +26,10 @@ namespace itk
  * PackBits, none; not JPEG 2000, which OpenSlide 3.4 and 4.0 open only in files that say to be Aperio's), no tile
  * missing, and a region that begins and ends at tiles of the level, or at the slide's edge, no colors converted.
  * Comments and application segments of JPEG tiles are left out, which changes no pixel. Whether a tile is damaged is
- * not seen then, unless the slide is strict: it is decoded, too, and a damaged one is an error. Levels below the last
- * one that is copied are computed from its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same
- * codec (deflate in place of LZW, PackBits and none). If not even the first level can be copied, it is decoded and
- * compressed as the ImageIO says.
+ * not seen then, unless the slide is strict: it is decoded, too, and a damaged one is an error. A pyramid without
+ * unseen tiles says so (gigapixel::RecordedDamageKey is 0). Levels below the last one that is copied are computed from
+ * its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same codec (deflate in place of LZW, PackBits
+ * and none). If not even the first level can be copied, it is decoded and compressed as the ImageIO says.
  *
  * What the pyramid says of itself: resolution (of the level that it begins with), place in the slide, objective power
  * (scaled likewise), vendor, color profile, classes of labels. By default nothing else: label, macro and thumbnail

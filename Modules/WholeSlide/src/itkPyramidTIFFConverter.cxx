@@ -6,6 +6,8 @@
 #include "PyramidWriter.h"
 #include "Slide.h"
 
+#include "gigapixelSlidePixels.h"
+
 #include "itkMetaDataObject.h"
 
 #include <algorithm>
@@ -328,6 +330,10 @@ PyramidTIFFConverter::Convert()
     WriteRows(fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
+  if (m_CopyTiles && (copied.empty() || m_Slide->GetStrict())) // all were decoded, which else nobody could know
+  {
+    m_ImageIO->m_Description->properties[gigapixel::RecordedDamageKey] = "0";
+  }
   m_ImageIO->Finish(m_Slide);
 }
 

@@ -103,11 +103,35 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
   return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifySlide(task.slide);
 }
 
+/** --strict of a pyramid that is there already: where nobody has looked at its tiles, which an earlier run may have
+ * copied as they were, that is done now. \return whether it is known what they are \throw std::runtime_error some are
+ * damaged */
+bool
+CheckCopy(const std::string & file, const Session & session)
+{
+  const auto pyramid = itk::WholeSlideImageIO::New();
+  pyramid->SetFileName(file);
+  pyramid->ReadImageInformation();
+  if (!pyramid->GetStrict() || HasRecordedDamage(*pyramid))
+  {
+    return HasRecordedDamage(*pyramid);
+  }
+  const std::size_t damaged = FindUndecodableTiles(*pyramid, session).size();
+  if (damaged > 0)
+  {
+    throw std::runtime_error(file + " exists, but " + std::to_string(damaged) +
+                             " of its tiles, which were copied unchecked, are damaged, which --strict refuses: get the "
+                             "slide again from where it came, and replace the pyramid by --overwrite.");
+  }
+  return true;
+}
+
+/** \param isKnown of a pyramid that was there: whether it is known how many damaged tiles it has */
 nlohmann::ordered_json
 Describe(const SlideTask &                 task,
          const itk::WholeSlideImageIO &    slide,
          const itk::PyramidTIFFConverter * converter,
-         bool                              mayBeCopied)
+         bool                              isKnown)
 {
   const auto pyramid = itk::WholeSlideImageIO::New();
   pyramid->SetFileName(task.output);
@@ -126,10 +150,9 @@ Describe(const SlideTask &                 task,
   json["decoder"] = pyramid->GetDecoder();
   json["copiedLevels"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedLevels()) : nullptr;
   json["copiedTiles"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedTiles()) : nullptr;
-  // Of tiles that were copied nothing is known, unless they were decoded for that; a pyramid does not say whether.
+  // Of tiles that were copied nothing is known, unless they were decoded for that.
   const std::int64_t recorded = GetRecordedDamage(*pyramid);
-  const bool         isUnchecked =
-    converter ? converter->GetNumberOfCopiedTiles() > 0 && !slide.GetStrict() : mayBeCopied && recorded == 0;
+  const bool         isUnchecked = converter ? converter->GetNumberOfCopiedTiles() > 0 && !slide.GetStrict() : !isKnown;
   json["damagedTiles"] = isUnchecked ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(recorded);
   json["associated"] = pyramid->GetAssociatedImageNames();
   json["fileBytes"] = std::filesystem::file_size(task.output);
@@ -145,8 +168,8 @@ Format(const nlohmann::ordered_json & json)
   if (json["copiedTiles"].is_number() && json["copiedTiles"].get<std::int64_t>() > 0)
   {
     text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
-    text += json["damagedTiles"].is_null() ? ", unchecked (--strict checks them)" : "";
   }
+  text += json["damagedTiles"].is_null() ? ", unchecked (--strict checks them)" : "";
   if (json["damagedTiles"].is_number())
   {
     text += FormatDamage(json["damagedTiles"].get<std::int64_t>());
@@ -176,7 +199,8 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
     converter->Update();
     progress.Finish();
   }
-  auto json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer(), converter->GetCopyTiles());
+  const bool isKnown = wasThere && (!converter->GetCopyTiles() || CheckCopy(task.output, session));
+  auto       json = Describe(task, *slide, wasThere ? nullptr : converter.GetPointer(), isKnown);
   for (const char * const name : { "quality", "subsampling" })
   {
     if (!wasThere && values.IsGiven(name) && converter->GetNumberOfCopiedTiles() > 0)

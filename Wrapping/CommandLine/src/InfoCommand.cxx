@@ -77,33 +77,6 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
   return images;
 }
 
-/** Decodes the tiles of all levels. \return a sentence for each that cannot be decoded */
-std::vector<std::string>
-FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
-{
-  Progress                 progress(session, "check " + std::string(slide.GetFileName()));
-  const double             levels = slide.GetNumberOfLevels();
-  std::vector<std::string> all;
-  slide.SetGray(true); // of JPEG, luma alone tells as much
-  slide.ReadImageInformation();
-  for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
-  {
-    const auto                   size = slide.GetLevelSize(level);
-    constexpr itk::SizeValueType bands = 1 << 16; // at most: a small file may state thousands of levels of 2^32 rows
-    const auto                   bandRows = std::max<itk::SizeValueType>(256, size[1] / bands);
-    for (itk::SizeValueType y = 0; y < size[1]; y += bandRows)
-    {
-      const auto found = slide.FindUndecodableTiles(level, y, std::min(bandRows, size[1] - y));
-      ThrowIfInterrupted(); // which may have been why a tile was not decoded
-      all.insert(all.end(), found.begin(), found.end());
-      progress.Update((level + static_cast<double>(y) / static_cast<double>(size[1])) / levels);
-    }
-  }
-  progress.Finish();
-  slide.ReportDamage();
-  return all;
-}
-
 /** What --check found: numbers, and sentences for the first ones that are bad. */
 void
 CheckTiles(itk::WholeSlideImageIO & slide, const Session & session, JSON & info)

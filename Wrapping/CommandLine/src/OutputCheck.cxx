@@ -2,6 +2,7 @@
 #include "OutputCheck.h"
 
 #include "MadeBy.h"
+#include "SlideFile.h"
 
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
@@ -303,10 +304,10 @@ HasValidPyramid(const std::string &                 file,
                                " exists, but was made in another way, which it does not tell, than is asked for; "
                                "--overwrite replaces it, another output name keeps it.");
     }
-    std::string damaged;
-    if (io->GetStrict() && itk::ExposeMetaData(io->GetMetaDataDictionary(), RecordedDamageKey, damaged))
+    const std::int64_t damaged = GetRecordedDamage(*io);
+    if (io->GetStrict() && damaged > 0)
     {
-      throw std::runtime_error(file + " exists, but was made of " + damaged +
+      throw std::runtime_error(file + " exists, but was made of " + std::to_string(damaged) +
                                " damaged tiles, which --strict refuses; --overwrite replaces it.");
     }
     std::vector<unsigned char> last(channels);

@@ -3,12 +3,14 @@
 #define SlideFile_h
 
 #include "gigapixelArgumentValues.h"
+#include "gigapixelSession.h"
 
 #include "gigapixelGrid.h"
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <string>
+#include <vector>
 
 namespace gigapixel::commandline
 {
@@ -32,6 +34,14 @@ GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const itk::WholeSlide
 
 /** As above, of a file. */
 GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const std::string & pyramid);
+
+/** Whether a pyramid of ours says how many damaged tiles it was made of, be it none: somebody has looked. */
+GigapixelCommandLine_EXPORT bool HasRecordedDamage(const itk::WholeSlideImageIO & pyramid);
+
+/** Decodes the tiles of all levels. \return a sentence for each that cannot be decoded or, of a strict slide, is
+ * damaged */
+GigapixelCommandLine_EXPORT std::vector<std::string> FindUndecodableTiles(itk::WholeSlideImageIO & slide,
+                                                                          const Session &          session);
 
 /** ", 3 damaged tiles"; empty for 0. */
 GigapixelCommandLine_EXPORT std::string FormatDamage(std::int64_t count);
