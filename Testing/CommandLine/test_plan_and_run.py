@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 
+import numpy
 import pytest
+import tifffile
 
-from conftest import PROGRAM, UNSANITIZED, fails, run
+from conftest import PROGRAM, UNSANITIZED, fails, run, write_png, write_slide
 
 pytestmark = [pytest.mark.usefixtures("network"), UNSANITIZED]
 
@@ -131,3 +133,42 @@ def test_parameters_are_counted_alike():
     frozen = run("plan", "--size", "99x99", *words, "--freeze", "layer4", "--json").json
     assert frozen["parameters"] + frozen["keptParameters"] == other["parameters"] + other["keptParameters"]
     assert frozen["parameters"] < other["parameters"]
+
+
+@pytest.mark.parametrize("layout, slides", [("tile", 1), ("strips", 1), ("strips", 3), ("PNG", 2)])
+def test_what_is_decoded_as_a_whole_is_planned(layout, slides, tmp_path):
+    """Masks of 12 MiB: in one tile, or in files of which the reader takes no part, and which stay in memory."""
+    mask = numpy.zeros((3072, 4096), numpy.uint8)
+    mask[512:2048, 1024:3072] = 255
+    rows = ["slide,mask,split"]
+    for i in range(slides):
+        write_slide(tmp_path / f"{i}.tif", numpy.stack([255 - mask // 2] * 3, -1))
+        resolution = {"resolution": (2e4, 2e4), "resolutionunit": "CENTIMETER", "compression": "zlib"}
+        name = f"m{i}.png" if layout == "PNG" else f"m{i}.tif"
+        if layout == "PNG":
+            write_png(tmp_path / name, mask)
+        else:
+            pieces = {"tile": mask.shape} if layout == "tile" else {"rowsperstrip": 256}
+            tifffile.imwrite(tmp_path / name, mask, **pieces, **resolution)
+        rows.append(f"{i}.tif,{name},train")
+    (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
+    train = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, "--threads", 1, "--memory"]
+    refusal = fails(*train, "24M", "-o", tmp_path / "no")
+    least = int(re.search(r"at least (\d+)M are needed", refusal)[1])
+    assert least > 20 + 12 * slides, "the network, and the masks"
+    for memory in (least, least + 20):
+        result = run(*train, f"{memory}M", "-o", tmp_path / f"run-{memory}", "--json").json
+        assert result["estimatedPeakBytes"] <= memory * FACTORS["M"]
+        assert result["peakBytes"] <= 1.1 * memory * FACTORS["M"], "1 MiB more than is planned also of small masks in tiles"
+
+
+def test_slides_that_are_decoded_as_a_whole_are_planned(tmp_path):
+    pixels = numpy.full((1024, 2048, 3), 200, numpy.uint8)
+    write_slide(tmp_path / "tiles.tif", pixels)
+    options = {"resolution": (2e4, 2e4), "resolutionunit": "CENTIMETER", "photometric": "rgb", "compression": "zlib"}
+    tifffile.imwrite(tmp_path / "tile.tif", pixels, tile=pixels.shape[:2], **options)
+    words = ["--network", "remedios2023", "--tile-size", 256, "--threads", 1, "--memory", "100M", "--json"]
+    ordinary, whole = (run("plan", tmp_path / name, *words).json["plans"] for name in ("tiles.tif", "tile.tif"))
+    for purpose in ("training", "inference"):
+        more = find(whole, purpose, "--tile-size 256")["peakBytes"] - find(ordinary, purpose, "--tile-size 256")["peakBytes"]
+        assert more >= 2 * 3 * 2**21 + 2**21, "samples of two threads, and the tile in gray"

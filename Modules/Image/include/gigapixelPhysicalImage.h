@@ -27,7 +27,9 @@ struct PhysicalImage
   ScannedFunction              scanned; ///< empty: all of it was
   std::string                  content; ///< what tells the file from others, whatever its name; empty: not known
   std::string                  madeOf;  ///< `content` of the slide that it was made of, as it says; empty: not known
-  std::uint8_t                 objectValue{ 0 }; ///< that the only segment of a segmentation has; 0: it is not known
+  std::uint8_t                 objectValue{ 0 };  ///< that the only segment of a segmentation has; 0: it is not known
+  std::int64_t                 heldBytes{ 0 };    ///< of pixels that are read as a whole, and kept from then on
+  std::int64_t                 readingBytes{ 0 }; ///< and beside them while they are read
   double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
 };
 

@@ -26,6 +26,10 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std
                                                                        const GigapixelResolution & resolution = {},
                                                                        unsigned                    channels = 0);
 
+/** What GigapixelFileSource() opens where WholeSlideImageIO does not claim the file, but its `content`, for which all
+ * of the file is read: enough to know how much memory it takes. */
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelOpenWithoutSlides(const std::string & fileName);
+
 /** Level 0 of a mask by file name, as GigapixelFileSource() reads it. Its `content` is of all its bytes, since masks
  * are edited where they lie; that of a slide is of samples.
  * \param high of masks whose values are not classes, but 0 for background and any other for the object

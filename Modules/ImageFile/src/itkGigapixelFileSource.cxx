@@ -155,6 +155,22 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 }
 #endif
 
+/** What the readers of slides do not claim. */
+gigapixel::PhysicalImage
+OpenOtherFile(const std::string & fileName, HighSamples high)
+{
+  gigapixel::RequireWholeFile(fileName);
+  const auto make = [fileName]() -> ImageIOBase::Pointer {
+    const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
+    if (io)
+    {
+      io->SetFileName(fileName);
+    }
+    return io;
+  };
+  return GigapixelImageIOSource(make, fileName, high);
+}
+
 /** \param bytes of a slide that tell it from others; of other files all do */
 gigapixel::PhysicalImage
 OpenFile(const std::string &         fileName,
@@ -186,16 +202,7 @@ OpenFile(const std::string &         fileName,
 #endif
   (void)channels;
   (void)bytes;
-  gigapixel::RequireWholeFile(fileName);
-  const auto make = [fileName]() -> ImageIOBase::Pointer {
-    const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
-    if (io)
-    {
-      io->SetFileName(fileName);
-    }
-    return io;
-  };
-  gigapixel::PhysicalImage image = GigapixelImageIOSource(make, fileName, high);
+  gigapixel::PhysicalImage image = OpenOtherFile(fileName, high);
   image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
@@ -215,6 +222,13 @@ gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
   return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples, HighSamples::Refused);
+}
+
+gigapixel::PhysicalImage
+GigapixelOpenWithoutSlides(const std::string & fileName)
+{
+  gigapixel::RequireReadable(fileName);
+  return OpenOtherFile(fileName, HighSamples::Refused);
 }
 
 gigapixel::PhysicalImage

@@ -6,6 +6,7 @@
 #include "gigapixelWholeFile.h"
 #include "itkMetaDataObject.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -108,6 +109,19 @@ public:
     }
     const long number = std::strtol(value.c_str(), nullptr, 10);
     return number > 0 && number < 256 ? static_cast<std::uint8_t>(number) : 0;
+  }
+
+  /** What the image takes where its reader cannot read a part: in bytes, from the first read on, and beside them while
+   * samples of other types are made bytes. */
+  std::array<std::int64_t, 2>
+  GetWholeBytes() const
+  {
+    ImageIOBase &           io = *m_Idle.front();
+    const gigapixel::Region readable = this->GetReadable(io, gigapixel::Region{ 0, 0, 1, 1 });
+    const bool              isWhole = readable.width == m_Size.width && readable.height == m_Size.height;
+    const auto              samples = isWhole ? m_Size.width * m_Size.height * std::int64_t{ m_Channels } : 0;
+    const bool              areBytes = m_Component == IOComponentEnum::UCHAR;
+    return { samples, areBytes ? 0 : samples * static_cast<std::int64_t>(io.GetComponentSize()) };
   }
 
   gigapixel::Size
@@ -350,6 +364,9 @@ GigapixelImageIOSource(const GigapixelImageIOMaker & makeImageIO, const std::str
   result.name = name;
   result.grid = source->GetGrid();
   result.objectValue = source->GetObjectValue();
+  const auto [held, reading] = source->GetWholeBytes();
+  result.heldBytes = held;
+  result.readingBytes = reading;
   result.pixels = source;
   return result;
 }

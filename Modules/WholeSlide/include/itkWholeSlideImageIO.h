@@ -170,6 +170,10 @@ public:
   unsigned int             GetNumberOfReducedLevels() const;
   LevelSizeType            GetLevelSize(unsigned int level) const;
   double                   GetLevelDownsample(unsigned int level) const;
+  /** The pieces in which a level is stored and decoded: tiles, or strips of its whole width. */
+  LevelSizeType GetLevelTileSize(unsigned int level) const;
+  /** What a thread that decodes them keeps beside their pixels: bytes and samples as they are stored. */
+  SizeValueType GetDecodingBytes(unsigned int level) const;
   /** The coarsest level, stored or reduced by the codec, whose pixels, taken in whole blocks, make exactly the grid
    * that is \a downsample times coarser than level 0: the least to decode for it. Level 0 always does. The side of a
    * block is \a downsample / GetLevelDownsample() to the nearest. \param downsample pixels of level 0 along a side of

@@ -65,6 +65,12 @@ Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std
   return DecodeReducedTile(plane, tile, 1, out);
 }
 
+std::size_t
+Slide::GetDecodingBytes(unsigned) const
+{
+  return 0;
+}
+
 void
 Slide::Prefetch(unsigned, std::uint64_t, std::uint64_t) const
 {}

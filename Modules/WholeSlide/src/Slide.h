@@ -261,6 +261,10 @@ public:
   /** 255 where the rectangle was scanned, 0 where not, into `scanned`; returns whether it was everywhere. */
   bool ReadScanned(unsigned plane, const Rectangle & rectangle, unsigned char * scanned) const;
 
+  /** What a thread keeps beside the pixels of the plane's tiles that it decodes: bytes and samples as they are stored.
+   * Unless overridden: 0. */
+  virtual std::size_t GetDecodingBytes(unsigned plane) const;
+
 protected:
   explicit Slide(std::string path);
 

@@ -420,6 +420,20 @@ TIFFSlide::GetLargestReduction(unsigned plane) const
   return 1;
 }
 
+std::size_t
+TIFFSlide::GetDecodingBytes(unsigned plane) const
+{
+  const SlidePlane &  of = m_Planes[plane];
+  const Source &      source = m_Sources[of.reduction > 1 ? of.source : plane];
+  const auto &        sizes = source.pieces.sizes;
+  const std::uint64_t largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
+  const std::size_t   area = std::size_t{ of.tileWidth } * of.tileHeight * of.GetSampleBytes();
+  const TIFFPage &    page = *source.page;
+  const bool          isDirect = of.IsPicture() && IsDirect(source);
+  const std::uint64_t stored = std::min(largest, m_Layout->GetFile().GetFile().GetSize()); // a larger one is refused
+  return stored + (isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0)));
+}
+
 std::string
 TIFFSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
 {

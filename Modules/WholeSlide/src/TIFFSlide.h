@@ -29,6 +29,7 @@ protected:
                                 unsigned          reduction,
                                 const PixelSpan & out) const override;
   unsigned    GetLargestReduction(unsigned plane) const override;
+  std::size_t GetDecodingBytes(unsigned plane) const override;
   void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:

@@ -241,6 +241,21 @@ WholeSlideImageIO::GetLevelSize(unsigned int level) const
   return { { plane.width, plane.height } };
 }
 
+WholeSlideImageIO::LevelSizeType
+WholeSlideImageIO::GetLevelTileSize(unsigned int level) const
+{
+  this->GetLevelSize(level); // which refuses a level that there is not
+  const auto & plane = m_Slide->GetPlanes()[level];
+  return { { plane.tileWidth, plane.tileHeight } };
+}
+
+SizeValueType
+WholeSlideImageIO::GetDecodingBytes(unsigned int level) const
+{
+  this->GetLevelSize(level);
+  return m_Slide->GetDecodingBytes(level);
+}
+
 double
 WholeSlideImageIO::GetLevelDownsample(unsigned int level) const
 {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "IdleScratch.h"
 #include "NetworkCommands.h"
+#include "ReadingMemory.h"
 
 #include "SlideFile.h"
 #include "VolumeFile.h"
@@ -270,7 +271,7 @@ struct PlannedImage
 {
   std::string  name;
   Size         size;
-  VolumeMemory memory{}; ///< of a volume
+  VolumeMemory memory{}; ///< of a volume; of a slide what is read at once
 };
 
 /** An image that is only a size, and a volume, have no levels. */
@@ -322,7 +323,7 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 
 /** \throw std::runtime_error the network cannot take it */
 PlannedImage
-FindImage(const ArgumentValues & values, const NetworkDescription & network)
+FindImage(const ArgumentValues & values, const NetworkDescription & network, int threads)
 {
   if (values.Has("size"))
   {
@@ -340,8 +341,13 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network)
   const auto slide = OpenSlide(name, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
   SelectLevel(*slide, values);
-  const auto size = slide->GetLevelSize(slide->GetLevel());
-  return { name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
+  const auto    size = slide->GetLevelSize(slide->GetLevel());
+  ReadingMemory training, inference; // segment always takes the readers of slides
+  training.AddFile(name, network.channels);
+  inference.AddTiles(*slide, network.channels);
+  return { name,
+           { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
+           { training.GetBytes(threads), inference.GetBytes(threads), 0 } };
 }
 } // namespace
 
@@ -357,7 +363,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   TakeLoss(values, network);
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
-  const PlannedImage planned = FindImage(values, network);
+  const PlannedImage planned = FindImage(values, network, session.GetThreads());
   const Size &       image = planned.size;
   Tiling             patchwise; // of inference
   if (network.TakesVolumes())

@@ -7,6 +7,7 @@
 #include "ProbabilityOutput.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
+#include "ReadingMemory.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 #include "VolumeSegmentation.h"
@@ -107,13 +108,16 @@ template <typename TOutputImage>
 ImageRun
 GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
-  const auto level = segmentation.slide->GetLevelSize(source.GetLevel());
+  const auto    level = segmentation.slide->GetLevelSize(source.GetLevel());
+  ReadingMemory reading;
+  reading.AddTiles(*segmentation.slide, segmentation.model->network.channels);
   return { segmentation.values,
            segmentation.model->network,
            { static_cast<std::int64_t>(level[0]), static_cast<std::int64_t>(level[1]) },
            Purpose::Inference,
            GetTiling(segmentation, source),
-           GetSize(source.GetComputedRegion()) };
+           GetSize(source.GetComputedRegion()),
+           reading.GetBytes(segmentation.session.GetThreads()) };
 }
 
 /** Along one axis, of those that hold a pixel of the region; of the plan's, which are those of the level. */

@@ -2,6 +2,7 @@
 #include "SlideForModel.h"
 
 #include "ArgumentText.h"
+#include "ReadingMemory.h"
 #include "SlideFile.h"
 
 #include "gigapixelPrintable.h"
@@ -77,9 +78,12 @@ SlideForModel::Plan(const Model &          model,
                     const Session &        session,
                     std::int64_t           keptBytes) const
 {
-  const Size size = image.grid.size;
+  const Size    size = image.grid.size;
+  ReadingMemory reading;
+  reading.AddFile(name, model.network.channels);
+  const auto kept = keptBytes + reading.GetBytes(session.GetThreads());
   MemoryPlan plan =
-    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, keptBytes }, session.GetThreads(), true);
+    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, kept }, session.GetThreads(), true);
   session.Say(name + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
               FormatPlan(plan, tiling));
   return plan;

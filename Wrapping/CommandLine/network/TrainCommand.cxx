@@ -8,6 +8,7 @@
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
+#include "ReadingMemory.h"
 #include "SlideFile.h"
 #include "VolumeFile.h"
 #include "VolumeSegmentation.h"
@@ -61,6 +62,7 @@ struct Workload
   std::size_t                                            trainingSamples{ 0 };
   std::size_t                                            validationSamples{ 0 };
   std::int64_t                                           heldBytes{ 0 }; // of volumes, of which one is in memory
+  ReadingMemory                                          reading;        // of slides and their masks
   std::map<std::string, itk::WholeSlideImageIO::Pointer> slides; // open until the end, as they count damaged tiles
 };
 
@@ -124,6 +126,11 @@ MeasureSlide(const CohortEntry &        entry,
   }
   SelectLevel(*slide, values);
   workload.slides[entry.slide] = slide;
+  workload.reading.AddFile(entry.slide, network.channels);
+  if (!network.LabelsImage() && !entry.mask.empty())
+  {
+    workload.reading.AddFile(entry.mask, 1);
+  }
   return MeasureSample(entry, *slide);
 }
 
@@ -492,7 +499,8 @@ TrainOn(const Cohort &                 cohort,
   CheckIgnoredLabel(values, network);
   TakeLoss(values, network);
   const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);
-  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes, 0, images };
+  const auto     kept = workload.heldBytes + workload.reading.GetBytes(session.GetThreads());
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, kept, 0, images };
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));

@@ -1,0 +1,61 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ReadingMemory.h"
+
+#include "itkGigapixelFileSource.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace gigapixel::commandline
+{
+
+void
+ReadingMemory::AddTiles(const itk::WholeSlideImageIO & slide, int channels)
+{
+  constexpr std::int64_t ordinary = 256 * 256; // pixels
+  const auto             samples = std::min<std::int64_t>(channels, slide.GetNumberOfComponents());
+  for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
+  {
+    const auto         side = slide.GetLevelTileSize(level), size = slide.GetLevelSize(level);
+    const std::int64_t area = static_cast<std::int64_t>(side[0]) * static_cast<std::int64_t>(side[1]);
+    if (area <= ordinary)
+    {
+      continue;
+    }
+    const auto tile = area * samples * static_cast<std::int64_t>(slide.GetComponentSize());
+    const auto tiles = ((size[0] + side[0] - 1) / side[0]) * ((size[1] + side[1] - 1) / side[1]);
+    m_Decoding = std::max(m_Decoding, static_cast<std::int64_t>(slide.GetDecodingBytes(level)));
+    m_Tiles = std::max(m_Tiles, static_cast<std::int64_t>(tiles));
+    m_Tile = std::max(m_Tile, tile);
+  }
+}
+
+void
+ReadingMemory::AddHeld(const PhysicalImage & image)
+{
+  m_Held += image.heldBytes;
+  m_Reading = std::max(m_Reading, image.readingBytes);
+}
+
+void
+ReadingMemory::AddFile(const std::string & file, int channels)
+{
+  const auto slide = itk::WholeSlideImageIO::New();
+  if (!slide->CanReadFile(file.c_str()))
+  {
+    this->AddHeld(itk::GigapixelOpenWithoutSlides(file));
+    return;
+  }
+  slide->SetFileName(file);
+  slide->ReadImageInformation();
+  this->AddTiles(*slide, channels);
+}
+
+std::int64_t
+ReadingMemory::GetBytes(int threads) const
+{
+  const std::int64_t readers = std::max(1, threads) + 1;
+  return m_Held + m_Reading + readers * m_Decoding + std::min(readers, m_Tiles) * m_Tile;
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,43 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ReadingMemory_h
+#define ReadingMemory_h
+
+#include "gigapixelPhysicalImage.h"
+#include "itkWholeSlideImageIO.h"
+
+#include <cstdint>
+#include <string>
+
+namespace gigapixel::commandline
+{
+
+/** What the way in which files are stored takes of memory, beside the decoded tiles that the reader may keep. Tiles of
+ * 256 x 256, which most slides have, count as nothing. Large ones, and strips, which have the width of the image, are
+ * decoded as a whole by each thread. Files that are read as a whole, such as PNG or a TIFF without tiles, stay in
+ * memory until the end. */
+class ReadingMemory
+{
+public:
+  /** What a slide's reader decodes of its levels. \param channels that are asked for */
+  void AddTiles(const itk::WholeSlideImageIO & slide, int channels);
+
+  /** What is held of an image, beside what is held of others. */
+  void AddHeld(const PhysicalImage & image);
+
+  /** A slide or a mask as the engine's sources read it. \throw std::runtime_error it cannot be opened */
+  void AddFile(const std::string & file, int channels);
+
+  /** \param threads that compute; one more reads ahead */
+  std::int64_t GetBytes(int threads) const;
+
+private:
+  std::int64_t m_Held{ 0 };
+  std::int64_t m_Reading{ 0 };
+  std::int64_t m_Decoding{ 0 }; ///< of a thread
+  std::int64_t m_Tile{ 0 };     ///< decoded
+  std::int64_t m_Tiles{ 0 };    ///< as large as that, which no two threads decode at once
+};
+
+} // namespace gigapixel::commandline
+
+#endif
