@@ -270,6 +270,25 @@ def test_folders_skip_what_exists_and_go_on(tmp_path):
             (folder / f"{name}.pyramid.tif").unlink()
 
 
+def test_a_slide_that_ends_early_is_named_with_what_to_do(tmp_path, synthetic):
+    """Whether its tiles are copied or decoded."""
+    whole = synthetic[0].read_bytes()
+    cut = tmp_path / "cut.tif"
+    with tifffile.TiffFile(synthetic[0]) as file:
+        page = file.pages[0]
+        last = max(range(len(page.dataoffsets)), key=lambda tile: page.dataoffsets[tile])
+        across = -(-page.imagewidth // page.tilewidth)
+        data = bytearray(whole)
+        place = page.tags["TileOffsets"].valueoffset + last * (page.tags["TileOffsets"].valuebytecount // len(page.dataoffsets))
+        data[place : place + 4] = (len(whole) - 2).to_bytes(4, "little")
+    cut.write_bytes(data)
+    remedy = "the file ends early; get the file again from where it came, or leave that region out."
+    for options, verb in (([], "copied"), (["--compression", "jpeg"], "decoded"), (["--strict"], "decoded")):
+        said = fails("convert", cut, tmp_path / "o.tif", *options)
+        assert said == f"gigapixel: {cut}: the tile at {last % across},{last // across} of level 0 cannot be {verb}: {remedy}"
+    assert not (tmp_path / "o.tif").exists()
+
+
 def test_bad_input_is_refused_in_one_sentence(tmp_path, synthetic):
     slide = synthetic[0]
     out = tmp_path / "out.tif"

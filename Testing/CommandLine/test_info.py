@@ -115,7 +115,7 @@ def test_the_file_of_a_mirax_slide_may_be_empty(tmp_path):
     assert run("info", slide, "--check", "--json").json == {**info, "fileBytes": 0}
     alone = tmp_path / "alone.mrxs"
     alone.touch()
-    assert fails("info", alone) == f"gigapixel: {alone} is empty."
+    assert fails("info", alone) == f"gigapixel: {alone} is empty: get it again from where it came."
 
 
 def test_hamamatsu_needs_no_openslide():

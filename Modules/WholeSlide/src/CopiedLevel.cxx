@@ -1,7 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CopiedLevel.h"
 
+#include "Slide.h"
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace gigapixel
 {
@@ -119,7 +122,9 @@ CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
   found->m_Page.width = width;
   found->m_Page.height = height;
   found->m_Pieces = page.ReadPieces();
+  found->m_Level = level;
   const std::uint64_t tilesAcross = (page.width + page.pieceWidth - 1) / page.pieceWidth;
+  found->m_TilesAcross = tilesAcross;
   for (std::uint64_t row = 0; row < found->m_Page.GetTilesDown(); ++row)
   {
     for (std::uint64_t column = 0; column < found->m_Page.GetTilesAcross(); ++column)
@@ -143,7 +148,18 @@ CopiedLevel::ReadTile(std::uint64_t tile) const
   const std::uint64_t       size = m_Pieces.sizes[number];
   const RandomAccessFile &  file = m_Layout->GetFile().GetFile();
   std::vector<std::uint8_t> bytes(std::min(size, file.GetSize()));
-  file.Read(m_Pieces.offsets[number], bytes.data(), static_cast<std::size_t>(size));
+  try
+  {
+    file.Read(m_Pieces.offsets[number], bytes.data(), static_cast<std::size_t>(size));
+  }
+  catch (const std::runtime_error & error)
+  {
+    throw SlideError(m_Layout->GetPath(),
+                     "the tile at " + std::to_string(number % m_TilesAcross) + ',' +
+                       std::to_string(number / m_TilesAcross) + " of level " + std::to_string(m_Level) +
+                       " cannot be copied: " + error.what(),
+                     DamagedTileRemedy);
+  }
   const bool isJPEG = m_Page.compression == static_cast<unsigned>(TIFFCompression::JPEG);
   return isJPEG ? RemoveComments(bytes) : bytes;
 }

@@ -41,7 +41,7 @@ public:
   }
 
   /** The tile's compressed bytes; of a JPEG, without comments and application segments that no decoder needs. Throws
-   * std::runtime_error. */
+   * SlideError. */
   std::vector<std::uint8_t> ReadTile(std::uint64_t tile) const;
 
 private:
@@ -49,8 +49,10 @@ private:
 
   std::shared_ptr<const TIFFLayout> m_Layout;
   PyramidPage                       m_Page;
+  std::size_t                       m_Level{ 0 };
   TIFFPage::Pieces                  m_Pieces; // of all tiles of the level
-  std::vector<std::uint64_t>        m_Tiles;  // numbers of those of the rectangle, row by row
+  std::uint64_t                     m_TilesAcross{ 0 };
+  std::vector<std::uint64_t>        m_Tiles; // numbers of those of the rectangle, row by row
 };
 
 } // namespace gigapixel

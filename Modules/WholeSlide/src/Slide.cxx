@@ -187,8 +187,7 @@ Slide::DecodeInto(unsigned                           plane,
     const auto * const refusal = dynamic_cast<const std::system_error *>(&error); // of the system, not the file's fault
     throw SlideError(m_Path,
                      DescribeTile(plane, tile) + " cannot be decoded: " + error.what(),
-                     GetFileRemedy(refusal ? refusal->code() : std::error_code(),
-                                   "get the file again from where it came, or leave that region out"));
+                     GetFileRemedy(refusal ? refusal->code() : std::error_code(), DamagedTileRemedy));
   }
 }
 

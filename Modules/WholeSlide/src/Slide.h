@@ -125,6 +125,9 @@ struct SlidePlane
   }
 };
 
+/** Of a tile that cannot be read or decoded, where that is the file's fault. */
+constexpr const char * DamagedTileRemedy = "get the file again from where it came, or leave that region out";
+
 /** An open slide: levels (finest first), reduced levels and associated images as planes of tiles, and its properties.
  *
  * A reduced level is one that the file does not hold: its tiles are those of a level, decoded at 1/2, 1/4 or 1/8 by the

@@ -404,7 +404,8 @@ PyramidTIFFImageIO::Write(const void * buffer)
   catch (const std::bad_alloc &)
   {
     m_Writer.reset();
-    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_FileName);
+    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_FileName
+                                                                          << ": write a region, or a coarser level");
   }
   catch (const std::exception & error)
   {

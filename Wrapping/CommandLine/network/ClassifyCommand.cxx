@@ -111,7 +111,8 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   {
     if (values.Has("per-patient") && prediction.patient.empty())
     {
-      throw std::runtime_error("The patient of " + prediction.name + " is empty in " + values.GetText("cohort") + '.');
+      throw std::runtime_error("The patient of " + prediction.name + " is empty in " + values.GetText("cohort") +
+                               ": write it there, or leave --per-patient out.");
     }
   }
   return table;

@@ -47,7 +47,7 @@ LoadModelOfImages(const ArgumentValues & values)
   }
   if (model.network.TakesVolumes())
   {
-    throw std::runtime_error("The model " + name + " takes volumes, and no slides.");
+    throw std::runtime_error("The model " + name + " takes volumes, and no slides: use segment, and give it volumes.");
   }
   return model;
 }

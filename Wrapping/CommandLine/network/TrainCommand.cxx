@@ -154,7 +154,8 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
   }
   if (workload.trainingSamples == 0)
   {
-    throw std::runtime_error(values.GetText("cohort") + " has no row with the split train.");
+    throw std::runtime_error(values.GetText("cohort") +
+                             " has no row with the split train: give it to the slides that are to be learnt from.");
   }
   return workload;
 }

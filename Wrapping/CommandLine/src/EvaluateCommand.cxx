@@ -180,7 +180,7 @@ WarnOfNothingToJudge(const Agreement &   agreement,
   const auto objects = agreement.truePositives + agreement.falseNegatives;
   if (agreement.GetPixels() == 0)
   {
-    throw std::runtime_error(prediction + " and " + truth + " have no pixel in common: there is nothing to evaluate.");
+    throw std::runtime_error(prediction + " and " + truth + " have no pixel in common: give masks of the same slide.");
   }
   if (objects == 0)
   {

@@ -168,11 +168,12 @@ MakeFolderWithFirstOutput(const std::string & folder)
   }
   if (!fs::is_directory(there))
   {
-    throw std::runtime_error("The folder " + folder + " cannot be made: " + there.string() + " is no folder.");
+    throw std::runtime_error("The folder " + folder + " cannot be made: " + there.string() +
+                             " is no folder; choose another output.");
   }
   if (const std::string obstacle = FindObstacleToWriting(there.string()); !obstacle.empty() && !fs::exists(folder))
   {
-    throw std::runtime_error("The folder " + folder + " cannot be made: " + obstacle + '.');
+    throw std::runtime_error("The folder " + folder + " cannot be made: " + obstacle + "; choose another output.");
   }
   GetFoldersToMake().insert(GetFolder((fs::path(folder) / "output").string()));
 }

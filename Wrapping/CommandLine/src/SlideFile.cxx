@@ -41,9 +41,9 @@ CheckInputFile(const std::string & file)
   {
     if (std::filesystem::is_symlink(file, ignored))
     {
-      throw std::runtime_error(file + " is a link that leads to no file.");
+      throw std::runtime_error(file + " is a link that leads to no file: mend it, or name the file itself.");
     }
-    throw std::runtime_error("There is no file " + file + '.');
+    throw std::runtime_error("There is no file " + file + ": see whether its name is right.");
   }
   if (std::filesystem::is_directory(file, ignored))
   {
@@ -65,7 +65,7 @@ CheckInputFile(const std::string & file)
   }
   else if (std::filesystem::file_size(file, ignored) == 0)
   {
-    throw std::runtime_error(file + " is empty.");
+    throw std::runtime_error(file + " is empty: get it again from where it came.");
   }
 }
 
