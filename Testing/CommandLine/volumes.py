@@ -140,7 +140,22 @@ def write_box_model(path, sums, **more):
     return write_volume_model(path, operations, arrays, **more)
 
 
-def sum_boxes(voxels):
-    padded = numpy.pad(voxels.astype(float), 1)
+def write_dilated_model(path, dilations, channels, threshold, **more):
+    """Class 1 where sums of 3 x 3 x 3 voxels that are so far apart, one after the other, are above the threshold. All channels are alike."""
+    operations, arrays = [{"name": "x", "type": "input", "channels": 1, "axes": 3}], {}
+    for i, dilation in enumerate(dilations):
+        name, inputs = f"s{i}", channels if i else 1
+        operations.append({"name": name, "type": "conv3d", "inputs": [operations[-1]["name"]], "out_channels": channels, "kernel_size": 3,
+                           "padding": dilation, "dilation": dilation, "bias": False})
+        arrays[f"{name}.weight"] = numpy.eye(channels, inputs).reshape(channels, inputs, 1, 1, 1) * numpy.ones((3, 3, 3)) if i else numpy.ones((channels, 1, 3, 3, 3))
+    operations.append({"name": "y", "type": "conv3d", "inputs": [operations[-1]["name"]], "out_channels": 2, "kernel_size": 1})
+    weight = numpy.zeros((2, channels, 1, 1, 1))
+    weight[1] = 1 / channels
+    return write_volume_model(path, operations, {**arrays, "y.weight": weight, "y.bias": [0, -threshold]}, **more)
+
+
+def sum_boxes(voxels, dilation=1):
+    padded = numpy.pad(voxels.astype(float), dilation)
     d, h, w = voxels.shape
-    return sum(padded[z : z + d, y : y + h, x : x + w] for z in range(3) for y in range(3) for x in range(3))
+    steps = range(0, 2 * dilation + 1, dilation)
+    return sum(padded[z : z + d, y : y + h, x : x + w] for z in steps for y in steps for x in steps)

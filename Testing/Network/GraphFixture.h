@@ -221,7 +221,10 @@ ComputeInSegments(const NetworkDescription &   network,
   passes->SetMaskSeed(maskSeed);
   const GraphGeometry    geometry(network.graph, ToExtent(image.size, network.graph.GetNumberOfAxes()));
   const std::vector<int> kept = FindKept(geometry, operations);
-  KeptMaps               maps(geometry, kept, precision == Precision::Double ? 8 : 4, {});
+  KeptMaps               maps(geometry,
+                MakeSegments(geometry, kept, std::vector<std::int64_t>(kept.size() + 1)),
+                precision == Precision::Double ? 8 : 4,
+                {});
   LossTerms              terms;
   terms.weights.assign(std::max(network.graph.GetOutputChannels(), 2), 1.0);
   FixedPointSum gradient(passes->GetNumberOfSums());

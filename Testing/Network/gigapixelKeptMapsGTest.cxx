@@ -2,6 +2,7 @@
 #include "SegmentFixture.h"
 #include "TemporaryFolder.h"
 #include "maps/gigapixelKeptMaps.h"
+#include "schedule/gigapixelSegment.h"
 
 #include <gtest/gtest.h>
 
@@ -156,12 +157,13 @@ TEST(KeptMap, LeavesNothingWhereItIsKilled)
 
 TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
 {
-  const auto refuse = [](const Extent & image, const std::string & directory) -> std::string {
+  const auto refuse = [](const Extent & image, const std::string & directory, bool training) -> std::string {
     const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
     const GraphGeometry      geometry(network.graph, image);
     try
     {
-      const KeptMaps maps(geometry, { network.graph.GetIndex(FindMap(network, 2, false)) }, 4, directory);
+      const std::vector<int> kept{ network.graph.GetIndex(FindMap(network, 2, false)) };
+      const KeptMaps         maps(geometry, MakeSegments(geometry, kept, { 32, 64 }), 4, directory, training);
     }
     catch (const std::runtime_error & error)
     {
@@ -171,9 +173,12 @@ TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
   };
   const TemporaryFolder scratch("no-space");
   const std::int64_t    side = std::int64_t{ 1 } << 24; // petabytes
-  const std::string     full = refuse({ side, side }, scratch.path);
-  EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
-  EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
-  const std::string none = refuse({ 64, 64 }, scratch.path + "/none");
-  EXPECT_NE(none.find("the scratch folder \"" + scratch.path + "/none\" is not there"), std::string::npos) << none;
+  for (const bool training : { false, true })
+  {
+    const std::string full = refuse({ side, side }, scratch.path, training);
+    EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
+    EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
+    const std::string none = refuse({ 64, 64 }, scratch.path + "/none", training);
+    EXPECT_NE(none.find("the scratch folder \"" + scratch.path + "/none\" is not there"), std::string::npos) << none;
+  }
 }

@@ -5,11 +5,14 @@
 #include "TestDevice.h"
 #include "MemorySources.h"
 #include "RandomGraph.h"
+#include "TemporaryFolder.h"
 #include "execute/gigapixelStreamedNetwork.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 using namespace gigapixel;
@@ -92,6 +95,25 @@ DrawTile(std::mt19937 & random, int axes)
   Extent tile(axes);
   std::generate(tile.begin(), tile.end(), [&] { return DrawSide(random, axes); });
   return tile;
+}
+
+/** \param draws of operations whose maps are kept, and those that have to be */
+std::vector<SegmentPlan>
+DrawSegments(std::mt19937 & random, const GraphGeometry & geometry, unsigned draws)
+{
+  const std::vector<Operation> & operations = geometry.GetGraph().operations;
+  std::vector<int>               kept;
+  for (; draws > 0; --draws)
+  {
+    kept.push_back(static_cast<int>(random() % operations.size()));
+  }
+  std::vector<SegmentPlan> plan;
+  for (const int operation : FindKept(geometry, kept))
+  {
+    plan.push_back({ operations[operation].name, DrawSide(random, geometry.GetNumberOfAxes()) });
+  }
+  plan.push_back({ geometry.GetGraph().output, DrawSide(random, geometry.GetNumberOfAxes()) });
+  return plan;
 }
 
 class RandomGraphs : public testing::TestWithParam<int>
@@ -212,18 +234,11 @@ TEST_P(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
     const Size                   size = DrawSize(random, axes);
     const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size, true).Get());
     const GraphGeometry          geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
-    std::vector<int>             kept;
-    for (unsigned draws = seed % 4; draws > 0; --draws)
+    const auto                   plan = DrawSegments(random, geometry, seed % 4);
+    for (std::size_t i = 0; i + 1 < plan.size(); ++i)
     {
-      kept.push_back(static_cast<int>(random() % network.graph.operations.size()));
+      ++counts[network.graph.operations[network.graph.GetIndex(plan[i].operation)].type];
     }
-    std::vector<SegmentPlan> plan;
-    for (const int operation : FindKept(geometry, kept))
-    {
-      plan.push_back({ network.graph.operations[operation].name, DrawSide(random, axes) });
-      ++counts[network.graph.operations[operation].type];
-    }
-    plan.push_back({ network.graph.output, DrawSide(random, axes) });
     most = std::max(most, plan.size());
     SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ", " + std::to_string(plan.size()) +
                  " segments: " + network.graph.ToJSON());
@@ -260,6 +275,62 @@ TEST_P(RandomGraphs, ThatSeeTheWholeImageAreTheWholeImage)
   {
     EXPECT_GE(counts[type], static_cast<int>(graphs / 5)) << type;
   }
+}
+
+/** Any maps may be kept while regions are predicted, in memory or in files: the whole image's numbers to rounding, and
+ * the same bits for any region and number of threads. */
+TEST_P(RandomGraphs, ArePredictedInSegments)
+{
+  const int             axes = GetParam();
+  const unsigned        graphs = GetNumberOfGraphs(axes);
+  const TemporaryFolder scratch("random-graphs");
+  unsigned              inSeveral = 0;
+  double                worst = 0;
+  for (unsigned seed = 0; seed < graphs; ++seed)
+  {
+    std::mt19937                 random(seed);
+    const GraphOperatorsForTests chosen(static_cast<GraphOperators>(seed % 3));
+    const Size                   size = DrawSize(random, axes);
+    const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size).Get());
+    const GraphGeometry          geometry(network.graph, ToExtent(size, network.graph.GetNumberOfAxes()));
+    const auto                   plan = DrawSegments(random, geometry, 1 + seed % 4);
+    inSeveral += plan.size() > 1;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", image " + ToText(size) + ", " + std::to_string(plan.size()) +
+                 " segments: " + network.graph.ToJSON());
+    const LabeledImage        image = MakeImage(size, network.channels, 2, seed);
+    const std::vector<double> parameters = MakeParameters(network.graph, seed);
+    const auto predict = [&](const Region & region, bool inSegments, int threads, const std::string & folder) {
+      Device device;
+      device.precision = Precision::Double;
+      StreamedNetwork streamed(network, WholeImage, threads, device);
+      streamed.SetParameters(parameters);
+      streamed.SetSegments(inSegments ? plan : std::vector<SegmentPlan>(), folder);
+      MemoryPixels       pixels(image, network.channels);
+      std::vector<float> values(region.width * region.height * region.depth * network.GetNumberOfOutputChannels());
+      EXPECT_TRUE(streamed.Predict(pixels, region, values.data()));
+      return values;
+    };
+    const Region       whole = GetWhole(size);
+    std::vector<float> one = predict(whole, false, 1, {}), several = predict(whole, true, 1, {});
+    for (std::size_t i = 0; i < one.size(); ++i)
+    {
+      worst = std::max(worst, static_cast<double>(std::abs(several[i] - one[i])));
+    }
+    ASSERT_LE(worst, 0x1p-23); // of floats that are probabilities, where sums in double are rounded to them
+    ASSERT_EQ(predict(whole, true, 3, scratch.path), several);
+    Region part{ size.width / 3, size.height / 2, size.width / 2, size.height / 3, size.depth / 2, 1 };
+    const std::vector<float> ofPart = predict(part, true, 2, {});
+    const auto               channels = static_cast<std::ptrdiff_t>(network.GetNumberOfOutputChannels());
+    for (std::int64_t y = 0; y < part.height; ++y)
+    {
+      const auto row = several.begin() + ((part.z * size.height + part.y + y) * size.width + part.x) * channels;
+      ASSERT_TRUE(std::equal(row, row + part.width * channels, ofPart.begin() + y * part.width * channels));
+    }
+  }
+  std::cout << inSeveral << " of " << graphs << " graphs have several segments; they differ by at most " << worst
+            << std::endl;
+  EXPECT_GT(inSeveral, graphs / 2);
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, testing::Values(2, 3), [](const auto & info) {

@@ -195,6 +195,47 @@ TEST(SegmentPlan, TakesLittleMoreThanTheImageInOnePiece)
   EXPECT_TRUE(ChooseSegments(NetworkDescription::Load("resnet18-unet"), { 512, 512 }, Class, Precision::Float).empty());
 }
 
+// Dilated convolutions on a volume: in tiles that fit, halos are most of what is computed.
+TEST(SegmentPlan, OfInferenceKeepsMapsOnlyUntilTheyAreRead)
+{
+  const NetworkDescription network = NetworkDescription::Load("meshnet:base=30,norm=none");
+  const Size               brain{ 256, 256, 256 };
+  PlannedRun               run(network, brain, Purpose::Inference, {});
+  run.threads = 1;
+  run.budget = std::int64_t{ 512 } << 20;
+  run.segmentation.inFiles = true;
+  const MemoryPlan plan = MemoryPlan::Make(run);
+  ASSERT_GE(plan.segments.size(), 4u);
+  EXPECT_LE(plan.peakBytes, run.budget);
+  EXPECT_EQ(plan.passes, static_cast<int>(plan.segments.size()));
+  EXPECT_EQ(plan.tileSize, plan.segments.back().tileSize);
+  const std::int64_t map = std::int64_t{ 256 * 256 * 256 } * 30 * 4;
+  EXPECT_EQ(plan.keptBytes, 2 * map); // one is read while the next one is written
+  const auto operations = [&](const std::vector<SegmentPlan> & segments) {
+    return GraphTileCost::Make(network, brain, segments, Purpose::Inference, Precision::Float).operations;
+  };
+  const std::string & output = network.graph.output;
+  EXPECT_LE(operations(plan.segments), 1.1 * operations({ { output, 256 } }));
+  EXPECT_GE(operations({ { output, 64 } }), 3 * operations({ { output, 256 } })); // in as much memory
+  // In memory they are kept where they fit, and else it is said that there are scratch folders.
+  run.segmentation.inFiles = false;
+  try
+  {
+    MemoryPlan::Make(run);
+    ADD_FAILURE() << "tiles of all layers fit the memory";
+  }
+  catch (const MemoryLimitError & error)
+  {
+    EXPECT_LE(error.scratch, 2 * map);
+    EXPECT_GT(error.scratch, 0);
+  }
+  run.budget = std::int64_t{ 8 } << 30;
+  EXPECT_EQ(MemoryPlan::Make(run).keptBytes, 2 * map);
+  // A slide is asked for region by region.
+  PlannedRun slide(NetworkDescription::Load("resnet34-unet"), { 4096, 4096 }, Purpose::Inference, {});
+  EXPECT_TRUE(MemoryPlan::Make(slide).segments.empty());
+}
+
 // A GPU has the maps, one tile at a time: the CPU's memory has pixels, and tiles follow what is free there.
 TEST(GraphPlan, CountsTheMapsOfAGpuInItsMemory)
 {

@@ -203,11 +203,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(EqualTiles, ComputesMapsOnceThatReadTheSameConstants)
 {
-  const NetworkDescription  network = NetworkDescription::Load("unet:base=4,depth=3");
-  const auto                geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ 512, 512 });
-  const Segment             segment = MakeSegments(*geometry, MakePlan(network, { { 4, false } })).front();
-  const TileGrid            grid(geometry, segment, false);
-  KeptMaps                  maps(*geometry, { segment.operation }, sizeof(float), "");
+  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=3");
+  const auto               geometry = std::make_shared<GraphGeometry>(network.graph, Extent{ 512, 512 });
+  const Segment            segment = MakeSegments(*geometry, MakePlan(network, { { 4, false } })).front();
+  const TileGrid           grid(geometry, segment, false);
+  KeptMaps maps(*geometry, MakeSegments(*geometry, { segment.operation }, { 64, 64 }), sizeof(float), "");
   std::vector<std::uint8_t> pixels(512 * 512 * 3, 255);
   pixels[(300 * 512 + 300) * 3] = 254;
   EqualTiles<Box>    equal;

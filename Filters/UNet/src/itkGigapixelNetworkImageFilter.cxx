@@ -45,6 +45,7 @@ GigapixelPlanVolume(const gigapixel::Model &      model,
   const MemoryPlan plan = MemoryPlan::Make(planned);
   run.threads = plan.tilesInFlight;
   run.tileSize = plan.tileSize;
+  run.segments = plan.segments;
   return run;
 }
 

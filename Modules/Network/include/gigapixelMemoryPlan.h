@@ -41,8 +41,8 @@ struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
   std::int64_t scratch; ///< of room in a scratch folder, with which less would do; 0: none would help
 };
 
-/** A part of a network that goes over the image by itself in training, because the map that it computes is kept whole:
- * the halo of its tiles is its own, not that of all that lies before it. */
+/** A part of a network that goes over the image by itself, because the map that it computes is kept whole: the halo of
+ * its tiles is its own, not that of all that lies before it. */
 struct GigapixelNetwork_EXPORT SegmentPlan
 {
   std::string  operation;     ///< whose map it computes
@@ -90,8 +90,8 @@ struct GigapixelNetwork_EXPORT PlannedRun
   /** In inference: the source has the pixels in memory (PixelSource::FindRows()), so that only tiles which reach beyond
    * the image copy theirs. */
   bool inPlace{ false };
-  /** Of training. Where neither it nor a tile size is given, a network that is a graph takes the segments that are the
-   * fastest with up to 1 GiB for each tile. */
+  /** Where neither it nor a tile size is given, training of a network that is a graph, and its inference of volumes,
+   * take the segments that are the fastest with up to 1 GiB for each tile. */
   Segmentation segmentation{};
   /** Inference patch by patch, whose tiles are the patches: each is computed in one piece, and the sums of a row of
    * them are kept. */
@@ -109,13 +109,13 @@ struct GigapixelNetwork_EXPORT PlannedRun
  * holds when the plan is made, and what the network adds. */
 struct GigapixelNetwork_EXPORT MemoryPlan
 {
-  /** Side of a tile's core, never WholeImage. Where there are segments, that of validation and inference, which take
-   * the network at once. */
+  /** Side of a tile's core, never WholeImage. Where there are segments of a training, that of validation and of
+   * inference of slides, which take the network at once; of inference, that of the output. */
   std::int64_t tileSize{ 0 };
   int          tilesInFlight{ 1 };           ///< computed at the same time; never changes a result
   int          validationTilesInFlight{ 0 }; ///< of training in segments: of validation's tiles; 0: as many
   std::int64_t numberOfTiles{ 0 };           ///< of all segments, each once
-  /** Of training, in the network's order, the output's last; none: the network at once. */
+  /** In the network's order, the output's last; none: the network at once. */
   std::vector<SegmentPlan> segments{};
   /** Of inference: how often it goes over the image: once, or for a network that sees all of it once for each part
    * that ends in a reduction or in a map which is read again behind one, and once for the output. */

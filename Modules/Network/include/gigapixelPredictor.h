@@ -3,6 +3,7 @@
 #define gigapixelPredictor_h
 
 #include "gigapixelDevice.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
 #include "gigapixelPatches.h"
 
@@ -25,14 +26,16 @@ public:
    * \param threads 0: as many as the machine has cores
    * \param patches how the network is applied patch by patch; without them it is applied to the whole image
    * \param tileSize 0: the model's; patches have their own
-   * \param scratch folder for maps of a network that sees the whole image, in files without a name; empty: in memory
+   * \param scratch folder for maps that are kept, in files without a name; empty: in memory
+   * \param segments as a plan has them; none: the network at once. A network that sees the whole image has its own.
    * \throw std::invalid_argument patches that do not suit the network */
-  explicit Predictor(const Model &                  model,
-                     int                            threads = 0,
-                     Device                         device = {},
-                     const std::optional<Patches> & patches = {},
-                     std::int64_t                   tileSize = 0,
-                     const std::string &            scratch = {});
+  explicit Predictor(const Model &                    model,
+                     int                              threads = 0,
+                     Device                           device = {},
+                     const std::optional<Patches> &   patches = {},
+                     std::int64_t                     tileSize = 0,
+                     const std::string &              scratch = {},
+                     const std::vector<SegmentPlan> & segments = {});
   ~Predictor();
 
   const NetworkDescription & GetNetwork() const;
@@ -47,8 +50,8 @@ public:
   Region GetTiles(const Region & region, Size image) const;
 
   /** The pixels that Predict() reads for this region: its tiles and their halo, clipped to the image; of patches those
-   * that it has not kept from the region above, width 0: none; of a network that sees the whole image all of them, the
-   * first time. */
+   * that it has not kept from the region above, width 0: none; of a network that sees the whole image, and in segments,
+   * all of them, the first time. */
   Region GetInputRegion(const Region & region, Size image) const;
 
   /** Writes region.width * region.height * channels probabilities, interleaved.
@@ -70,7 +73,8 @@ public:
                      const std::function<bool(double)> & progress = {});
 
   /** Forgets what it has kept of an image, because its pixels have changed or those of another come. Only of patches is
-   * anything kept, and of a network that sees the whole image, which then goes over it before it predicts a region. */
+   * anything kept, and of a network that sees the whole image or goes over it in segments, which happens before it
+   * predicts a region. */
   void Clear();
 
 private:

@@ -2,7 +2,7 @@
 #ifndef gigapixelVolumePrediction_h
 #define gigapixelVolumePrediction_h
 
-#include "gigapixelDevice.h"
+#include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
 
 #include <array>
@@ -23,7 +23,8 @@ struct VolumeRun
   std::int64_t                 tileSize{ 0 };    ///< side of a tile's core in voxels; 0: the model's
   std::optional<VolumePatches> patches{};        ///< none: the network sees the whole volume, exactly
   Device                       device{};
-  std::string                  scratch{}; ///< folder for maps of a network that sees the whole volume; empty: in memory
+  std::string                  scratch{};  ///< folder for maps that are kept; empty: in memory
+  std::vector<SegmentPlan>     segments{}; ///< as the plan has them; none: the network at once
 };
 
 /** The labels of a volume. */

@@ -5,8 +5,8 @@
     Testing/Benchmark/import/segment_volumes.py [--program build/bin/gigapixel] [--networks mindgrab model30chan50cls model5_gw_ae]
                                                 [segment's options: --scratch FOLDER --memory 2G]
 
-Each network is taken over by gp.import_network, and the volume goes from file to file: the program reads, normalizes (the least value
-becomes 0, the greatest 1), computes and writes. Both have one thread. Memory is the peak of ours whole, and of PyTorch what it is above
+Each network is taken over by gp.import_network, and the volume goes from file to file: the program reads, normalizes (the 5th percentile
+becomes 0, the 95th 1, as brainchop has it: from its least to its greatest value, model30 sees no brain), computes and writes. Both have one thread. Memory is the peak of ours whole, and of PyTorch what it is above
 what it has with network and volume loaded; CPU seconds are those of the whole program, and of PyTorch those of the network and the
 greatest logits. A tie is a voxel whose two greatest logits differ by less than 1e-4. Needs nibabel and what compare_volumes.py needs.
 """
@@ -25,13 +25,15 @@ import torch
 
 from compare_volumes import DATA, TIE, get_peak, make
 
+PERCENTILES = 5, 95
 VOLUME = DATA / "volumes/brainchop-t1_crop.nii.gz"
 
 
 def read(path):
     """x, y, z as in the file, from 0 to 1."""
     voxels = nibabel.load(path).get_fdata(dtype=numpy.float32)
-    return (voxels - voxels.min()) / (voxels.max() - voxels.min())
+    low, high = numpy.percentile(voxels, PERCENTILES)
+    return numpy.clip((voxels - low) / (high - low), 0, 1).astype(numpy.float32)
 
 
 def label_by_torch(name, path):
@@ -51,7 +53,7 @@ def label_by_torch(name, path):
 
 
 def take_over(name, path):
-    gp.import_network(make(name), path, example=(96, 96, 96), tile_size=64, normalization={"type": "percentiles", "low": 0, "high": 100})
+    gp.import_network(make(name), path, example=(96, 96, 96), tile_size=64, normalization={"type": "percentiles", "low": PERCENTILES[0], "high": PERCENTILES[1]})
 
 
 def call(*words):

@@ -239,7 +239,7 @@ Classify(const SlideForModel &  slide,
   {
     json["map"] = WriteMap(map, slide, mapTarget, model.network, session);
   }
-  json["plan"] = DescribePlan(plan, model.network);
+  json["plan"] = DescribePlan(plan, model.network, Purpose::Inference);
   Peaks(plan, model.network, values).AddTo(json);
   json["cpuSeconds"] = GetCPUSeconds() - begin;
   json["damagedTiles"] = slide.file->GetNumberOfDamagedTiles();

@@ -473,7 +473,7 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
 }
 
 nlohmann::ordered_json
-DescribePlan(const MemoryPlan & plan, const NetworkDescription & network)
+DescribePlan(const MemoryPlan & plan, const NetworkDescription & network, Purpose purpose)
 {
   nlohmann::ordered_json json;
   json["tileSize"] = plan.tileSize;
@@ -488,8 +488,9 @@ DescribePlan(const MemoryPlan & plan, const NetworkDescription & network)
   for (const SegmentPlan & segment : plan.segments)
   {
     const int forward = segment.operation == network.graph.output && !network.TakesSumsFirst() ? 1 : 2;
+    const int passes = purpose == Purpose::Training ? forward + 1 : 1;
     json["segments"].push_back(
-      { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", forward + 1 } });
+      { { "map", segment.operation }, { "tileSize", segment.tileSize }, { "passes", passes } });
   }
   json["keptBytes"] = plan.keptBytes;
   return json;

@@ -126,7 +126,7 @@ std::vector<double> GetNumbers(const ArgumentValues & values, const std::string 
 MemoryPlan MakePlan(const ImageRun & run, int threads, bool holdsWeights);
 
 /** The numbers of a plan. */
-nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescription & network);
+nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescription & network, Purpose purpose);
 
 /** "estimated peak memory 1.2 GiB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);

@@ -90,7 +90,7 @@ DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
     const MemoryPlan plan = MakePlan(run, threads, false);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
     row["semantics"] = asked.patches || asked.volumePatches ? "patch" : "whole";
-    row.update(DescribePlan(plan, run.network));
+    row.update(DescribePlan(plan, run.network, run.purpose));
     row["keptInFiles"] = plan.keptBytes > 0 && run.values.Has("scratch");
     const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
                           static_cast<double>(run.image.depth);
@@ -211,7 +211,8 @@ FormatSegments(const JSON & row)
   for (const JSON & segment : segments)
   {
     text += "    segment up to " + segment["map"].get<std::string>() + ": " + segment["passes"].dump() +
-            " passes, tiles of " + segment["tileSize"].dump() + " px of that map\n";
+            (segment["passes"] == 1 ? " pass" : " passes") + ", tiles of " + segment["tileSize"].dump() +
+            " px of that map\n";
   }
   if (segments.size() > MostLines)
   {

@@ -365,7 +365,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   json["region"] = { first[0], first[1], size.width, size.height };
   json["width"] = size.width;
   json["height"] = size.height;
-  json["plan"] = DescribePlan(plan, segmentation.model->network);
+  json["plan"] = DescribePlan(plan, segmentation.model->network, Purpose::Inference);
   Peaks(plan, segmentation.model->network, values).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(source->GetSeconds(), GetCPUSeconds() - begin);
   json["damagedTiles"] = damagedTiles;

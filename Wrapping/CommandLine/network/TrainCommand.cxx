@@ -460,7 +460,7 @@ Describe(const Outcome &      outcome,
   json["scoreName"] = GetScoreName(image.network); // the same by any name
   json["validationScore"] = known(outcome.validationScore);
   json["bestValidationScore"] = known(outcome.bestValidationScore);
-  json["plan"] = DescribePlan(plan, image.network);
+  json["plan"] = DescribePlan(plan, image.network, Purpose::Training);
   GetPeaks(workload, plan, image).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
   return json;

@@ -90,6 +90,7 @@ Predict(const itk::GigapixelVolume & volume,
   run.threshold = values.GetNumber("threshold");
   run.threads = plan.tilesInFlight;
   run.tileSize = plan.tileSize;
+  run.segments = plan.segments;
   run.patches = tiling.volumePatches;
   run.device = Device::Find(values.GetText("device"), values.GetText("precision"));
   run.scratch = values.Has("scratch") ? values.GetText("scratch") : std::string();
@@ -163,7 +164,7 @@ SegmentVolume(const SlideTask &      task,
   json["steps"] = prediction.steps;
   json["voxelsOfClasses"] = counts;
   json["classNames"] = network.classNames;
-  json["plan"] = DescribePlan(plan, network);
+  json["plan"] = DescribePlan(plan, network, Purpose::Inference);
   Peaks(plan, network, values).AddTo(json);
   json["cpuSeconds"] = { { "all", GetCPUSeconds() - begin } };
   text += task.output + ": " + FormatSize(size) + '\n';

@@ -196,8 +196,8 @@ Memory()
     "BYTES",
     "Peak resident memory that the whole process may take, for instance 2G or 512M, which are powers of 1024 as the "
     "GiB and MiB that are told. It decides how much is in flight, which changes no result. Only where not even one "
-    "tile fits a training makes tiles smaller or divides the network in another way, which changes last bits, and "
-    "says so; --tile-size is the same with any memory. Without it: what is free."
+    "tile fits, training and the segmentation of volumes make tiles smaller or divide the network in another way, "
+    "which changes last bits, and say so; --tile-size is the same with any memory. Without it: what is free."
   };
 }
 
@@ -208,7 +208,7 @@ Scratch()
     "scratch",
     "DIR",
     "folder",
-    "Folder on a fast disk for maps that a network keeps while it goes over a slide in segments; plan tells "
+    "Folder on a fast disk for maps that a network keeps while it goes over an image in segments; plan tells "
     "what room they take. It has to be there. Its files have no name, and nothing is left of them. Without it the maps "
     "lie in "
     "memory. Changes no result.");

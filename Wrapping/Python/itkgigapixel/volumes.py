@@ -47,7 +47,7 @@ def segment_volume(
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no label but where two are equally
         probable
     :param tile_size: side of a tile's core in voxels; "image": the volume in one piece; 0: what the memory plan takes
-    :param scratch: folder on a fast disk for maps of a network whose norms see the whole volume; "": in memory
+    :param scratch: folder on a fast disk for maps that are kept, where norms see the whole volume or halos are wide; "": in memory
     :param semantics: what the network sees: "whole", the volume, exactly, or "patch", each patch by itself, blended as nnU-Net does it; the
         next three are of "patch"
     :param patch: side of a patch in voxels; None: those that the network was trained on, if the model says so

@@ -67,7 +67,7 @@ StreamedNetwork::KeepMaps(PixelSource & pixels, const Progress & progress, doubl
 {
   const Size size = pixels.GetSize();
   part = 0;
-  if (!m_SeesWholeImage || (m_KeptImage && m_KeptImage->IsOf(size)))
+  if (!IsInSegments() || (m_KeptImage && m_KeptImage->IsOf(size)))
   {
     return true;
   }

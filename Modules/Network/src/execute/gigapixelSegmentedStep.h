@@ -55,7 +55,7 @@ public:
     , m_LastReaders(FindLastReaders(*m_Geometry, m_Segments))
     , m_Maps(std::make_shared<KeptMaps>(
         *m_Geometry,
-        m_Segments.back().kept,
+        m_Segments,
         std::max(4, GetValueBytes(streamed.m_Device.precision)), // exact, whatever tiles compute in
         streamed.m_Scratch,
         purpose == Purpose::Training))

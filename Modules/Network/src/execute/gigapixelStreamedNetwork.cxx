@@ -177,7 +177,7 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
                                  const RankTeam & team)
 {
   sum = LossGradient{};
-  if (!m_Segments.empty() || m_SeesWholeImage)
+  if (IsInSegments())
   {
     return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
   }
@@ -416,7 +416,7 @@ StreamedNetwork::KeptImage::IsOf(Size size) const
   return geometry->GetSize(0) == ToExtent(size, geometry->GetNumberOfAxes());
 }
 
-/** Of a network that sees the whole image, that of the last segment. */
+/** In segments, that of the last one. */
 TileGrid
 StreamedNetwork::MakeOutputGrid(Size size) const
 {
@@ -427,8 +427,8 @@ StreamedNetwork::MakeOutputGrid(Size size) const
 Region
 StreamedNetwork::GetInputRegion(const Region & region, Size image) const
 {
-  return m_SeesWholeImage && !(m_KeptImage && m_KeptImage->IsOf(image)) ? GetWhole(image)
-                                                                        : MakeOutputGrid(image).GetInputRegion(region);
+  return IsInSegments() && !(m_KeptImage && m_KeptImage->IsOf(image)) ? GetWhole(image)
+                                                                      : MakeOutputGrid(image).GetInputRegion(region);
 }
 
 bool

@@ -52,7 +52,8 @@ public:
     m_Targets = targets;
   }
 
-  /** How ComputeGradient() goes over an image; of a team of several ranks, the last one computes it alone then.
+  /** How ComputeGradient(), Predict() and PredictLabels() go over an image; of a team of several ranks, the last one
+   * computes a gradient alone then.
    * \param segments of a network that is a graph, in its order, the output's last; none: all of it at once
    * \param scratch folder for the maps between them; empty: in memory */
   void
@@ -172,7 +173,7 @@ private:
                              const Progress & progress,
                              const RankTeam & team);
 
-  /** What the tiles of an output read that sees the whole image, while regions of it are predicted. */
+  /** What the tiles of the last segment read, while regions of the output are predicted. */
   struct KeptImage
   {
     std::shared_ptr<const GraphGeometry> geometry;
@@ -182,7 +183,13 @@ private:
     bool IsOf(Size size) const;
   };
 
-  /** Makes them where they are needed and not there. \param part of the work of the whole image that it was
+  bool
+  IsInSegments() const
+  {
+    return m_SeesWholeImage || !m_Segments.empty();
+  }
+
+  /** Makes maps where they are needed and not there. \param part of the work of the whole image that it was
    * \return false if it was stopped */
   bool KeepMaps(PixelSource & pixels, const Progress & progress, double & part);
 

@@ -29,16 +29,16 @@ Fail(const std::string & directory, const char * what, int number)
                                               : ""));
 }
 
-/** So that nobody else takes the room before the map is written. \return 0, or the error's number */
+/** \param atOnce so that nobody else takes the room before the map is written \return 0, or the error's number */
 int
-TakeRoom(int file, std::int64_t bytes)
+SetSize(int file, std::int64_t bytes, bool atOnce)
 {
-  int number = EINTR;
+  int number = atOnce ? EINTR : EOPNOTSUPP;
   while (number == EINTR)
   {
     number = ::posix_fallocate(file, 0, bytes);
   }
-  if (number == EOPNOTSUPP || number == EINVAL) // the file system cannot: room has to be found when it is written
+  if (number == EOPNOTSUPP || number == EINVAL) // or the file system cannot: room has to be found when it is written
   {
     number = ::ftruncate(file, bytes) == 0 ? 0 : errno;
   }
@@ -46,14 +46,14 @@ TakeRoom(int file, std::int64_t bytes)
 }
 
 int
-CreateFile(const std::string & directory, std::int64_t bytes)
+CreateFile(const std::string & directory, std::int64_t bytes, bool takesRoom)
 {
   const int file = OpenNamelessFile(directory);
   if (file < 0)
   {
     Fail(directory, "written", errno);
   }
-  const int number = TakeRoom(file, bytes);
+  const int number = SetSize(file, bytes, takesRoom);
   if (number != 0)
   {
     ::close(file);
@@ -85,7 +85,7 @@ TransferAll(std::int64_t bytes, const TTransfer & transfer)
 
 } // namespace
 
-KeptMap::KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory)
+KeptMap::KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory, bool takesRoom)
   : m_Size(size)
   , m_PixelBytes(std::int64_t{ channels } * valueBytes)
   , m_Directory(directory)
@@ -99,7 +99,7 @@ KeptMap::KeptMap(const Extent & size, int channels, int valueBytes, const std::s
     }
     return;
   }
-  m_File = CreateFile(directory, GetBytes());
+  m_File = CreateFile(directory, GetBytes(), takesRoom);
 }
 
 KeptMap::~KeptMap()
@@ -229,24 +229,24 @@ KeptMap::IsZero(const Box & part) const
   return FindConstant(part, bytes) && std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
-KeptMaps::KeptMaps(const GraphGeometry &    geometry,
-                   const std::vector<int> & operations,
-                   int                      valueBytes,
-                   const std::string &      directory,
-                   bool                     gradients)
+KeptMaps::KeptMaps(const GraphGeometry &        geometry,
+                   const std::vector<Segment> & segments,
+                   int                          valueBytes,
+                   const std::string &          directory,
+                   bool                         gradients)
   : m_ValueBytes(valueBytes)
 {
   if (!directory.empty())
   {
-    CheckScratchFolder(directory, GetKeptBytes(geometry, operations, valueBytes, gradients));
+    CheckScratchFolder(directory, GetScratchBytes(geometry, segments, valueBytes, gradients));
   }
-  for (const int operation : operations)
+  for (const int operation : segments.back().kept)
   {
     const bool        reduces = geometry.GetReduction(operation) != nullptr;
     const int         channels = geometry.GetChannels(operation);
     const std::string where = reduces ? std::string() : directory;
     const auto        make = [&](int bytes) {
-      return std::make_unique<KeptMap>(geometry.GetSize(operation), channels, bytes, where);
+      return std::make_unique<KeptMap>(geometry.GetSize(operation), channels, bytes, where, gradients);
     };
     m_Channels[operation] = channels;
     if (reduces)

@@ -11,6 +11,8 @@
 namespace gigapixel
 {
 
+struct Segment;
+
 /** \class KeptMap
  * \brief A whole map of one image, or its gradient, in memory or in a file: channels beside each other, row by row.
  *
@@ -22,8 +24,9 @@ public:
   /** \param valueBytes of a float or a double
    * \param directory where the file lies, which has no name there, so that nothing is left of it whatever happens;
    * empty: in memory
+   * \param takesRoom whether the file takes its room at once, so that nobody else does; else when it is written
    * \throw std::runtime_error the file cannot be created, or there is no room for all of it */
-  KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory);
+  KeptMap(const Extent & size, int channels, int valueBytes, const std::string & directory, bool takesRoom = true);
   ~KeptMap();
   KeptMap(const KeptMap &) = delete;
   KeptMap & operator=(const KeptMap &) = delete;
@@ -104,15 +107,16 @@ private:
 class GigapixelNetwork_EXPORT KeptMaps
 {
 public:
-  /** \param valueBytes, directory as KeptMap has them
-   * \param operations those that will be kept
-   * \param gradients whether theirs will be, too
+  /** \param segments between which they are kept: with gradients all of them at the same time, else each until it is
+   * dropped, so that a file takes its room only when it is written
+   * \param valueBytes, directory as KeptMap has them
+   * \param gradients whether theirs are kept, too
    * \throw std::runtime_error there is no room for them in the directory */
-  KeptMaps(const GraphGeometry &    geometry,
-           const std::vector<int> & operations,
-           int                      valueBytes,
-           const std::string &      directory,
-           bool                     gradients = true);
+  KeptMaps(const GraphGeometry &        geometry,
+           const std::vector<Segment> & segments,
+           int                          valueBytes,
+           const std::string &          directory,
+           bool                         gradients = true);
 
   bool
   Holds(int operation) const

@@ -20,12 +20,13 @@ struct Predictor::Implementation
   std::unique_ptr<PatchNetwork>    patches;
 };
 
-Predictor::Predictor(const Model &                  model,
-                     int                            threads,
-                     Device                         device,
-                     const std::optional<Patches> & patches,
-                     std::int64_t                   tileSize,
-                     const std::string &            scratch)
+Predictor::Predictor(const Model &                    model,
+                     int                              threads,
+                     Device                           device,
+                     const std::optional<Patches> &   patches,
+                     std::int64_t                     tileSize,
+                     const std::string &              scratch,
+                     const std::vector<SegmentPlan> & segments)
 {
   model.network.Validate();
   if (model.network.LabelsImage())
@@ -52,7 +53,7 @@ Predictor::Predictor(const Model &                  model,
   }
   self.whole = std::make_unique<StreamedNetwork>(self.network, self.tileSize, together, device);
   self.whole->SetParameters(ToArray(model));
-  self.whole->SetSegments({}, scratch);
+  self.whole->SetSegments(segments, scratch);
 }
 
 Predictor::~Predictor() = default;

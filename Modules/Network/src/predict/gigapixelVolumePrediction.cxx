@@ -302,7 +302,7 @@ PredictVolume(const std::shared_ptr<PixelSource> & voxels,
   }
   else
   {
-    Predictor predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch);
+    Predictor predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch, run.segments);
     finished = PredictWhole(*shown, predictor, run.threshold, labels, goesOn);
   }
   if (!finished)
@@ -328,7 +328,7 @@ PredictVolumeProbabilities(const std::shared_ptr<PixelSource> & voxels,
                              "which there are labels, and no probabilities");
   }
   const auto shown = Show(voxels, spacing, model.network, progress);
-  Predictor  predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch);
+  Predictor  predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch, run.segments);
   return shown &&
          predictor.Predict(*shown->voxels, GetWholeRegion(size), probabilities, GetPart(progress, ReadingPart, 1));
 }

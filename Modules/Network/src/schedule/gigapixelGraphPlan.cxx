@@ -224,8 +224,7 @@ public:
   FindBest(bool inFiles)
   {
     const Choice & best = FindGreatest(false, inFiles);
-    const bool     isFree = m_Given.tileSize == 0 && m_Given.segments.empty() && m_Run.purpose == Purpose::Training;
-    if (!isFree || Fits(GetWanted(), inFiles))
+    if (!this->IsFree() || Fits(GetWanted(), inFiles))
     {
       return best;
     }
@@ -267,6 +266,19 @@ public:
   }
 
 private:
+  /** Whether segments are chosen. In inference they are of volumes, which are asked for as a whole; a slide is asked
+   * for region by region, and its maps would have to lie there before the first one is. What pays on a GPU, where maps
+   * come and go, is not known. */
+  bool
+  IsFree() const
+  {
+    const NetworkGraph & graph = m_Run.network.graph;
+    const bool           takesMaps = m_Run.purpose == Purpose::Training
+                                       ? !m_Run.network.LabelsImage()
+                                       : m_Run.network.TakesVolumes() && !graph.SeesWholeImage() && m_Run.device.cuda < 0;
+    return m_Given.tileSize == 0 && m_Given.segments.empty() && takesMaps;
+  }
+
   const Choice &
   Get(std::int64_t memoryClass, bool atOnce)
   {
@@ -283,16 +295,15 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    const bool      seesAll = m_Run.network.graph.SeesWholeImage() && !m_Run.network.LabelsImage();
-    if ((!atOnce || seesAll) && choice.tileSize == 0 && choice.segments.empty() && m_Run.purpose == Purpose::Training &&
-        !m_Run.network.LabelsImage())
+    if ((!atOnce || m_Run.network.graph.SeesWholeImage()) && this->IsFree())
     {
-      choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, !atOnce);
+      choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, m_Run.purpose, !atOnce);
     }
     if (!choice.segments.empty())
     {
-      choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, Purpose::Training, precision);
-      return this->WithValidation(choice, choice.cost.bytes);
+      choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, choice.segments, m_Run.purpose, precision);
+      choice.tileSize = choice.segments.back().tileSize; // of inference, the output's
+      return m_Run.purpose == Purpose::Training ? this->WithValidation(choice, choice.cost.bytes) : choice;
     }
     if (choice.tileSize == 0)
     {
@@ -322,7 +333,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
   const Choice &           inFiles = choices.FindBest(true);
   std::vector<std::string> sentences{ choice.segments == wanted.segments
                                         ? DescribeSmallerTiles(choices.GetWantedTileSize(), choice.tileSize)
-                                        : DescribeOtherSegments(),
+                                        : DescribeOtherSegments(run.purpose),
                                       run.device.cuda < 0 ? GetPrecisionProblem(run.device.precision) : "" };
   if (!run.segmentation.inFiles && choices.Fits(inFiles, true) &&
       inFiles.cost.seconds < MuchFaster * choice.cost.seconds)

@@ -109,7 +109,7 @@ public:
   {
     const NetworkGraph & graph = m_Network.graph;
     const bool           byRow = together == GraphTileCost::Together::Row;
-    double               operations = 0;
+    double               operations = 0, read = 0;
     std::int64_t         side = 0;
     m_Cost.tiles += grid.GetNumberOfTiles();
     for (const Row & row : GetRows(grid))
@@ -127,13 +127,15 @@ public:
         m_Cost.bytes = std::max(m_Cost.bytes, WorkerBytes + pixels + maps);
         m_Cost.hostBytes = std::max(m_Cost.hostBytes, WorkerBytes + pixels + GetUploadBytes(*tile.program, training));
         m_Cost.groups.back()[WorkerBytes + pixels + maps] += (byRow ? 1 : row.like) * likeColumn;
-        operations += static_cast<double>(row.like * likeColumn) * passes * tile.program->GetOperations(graph);
+        const auto like = static_cast<double>(row.like * likeColumn);
+        operations += like * passes * tile.program->GetOperations(graph);
+        read += training ? 0 : like * static_cast<double>(tile.program->GetReadBytes(graph, sizeof(float)));
         side = std::max(side, tile.program->GetGreatestSide());
         AddShapes(graph, *tile.program, m_Shapes);
       }
     }
     m_Cost.operations += operations;
-    m_Cost.seconds += operations / GetRate(side, m_Precision);
+    m_Cost.seconds += operations / GetRate(side, m_Precision) + GetReadSeconds(read);
   }
 
   /** In training, a shape takes a forward primitive and two backward ones, and images that are not square are turned.
@@ -258,9 +260,9 @@ GraphTileCost::Make(const NetworkDescription &       network,
   GraphTileCost cost = sum.Get(training, image);
   cost.passes = static_cast<int>(all.size());
   cost.keptBytes = GetMostKeptBytes(*geometry, all, sizeof(float), training);
-  cost.scratchBytes = GetKeptBytes(*geometry, all.back().kept, sizeof(float), training);
+  cost.scratchBytes = GetScratchBytes(*geometry, all, sizeof(float), training);
   cost.reducedBytes = GetReducedBytes(*geometry, all.back().kept, sizeof(float), training);
-  cost.seconds += GetTrafficSeconds(cost.scratchBytes);
+  cost.seconds += GetTrafficSeconds(GetKeptBytes(*geometry, all.back().kept, sizeof(float), training), training);
   return cost;
 }
 

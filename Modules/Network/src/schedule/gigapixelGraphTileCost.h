@@ -29,7 +29,7 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   std::int64_t primitives{ 0 };     ///< that the library of operators compiles for the shapes of the tiles
   std::int64_t primitiveBytes{ 0 }; ///< of one of them
   std::int64_t keptBytes{ 0 };      ///< of maps between segments and their gradients, in memory at the same time
-  std::int64_t scratchBytes{ 0 };   ///< of all of them, in files
+  std::int64_t scratchBytes{ 0 };   ///< of them, in files: see GetScratchBytes()
   std::int64_t reducedBytes{ 0 };   ///< of what the image is reduced to, which is in memory always
   double       operations{ 0 };     ///< of the whole image: multiplications and additions, halos counted
   double       seconds{ 0 };        ///< of one core of the machine in Documentation/Performance.md

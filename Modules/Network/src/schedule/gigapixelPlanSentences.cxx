@@ -62,10 +62,11 @@ DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken)
 }
 
 std::string
-DescribeOtherSegments()
+DescribeOtherSegments(Purpose purpose)
 {
-  return "in the memory that it may take the network is not divided into the segments that it would have with more, "
-         "which changes the last bits of the result; a run that goes on keeps those that it began with";
+  return std::string("in the memory that it may take the network is not divided into the segments that it would have "
+                     "with more, which changes the last bits of the result") +
+         (purpose == Purpose::Training ? "; a run that goes on keeps those that it began with" : "");
 }
 
 std::string

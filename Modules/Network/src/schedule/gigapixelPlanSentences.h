@@ -24,7 +24,7 @@ std::string DescribeNeed(const PlannedRun & run);
 std::string DescribeSmallerTiles(std::int64_t wanted, std::int64_t taken);
 
 /** For MemoryPlan::remark, where the network is not divided into the segments that it would have with more memory. */
-std::string DescribeOtherSegments();
+std::string DescribeOtherSegments(Purpose purpose);
 
 /** For MemoryPlan::remark. \param part of the time that is planned \param bytes of room */
 std::string DescribeScratchFolder(double part, std::int64_t bytes);

@@ -220,6 +220,13 @@ GetKeptBytes(const GraphGeometry & geometry, const std::vector<int> & operations
   return bytes;
 }
 
+std::int64_t
+GetScratchBytes(const GraphGeometry & geometry, const std::vector<Segment> & segments, int valueBytes, bool training)
+{
+  return training ? GetKeptBytes(geometry, segments.back().kept, valueBytes)
+                  : GetMostKeptBytes(geometry, segments, valueBytes, false);
+}
+
 std::vector<Segment>
 MakeSegments(const GraphGeometry & geometry, const std::vector<SegmentPlan> & plan)
 {

@@ -57,6 +57,13 @@ GigapixelNetwork_EXPORT std::int64_t GetMostKeptBytes(const GraphGeometry &     
                                                       int                          valueBytes,
                                                       bool                         training);
 
+/** Of maps between segments in files: in training all of them, for a file takes its room at once, so that a step that
+ * has begun finds it; else those that are kept at the same time. */
+GigapixelNetwork_EXPORT std::int64_t GetScratchBytes(const GraphGeometry &        geometry,
+                                                     const std::vector<Segment> & segments,
+                                                     int                          valueBytes,
+                                                     bool                         training);
+
 /** Of what those of these operations that do reduce an image keep in memory, to the end: sums, values, and in training
  * the values' gradients. */
 GigapixelNetwork_EXPORT std::int64_t GetReducedBytes(const GraphGeometry &    geometry,

@@ -47,7 +47,7 @@ public:
   std::int64_t
   GetNumberOfItems() const
   {
-    return m_Runs.back().begin + m_Runs.back().grid.GetNumberOfTiles();
+    return m_Runs.empty() ? 0 : m_Runs.back().begin + m_Runs.back().grid.GetNumberOfTiles();
   }
 
   const SegmentPass &

@@ -26,8 +26,13 @@ constexpr double      None = std::numeric_limits<double>::infinity();
 class SegmentPlanner
 {
 public:
-  SegmentPlanner(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision)
+  SegmentPlanner(const NetworkDescription & network,
+                 Size                       image,
+                 std::int64_t               bytes,
+                 Precision                  precision,
+                 Purpose                    purpose)
     : m_Network(network)
+    , m_Training(purpose == Purpose::Training)
     , m_Stride(network.GetStride())
     , m_Bytes(bytes)
     , m_Precision(precision)
@@ -55,6 +60,36 @@ public:
   ChooseReducing(bool keepsMaps)
   {
     return Describe(FindKept(m_Geometry, keepsMaps ? FindReducedAndRead(m_Geometry) : std::vector<int>{}));
+  }
+
+  /** Of inference: all maps that convolutions read are kept, and then those no longer without which it is faster. */
+  std::vector<SegmentPlan>
+  ChooseForInference()
+  {
+    std::vector<int> kept = FindRead();
+    double           least = GetSeconds(kept, None);
+    const auto       without = [&](std::size_t i) {
+      std::vector<int> others = kept;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      return others;
+    };
+    for (bool found = true; found;)
+    {
+      found = false;
+      std::size_t best = 0;
+      for (std::size_t i = 0; i < kept.size(); ++i)
+      {
+        const double seconds = GetSeconds(without(i), least);
+        if (seconds < least)
+        {
+          least = seconds;
+          best = i;
+          found = true;
+        }
+      }
+      kept = found ? without(best) : kept;
+    }
+    return least < LeastGain * GetSeconds({}, None) ? Describe(kept) : std::vector<SegmentPlan>();
   }
 
   std::vector<SegmentPlan>
@@ -111,6 +146,33 @@ private:
     }
     // All ways to keep up to four of them are tried: 40 thousand of 32. Networks that change sizes to and fro have
     // more.
+    return FindKept(m_Geometry, TakeSome(candidates));
+  }
+
+  /** Maps that convolutions, or several operations, read. */
+  std::vector<int>
+  FindRead() const
+  {
+    const std::vector<Operation> & operations = m_Geometry.GetGraph().operations;
+    std::vector<int>               readers(operations.size()), read;
+    for (std::size_t i = 0; i < operations.size(); ++i)
+    {
+      const bool hasWeight = OperationSchema::Find(operations[i].type)->weight;
+      for (const int input : m_Sources[i])
+      {
+        if (++readers[input] > 1 || hasWeight)
+        {
+          read.push_back(input);
+        }
+      }
+    }
+    return FindKept(m_Geometry, TakeSome(read));
+  }
+
+  /** Of more candidates than can be tried some of them, evenly. */
+  static std::vector<int>
+  TakeSome(std::vector<int> candidates)
+  {
     if (const std::size_t all = candidates.size(); all > MostCandidates)
     {
       for (std::size_t i = 0; i < MostCandidates; ++i)
@@ -119,7 +181,7 @@ private:
       }
       candidates.resize(MostCandidates);
     }
-    return FindKept(m_Geometry, candidates);
+    return candidates;
   }
 
   static double
@@ -158,8 +220,8 @@ private:
   double
   GetSeconds(const std::vector<int> & kept, double enough)
   {
-    double              seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float)));
-    std::vector<Key>    unknown;
+    double           seconds = GetTrafficSeconds(GetKeptBytes(m_Geometry, kept, sizeof(float), m_Training), m_Training);
+    std::vector<Key> unknown;
     std::vector<double> least;
     for (const Segment & segment : GetSegments(kept))
     {
@@ -202,7 +264,7 @@ private:
   double
   GetPasses(const Key & key) const
   {
-    return gigapixel::GetPasses(m_Network, key.front() == m_Geometry.GetOutput());
+    return m_Training ? gigapixel::GetPasses(m_Network, key.front() == m_Geometry.GetOutput()) : 1;
   }
 
   /** Completes the key. \return less seconds than any tiles take: without halos */
@@ -271,12 +333,15 @@ private:
       all = all && core[axis].GetLength() == size;
     }
     const NetworkGraph & graph = m_Geometry.GetGraph();
-    const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, true);
-    const double seconds = tiles * program.GetOperations(graph) / GetRate(program.GetGreatestSide(), m_Precision);
+    const TileProgram    program = TileProgram::Make(m_Geometry, segment.operation, segment.kept, core, m_Training);
+    const double         reading =
+      m_Training ? 0 : GetReadSeconds(static_cast<double>(program.GetReadBytes(graph, sizeof(float))));
+    const double seconds =
+      tiles * (program.GetOperations(graph) / GetRate(program.GetGreatestSide(), m_Precision) + reading);
     const double withRest = seconds * (1 + 1 / tiles);
     if (withRest < best.withRest)
     {
-      if (program.GetPeakBytes(graph, true, GetValueBytes(m_Precision)) > m_Bytes)
+      if (program.GetPeakBytes(graph, m_Training, GetValueBytes(m_Precision)) > m_Bytes)
       {
         return false;
       }
@@ -286,6 +351,7 @@ private:
   }
 
   const NetworkDescription &    m_Network;
+  const bool                    m_Training;
   const std::int64_t            m_Stride;
   const std::int64_t            m_Bytes;
   const Precision               m_Precision;
@@ -321,16 +387,29 @@ GetPasses(const NetworkDescription & network, bool ofOutput)
 }
 
 double
-GetTrafficSeconds(std::int64_t keptBytes)
+GetTrafficSeconds(std::int64_t keptBytes, bool training)
 {
-  return TrafficTimes * static_cast<double>(keptBytes) / BytesPerSecond;
+  return (training ? TrafficTimes : 1) * static_cast<double>(keptBytes) / BytesPerSecond;
+}
+
+double
+GetReadSeconds(double bytes)
+{
+  return bytes / BytesPerSecond;
 }
 
 std::vector<SegmentPlan>
-ChooseSegments(const NetworkDescription & network, Size image, std::int64_t bytes, Precision precision, bool keepsMaps)
+ChooseSegments(const NetworkDescription & network,
+               Size                       image,
+               std::int64_t               bytes,
+               Precision                  precision,
+               Purpose                    purpose,
+               bool                       keepsMaps)
 {
-  SegmentPlanner planner(network, image, bytes, precision);
-  return network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps) : planner.Choose();
+  SegmentPlanner planner(network, image, bytes, precision, purpose);
+  return network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps)
+         : purpose == Purpose::Training ? planner.Choose()
+                                        : planner.ChooseForInference();
 }
 
 } // namespace gigapixel

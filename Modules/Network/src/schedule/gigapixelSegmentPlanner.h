@@ -19,12 +19,17 @@ double GetPasses(const NetworkDescription & network, bool ofOutput);
 /** Operations per second of one core by the side of the greatest maps: larger ones fall out of the caches. */
 GigapixelNetwork_EXPORT double GetRate(std::int64_t side, Precision precision);
 
-/** Of writing and reading maps that are kept, whose bytes GetKeptBytes() tells. */
-double GetTrafficSeconds(std::int64_t keptBytes);
+/** Of maps that are kept, whose bytes GetKeptBytes() tells: in training of writing and reading them; else of writing
+ * them, whose reading is counted tile by tile. */
+double GetTrafficSeconds(std::int64_t keptBytes, bool training);
 
-/** Segments for a training step that are the fastest whose tiles take no more than so many bytes each: a function of
- * the network, the size of the image, the bytes and the precision alone. The least seconds are sought over sets of up
- * to four maps with few values, and tile sizes; they have to be worth a tenth of what the network at once takes. Of a
+/** Of so many bytes of maps that tiles read. */
+double GetReadSeconds(double bytes);
+
+/** Segments that are the fastest whose tiles take no more than so many bytes each: a function of the network, the size
+ * of the image, the bytes and the precision alone. They have to be worth a tenth of what the network at once takes. For
+ * a training step the least seconds are sought over sets of up to four maps with few values, and tile sizes. For
+ * inference, whose maps are kept only until they are read, any number of maps that convolutions read may be kept. Of a
  * network that sees the whole image, the segments of MakeReducingSegments(), with the fastest tiles.
  * \param keepsMaps of such a network, whether the maps are kept that are read behind what they are reduced to
  * \return empty: the network at once */
@@ -32,6 +37,7 @@ GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDes
                                                                 Size                       image,
                                                                 std::int64_t               bytes,
                                                                 Precision                  precision,
+                                                                Purpose                    purpose = Purpose::Training,
                                                                 bool                       keepsMaps = true);
 
 } // namespace gigapixel

@@ -270,6 +270,18 @@ TileProgram::CheckMaps(const NetworkGraph & graph) const
   }
 }
 
+std::int64_t
+TileProgram::GetReadBytes(const NetworkGraph & graph, int valueBytes) const
+{
+  std::int64_t bytes = 0;
+  for (const Step & step : steps)
+  {
+    const bool isImage = graph.operations[step.operation].inputs.empty();
+    bytes += step.sources.empty() && !isImage ? GetNumberOfBytes(step.output, step.channels, valueBytes) : 0;
+  }
+  return bytes;
+}
+
 double
 TileProgram::GetOperations(const NetworkGraph & graph) const
 {

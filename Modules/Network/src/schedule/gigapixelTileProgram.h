@@ -60,6 +60,9 @@ struct GigapixelNetwork_EXPORT TileProgram
    * `valueBytes` bytes a value. */
   std::int64_t GetPeakBytes(const NetworkGraph & graph, bool training, int valueBytes) const;
 
+  /** Of maps that are kept, what it reads, with `valueBytes` bytes a value. */
+  std::int64_t GetReadBytes(const NetworkGraph & graph, int valueBytes) const;
+
   /** Operators of libraries, those of GPUs among them, count the values of a map in 32 bits, or have kernels that do.
    * \throw std::runtime_error a map that is computed or read has more */
   void CheckMaps(const NetworkGraph & graph) const;
