@@ -25,7 +25,7 @@ ReadAssociated(itk::WholeSlideImageIO & io, const std::string & name)
 {
   io.SetAssociatedImage(name);
   io.ReadImageInformation();
-  if (io.GetImageSizeInBytes() <= static_cast<itk::SizeValueType>(Side * Side * 12))
+  if (static_cast<itk::SizeValueType>(io.GetImageSizeInBytes()) <= Side * Side * 12)
   {
     std::vector<char> pixels(static_cast<std::size_t>(io.GetImageSizeInBytes()));
     io.Read(pixels.data());
