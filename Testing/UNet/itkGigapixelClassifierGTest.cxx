@@ -318,4 +318,73 @@ TEST(GigapixelUNetTrainer, LearnsLabelsOfImagesAndOfTheirFilesToTheSameBits)
   EXPECT_NE(images->GetBestModel().GetIdentity(), files->GetBestModel().GetIdentity());
 }
 
+/** As a table's columns do; what is wrong is said when it is trained. */
+TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits)
+{
+  using gigapixel::ImageTruth;
+  using gigapixel::Objective;
+  constexpr double      unknown = std::numeric_limits<double>::quiet_NaN();
+  const TemporaryFolder folder{ "classifier" };
+  struct Case
+  {
+    Objective               objective;
+    std::string             header;
+    std::vector<ImageTruth> truths;
+  };
+  const std::vector<Case> cases{
+    { { Objective::Kind::Findings, { "square", "red" }, {}, {} },
+      "label:square,label:red",
+      { { 0, 1 }, { 1, unknown }, { 1, 0 } } },
+    { { Objective::Kind::Grades, {}, {}, {} }, "grade", { { 0 }, { 2 }, { 2 } } },
+    { { Objective::Kind::Values, { "side" }, {}, {} }, "value:side", { { 0.5 }, { 24 }, { 12 } } },
+  };
+  for (const Case & each : cases)
+  {
+    SCOPED_TRACE(each.header);
+    const auto  images = MakeTrainer("resnet18:width=2", 1), files = MakeTrainer("resnet18:width=2", 1);
+    const auto  table = MakeTrainer("resnet18:width=2", 1);
+    std::string rows = "slide,split," + each.header + '\n';
+    images->SetObjective(each.objective);
+    files->SetObjective(each.objective);
+    for (unsigned i = 0; i < 3; ++i)
+    {
+      const auto         image = MakeImage(i, i > 0);
+      const ImageTruth & truth = each.truths[i];
+      const std::string  file = gigapixel_test::Write(image.GetPointer(), folder.File(std::to_string(i) + ".mha"));
+      i == 2 ? images->AddLabeledValidationImage(image.GetPointer(), truth)
+              : images->AddLabeledTrainingImage(image.GetPointer(), truth);
+      i == 2 ? files->AddLabeledValidationSlide(file, truth) : files->AddLabeledTrainingSlide(file, truth);
+      rows += file + (i == 2 ? ",validation" : ",train");
+      for (const double value : truth)
+      {
+        rows += ',' + (std::isnan(value) ? std::string() : gigapixel::FormatTruth(value));
+      }
+      rows += '\n';
+    }
+    std::ofstream(folder.File("cohort.csv")) << rows;
+    table->AddCohort(gigapixel::Cohort::Load(folder.File("cohort.csv")));
+    for (const auto & trainer : { images, files, table })
+    {
+      trainer->Update();
+      EXPECT_EQ(trainer->GetBestModel().GetIdentity(), images->GetBestModel().GetIdentity());
+      EXPECT_EQ(trainer->GetBestModel().network.objective.kind, each.objective.kind);
+    }
+    // Truths of another kind do not go with them.
+    EXPECT_MESSAGE(images->SetObjective(Objective()), "call ClearSamples() before");
+  }
+  const auto refuse = [&](const Objective & objective, const ImageTruth & truth) {
+    const auto trainer = MakeTrainer("resnet18:width=2", 1);
+    trainer->SetObjective(objective);
+    trainer->AddLabeledTrainingImage(MakeImage(0, false).GetPointer(), truth);
+    return trainer;
+  };
+  EXPECT_MESSAGE(refuse(cases[0].objective, { 1 })->Update(), "has 1 numbers, and 2 are learnt");
+  EXPECT_MESSAGE(refuse(cases[0].objective, { 1, 2 })->Update(), "the truth 2 of");
+  EXPECT_MESSAGE(refuse(cases[0].objective, { unknown, unknown })->Update(), "is known: leave it out");
+  EXPECT_MESSAGE(refuse(cases[1].objective, { 1.5 })->Update(), "is no grade");
+  EXPECT_MESSAGE(refuse(cases[1].objective, { unknown })->Update(), "is no grade");
+  EXPECT_MESSAGE(refuse({ Objective::Kind::Findings, {}, {}, {} }, { 1 })->Update(), "has 1 numbers, and 0 are learnt");
+  EXPECT_MESSAGE(refuse(Objective(), { 1 }), "call SetObjective() before");
+}
+
 } // namespace

@@ -118,9 +118,16 @@ public:
 
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
+  /** What networks that label images learn where it is no class: findings, grades or values, with the names of all
+   * findings or values, in whose order truths are; grades are found, and so are means and deviations. Before samples
+   * with truths.
+   * \throw ExceptionObject samples are there that have truths of another kind, or other names */
+  void SetObjective(const gigapixel::Objective & objective);
+
   /** \name Images or slides with one label each, for networks that label images
    * (gigapixel::NetworkDescription::LabelsImage()), which GigapixelClassifier applies. The names of all labels, sorted,
-   * are the network's classes, if it has no names of its own. @{ */
+   * are the network's classes, if it has no names of its own. Or with what SetObjective() says: a number for each
+   * finding (1 where it is there, else 0) or value, NaN where it is not known, or the grade. @{ */
   template <typename TImage>
   void AddLabeledTrainingImage(const TImage *      image,
                                const std::string & label,
@@ -138,6 +145,24 @@ public:
   void AddLabeledValidationSlide(const std::string &       slide,
                                  const std::string &       label,
                                  const gigapixel::Region & region = {});
+
+  template <typename TImage>
+  void AddLabeledTrainingImage(const TImage *                image,
+                               const gigapixel::ImageTruth & truth,
+                               const RegionType &            region = RegionType());
+
+  template <typename TImage>
+  void AddLabeledValidationImage(const TImage *                image,
+                                 const gigapixel::ImageTruth & truth,
+                                 const RegionType &            region = RegionType());
+
+  void AddLabeledTrainingSlide(const std::string &           slide,
+                               const gigapixel::ImageTruth & truth,
+                               const gigapixel::Region &     region = {});
+
+  void AddLabeledValidationSlide(const std::string &           slide,
+                                 const gigapixel::ImageTruth & truth,
+                                 const gigapixel::Region &     region = {});
   /** @} */
 
   /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
@@ -307,7 +332,8 @@ private:
                 const gigapixel::PhysicalImage & mask,
                 const ImageBase<2> &             image,
                 const RegionType &               region,
-                const std::string &              label = {});
+                const std::string &              label = {},
+                const gigapixel::ImageTruth &    truth = {});
 
   void Add(Split split, const GigapixelTrainingSample & sample);
 
@@ -407,6 +433,26 @@ GigapixelUNetTrainer::AddLabeledValidationImage(const TImage *      image,
 {
   this->AddImage(
     Split::Validation, GigapixelImageSource(image, this->NameNext("validation image")), {}, *image, region, label);
+}
+
+template <typename TImage>
+void
+GigapixelUNetTrainer::AddLabeledTrainingImage(const TImage *                image,
+                                              const gigapixel::ImageTruth & truth,
+                                              const RegionType &            region)
+{
+  this->AddImage(
+    Split::Training, GigapixelImageSource(image, this->NameNext("training image")), {}, *image, region, {}, truth);
+}
+
+template <typename TImage>
+void
+GigapixelUNetTrainer::AddLabeledValidationImage(const TImage *                image,
+                                                const gigapixel::ImageTruth & truth,
+                                                const RegionType &            region)
+{
+  this->AddImage(
+    Split::Validation, GigapixelImageSource(image, this->NameNext("validation image")), {}, *image, region, {}, truth);
 }
 
 } // namespace itk

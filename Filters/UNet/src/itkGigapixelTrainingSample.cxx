@@ -131,6 +131,42 @@ MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const 
                                 : std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
 }
 
+/** \throw std::runtime_error truths are not as many as the objective's names, are none of its kind, or not known */
+void
+CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const gigapixel::Objective & objective)
+{
+  const gigapixel::ObjectiveKind & kind = objective.GetKind();
+  const std::size_t                wanted = kind.HasNames() ? objective.names.size() : 1;
+  if (truth.size() != wanted || wanted == 0)
+  {
+    throw std::runtime_error(image + " has " + std::to_string(truth.size()) + " numbers, and " +
+                             std::to_string(wanted) + " are learnt (" + kind.name +
+                             (kind.HasNames() ? ": " + gigapixel::JoinNames(objective.names) : "") +
+                             "): give one for each, NaN where it is not known");
+  }
+  bool isKnown = false;
+  for (const double value : truth)
+  {
+    if (kind.HasNames() && std::isnan(value))
+    {
+      continue;
+    }
+    try
+    {
+      kind.readTruth(gigapixel::FormatTruth(value));
+    }
+    catch (const std::invalid_argument & error)
+    {
+      throw std::runtime_error("the truth " + gigapixel::FormatTruth(value) + " of " + image + ' ' + error.what());
+    }
+    isKnown = true;
+  }
+  if (!isKnown)
+  {
+    throw std::runtime_error("none of the " + std::string(kind.name) + " of " + image + " is known: leave it out");
+  }
+}
+
 std::string
 DescribeTruth(const GigapixelTruth & truth, const gigapixel::NetworkDescription & network)
 {
@@ -235,12 +271,13 @@ LearnObjective(const std::vector<GigapixelTrainingSample> & samples, gigapixel::
   std::vector<gigapixel::ImageTruth> all, training;
   for (const GigapixelTrainingSample & sample : samples)
   {
+    const std::string & image = sample.pixels.pixels ? sample.pixels.name : sample.pixelsFile;
     if (sample.truth.empty())
     {
-      throw std::runtime_error((sample.pixels.pixels ? sample.pixels.name : sample.pixelsFile) +
-                               " has no truth, and others have " + objective.GetKind().name +
+      throw std::runtime_error(image + " has no truth, and others have " + objective.GetKind().name +
                                ": give all samples of one kind");
     }
+    CheckTruth(sample.truth, image, objective);
     all.push_back(sample.truth);
     if (!sample.validates)
     {

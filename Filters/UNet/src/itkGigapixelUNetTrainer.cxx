@@ -63,6 +63,10 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
+  if (!sample.truth.empty() && m_Implementation->objective.kind == gigapixel::Objective::Kind::Classes)
+  {
+    itkExceptionMacro(<< "what the truths of images are is not known: call SetObjective() before");
+  }
   m_Implementation->samples.push_back(sample);
   m_Implementation->samples.back().validates = split == Split::Validation;
   this->Modified();
@@ -80,12 +84,14 @@ GigapixelUNetTrainer::AddImage(Split                            split,
                                const gigapixel::PhysicalImage & mask,
                                const ImageBase<2> &             image,
                                const RegionType &               region,
-                               const std::string &              label)
+                               const std::string &              label,
+                               const gigapixel::ImageTruth &    truth)
 {
   GigapixelTrainingSample sample;
   sample.pixels = pixels;
   sample.mask = mask;
   sample.label = label;
+  sample.truth = truth;
   if (region.GetNumberOfPixels() > 0)
   {
     const Index<2> & first = image.GetLargestPossibleRegion().GetIndex();
@@ -130,6 +136,22 @@ GigapixelUNetTrainer::AddLabeledValidationSlide(const std::string &       slide,
 }
 
 void
+GigapixelUNetTrainer::AddLabeledTrainingSlide(const std::string &           slide,
+                                              const gigapixel::ImageTruth & truth,
+                                              const gigapixel::Region &     region)
+{
+  this->Add(Split::Training, { {}, {}, slide, {}, region, false, {}, truth });
+}
+
+void
+GigapixelUNetTrainer::AddLabeledValidationSlide(const std::string &           slide,
+                                                const gigapixel::ImageTruth & truth,
+                                                const gigapixel::Region &     region)
+{
+  this->Add(Split::Validation, { {}, {}, slide, {}, region, true, {}, truth });
+}
+
+void
 GigapixelUNetTrainer::AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                                         const gigapixel::PhysicalImage & mask,
                                         const gigapixel::Region &        region)
@@ -146,16 +168,23 @@ GigapixelUNetTrainer::AddValidationSample(const gigapixel::PhysicalImage & pixel
 }
 
 void
+GigapixelUNetTrainer::SetObjective(const gigapixel::Objective & objective)
+{
+  gigapixel::Objective & mine = m_Implementation->objective;
+  if (!m_Implementation->samples.empty() && (mine.kind != objective.kind || mine.names != objective.names))
+  {
+    itkExceptionMacro(<< "what is learnt (" << objective.GetKind().name
+                      << ") is something else than the samples before it have (" << mine.GetKind().name
+                      << "): train on one kind, with the same names, or call ClearSamples() before");
+  }
+  mine = objective;
+  this->Modified();
+}
+
+void
 GigapixelUNetTrainer::AddCohort(const gigapixel::Cohort & cohort)
 {
-  gigapixel::Objective & objective = m_Implementation->objective;
-  if (!m_Implementation->samples.empty() &&
-      (objective.kind != cohort.objective.kind || objective.names != cohort.objective.names))
-  {
-    itkExceptionMacro(<< "the cohort has other truths (" << cohort.objective.GetKind().name
-                      << ") than the samples before it (" << objective.GetKind().name << ')');
-  }
-  objective = cohort.objective;
+  this->SetObjective(cohort.objective);
   for (const gigapixel::CohortEntry & entry : cohort.entries)
   {
     const bool validates = entry.split == gigapixel::CohortEntry::Split::Validation;

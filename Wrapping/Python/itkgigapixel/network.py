@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import operator
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from typing import Optional, Sequence
 
@@ -77,8 +75,8 @@ def train(
         *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
-    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or, of
-        slide files, a dict with other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``,
+    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or
+        a dict with other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``,
         ``{"grade": 2}`` or ``{"value:age (years)": 54}``; what is not known (None) may be left out
     :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades"
         or "values"; "": classes where there are labels or masks, else the only kind that there is
@@ -187,13 +185,12 @@ def train(
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides), objective)
         slides = ()
-    elif labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
-        with tempfile.TemporaryDirectory() as place:
-            trainer.AddCohort(_write_cohort(os.path.join(place, "cohort.csv"), slides, validation), objective)
-        slides = validation = ()
+    columns: list[str] = []
+    if labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
+        columns = _set_objective(trainer, (*slides, *validation), objective)
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
-            _add(trainer, split, sample, labels)
+            _add(trainer, split, sample, labels, columns)
     with running(trainer, "train", progress) as shown:
         if shown is not None:
 
@@ -224,7 +221,7 @@ def _tile_size(side: int | str) -> int:
     return side
 
 
-def _add(trainer, split: str, sample, labels: bool) -> None:
+def _add(trainer, split: str, sample, labels: bool, columns: list[str]) -> None:
     if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
         raise TypeError(f"A sample is (slide, mask) or (slide, mask, region), not {sample!r}")
     pixels, mask, *region = sample
@@ -234,7 +231,7 @@ def _add(trainer, split: str, sample, labels: bool) -> None:
     if isinstance(pixels, Slide):
         pixels = pixels.path
     if labels:
-        _add_labeled(trainer, split, pixels, mask, region)
+        _add_labeled(trainer, split, pixels, _read_truth(mask, columns) if columns else mask, region)
         return
     pixels, mask = _image(pixels), _image(mask)
     are_files = [isinstance(each, (str, os.PathLike)) for each in (pixels, mask)]
@@ -261,29 +258,40 @@ def _image(pixels):
     return itk.image_from_array(np.ascontiguousarray(pixels), ttype=kind)
 
 
-def _write_cohort(path: str, training, validation) -> str:
-    """The table of slide files whose truths are dicts."""
-    samples = [("train", sample) for sample in training] + [("validation", sample) for sample in validation]
-    for _, sample in samples:
-        if len(sample) != 2 or not isinstance(sample[0], (str, os.PathLike, Slide)) or not isinstance(sample[1], Mapping):
-            raise TypeError(f"Where truths are dicts, each sample is a slide file and such a dict, not {sample!r}")
-    columns = list(dict.fromkeys(name for _, (_, truth) in samples for name in truth))
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["slide", *columns, "split"])
-        for split, (slide, truth) in samples:
-            slide = os.path.abspath(file_name(slide.path if isinstance(slide, Slide) else slide))
-            table.writerow([slide, *(_describe_truth(truth.get(name)) for name in columns), split])
-    return path
+def _set_objective(trainer, samples, objective: str) -> list[str]:
+    """What is learnt of samples whose truths are dicts. The columns of these that say it, as those of a cohort's table do."""
+    kinds: dict[str, list[str]] = {}
+    for sample in samples:
+        if isinstance(sample, str) or not 2 <= len(sample) <= 3 or not isinstance(sample[1], Mapping):
+            raise TypeError(f"Where truths are dicts, each sample is (slide, dict) or (slide, dict, region), not {sample!r}")
+        for column in sample[1]:
+            kind = next((kind for kind, name in _COLUMNS.items() if column == name or (name[-1] == ":" and column.startswith(name))), None)
+            if kind is None:
+                raise ValueError(f'"{column}" is no truth of a whole slide: label, label:NAME of findings, grade, or value:NAME')
+            if column not in kinds.setdefault(kind, []):
+                kinds[kind].append(column)
+    only = "".join(kinds) if len(kinds) == 1 else ""
+    kind = objective or ("classes" if "classes" in kinds else only)
+    if kind not in kinds:
+        raise ValueError(f"The dicts have truths of the kinds {', '.join(kinds) or 'none'}: give one of these as the objective, not {objective!r}")
+    if kind != "classes":
+        trainer.SetObjective(kind, [column.partition(":")[2] for column in kinds[kind] if ":" in column])
+    return kinds[kind]
 
 
-def _describe_truth(truth) -> str:
-    return "" if truth is None else str(int(truth) if isinstance(truth, (bool, np.bool_)) else truth)
+_COLUMNS = {"classes": "label", "findings": "label:", "grades": "grade", "values": "value:"}
+
+
+def _read_truth(truth: Mapping, columns: list[str]):
+    """The name of the class, or a number for each column; NaN: not known."""
+    if columns == ["label"]:
+        return truth.get("label")
+    return [math.nan if truth.get(column) is None else float(truth[column]) for column in columns]
 
 
 def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
     pixels = _image(pixels)
-    if not isinstance(label, str):
+    if not isinstance(label, (str, list)):
         raise TypeError(f"A label is the name of a class, not {type(label).__name__}")
     if isinstance(pixels, (str, os.PathLike)):
         getattr(trainer, f"AddLabeled{split}Slide")(file_name(pixels), label, tuple(region) or (0, 0, 0, 0))

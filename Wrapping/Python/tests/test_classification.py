@@ -137,8 +137,17 @@ def test_dicts_of_truths_are_the_columns_of_a_table(columns, cohort, tmp_path):
     gp.train(tmp_path / "table.csv", tmp_path / "table", **options)
     gp.train(samples[:4], tmp_path / "dicts", validation=samples[4:], labels=True, **options)
     assert (tmp_path / "dicts/best.safetensors").read_bytes() == (tmp_path / "table/best.safetensors").read_bytes()
-    with pytest.raises(TypeError, match="a slide file and such a dict"):
+    images = [(gp.Slide(file).image(), truth) for file, truth in samples]
+    trained = gp.train(images[:4], validation=images[4:], labels=True, **options)
+    assert gp.classify(cohort / "0.tif", trained) == gp.classify(cohort / "0.tif", tmp_path / "table")
+    with pytest.raises(TypeError, match="each sample is .slide, dict."):
         gp.train([*samples[:3], (cohort / "0.tif", "tumor")], labels=True)
+    with pytest.raises(ValueError, match="is no truth of a whole slide"):
+        gp.train([(cohort / "0.tif", {"stage": 1})], labels=True)
+    with pytest.raises(ValueError, match="of the kinds .*, .*: give one of these"):
+        gp.train([(cohort / "0.tif", {**samples[0][1], "grade": 1, "value:x": 2})], labels=True)
+    with pytest.raises(RuntimeError, match="has 1 numbers, and 2 are learnt|is no grade|nothing to"):
+        gp.train([(cohort / "0.tif", {"grade": 1.5})], labels=True)
 
 
 def test_features_are_those_of_the_program(cohort, model, tmp_path):
