@@ -172,3 +172,18 @@ def test_slides_that_are_decoded_as_a_whole_are_planned(tmp_path):
     for purpose in ("training", "inference"):
         more = find(whole, purpose, "--tile-size 256")["peakBytes"] - find(ordinary, purpose, "--tile-size 256")["peakBytes"]
         assert more >= 2 * 3 * 2**21 + 2**21, "samples of two threads, and the tile in gray"
+
+
+def test_tiles_do_not_depend_on_threads_where_files_have_large_tiles(tmp_path):
+    """Each thread decodes a tile of 12 MiB: with little memory there are fewer threads, and the same tiles."""
+    pixels = numpy.random.default_rng(1).integers(0, 256, (4096, 6144, 3)).astype(numpy.uint8)
+    options = {"resolution": (2e4, 2e4), "resolutionunit": "CENTIMETER", "photometric": "rgb", "compression": "zlib"}
+    tifffile.imwrite(tmp_path / "s.tif", pixels, tile=(2048, 2048), **options)
+    words = ["plan", tmp_path / "s.tif", "--network", "unet:base=4,depth=2", "--json", "--memory"]
+    for memory in ("400M", "700M"):
+        few, many = (run(*words, memory, "--threads", threads).json["plans"] for threads in (1, 16))
+        for one, other in zip(few, many):
+            assert one["fits"] == other["fits"] and one.get("tileSize") == other.get("tileSize"), (memory, one, other)
+            assert one.get("segments") == other.get("segments")
+    rows = {row["purpose"]: row["tilesInFlight"] for row in many if row["fits"] and not row["options"]}
+    assert set(rows) == {"training", "inference"} and all(1 <= number < 16 for number in rows.values()), rows

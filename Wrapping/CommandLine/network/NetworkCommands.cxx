@@ -148,7 +148,7 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
                             : tiling.tileSize > 0           ? tiling.tileSize
                                                             : 2048;
   const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
-  return run.keptBytes + GetDecodedBytes(run, side, budget) +
+  return run.keptBytes + run.reading.GetBytes(budget) + GetDecodedBytes(run, side, budget) +
          (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
 }
 
@@ -459,7 +459,11 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   try
   {
     MemoryPlan plan = MemoryPlan::Make(run);
-    plan.peakBytes += GetSlideBytes(image, GetBudget(values));
+    if (run.segmentation.inFiles && plan.keptBytes > 0)
+    {
+      CheckScratchFolder(values.GetText("scratch"), plan.keptBytes); // before there is any output
+    }
+    plan.peakBytes += GetSlideBytes(image, GetBudget(values)) - image.reading.GetSpareBytes(threads, GetBudget(values));
     if (image.aloneBytes > 0)
     {
       plan.peakBytes = std::max(plan.peakBytes, GetResidentBytes() + image.aloneBytes);

@@ -2,6 +2,8 @@
 #ifndef NetworkCommands_h
 #define NetworkCommands_h
 
+#include "ReadingMemory.h"
+
 #include "gigapixelProgram.h"
 
 #include "gigapixelMemoryPlan.h"
@@ -86,6 +88,8 @@ struct ImageRun
   std::int64_t aloneBytes{ 0 };
   /** Of a training: what is decoded of one stays while the next ones are read, as far as the reader keeps tiles. */
   int images{ 1 };
+  /** What the files of a slide, or of all slides and masks of a training, take while they are read. */
+  ReadingMemory reading{};
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of

@@ -79,14 +79,13 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, int
  * without the network's, whose seconds are those of the plan's machine.
  * \param asked what users give for it */
 JSON
-DescribeRun(const ImageRun & run, const Tiling & asked, const Session & session)
+DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
 {
   JSON               row{ { "purpose", run.purpose == Purpose::Training ? "training" : "inference" },
             { "options", FormatOptions(asked) } };
   const std::int64_t budget = GetBudget(run.values);
   try
   {
-    const int        threads = std::max(1, session.GetThreads());
     const MemoryPlan plan = MakePlan(run, threads, false);
     row["fits"] = budget == 0 || plan.peakBytes <= budget;
     row["semantics"] = asked.patches || asked.volumePatches ? "patch" : "whole";
@@ -116,12 +115,22 @@ FindModelTileSize(const ArgumentValues & values, const JSON & training)
   return NetworkDescription::IsModel(name) ? Model::Load(name).tileSize : training.value("tileSize", std::int64_t{ 0 });
 }
 
+/** What is planned for. */
+struct PlannedImage
+{
+  std::string  name;
+  Size         size;
+  VolumeMemory memory{}; ///< of a volume
+  // Of a slide and its mask, and of the slide alone, which segment has by the readers of slides.
+  ReadingMemory training{};
+  ReadingMemory inference{};
+};
+
 JSON
 DescribeRuns(const ArgumentValues &     values,
              const NetworkDescription & network,
-             const Size &               image,
              const Tiling &             patchwise,
-             const VolumeMemory &       memory,
+             const PlannedImage &       planned,
              const Session &            session,
              Progress &                 progress)
 {
@@ -135,9 +144,14 @@ DescribeRuns(const ArgumentValues &     values,
     {
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches || asked.volumePatches ? asked.tileSize : modelTileSize;
-      const auto kept = purpose == Purpose::Training ? memory.training : memory.inference;
-      const auto alone = purpose == Purpose::Training ? 0 : memory.alone;
-      rows.push_back(DescribeRun({ values, network, image, purpose, tiling, {}, kept, alone }, asked, session));
+      const bool            training = purpose == Purpose::Training;
+      const VolumeMemory &  volume = planned.memory;
+      const ReadingMemory & reading = training ? planned.training : planned.inference;
+      const int             threads = std::max(1, session.GetThreads());
+      const auto            kept = training ? volume.training : volume.inference;
+      const auto            alone = training ? 0 : volume.alone;
+      const ImageRun        run{ values, network, planned.size, purpose, tiling, {}, kept, alone, 1, reading };
+      rows.push_back(DescribeRun(run, asked, reading.LimitThreads(threads, GetBudget(values))));
       progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
     // Volumes are segmented in tiles of the plan.
@@ -267,14 +281,6 @@ Format(const JSON & json)
   return text;
 }
 
-/** What is planned for. */
-struct PlannedImage
-{
-  std::string  name;
-  Size         size;
-  VolumeMemory memory{}; ///< of a volume; of a slide what is read at once
-};
-
 /** An image that is only a size, and a volume, have no levels. */
 void
 RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & what)
@@ -324,7 +330,7 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 
 /** \throw std::runtime_error the network cannot take it */
 PlannedImage
-FindImage(const ArgumentValues & values, const NetworkDescription & network, int threads)
+FindImage(const ArgumentValues & values, const NetworkDescription & network)
 {
   if (values.Has("size"))
   {
@@ -342,13 +348,11 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, int
   const auto slide = OpenSlide(name, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
   SelectLevel(*slide, values);
-  const auto    size = slide->GetLevelSize(slide->GetLevel());
-  ReadingMemory training, inference; // segment always takes the readers of slides
-  training.AddFile(name, network.channels);
-  inference.AddTiles(*slide, network.channels);
-  return { name,
-           { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) },
-           { training.GetBytes(threads), inference.GetBytes(threads), 0 } };
+  const auto   size = slide->GetLevelSize(slide->GetLevel());
+  PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
+  planned.training.AddFile(name, network.channels);
+  planned.inference.AddTiles(*slide, network.channels);
+  return planned;
 }
 } // namespace
 
@@ -364,7 +368,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   TakeLoss(values, network);
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
-  const PlannedImage planned = FindImage(values, network, session.GetThreads());
+  const PlannedImage planned = FindImage(values, network);
   const Size &       image = planned.size;
   Tiling             patchwise; // of inference
   if (network.TakesVolumes())
@@ -391,7 +395,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["threads"] = session.GetThreads();
   Progress progress(session, "plan " + network.name); // of large networks it takes a minute
   progress.Update(0);
-  json["plans"] = DescribeRuns(values, network, image, patchwise, planned.memory, session, progress);
+  json["plans"] = DescribeRuns(values, network, patchwise, planned, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   SayIfScratchIsIdle(values, json["plans"], session);
   session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

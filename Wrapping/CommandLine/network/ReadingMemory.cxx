@@ -51,11 +51,39 @@ ReadingMemory::AddFile(const std::string & file, int channels)
   this->AddTiles(*slide, channels);
 }
 
+/** Beside the two that there are always. */
 std::int64_t
-ReadingMemory::GetBytes(int threads) const
+ReadingMemory::GetFurtherReaders(std::int64_t budget) const
 {
-  const std::int64_t readers = std::max(1, threads) + 1;
+  constexpr std::int64_t most = 30;
+  const std::int64_t     ofOne = m_Decoding + m_Tile;
+  return ofOne > 0 ? std::min(most, budget / 8 / ofOne) : most;
+}
+
+std::int64_t
+ReadingMemory::CountBytes(std::int64_t readers) const
+{
   return m_Held + m_Reading + readers * m_Decoding + std::min(readers, m_Tiles) * m_Tile;
+}
+
+std::int64_t
+ReadingMemory::GetBytes(std::int64_t budget) const
+{
+  return this->CountBytes(2 + this->GetFurtherReaders(budget));
+}
+
+std::int64_t
+ReadingMemory::GetSpareBytes(int threads, std::int64_t budget) const
+{
+  const std::int64_t readers = 1 + this->LimitThreads(std::max(1, threads), budget);
+  return std::max<std::int64_t>(0, this->GetBytes(budget) - this->CountBytes(readers));
+}
+
+int
+ReadingMemory::LimitThreads(int threads, std::int64_t budget) const
+{
+  const auto most = static_cast<int>(1 + this->GetFurtherReaders(budget));
+  return m_Decoding + m_Tile > 0 && budget > 0 ? std::min(std::max(1, threads), most) : threads;
 }
 
 } // namespace gigapixel::commandline

@@ -27,10 +27,21 @@ public:
   /** A slide or a mask as the engine's sources read it. \throw std::runtime_error it cannot be opened */
   void AddFile(const std::string & file, int channels);
 
-  /** \param threads that compute; one more reads ahead */
-  std::int64_t GetBytes(int threads) const;
+  /** \param budget 0: not known
+   * \return of the image that is read ahead and the one that is computed, and of further readers as far as an eighth of
+   * the budget: whatever the number of threads, on which tiles may not depend */
+  std::int64_t GetBytes(std::int64_t budget) const;
+
+  /** As many threads as there are readers counted for. */
+  int LimitThreads(int threads, std::int64_t budget) const;
+
+  /** Of GetBytes(), what so few threads leave. */
+  std::int64_t GetSpareBytes(int threads, std::int64_t budget) const;
 
 private:
+  std::int64_t GetFurtherReaders(std::int64_t budget) const;
+  std::int64_t CountBytes(std::int64_t readers) const;
+
   std::int64_t m_Held{ 0 };
   std::int64_t m_Reading{ 0 };
   std::int64_t m_Decoding{ 0 }; ///< of a thread

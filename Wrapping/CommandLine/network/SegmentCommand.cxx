@@ -103,21 +103,30 @@ GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & so
            asked.patches };
 }
 
+ReadingMemory
+CountReading(const Segmentation & segmentation)
+{
+  ReadingMemory reading;
+  reading.AddTiles(*segmentation.slide, segmentation.model->network.channels);
+  return reading;
+}
+
 /** As the engine plans, which sees the whole level. */
 template <typename TOutputImage>
 ImageRun
 GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
-  const auto    level = segmentation.slide->GetLevelSize(source.GetLevel());
-  ReadingMemory reading;
-  reading.AddTiles(*segmentation.slide, segmentation.model->network.channels);
+  const auto level = segmentation.slide->GetLevelSize(source.GetLevel());
   return { segmentation.values,
            segmentation.model->network,
            { static_cast<std::int64_t>(level[0]), static_cast<std::int64_t>(level[1]) },
            Purpose::Inference,
            GetTiling(segmentation, source),
            GetSize(source.GetComputedRegion()),
-           reading.GetBytes(segmentation.session.GetThreads()) };
+           0,
+           0,
+           1,
+           CountReading(segmentation) };
 }
 
 /** Along one axis, of those that hold a pixel of the region; of the plan's, which are those of the level. */
@@ -327,7 +336,9 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   bool wasThere = ranks.GetRank() == 0 && !values.Has("overwrite") && HasOutputs(segmentation, *source);
   ranks.Broadcast(0, &wasThere, sizeof(wasThere));
   const ImageRun run = GetRun(segmentation, *source);
-  MemoryPlan     plan = MakePlan(run, session.GetThreads(), true);
+  const int      threads = run.reading.LimitThreads(session.GetThreads(), GetBudget(values));
+  source->SetNumberOfWorkUnits(static_cast<itk::ThreadIdType>(std::max(1, threads)));
+  MemoryPlan plan = MakePlan(run, threads, true);
   plan.numberOfTiles = CountTiles(run, *source);
   const unsigned  level = source->GetLevel();
   const double    resolution = source->GetMicronsPerPixel();

@@ -81,9 +81,9 @@ SlideForModel::Plan(const Model &          model,
   const Size    size = image.grid.size;
   ReadingMemory reading;
   reading.AddFile(name, model.network.channels);
-  const auto kept = keptBytes + reading.GetBytes(session.GetThreads());
+  const int  threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
   MemoryPlan plan =
-    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, kept }, session.GetThreads(), true);
+    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, keptBytes, 0, 1, reading }, threads, true);
   session.Say(name + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
               FormatPlan(plan, tiling));
   return plan;

@@ -382,7 +382,8 @@ Train(itk::GigapixelUNetTrainer &   trainer,
   Observe(&trainer, progress, 0, 1);
   trainer.AddObserver(itk::GigapixelPlanEvent(), [&](const itk::EventObject &) {
     plan = trainer.GetMemoryPlan();
-    plan.peakBytes += GetSlideBytes(run, GetBudget(values));
+    plan.peakBytes +=
+      GetSlideBytes(run, GetBudget(values)) - run.reading.GetSpareBytes(session.GetThreads(), GetBudget(values));
     progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
     if (IsScratchIdle(values, plan))
     {
@@ -500,8 +501,10 @@ TrainOn(const Cohort &                 cohort,
   CheckIgnoredLabel(values, network);
   TakeLoss(values, network);
   const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);
-  const auto     kept = workload.heldBytes + workload.reading.GetBytes(session.GetThreads());
-  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, kept, 0, images };
+  const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes,
+                      0,      images,  workload.reading };
+  trainer->SetNumberOfWorkUnits(static_cast<itk::ThreadIdType>(
+    std::max(1, workload.reading.LimitThreads(session.GetThreads(), GetBudget(values)))));
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
   trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));

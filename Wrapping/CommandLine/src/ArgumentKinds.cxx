@@ -210,8 +210,8 @@ Scratch()
     "folder",
     "Folder on a fast disk for maps that a network keeps while it goes over an image in segments; plan tells "
     "what room they take. It has to be there. Its files have no name, and nothing is left of them. Without it the maps "
-    "lie in "
-    "memory. Changes no result.");
+    "lie in memory. Changes no result, unless there is not the memory for the same segments without it, which is "
+    "said.");
 }
 
 Argument

@@ -437,33 +437,32 @@ Plan()
   Argument size{ "size", Type::Box, "WxH|WxHxD", "Size of an image, or of a volume, instead of a slide." };
   size.unit = "px";
   size.alternative = "image";
-  return {
-    "plan",
-    "memory that a slide will take",
-    "Shows for training and inference what a slide would take before anything is started, in tiles, from shared "
-    "memory and in one piece: tiles, their number, estimated peak memory of the process. Networks with wide halos "
-    "are trained in segments: which maps are kept between them, and what room these take, is said, too.",
-    { slide,
-      size,
-      Network(),
-      Level(),
-      LevelResolution(),
-      SlideResolution(),
-      TrainingLoss(),
-      Freeze(),
-      NumberPrecision(),
-      Semantics(),
-      PatchSize(),
-      PatchOverlap(),
-      Mirror(),
-      TileSize("the plan's"),
-      Memory(),
-      Scratch() },
-    { "gigapixel plan slide.svs --memory 2G",
-      "gigapixel plan --size 16000x64000 --json",
-      "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" },
-    true
-  };
+  return { "plan",
+           "memory that a slide will take",
+           "Shows for training and inference what a slide would take before anything is started, in tiles, from shared "
+           "memory and in one piece: tiles, their number, estimated peak memory of the process. With networks of wide "
+           "halos training, and segmentation of volumes, is in segments: which maps are kept between them, and what "
+           "room these take, is said, too.",
+           { slide,
+             size,
+             Network(),
+             Level(),
+             LevelResolution(),
+             SlideResolution(),
+             TrainingLoss(),
+             Freeze(),
+             NumberPrecision(),
+             Semantics(),
+             PatchSize(),
+             PatchOverlap(),
+             Mirror(),
+             TileSize("the plan's"),
+             Memory(),
+             Scratch() },
+           { "gigapixel plan slide.svs --memory 2G",
+             "gigapixel plan --size 16000x64000 --json",
+             "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" },
+           true };
 }
 
 Command

@@ -130,7 +130,8 @@ public:
   double
   GetPartBeforeOutput() const
   {
-    return 1 - m_Works.back() / std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
+    const double all = std::accumulate(m_Works.begin(), m_Works.end(), 0.0);
+    return all > 0 ? 1 - m_Works.back() / all : 0;
   }
 
   /** Of a network that labels images, what it says of this one and what that comes from.

@@ -66,7 +66,7 @@ public:
   std::vector<SegmentPlan>
   ChooseForInference()
   {
-    std::vector<int> kept = FindRead();
+    std::vector<int> kept = FindCandidatesForInference();
     double           least = GetSeconds(kept, None);
     const auto       without = [&](std::size_t i) {
       std::vector<int> others = kept;
@@ -144,14 +144,12 @@ private:
         candidates.push_back(most);
       }
     }
-    // All ways to keep up to four of them are tried: 40 thousand of 32. Networks that change sizes to and fro have
-    // more.
     return FindKept(m_Geometry, TakeSome(candidates));
   }
 
   /** Maps that convolutions, or several operations, read. */
   std::vector<int>
-  FindRead() const
+  FindCandidatesForInference() const
   {
     const std::vector<Operation> & operations = m_Geometry.GetGraph().operations;
     std::vector<int>               readers(operations.size()), read;
@@ -169,7 +167,8 @@ private:
     return FindKept(m_Geometry, TakeSome(read));
   }
 
-  /** Of more candidates than can be tried some of them, evenly. */
+  /** Of more candidates than can be tried some of them, evenly: there are 40 thousand ways to keep up to four of 32,
+   * and networks that change sizes to and fro, or have many convolutions, have more. */
   static std::vector<int>
   TakeSome(std::vector<int> candidates)
   {
