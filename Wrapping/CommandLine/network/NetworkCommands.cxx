@@ -75,11 +75,11 @@ BoundMemory(std::int64_t budget)
 }
 
 void
-CheckScratch(const ArgumentValues & values)
+CheckScratch(const ArgumentValues & values, std::int64_t bytes)
 {
   if (values.Has("scratch"))
   {
-    CheckScratchFolder(values.GetText("scratch"), 0);
+    CheckScratchFolder(values.GetText("scratch"), bytes);
   }
 }
 
@@ -459,10 +459,6 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   try
   {
     MemoryPlan plan = MemoryPlan::Make(run);
-    if (run.segmentation.inFiles && plan.keptBytes > 0)
-    {
-      CheckScratchFolder(values.GetText("scratch"), plan.keptBytes); // before there is any output
-    }
     plan.peakBytes += GetSlideBytes(image, GetBudget(values)) - image.reading.GetSpareBytes(threads, GetBudget(values));
     if (image.aloneBytes > 0)
     {

@@ -40,8 +40,8 @@ std::int64_t GetBudget(const ArgumentValues & values);
 void BoundMemory(std::int64_t budget);
 
 /** Refuses a folder for --scratch that cannot be written into, whether it will be needed or not.
- * \throw std::runtime_error */
-void CheckScratch(const ArgumentValues & values);
+ * \param bytes of room that it has to have \throw std::runtime_error */
+void CheckScratch(const ArgumentValues & values, std::int64_t bytes = 0);
 
 /** How slides are cut into tiles. */
 struct Tiling

@@ -345,6 +345,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   DamageOverRanks damage(segmentation.slide, ranks);
   if (!wasThere)
   {
+    CheckScratch(values, plan.keptBytes); // before a folder for the masks is made
     for (const std::string & output : { segmentation.task.output, probability })
     {
       if (ranks.GetRank() == 0 && !output.empty())

@@ -67,6 +67,7 @@ PlanVolume(const itk::GigapixelVolume & volume,
              session.GetThreads(),
              true);
   session.Say(volume.name + ": " + FormatSize(volume.grid.size) + " voxels; " + FormatPlan(plan, tiling));
+  CheckScratch(values, plan.keptBytes); // before a folder for the labels is made
   if (IsScratchIdle(values, plan))
   {
     session.Say(IdleScratch);
