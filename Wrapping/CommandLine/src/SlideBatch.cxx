@@ -22,12 +22,6 @@ namespace
 {
 
 bool
-EndsWith(const std::string & text, const std::string & ending)
-{
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
-bool
 MeansFolder(const std::string & output)
 {
   return output.back() == '/' || fs::is_directory(output);

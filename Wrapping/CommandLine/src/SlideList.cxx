@@ -43,12 +43,6 @@ struct Kind
 
 const std::string PyramidEnding = ".pyramid.tif";
 
-bool
-EndsWith(const std::string & text, const std::string & ending)
-{
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 /** Whether a file that is named as masks are is to be passed over. Pyramids of ours say what they are; what other
  * programs named so may be a slide or a mask, so that it is said. */
 bool
@@ -375,6 +369,12 @@ IsList(const std::vector<std::string> & filesAndFolders)
   std::error_code     ignored; // a loop of links, say: whoever opens it says so
   const std::string & first = filesAndFolders.front();
   return filesAndFolders.size() > 1 || (fs::is_directory(first, ignored) && !itk::GigapixelIsDicomFolder(first));
+}
+
+bool
+EndsWith(const std::string & text, const std::string & ending)
+{
+  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 SlideList

@@ -52,6 +52,8 @@ GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results,
 /** Whether the result is a list: more than one name was given, or a folder. */
 GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
 
+bool EndsWith(const std::string & text, const std::string & ending);
+
 } // namespace gigapixel::commandline
 
 #endif
