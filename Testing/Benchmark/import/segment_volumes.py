@@ -5,8 +5,8 @@
     Testing/Benchmark/import/segment_volumes.py [--program build/bin/gigapixel] [--networks mindgrab model30chan50cls model5_gw_ae]
                                                 [segment's options: --scratch FOLDER --memory 2G]
 
-Each network is taken over by gp.import_network, and the volume goes from file to file: the program reads, normalizes (the 5th percentile
-becomes 0, the 95th 1, as brainchop has it: from its least to its greatest value, model30 sees no brain), computes and writes. Both have one thread. Memory is the peak of ours whole, and of PyTorch what it is above
+Each network is taken over by gp.import_network, and the volume goes from file to file: the program reads, normalizes (the 2nd percentile
+becomes 0, the 98th 1, as brainchop's program has it: from its least to its greatest value, model30 sees no brain), computes and writes. Both have one thread. Memory is the peak of ours whole, and of PyTorch what it is above
 what it has with network and volume loaded; CPU seconds are those of the whole program, and of PyTorch those of the network and the
 greatest logits. A tie is a voxel whose two greatest logits differ by less than 1e-4. Needs nibabel and what compare_volumes.py needs.
 """
@@ -25,7 +25,7 @@ import torch
 
 from compare_volumes import DATA, TIE, get_peak, make
 
-PERCENTILES = 5, 95
+PERCENTILES = 2, 98
 VOLUME = DATA / "volumes/brainchop-t1_crop.nii.gz"
 
 

@@ -71,13 +71,13 @@ def test_segresnet_of_monai(preset, words, tmp_path):
 class MeshNet(nn.Module):
     """As brainchop lays its modules out: in blocks where there are norms."""
 
-    def __init__(self, base, classes, norm):
+    def __init__(self, base, classes, norm, activation=nn.ReLU):
         super().__init__()
         layers, channels = [], 1
         for dilation in (1, 2, 4, 8, 16, 8, 4, 2, 1):
             block = [nn.Conv3d(channels, base, 3, padding=dilation, dilation=dilation, bias=not norm)]
             block += [nn.BatchNorm3d(base)] if norm else []
-            block += [nn.ELU()]
+            block += [activation()]
             layers += [nn.Sequential(*block)] if norm else block
             channels = base
         self.model = nn.Sequential(*layers, nn.Conv3d(base, classes, 1))
@@ -86,9 +86,12 @@ class MeshNet(nn.Module):
         return self.model(x)
 
 
-@pytest.mark.parametrize("preset, norm", [("meshnet:base=6,classes=3", True), ("meshnet:base=6,classes=3,norm=none", False)])
-def test_meshnet(preset, norm, tmp_path):
-    check(preset, draw_weights(MeshNet(6, 3, norm)), tmp_path)
+@pytest.mark.parametrize(
+    "options, norm, activation",
+    [("", True, nn.ReLU), (",norm=none", False, nn.ReLU), (",norm=none,activation=elu", False, nn.ELU), (",activation=gelu", True, nn.GELU)],
+)
+def test_meshnet(options, norm, activation, tmp_path):
+    check(f"meshnet:base=6,classes=3{options}", draw_weights(MeshNet(6, 3, norm, activation)), tmp_path)
 
 
 def test_weights_of_brainchop(tmp_path):

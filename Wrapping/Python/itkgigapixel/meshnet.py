@@ -13,13 +13,15 @@ from itkgigapixel.slide import Path
 def load_meshnet(folder: Path, *, gelu: str = "none"):
     """One of brainchop's networks for volumes, from its folder: an ``nn.Module`` for :func:`import_network`.
 
-    ``gp.import_network(gp.load_meshnet("model5_gw_ae"), "model5.safetensors", example=(96, 96, 96))``
+    ``gp.import_network(gp.load_meshnet("model5_gw_ae"), "model5.safetensors", example=(96, 96, 96), normalization={"type": "percentiles", "low": 2, "high": 98})``
 
     Convolutions behind each other (Fedorov et al., End-to-end learning of brain tissue segmentation from imperfect labeling, IJCNN
     2017) are those of ``layers.json``, where there is one, else of ``model.json``; weights are those of ``model.pth``, be it a
-    safetensors file or a pickle, of which tensors alone are read. Behind each convolution but the last one is an ELU, or a GELU
-    where the file says so. Biases are those for which there are arrays; batch norms that the file names, and for which there are none,
-    change nothing and are left out. The networks take brains of voxels of 1 mm, from 0 to 1.
+    safetensors file or a pickle, of which tensors alone are read. Behind each convolution but the last one is what the file says, an
+    ELU or a GELU, else a ReLU. Biases are those for which there are arrays; batch norms that the file names, and for which there are none,
+    change nothing and are left out. The networks take brains of voxels of 1 mm, whose 2nd percentile is 0 and whose 98th is 1, cut off there
+    (``normalization={"type": "percentiles", "low": 2, "high": 98}`` of :func:`import_network`): so does brainchop's program. Between the least
+    and the greatest voxel they may find no brain at all.
 
     :param folder: with ``model.pth``, and ``layers.json`` or ``model.json``
     :param gelu: "none": by the error function, as PyTorch; "tanh": as tinygrad, which brainchop runs its networks by, approximates it
@@ -35,7 +37,7 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     folder = pathlib.Path(folder)
     file, blocks = _read_blocks(folder)
     arrays = _read_arrays(folder / "model.pth")
-    make = {"gelu": lambda: nn.GELU(gelu), "elu": nn.ELU}
+    make = {"gelu": lambda: nn.GELU(gelu), "elu": nn.ELU, "relu": nn.ReLU}
 
     class MeshNet(nn.Module):
         """Convolutions behind each other, under the names of brainchop's files."""
@@ -75,7 +77,7 @@ def _read_blocks(folder):
         content = json.loads(file.read_text())
         if "forward_pass" in content:
             return file, _follow_passes(content["forward_pass"])
-        activation = "gelu" if content.get("gelu") else "elu"
+        activation = next((name for name in ("elu", "gelu") if content.get(name)), "relu")
         norm = bool(content.get("bnorm"))
         *inner, last = content["layers"]
         return file, [*((words, norm, activation) for words in inner), (last, False, "")]
@@ -91,7 +93,7 @@ def _follow_passes(passes):
             blocks.append((words, False, ""))
         elif kind == "group_norm" and blocks and words["num_groups"] == words["num_channels"]:
             blocks[-1] = (blocks[-1][0], True, blocks[-1][2])
-        elif kind in ("gelu", "elu") and blocks:
+        elif kind in ("gelu", "elu", "relu") and blocks:
             blocks[-1] = (*blocks[-1][:2], kind)
         elif kind != "batch_norm3d":
             raise ValueError(f"no {kind} is known here")

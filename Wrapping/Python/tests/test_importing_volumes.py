@@ -356,12 +356,13 @@ def write_meshnet(folder, network=MESHNET):
     torch.save({"model.0.weight": torch.randn(3, 1, 3, 3, 3), "model.0.bias": torch.randn(3), "model.2.weight": torch.randn(2, 3, 1, 1, 1), "model.2.bias": torch.randn(2)}, folder / "model.pth")
 
 
-def test_meshnets(tmp_path):
-    write_meshnet(tmp_path)
+@pytest.mark.parametrize("said, activation", [({}, functional.relu), ({"gelu": False}, functional.relu), ({"elu": True}, functional.elu), ({"gelu": True}, functional.gelu)])
+def test_meshnets(said, activation, tmp_path):
+    write_meshnet(tmp_path, {**MESHNET, **said})
     module = gp.load_meshnet(tmp_path)
     arrays = torch.load(tmp_path / "model.pth", weights_only=True)
     volume = torch.rand(1, 1, 9, 11, 10)
-    expected = functional.elu(functional.conv3d(volume, arrays["model.0.weight"], arrays["model.0.bias"], padding=2, dilation=2))
+    expected = activation(functional.conv3d(volume, arrays["model.0.weight"], arrays["model.0.bias"], padding=2, dilation=2))
     expected = functional.conv3d(expected, arrays["model.2.weight"], arrays["model.2.bias"])
     torch.testing.assert_close(forward(module, volume), expected)
     torch.testing.assert_close(forward(gp.to_torch(gp.import_network(module, example=EXAMPLE)), volume), expected)

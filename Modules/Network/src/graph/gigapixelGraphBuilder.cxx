@@ -110,9 +110,9 @@ GraphBuilder::Rectify(const Name & name, const Name & input)
 }
 
 GraphBuilder::Name
-GraphBuilder::RectifyExponentially(const Name & name, const Name & input)
+GraphBuilder::Activate(const std::string & operation, const Name & name, const Name & input)
 {
-  return Append({ name, "elu", { input }, {}, {} });
+  return Append({ name, operation, { input }, {}, {} });
 }
 
 GraphBuilder::Name

@@ -48,8 +48,8 @@ public:
 
   Name Rectify(const Name & name, const Name & input);
 
-  /** What is negative becomes exp(x) - 1. */
-  Name RectifyExponentially(const Name & name, const Name & input);
+  /** An operation of one map without numbers of its own, such as "elu". */
+  Name Activate(const std::string & operation, const Name & name, const Name & input);
 
   Name PoolMaximum(const Name & name, const Name & input, int kernel, int stride, int padding);
 

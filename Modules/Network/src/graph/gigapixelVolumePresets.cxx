@@ -63,13 +63,15 @@ BuildSegResNet(const PresetValues & values)
   return Describe(builder.Finish(builder.CropLike("cropped", map, volume)), { Normalization::Kind::ZScore });
 }
 
-/** Dilations grow to 16 and shrink again, so that each voxel sees 46 to all sides at full resolution. */
+/** Dilations grow to 16 and shrink again, so that each voxel sees 46 to all sides at full resolution. The percentiles are
+ * those of brainchop's program: between the least and the greatest voxel its networks find no brain. */
 NetworkDescription
 BuildMeshNet(const PresetValues & values)
 {
   constexpr int     Dilations[] = { 1, 2, 4, 8, 16, 8, 4, 2, 1 };
   const int         base = values.GetInteger("base");
   const std::string norm = values.GetWord("norm");
+  const std::string activation = values.GetWord("activation");
   const bool        bare = norm == "none";
   GraphBuilder      builder(3);
   Name              map = builder.Input(values.GetInteger("channels"));
@@ -79,11 +81,11 @@ BuildMeshNet(const PresetValues & values)
     const Name block = "model." + std::to_string(place);
     map = builder.ConvolveDilated(bare ? block : block + ".0", map, base, 3, dilation, bare);
     map = bare ? map : Normalize(builder, block + ".1", map, base, norm);
-    map = builder.RectifyExponentially(bare ? "model." + std::to_string(place + 1) : block + ".2", map);
+    map = builder.Activate(activation, bare ? "model." + std::to_string(place + 1) : block + ".2", map);
     place += bare ? 2 : 1;
   }
   map = builder.Convolve("model." + std::to_string(place), map, GetOutputChannels(values), 1, 1, true);
-  return Describe(builder.Finish(map), { Normalization::Kind::Percentiles, Normalization::Voxels::All, 0, 100 });
+  return Describe(builder.Finish(map), { Normalization::Kind::Percentiles, Normalization::Voxels::All, 2, 98 });
 }
 
 } // namespace
@@ -121,7 +123,13 @@ MakeMeshNetPreset()
     { { "base", "channels of all maps", "5", 1, 512 },
       GetModalitiesOption(),
       GetClassesOption(),
-      GetNormOption("3x3x3") },
+      GetNormOption("3x3x3"),
+      { "activation",
+        "what is behind each 3x3x3 convolution and its norm; of brainchop's networks what model.json names, else relu",
+        "relu",
+        0,
+        0,
+        { "relu", "elu", "gelu" } } },
     BuildMeshNet
   };
 }
