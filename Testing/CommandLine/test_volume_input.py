@@ -132,6 +132,21 @@ def test_volumes_are_brought_to_the_spacing_of_training(tmp_path):
     assert "at [2.0,1.5,1.0] mm" in run("info", same).out
 
 
+def test_the_other_spacing_is_planned(tmp_path):
+    """At a fourth of the volume's voxel the network and what is brought back take most; plan says it as segment does."""
+    voxels = numpy.broadcast_to(numpy.arange(96, dtype="<f4"), (48, 80, 96)).copy()
+    file = write_nifti(tmp_path / "v.nii.gz", voxels, place((2, 2, 1)))
+    model = write_threshold_model(tmp_path / "m.safetensors", threshold=40, input={"channels": 1, "spacing": [1, 1, 0.5]})
+    planned = run("plan", file, "--network", model, "--json").json
+    assert planned["shown"] == [384, 160, 48] and [planned[key] for key in ("width", "height", "depth")] == [96, 80, 48]
+    assert "inference at the spacing of the model: 384 x 160 x 48 voxels" in run("plan", file, "--network", model).out
+    labels, result = segment([file], model, tmp_path)
+    assert labels.any() and not labels.all()
+    inference = next(row for row in planned["plans"] if row["purpose"] == "inference" and not row["options"])
+    assert result["estimatedPeakBytes"] == pytest.approx(inference["peakBytes"], rel=0.03)
+    assert result["peakBytes"] <= 1.02 * result["estimatedPeakBytes"]
+
+
 def test_slices_are_drawn_with_their_labels(tmp_path):
     voxels = numpy.random.default_rng(5).integers(100, 200, SHAPE).astype("<i2")
     truth = numpy.zeros(SHAPE, "u1")

@@ -40,6 +40,12 @@ GigapixelNetwork_EXPORT Size GetShownSize(const Size &                  size,
                                           const std::array<double, 3> & spacing,
                                           const NetworkDescription &    network);
 
+/** Bytes that this takes beside the volume and the network's maps: all channels at the other spacing, and the network's
+ * output for some slices, which are brought back together. 0 where the spacing is that of the model. */
+GigapixelNetwork_EXPORT std::int64_t GetResamplingBytes(const Size &                  size,
+                                                        const std::array<double, 3> & spacing,
+                                                        const NetworkDescription &    network);
+
 /** Shows the network what its description says: the box around what is not 0, normalized and brought to the spacing
  * that it was trained on; and gives what it makes of that in the volume's own voxels.
  * \param voxels as their file says them \param spacing along x, y and z, in mm

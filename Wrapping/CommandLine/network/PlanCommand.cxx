@@ -150,7 +150,8 @@ DescribeRuns(const ArgumentValues &     values,
       const int             threads = std::max(1, session.GetThreads());
       const auto            kept = training ? volume.training : volume.inference;
       const auto            alone = training ? 0 : volume.alone;
-      const ImageRun        run{ values, network, planned.size, purpose, tiling, {}, kept, alone, 1, reading };
+      const Size &          size = training || axes == 2 ? planned.size : volume.shown;
+      const ImageRun        run{ values, network, size, purpose, tiling, {}, kept, alone, 1, reading };
       rows.push_back(DescribeRun(run, asked, reading.LimitThreads(threads, GetBudget(values))));
       progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
@@ -253,6 +254,12 @@ Format(const JSON & json)
     json["network"].get<std::string>() + " (" +
     FormatParameters(json["parameters"].get<std::int64_t>(), json["keptParameters"].get<std::int64_t>()) + ", stride " +
     json["stride"].dump() + ", halo " + json["halo"].dump() + ")\n";
+  if (json.contains("shown") && json["shown"] != JSON{ json["width"], json["height"], json["depth"] })
+  {
+    const JSON & shown = json["shown"];
+    text += "  inference at the spacing of the model: " + shown[0].dump() + " x " + shown[1].dump() + " x " +
+            shown[2].dump() + " voxels\n";
+  }
   for (const JSON & row : json["plans"])
   {
     const auto options = row["options"].get<std::string>();
@@ -325,7 +332,8 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
   const auto channel = static_cast<std::int64_t>(sizeof(float)) * size[0] * size[1] * size[2];
   volume.heldBytes = channel * network.channels;
   volume.readingBytes = channel * (network.channels + 1);
-  return { "volume", volume.grid.size, CountMemory(volume) };
+  volume.grid.spacing = network.spacing; // for which the plan is then
+  return { "volume", volume.grid.size, CountMemory(volume, network) };
 }
 
 /** \throw std::runtime_error the network cannot take it */
@@ -343,7 +351,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network)
     RefuseOptionsOfSlides(values, "a volume");
     const itk::GigapixelVolume volume = OpenVolume(name);
     RequireVolumeChannels(volume, network);
-    return { name, volume.grid.size, CountMemory(volume) };
+    return { name, volume.grid.size, CountMemory(volume, network) };
   }
   const auto slide = OpenSlide(name, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
@@ -383,7 +391,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   JSON json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
   if (network.TakesVolumes())
   {
+    const Size & shown = planned.memory.shown;
     json["depth"] = image.depth;
+    json["shown"] = { shown.width, shown.height, shown.depth };
   }
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfTrainedParameters();

@@ -87,7 +87,7 @@ MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Wor
   {
     RequireSameAxes(entry.mask, network, "the network " + network.name);
     const itk::GigapixelVolume labels = OpenVolume(entry.mask);
-    workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, &labels).training);
+    workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, network, &labels).training);
   }
   return volume.grid.size;
 }

@@ -42,16 +42,7 @@ PlanVolume(const itk::GigapixelVolume & volume,
            const Tiling &               tiling,
            const Session &              session)
 {
-  VolumeMemory memory = CountMemory(volume);
-  const Size   size = GetShownSize(volume.grid.size, volume.grid.spacing, model.network);
-  if (size.width != volume.grid.size.width || size.height != volume.grid.size.height ||
-      size.depth != volume.grid.size.depth)
-  {
-    // All channels at the other spacing are in memory, and one of them twice while it is brought there.
-    const auto channel = size.width * size.height * size.depth * static_cast<std::int64_t>(sizeof(float));
-    memory.inference += channel * model.network.channels;
-    memory.alone = std::max(memory.alone, memory.inference + channel);
-  }
+  const VolumeMemory memory = CountMemory(volume, model.network);
   const std::int64_t alone = GetResidentBytes() + memory.alone;
   const std::int64_t budget = GetBudget(values);
   if (budget > 0 && alone > budget)
@@ -63,7 +54,7 @@ PlanVolume(const itk::GigapixelVolume & volume,
       FormatBytes(static_cast<double>(alone)));
   }
   MemoryPlan plan =
-    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
+    MakePlan({ values, model.network, memory.shown, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
              session.GetThreads(),
              true);
   session.Say(volume.name + ": " + FormatSize(volume.grid.size) + " voxels; " + FormatPlan(plan, tiling));
@@ -175,7 +166,9 @@ SegmentVolume(const SlideTask &      task,
 } // namespace
 
 VolumeMemory
-CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * labels)
+CountMemory(const itk::GigapixelVolume & volume,
+            const NetworkDescription &   network,
+            const itk::GigapixelVolume * labels)
 {
   const Size &       size = volume.grid.size;
   const std::int64_t voxels = size.width * size.height * size.depth;
@@ -186,6 +179,16 @@ CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * la
   memory.inference = volume.heldBytes + voxels;
   // Labels that are written are compared with what the reader gives, which has a copy itself.
   memory.alone = std::max(volume.readingBytes, 2 * voxels);
+  memory.shown = GetShownSize(size, volume.grid.spacing, network);
+  if (const std::int64_t resampling = GetResamplingBytes(size, volume.grid.spacing, network))
+  {
+    // One of the channels is there twice while it is brought to the other spacing.
+    const Size & shown = memory.shown;
+    memory.inference += resampling;
+    memory.alone =
+      std::max(memory.alone,
+               memory.inference + shown.width * shown.height * shown.depth * static_cast<std::int64_t>(sizeof(float)));
+  }
   return memory;
 }
 

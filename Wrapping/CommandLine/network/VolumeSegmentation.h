@@ -17,13 +17,17 @@ namespace gigapixel::commandline
 /** What a volume and its labels take of memory beside the network. */
 struct VolumeMemory
 {
+  Size         shown{};        ///< what the network sees in inference: the volume at the spacing of its model
   std::int64_t training{ 0 };  ///< a volume is read while the maps of the one before are there
   std::int64_t inference{ 0 }; ///< while there are maps
   std::int64_t alone{ 0 };     ///< of inference before and after: the file is read, and the labels are written
 };
 
-/** As segment, train and plan count it. \param labels of training; without them bytes are counted */
-VolumeMemory CountMemory(const itk::GigapixelVolume & volume, const itk::GigapixelVolume * labels = nullptr);
+/** As segment, train and plan count it.
+ * \param labels of training; without them bytes are counted */
+VolumeMemory CountMemory(const itk::GigapixelVolume & volume,
+                         const NetworkDescription &   network,
+                         const itk::GigapixelVolume * labels = nullptr);
 
 /** \throw std::runtime_error a volume is given to what is for slides, or the other way around
  * \param what "the model mine.safetensors", for the message */

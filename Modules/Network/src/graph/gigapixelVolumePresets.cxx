@@ -63,8 +63,8 @@ BuildSegResNet(const PresetValues & values)
   return Describe(builder.Finish(builder.CropLike("cropped", map, volume)), { Normalization::Kind::ZScore });
 }
 
-/** Dilations grow to 16 and shrink again, so that each voxel sees 46 to all sides at full resolution. The percentiles are
- * those of brainchop's program: between the least and the greatest voxel its networks find no brain. */
+/** Dilations grow to 16 and shrink again, so that each voxel sees 46 to all sides at full resolution. The percentiles
+ * are those of brainchop's program: between the least and the greatest voxel its networks find no brain. */
 NetworkDescription
 BuildMeshNet(const PresetValues & values)
 {

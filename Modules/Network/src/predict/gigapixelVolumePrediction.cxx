@@ -215,6 +215,16 @@ PredictPatches(const ShownVolume &    shown,
   return predictor.PredictLogits(*shown.voxels, take, goesOn);
 }
 
+/** How many slices are brought back to another spacing together: of large ones few, whose floats are all in memory. */
+std::int64_t
+GetSlabDepth(const Size & size, int channels)
+{
+  constexpr std::int64_t Bytes = std::int64_t{ 32 } << 20,
+                         Fewest = 8; // fewer cut tiles short, whose halo is computed again
+  const std::int64_t slice = size.width * size.height * channels * static_cast<std::int64_t>(sizeof(float));
+  return std::min(size.depth, std::max(Fewest, Bytes / slice));
+}
+
 /** The whole volume at once, exactly. What is brought back to another spacing are probabilities.
  * \return false: it was stopped */
 bool
@@ -246,7 +256,7 @@ PredictWhole(const ShownVolume & shown,
     labels.Put(std::move(all));
     return true;
   }
-  const std::int64_t depth = std::min(size.depth, predictor.GetTileSize());
+  const std::int64_t depth = std::min(GetSlabDepth(size, static_cast<int>(channels)), predictor.GetTileSize());
   std::vector<float> probabilities(static_cast<std::size_t>(size.width * size.height * depth) * channels);
   const std::size_t  slice = static_cast<std::size_t>(size.width * size.height) * channels;
   for (std::int64_t z = 0; z < size.depth; z += depth)
@@ -276,6 +286,22 @@ GetShownSize(const Size & size, const std::array<double, 3> & spacing, const Net
 {
   const auto resampling = FindResampling(size, spacing, network);
   return resampling ? resampling->to : size;
+}
+
+std::int64_t
+GetResamplingBytes(const Size & size, const std::array<double, 3> & spacing, const NetworkDescription & network)
+{
+  const auto resampling = FindResampling(size, spacing, network);
+  if (!resampling)
+  {
+    return 0;
+  }
+  constexpr std::int64_t Between = 3; // slices of the output: one that is taken, and two that the others lie between
+  const Size &           shown = resampling->to;
+  const int              channels = network.GetNumberOfOutputChannels();
+  const std::int64_t     outputs = (GetSlabDepth(shown, channels) + Between) * channels;
+  return shown.width * shown.height * (shown.depth * network.channels + outputs) *
+         static_cast<std::int64_t>(sizeof(float));
 }
 
 std::optional<VolumePrediction>

@@ -375,8 +375,9 @@ MakeGraphPlan(const PlannedRun & run, std::optional<std::int64_t> freeGpuBytes)
   const std::int64_t    least = std::max(choices.GetNeed(choice, inFiles), loading);
   if (least > limit)
   {
-    const Choice & elsewhere = choices.FindBest(true);
-    const bool     helps = std::max(choices.GetNeed(elsewhere, true), loading) < least;
+    constexpr std::int64_t WorthSaying = 1 << 20; // what is needed is said in these
+    const Choice &         elsewhere = choices.FindBest(true);
+    const bool             helps = std::max(choices.GetNeed(elsewhere, true), loading) + WorthSaying <= least;
     throw MakeMemoryLimitError(run, least, DescribeNeed(run), helps ? elsewhere.cost.scratchBytes : 0);
   }
   if (choices.GetNeedOfGpu(choice) > limitOfGpu)
