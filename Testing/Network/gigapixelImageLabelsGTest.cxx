@@ -2,6 +2,7 @@
 // Networks that label images: their gradient of one label, in tiles, against autograd on the whole image.
 #include "GraphFixture.h"
 #include "MemorySources.h"
+#include "TemporaryFolder.h"
 #include "TestDevice.h"
 #include "gigapixelNetworkPresets.h"
 #include "execute/gigapixelStreamedNetwork.h"
@@ -117,16 +118,19 @@ private:
 
 /** In double. */
 LossGradient
-ComputeGradient(const NetworkDescription &  network,
-                const std::vector<double> & parameters,
-                PixelSource &               pixels,
-                std::uint8_t                label,
-                std::int64_t                tileSize,
-                int                         threads)
+ComputeGradient(const NetworkDescription &       network,
+                const std::vector<double> &      parameters,
+                PixelSource &                    pixels,
+                std::uint8_t                     label,
+                std::int64_t                     tileSize,
+                int                              threads,
+                const std::vector<SegmentPlan> & segments = {},
+                const std::string &              scratch = {})
 {
   Device device;
   device.precision = Precision::Double;
   StreamedNetwork streamed(network, tileSize, threads, device);
+  streamed.SetSegments(segments, scratch);
   streamed.SetParameters(parameters);
   OneLabel     labels(label);
   LossGradient sum;
@@ -313,6 +317,50 @@ TEST_P(Pools, OverTissueOnly)
   ExpectReference(network,
                   ComputeGradient(network, parameters, pixels, 2, 16, 2),
                   ComputeReference(network, parameters, image, at::kDouble));
+}
+
+/** With maps before the pooling that are kept, in memory and in files; of tissue, and with glass in between. */
+TEST_P(Pools, InSegments)
+{
+  const NetworkDescription  network = MakeClassifier(3, GetParam());
+  const std::vector<double> parameters = MakeParameters(network.graph, 3);
+  const Size                size{ 331, 277 };
+  LabeledImage              image = MakeImage(size, 3, 3, 5);
+  std::fill(image.pixels.begin() + size.width * 3 * 100, image.pixels.begin() + size.width * 3 * 180, 255);
+  image.labels = { 2 };
+  const GraphGeometry geometry(network.graph, { size.height, size.width });
+  std::vector<int>    kept;
+  for (const Operation & operation : network.graph.operations)
+  {
+    if (operation.type == "relu" && kept.size() < 2)
+    {
+      kept.push_back(network.graph.GetIndex(operation.name));
+    }
+  }
+  const TemporaryFolder folder("segments");
+  for (const bool ofTissue : { false, true })
+  {
+    MemoryPixels pixels(image, 3);
+    pixels.tissue = ofTissue ? MakeTissue(size) : std::vector<std::uint8_t>();
+    image.counted = ofTissue ? FindNearest(size, pixels.tissue) : image.counted;
+    const GraphResult reference = ComputeReference(network, parameters, image, at::kDouble);
+    std::vector<int>  all = kept;
+    for (const SegmentPlan & reduced : MakeReducingSegments(geometry, 32))
+    {
+      all.push_back(network.graph.GetIndex(reduced.operation));
+    }
+    for (const std::int64_t tileSize : { 7, 20, 400 })
+    {
+      std::vector<SegmentPlan> segments;
+      for (const int operation : all)
+      {
+        segments.push_back({ network.graph.operations[operation].name, tileSize });
+      }
+      ExpectReference(network, ComputeGradient(network, parameters, pixels, 2, 32, 2, segments), reference);
+      ExpectReference(
+        network, ComputeGradient(network, parameters, pixels, 2, 32, 1, segments, folder.path), reference);
+    }
+  }
 }
 
 TEST(ImageLabels, WithoutTissueThereIsNothingToLabel)

@@ -201,6 +201,7 @@ TEST(SegmentPlan, OfInferenceKeepsMapsOnlyUntilTheyAreRead)
   const NetworkDescription network = NetworkDescription::Load("meshnet:base=30,norm=none");
   const Size               brain{ 256, 256, 256 };
   PlannedRun               run(network, brain, Purpose::Inference, {});
+  run.processBytes = std::int64_t{ 64 } << 20; // a sanitizer's process has more
   run.threads = 1;
   run.budget = std::int64_t{ 512 } << 20;
   run.segmentation.inFiles = true;

@@ -274,7 +274,7 @@ private:
   {
     const NetworkGraph & graph = m_Run.network.graph;
     const bool           takesMaps = m_Run.purpose == Purpose::Training
-                                       ? !m_Run.network.LabelsImage()
+                                       ? !m_Run.network.LabelsImage() || m_Run.segmentation.inFiles
                                        : m_Run.network.TakesVolumes() && !graph.SeesWholeImage() && m_Run.device.cuda < 0;
     return m_Given.tileSize == 0 && m_Given.segments.empty() && takesMaps;
   }
@@ -295,7 +295,7 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    if ((!atOnce || m_Run.network.graph.SeesWholeImage()) && this->IsFree())
+    if ((!atOnce || (m_Run.network.graph.SeesWholeImage() && !m_Run.network.LabelsImage())) && this->IsFree())
     {
       choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, m_Run.purpose, !atOnce);
     }

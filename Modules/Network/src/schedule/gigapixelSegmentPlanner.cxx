@@ -92,21 +92,32 @@ public:
     return least < LeastGain * GetSeconds({}, None) ? Describe(kept) : std::vector<SegmentPlan>();
   }
 
+  /** Of a network that labels images, what it is reduced to lies behind the maps that may be kept. */
   std::vector<SegmentPlan>
   Choose()
   {
-    double           least = LeastGain * GetSeconds({}, None);
+    const auto       reductions = FindKept(m_Geometry, {});
+    double           least = LeastGain * GetSeconds(reductions, None);
     std::vector<int> best, kept;
-    const auto       candidates = FindCandidates();
-    const auto       tryFrom = [&](std::size_t first, const auto & self) -> void {
+    auto             candidates = FindCandidates();
+    candidates.erase(std::remove_if(candidates.begin(),
+                                    candidates.end(),
+                                    [&](int map) { return !reductions.empty() && map >= reductions.front(); }),
+                     candidates.end());
+    const auto withReductions = [&] {
+      std::vector<int> all = kept;
+      all.insert(all.end(), reductions.begin(), reductions.end());
+      return all;
+    };
+    const auto tryFrom = [&](std::size_t first, const auto & self) -> void {
       for (std::size_t i = first; i < candidates.size() && kept.size() < MostKept; ++i)
       {
         kept.push_back(candidates[i]);
-        const double seconds = GetSeconds(kept, least);
+        const double seconds = GetSeconds(withReductions(), least);
         if (seconds < least)
         {
           least = seconds;
-          best = kept;
+          best = withReductions();
         }
         self(i + 1, self);
         kept.pop_back();
@@ -406,9 +417,10 @@ ChooseSegments(const NetworkDescription & network,
                bool                       keepsMaps)
 {
   SegmentPlanner planner(network, image, bytes, precision, purpose);
-  return network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps)
-         : purpose == Purpose::Training ? planner.Choose()
-                                        : planner.ChooseForInference();
+  return network.LabelsImage()            ? planner.Choose()
+         : network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps)
+         : purpose == Purpose::Training   ? planner.Choose()
+                                          : planner.ChooseForInference();
 }
 
 } // namespace gigapixel
