@@ -97,6 +97,16 @@ def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
     assert not refused["fits"]
 
 
+def test_networks_that_label_slides_keep_maps_in_a_scratch_folder(tmp_path):
+    """Where the weights take most of the memory, small tiles at once would compute their halos again and again."""
+    arguments = ["plan", "--size", "8192x8192", "--network", "resnet34:pool=attention", "--memory", "2G", "--threads", "1", "--json"]
+    atOnce, inSegments = (run(*arguments, *more).json["plans"][0] for more in ([], ["--scratch", tmp_path]))
+    assert atOnce["segments"] == [] and atOnce["keptBytes"] == 0
+    maps = [segment["map"] for segment in inSegments["segments"]]
+    assert len(maps) > 2 and maps[-2:] == ["globalpool", "fc"] and inSegments["keptBytes"] > 1 << 30
+    assert inSegments["networkSeconds"] < 0.2 * atOnce["networkSeconds"] and inSegments["peakBytes"] <= 2 << 30
+
+
 def test_more_threads_than_cores_are_no_faster(tmp_path):
     cores = len(os.sched_getaffinity(0))
     words = ["plan", "--size", "16000x16000", "--memory", "2G", "--threads"]
