@@ -5,20 +5,24 @@
     Testing/Benchmark/learn/learn_lesions.py WORK-FOLDER [--quick] [--seeds 1,2,3] [--parts main,colors,resolutions,patches]
 
 main         a thin ResNet-18, drawn by chance but for its norms, is trained by `gigapixel train` on labels of whole slides (`gigapixel synthesize --lesions`:
-             every second one has foci of enlarged nuclei, the others decoys of them), once for each seed; judged by the
-             area under the ROC of slides that it has not seen (`gigapixel evaluate`: DeLong's interval), and by whether
-             the greatest class activation of true positives lies in a lesion
+             every second one has foci of enlarged nuclei, the others decoys of them), once for each seed: first on
+             biopsies, small slides of other specimens of which foci take a greater part, then from these weights on the
+             large slides; judged by the area under the ROC of large slides that it has not seen (`gigapixel evaluate`:
+             DeLong's interval), and by whether the greatest class activation of true positives lies in a lesion
 colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density; each
              slide of the cohort is judged by what is fitted to nine tenths of the others
 resolutions  the same training at a half and a quarter of the resolution, of the first seed
-patches      the same network on patches that have their slide's label, in eager PyTorch, with as many seconds for
-             each learning rate of the grid as one training of slides took; the best rate and the way in which patches
-             make a slide's score are chosen on the validation slides
+patches      the same network on patches that have their slide's label, in eager PyTorch, first of biopsies, then of slides,
+             with as many seconds of either for each learning rate of the grid as one training took; the best rate and the
+             way in which patches make a slide's score are chosen on the validation slides
 
 Seconds are the CPU's; with --device cuda, where the CPU mostly waits, the clock's.
 
-The norms of the network keep their statistics in training: those of 16 training slides, whatever their labels, which
+The norms of the network keep their statistics in training: those of 16 biopsies, whatever their labels, which
 `train --calibrate` takes before the first step (--calibrate 0: mean 0 and variance 1).
+
+lesions.json beside this file is the results.json of the figures in Documentation/Learning.md: what lies in it is not done again
+where it is copied to WORK-FOLDER/results.json.
 
 WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again;
 results.md is a table of it. --quick is for trying the script: all of
@@ -77,28 +81,39 @@ class Study:
         write_table(self)
 
     @property
-    def cohort(self):
-        return self.folder / "cohort" / "cohort.csv"
+    def slides(self):
+        return Cohort(self.folder / "slides")
 
     @property
-    def tissue(self):
-        return self.folder / "cohort" / "tissue"
-
-    def rows(self, split):
-        with open(self.cohort) as file:
-            rows = [row for row in csv.DictReader(file) if row["split"] == split]
-        return [{**row, "file": self.cohort.parent / row["slide"], "name": pathlib.Path(row["slide"]).stem} for row in rows]
+    def biopsies(self):
+        return Cohort(self.folder / "biopsies")
 
     def evaluate(self, predictions, *split):
-        found = execute("evaluate", predictions, "--cohort", self.cohort, *split)
+        found = execute("evaluate", predictions, "--cohort", self.slides.table, *split)
         return {key: found[key] for key in ("rocAUC", "rocAUCLower", "rocAUCUpper", "balancedAccuracy")}
 
 
-def make_cohort(study):
+class Cohort:
+    """A folder that `gigapixel synthesize --lesions` has made."""
+
+    def __init__(self, folder):
+        self.table, self.tissue, self.outlines = folder / "cohort.csv", folder / "tissue", folder / "outlines"
+
+    def rows(self, split):
+        with open(self.table) as file:
+            rows = [row for row in csv.DictReader(file) if row["split"] == split]
+        return [{**row, "file": self.table.parent / row["slide"], "name": pathlib.Path(row["slide"]).stem} for row in rows]
+
+    def make(self, side, mpp, lesions, slides, seed):
+        words = ["--size", f"{side}x{side}", "--mpp", mpp, "--lesions", lesions, "--slides", slides, "--seed", seed]
+        made = execute("synthesize", self.table.parent, *words)
+        print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
+
+
+def make_cohorts(study):
     options = study.options
-    words = ["--size", f"{options.side}x{options.side}", "--mpp", options.mpp, "--lesions", options.lesions]
-    made = execute("synthesize", study.cohort.parent, *words, "--slides", options.slides, "--seed", options.first_slide)
-    print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
+    study.biopsies.make(options.biopsy_side, options.mpp, options.biopsy_lesions, options.biopsies, options.first_biopsy)
+    study.slides.make(options.side, options.mpp, options.lesions, options.slides, options.first_slide)
 
 
 def read_clock(device):
@@ -106,30 +121,37 @@ def read_clock(device):
     return usage.ru_utime + usage.ru_stime if device == "cpu" else time.monotonic()
 
 
-def train(study, folder, seed, mpp, rate, *more):
+def train_on(cohort, folder, seed, options, epochs, rate, *more):
     """Seconds of the whole training, interruptions included."""
-    options = study.options
     clock = folder.with_suffix(".seconds")
     spent = json.loads(clock.read_text()) if clock.exists() else 0
     before = read_clock(options.device)
-    words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", options.epochs, "--mpp", mpp]
-    words += ["--learning-rate", rate, "--images-per-step", options.images_per_step, "--precision", options.precision]
-    words += ["--learning-rate-schedule", "cosine", "--warmup", options.warmup, "--clip-gradient", options.clip_gradient]
-    words += ["--calibrate", options.calibrate, "--device", options.device]
+    words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", epochs, "--learning-rate", rate]
+    words += ["--precision", options.precision, "--clip-gradient", options.clip_gradient, "--device", options.device]
     words += ["--tile-size", options.tile_size] if options.tile_size else []
     try:
-        execute("train", "--cohort", study.cohort, "--tissue", study.tissue, "-o", folder, *words, "--resume", *more)
+        execute("train", "--cohort", cohort.table, "--tissue", cohort.tissue, "-o", folder, *words, "--resume", *more)
     finally:
         spent += read_clock(options.device) - before
         clock.write_text(json.dumps(spent))
     return spent
 
 
+def train(study, folder, seed, mpp):
+    """Seconds of both stages. The first one lasts as long as biopsies are few, the second one as long as slides are many."""
+    options, biopsies = study.options, folder.with_name(f"{folder.name}-biopsies")
+    words = ["--calibrate", options.calibrate, "--images-per-step", options.biopsies_per_step, "--warmup", options.warmup]
+    first = train_on(study.biopsies, biopsies, seed, options, options.biopsy_epochs, options.biopsy_rate, "--mpp", mpp, *words)
+    words = ["--weights", biopsies, "--images-per-step", options.images_per_step, "--learning-rate-schedule", "cosine"]
+    second = train_on(study.slides, folder, seed, options, options.epochs, options.rate, "--mpp", mpp, "--warmup", options.warmup, *words)
+    return first, second
+
+
 def classify(study, folder, split, maps=None):
     predictions = folder.with_name(f"{folder.name}-{split}.csv")
-    words = ["--model", folder, "-o", predictions, "--tissue", study.tissue, "--overwrite", "--device", study.options.device]
+    words = ["--model", folder, "-o", predictions, "--tissue", study.slides.tissue, "--overwrite", "--device", study.options.device]
     words += ["--maps", maps] if maps else []
-    execute("classify", *[row["file"] for row in study.rows(split)], *words)
+    execute("classify", *[row["file"] for row in study.slides.rows(split)], *words)
     return predictions
 
 
@@ -157,14 +179,14 @@ def count_hits(study, predictions, maps, downsample):
     """Of true positives those whose greatest activation lies in a lesion: a value of the map stands for the square of
     CELL pixels around its place, so that half of that is allowed."""
     probabilities, found, cell = read_probabilities(predictions), [], CELL * downsample
-    for row in study.rows("test"):
+    for row in study.slides.rows("test"):
         if row["label"] != "lesion" or probabilities[row["name"]] < 0.5:
             continue
         with tifffile.TiffFile(maps / f"{row['name']}.pyramid.tif") as file:
             activation = file.pages[0].asarray()
         y, x = np.unravel_index(activation.argmax(), activation.shape)
         place = np.array([x, y]) * cell + downsample / 2  # in pixels of level 0, from the outer corner of the first
-        outlines = json.loads((study.cohort.parent / "outlines" / f"{row['name']}.geojson").read_text())["features"]
+        outlines = json.loads((study.slides.outlines / f"{row['name']}.geojson").read_text())["features"]
         found.append(min(get_distance(place, np.array(one["geometry"]["coordinates"][0])) for one in outlines))
     found = np.array(found)
     return {
@@ -178,9 +200,10 @@ def run_training(study, name, seed, downsample):
     if name in study.results:
         return
     folder, maps = study.folder / name, study.folder / f"{name}-maps"
-    seconds = train(study, folder, seed, study.options.mpp * downsample, study.options.rate)
+    stages = train(study, folder, seed, study.options.mpp * downsample)
     predictions = classify(study, folder, "test", maps)
-    found = {**study.evaluate(predictions, "--split", "test"), **count_hits(study, predictions, maps, downsample), "seconds": seconds}
+    hits = count_hits(study, predictions, maps, downsample)
+    found = {**study.evaluate(predictions, "--split", "test"), **hits, "seconds": sum(stages), "stages": stages}
     study.keep(**{name: found})
     print(name, json.dumps(found), flush=True)
 
@@ -199,7 +222,7 @@ def describe_colors(study, row, table):
     from skimage import filters, measure
 
     pixels = lesion_patches.read_slide(row["file"])
-    tissue = tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0
+    tissue = tifffile.imread(study.slides.tissue / f"{row['name']}.pyramid.tif") > 0
     stains = table[pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)]
     ranges = [(0, 256)] * 3 + [(-0.05, 0.4)] * 3
     values = [*pixels[tissue].T, *stains[tissue].T]
@@ -220,7 +243,7 @@ def run_colors(study):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    rows = [row for split in ("train", "validation", "test") for row in study.rows(split)]
+    rows = [row for split in ("train", "validation", "test") for row in study.slides.rows(split)]
     stains = tabulate_stains()
     table = np.array([describe_colors(study, row, stains) for row in rows])
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000))
@@ -241,17 +264,17 @@ def write_predictions(file, rows, probabilities):
 def run_patches(study):
     """Begins with the weights that the training of slides began with."""
     first = f"seed-{study.options.seeds[0]}"
-    seconds = study.results[first]["seconds"]
+    stages = list(zip((study.biopsies, study.slides), study.results[first]["stages"]))
     for rate in study.options.rates:
         name = f"patches-{rate:g}"
         if name in study.results:
             continue
-        found = lesion_patches.train(study, make_first_weights(study, study.options.seeds[0]), rate, seconds)
+        found = lesion_patches.train(study, make_first_weights(study, study.options.seeds[0]), rate, stages)
         scores = {}
         for way in lesion_patches.WAYS:
-            validation = lesion_patches.get_area([row["label"] == "lesion" for row in study.rows("validation")], found["validation"][way])
+            validation = lesion_patches.get_area([row["label"] == "lesion" for row in study.slides.rows("validation")], found["validation"][way])
             predictions = study.folder / f"{name}-{way}.csv"
-            write_predictions(predictions, study.rows("test"), found["test"][way])
+            write_predictions(predictions, study.slides.rows("test"), found["test"][way])
             scores[way] = {"validationAUC": validation, **study.evaluate(predictions, "--split", "test")}
         study.keep(**{name: {"steps": found["steps"], "seconds": found["seconds"], "ways": scores}})
         print(name, json.dumps(study.results[name]), flush=True)
@@ -260,11 +283,10 @@ def run_patches(study):
 
 
 def make_first_weights(study, seed):
-    """Those that a training of slides begins with, by one step that changes nothing to speak of."""
+    """Those that a training begins with, by one step that changes nothing to speak of."""
     options, folder = study.options, study.folder / f"start-{seed}"
-    words = ["--network", NETWORK.format(pool=options.pool), "--seed", seed, "--epochs", 1, "--calibrate", options.calibrate]
-    words += ["--learning-rate", 1e-9, "--images-per-step", len(study.rows("train")), "--mpp", options.mpp, "--tissue", study.tissue]
-    execute("train", "--cohort", study.cohort, "-o", folder, *words, "--resume")
+    words = ["--calibrate", options.calibrate, "--images-per-step", len(study.biopsies.rows("train")), "--mpp", options.mpp]
+    train_on(study.biopsies, folder, seed, options, 1, 1e-9, *words)
     return folder / "last.safetensors"
 
 
@@ -293,20 +315,27 @@ def parse_options():
     add("--slides", default="400,60,100")
     add("--first-slide", type=int, default=1000, help="seed of the first slide")
     add("--pool", default="max")
-    add("--epochs", type=int, default=8)
-    add("--rate", type=float, default=1e-3)
+    add("--biopsy-side", type=int, default=512)
+    add("--biopsy-lesions", type=float, default=5, help="%% of the area")
+    add("--biopsies", default="400,100,0")
+    add("--first-biopsy", type=int, default=20000, help="seed of the first biopsy")
+    add("--biopsy-epochs", type=int, default=8)
+    add("--biopsy-rate", type=float, default=1e-3)
+    add("--biopsies-per-step", type=int, default=8)
+    add("--epochs", type=int, default=1)
+    add("--rate", type=float, default=2e-4)
     add("--rates", default="3e-4,1e-3,3e-3", help="grid of patch sampling")
     add("--images-per-step", type=int, default=4)
-    add("--warmup", type=int, default=20)
+    add("--warmup", type=int, default=10)
     add("--clip-gradient", type=float, default=0.0)
     add("--precision", default="fp32")
     add("--device", default="cpu", choices=["cpu", "cuda"])
     add("--tile-size", default="", help="of the training; the plan's by default")
-    add("--calibrate", type=int, default=16, help="training slides that the norms' statistics are taken of")
+    add("--calibrate", type=int, default=16, help="biopsies that the norms' statistics are taken of")
     options = parser.parse_args()
     if options.quick:
-        options.side, options.lesions, options.slides, options.epochs, options.warmup = 384, 3, "8,4,8", 2, 0
-        options.seeds, options.rates = "1", "1e-3"
+        options.side, options.lesions, options.slides, options.biopsy_side, options.biopsies = 512, 3, "8,4,8", 384, "8,4,0"
+        options.biopsy_epochs, options.warmup, options.seeds, options.rates = 2, 0, "1", "1e-3"
     options.seeds = [int(word) for word in options.seeds.split(",")]
     options.rates = [float(word) for word in options.rates.split(",")]
     options.parts = options.parts.split(",")
@@ -317,7 +346,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     options = parse_options()
     study = Study(options.work, options)
-    make_cohort(study)
+    make_cohorts(study)
     if "colors" in options.parts:
         run_colors(study)
     if "main" in options.parts:

@@ -68,9 +68,9 @@ def make_module(width, pool):
 class Slides:
     """Pixels of a split, what is no tissue in white, and where there is tissue."""
 
-    def __init__(self, study, split):
-        self.rows = study.rows(split)
-        self.tissue = [tifffile.imread(study.tissue / f"{row['name']}.pyramid.tif") > 0 for row in self.rows]
+    def __init__(self, cohort, split):
+        self.rows = cohort.rows(split)
+        self.tissue = [tifffile.imread(cohort.tissue / f"{row['name']}.pyramid.tif") > 0 for row in self.rows]
         self.pixels = []
         for row, tissue in zip(self.rows, self.tissue):
             pixels = read_slide(row["file"])
@@ -114,8 +114,11 @@ def read_clock(device):
     return usage.ru_utime + usage.ru_stime if device == "cpu" else time.monotonic()
 
 
-def train(study, weights, rate, seconds):
-    """Adam and a cosine over the seconds, which the drawing of patches takes part in; then a score for each slide."""
+def train(study, weights, rate, stages):
+    """Adam, with a cosine over the last stage's seconds, which the drawing of patches takes part in; then a score for each slide.
+
+    :param stages: of each the cohort that patches are drawn from, and for how many seconds
+    """
     import torch
 
     options = study.options
@@ -125,23 +128,26 @@ def train(study, weights, rate, seconds):
     device = options.device
     module = module.to(device, memory_format=torch.channels_last)
     adam = torch.optim.Adam(module.parameters(), rate)
-    slides, random, steps = Slides(study, "train"), np.random.default_rng(options.seeds[0]), 0
-    begin = read_clock(device)
-    while (part := (read_clock(device) - begin) / seconds) < 1:
-        for group in adam.param_groups:
-            group["lr"] = rate * (1 + np.cos(np.pi * part)) / 2
-        numbers = random.integers(len(slides.rows), size=BATCH)
-        x = to_input([slides.draw(number, random) for number in numbers]).to(device)
-        truth = torch.from_numpy(slides.labels[numbers]).to(device)
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(module(x), truth)
-        adam.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(module.parameters(), options.clip_gradient or 1e9)
-        adam.step()
-        steps += 1
-    found = {"steps": steps, "seconds": read_clock(device) - begin}
+    random, steps, spent = np.random.default_rng(options.seeds[0]), 0, 0.0
+    for number, (cohort, seconds) in enumerate(stages):
+        slides, is_last = Slides(cohort, "train"), number + 1 == len(stages)
+        begin = read_clock(device)
+        while (part := (read_clock(device) - begin) / seconds) < 1:
+            for group in adam.param_groups:
+                group["lr"] = rate * ((1 + np.cos(np.pi * part)) / 2 if is_last else 1)
+            numbers = random.integers(len(slides.rows), size=BATCH)
+            x = to_input([slides.draw(number, random) for number in numbers]).to(device)
+            truth = torch.from_numpy(slides.labels[numbers]).to(device)
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(module(x), truth)
+            adam.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(module.parameters(), options.clip_gradient or 1e9)
+            adam.step()
+            steps += 1
+        spent += read_clock(device) - begin
+    found = {"steps": steps, "seconds": spent}
     for split in ("validation", "test"):
-        held_back, scores = Slides(study, split), {way: [] for way in WAYS}
+        held_back, scores = Slides(study.slides, split), {way: [] for way in WAYS}
         for number in range(len(held_back.rows)):
             patches = held_back.cut(number)
             with torch.no_grad():
