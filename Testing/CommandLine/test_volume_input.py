@@ -140,6 +140,7 @@ def test_the_other_spacing_is_planned(tmp_path):
     planned = run("plan", file, "--network", model, "--json").json
     assert planned["shown"] == [384, 160, 48] and [planned[key] for key in ("width", "height", "depth")] == [96, 80, 48]
     assert "inference at the spacing of the model: 384 x 160 x 48 voxels" in run("plan", file, "--network", model).out
+    assert run("plan", "--size", "96x80x48", "--network", model, "--json").json["shown"] == [96, 80, 48]  # at the model's spacing
     labels, result = segment([file], model, tmp_path)
     assert labels.any() and not labels.all()
     inference = next(row for row in planned["plans"] if row["purpose"] == "inference" and not row["options"])

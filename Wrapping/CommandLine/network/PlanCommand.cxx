@@ -332,7 +332,7 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
   const auto channel = static_cast<std::int64_t>(sizeof(float)) * size[0] * size[1] * size[2];
   volume.heldBytes = channel * network.channels;
   volume.readingBytes = channel * (network.channels + 1);
-  volume.grid.spacing = network.spacing; // for which the plan is then
+  std::reverse_copy(network.spacing.begin(), network.spacing.end(), volume.grid.spacing.begin()); // here x is first
   return { "volume", volume.grid.size, CountMemory(volume, network) };
 }
 

@@ -30,7 +30,8 @@ double GetReadSeconds(double bytes);
  * of the image, the bytes and the precision alone. They have to be worth a tenth of what the network at once takes. For
  * a training step the least seconds are sought over sets of up to four maps with few values, and tile sizes. For
  * inference, whose maps are kept only until they are read, any number of maps that convolutions read may be kept. Of a
- * network that sees the whole image, the segments of MakeReducingSegments(), with the fastest tiles.
+ * network that labels images, the maps are those before the first reduction, and the reductions are segments, too. Of
+ * another network that sees the whole image, the segments of MakeReducingSegments(), with the fastest tiles.
  * \param keepsMaps of such a network, whether the maps are kept that are read behind what they are reduced to
  * \return empty: the network at once */
 GigapixelNetwork_EXPORT std::vector<SegmentPlan> ChooseSegments(const NetworkDescription & network,
