@@ -226,6 +226,27 @@ def test_nothing_is_overwritten_unasked(volume, integers, tmp_path):
 
 
 @pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("ending", [".nii.gz", ".nrrd", ".mha"])
+def test_labels_that_are_there_are_not_computed_again(ending, volume, integers, tmp_path):
+    """So that a batch that was interrupted goes on; but they are those of this volume, model and options."""
+    model, other = (write_threshold_model(tmp_path / f"{threshold}.safetensors", threshold=threshold) for threshold in (49.5, 50.5))
+    output = tmp_path / f"l{ending}"
+    command = ["segment", volume, "-o", output, "--model"]
+    first = run(*command, model, "--json").json
+    before = output.stat()
+    again = run(*command, model, "--json").json
+    assert (first["skipped"], again["skipped"]) == (False, True)
+    assert again["voxelsOfClasses"] == first["voxelsOfClasses"] == [int((integers <= 49.5).sum()), int((integers > 49.5).sum())]
+    assert "was there already" in run(*command, model).out
+    said = "but was made of another volume, by another model or with other options"
+    assert said in fails(*command, other) and said in fails(*command, model, "--tile-size", "64")
+    write_nifti(volume, integers.astype("<i2") + 1)
+    assert said in fails(*command, model)
+    assert (output.stat().st_mtime_ns, output.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
+    assert not run(*command, model, "--overwrite", "--json").json["skipped"]
+
+
+@pytest.mark.usefixtures("network")
 def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     """What is passed over in it is said, and its results go into a folder, however many they are."""
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)

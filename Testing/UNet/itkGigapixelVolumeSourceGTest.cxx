@@ -259,7 +259,10 @@ TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
   for (const char * ending : { ".nii", ".nii.gz", ".nrrd", ".mha" })
   {
     const std::string file = folder.File(std::string("labels") + ending);
-    itk::GigapixelWriteLabelVolume(file, labels, like.grid, false);
+    const std::string madeBy(23, 'm');
+    itk::GigapixelWriteLabelVolume(file, labels, like.grid, false, madeBy);
+    EXPECT_EQ(itk::GigapixelGetMadeBy(file), madeBy);
+    EXPECT_EQ(itk::GigapixelReadLabelVolume(file, like.grid), labels);
     const auto reader = itk::ImageFileReader<itk::Image<unsigned char, 3>>::New();
     reader->SetFileName(file);
     reader->Update();
@@ -269,6 +272,10 @@ TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
     EXPECT_THROW(itk::GigapixelWriteLabelVolume(file, labels, like.grid, false), std::runtime_error);
     EXPECT_EQ(ReadAll(file), before);
     EXPECT_NO_THROW(itk::GigapixelWriteLabelVolume(file, labels, like.grid, true));
+    EXPECT_EQ(itk::GigapixelGetMadeBy(file), "");
+    gigapixel::VolumeGrid moved = like.grid;
+    moved.origin[0] += moved.spacing[0];
+    EXPECT_THROW(itk::GigapixelReadLabelVolume(file, moved), std::runtime_error);
   }
   EXPECT_THROW(itk::GigapixelWriteLabelVolume(folder.File("labels.xyz"), labels, like.grid, false), std::runtime_error);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()), 5);

@@ -209,18 +209,8 @@ GigapixelTrainingVolumes::Add(const std::string &                   volume,
   sample.prepare = [source](const std::function<bool()> & goesOn) { return source->Prepare(goesOn); };
   sample.labels = std::make_shared<Classes>(m_Held, classes, network);
   sample.square = std::abs(voxels.grid.spacing[0] / voxels.grid.spacing[1] - 1) < 0.01;
-  for (const std::string & name : files)
-  {
-    for (const std::string & file : GigapixelListFiles(name))
-    {
-      sample.identity += gigapixel::IdentifyFile(file, gigapixel::HashedBytes::Samples) + ' ';
-    }
-  }
-  sample.identity += "labels:";
-  for (const std::string & file : GigapixelListFiles(labels))
-  {
-    sample.identity += ' ' + gigapixel::IdentifyFile(file, gigapixel::HashedBytes::All);
-  }
+  sample.identity = GigapixelIdentifyVolume(files, gigapixel::HashedBytes::Samples) +
+                    " labels: " + GigapixelIdentifyVolume({ labels }, gigapixel::HashedBytes::All);
   return sample;
 }
 

@@ -11,6 +11,11 @@
 #include <string>
 #include <vector>
 
+namespace gigapixel
+{
+enum class HashedBytes;
+}
+
 namespace itk
 {
 
@@ -44,6 +49,12 @@ GigapixelImageFile_EXPORT std::vector<std::string> GigapixelListFiles(const std:
  */
 GigapixelImageFile_EXPORT std::vector<std::string> GigapixelSplitModalities(const std::string & name);
 
+/** Tells a volume from another one by what is in its files, as IdentifyFile() does.
+ * \param files as of GigapixelVolumeSource()
+ * \throw std::runtime_error one of them cannot be read */
+GigapixelImageFile_EXPORT std::string GigapixelIdentifyVolume(const std::vector<std::string> & files,
+                                                              gigapixel::HashedBytes           bytes);
+
 /** A volume as the engine reads it, from as many threads as want to, through what itk::ImageIOFactory finds.
  *
  * Samples are floats that have the value which the file says, with its slope and intercept, whatever its type is: that
@@ -68,11 +79,22 @@ GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &   
  * a disk is full. What is read takes the memory of the labels, whose hash is known by then.
  * \param labels a byte for each voxel, x fastest
  * \param mayReplace as AtomicFile has it
+ * \param madeBy how they were made: up to 23 printable characters of ASCII, which all formats keep (NIfTI as aux_file)
  * \throw std::runtime_error one sentence that names the file; nothing is left of it then */
 GigapixelImageFile_EXPORT void GigapixelWriteLabelVolume(const std::string &           fileName,
                                                          std::vector<std::uint8_t>     labels,
                                                          const gigapixel::VolumeGrid & grid,
-                                                         bool                          mayReplace);
+                                                         bool                          mayReplace,
+                                                         const std::string &           madeBy = {});
+
+/** How the labels of a file were made, as GigapixelWriteLabelVolume() was told, or what another program noted there.
+ * \throw std::runtime_error one sentence that names the file, which is no volume or damaged in its header */
+GigapixelImageFile_EXPORT std::string GigapixelGetMadeBy(const std::string & fileName);
+
+/** The labels of a file that GigapixelWriteLabelVolume() wrote, x fastest.
+ * \throw std::runtime_error one sentence that names the file: it is damaged, of bytes no more, or not on this grid */
+GigapixelImageFile_EXPORT std::vector<std::uint8_t> GigapixelReadLabelVolume(const std::string &           fileName,
+                                                                             const gigapixel::VolumeGrid & grid);
 
 } // namespace itk
 

@@ -9,6 +9,7 @@
 #include "itkGigapixelVolumeShape.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkImageIOFactory.h"
+#include "itkMetaDataObject.h"
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,8 @@ namespace itk
 namespace
 {
 namespace fs = std::filesystem;
+
+constexpr const char * MadeByKey = "aux_file"; // NIfTI's name of the one field that ITK 5.2 writes
 
 /** Calls what may throw ITK's exceptions, and throws one sentence. */
 template <typename TFunction>
@@ -116,7 +119,8 @@ void
 WriteLabels(const std::string &               file,
             const std::string &               target,
             const std::vector<std::uint8_t> & labels,
-            const gigapixel::VolumeGrid &     grid)
+            const gigapixel::VolumeGrid &     grid,
+            const std::string &               madeBy)
 {
   const ImageIOBase::Pointer io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::WriteMode);
   if (io.IsNull())
@@ -136,6 +140,10 @@ WriteLabels(const std::string &               file,
   io->SetComponentType(IOComponentEnum::UCHAR);
   io->SetNumberOfComponents(1);
   io->SetUseCompression(true);
+  if (!madeBy.empty())
+  {
+    EncapsulateMetaData<std::string>(io->GetMetaDataDictionary(), MadeByKey, madeBy);
+  }
   io->SetFileName(file);
   io->SetIORegion(GetWholeRegion(*io));
   io->Write(labels.data());
@@ -324,14 +332,15 @@ void
 GigapixelWriteLabelVolume(const std::string &           fileName,
                           std::vector<std::uint8_t>     labels,
                           const gigapixel::VolumeGrid & grid,
-                          bool                          mayReplace)
+                          bool                          mayReplace,
+                          const std::string &           madeBy)
 {
   GigapixelRequireLabelPlace(fileName, grid);
   gigapixel::AtomicFile output(fileName, mayReplace);
   const HiddenFile      hidden(fileName);
   try
   {
-    WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid); });
+    WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid, madeBy); });
     RequireLabels(hidden.GetName(), labels, grid);
   }
   catch (const std::runtime_error & failure)
@@ -345,6 +354,34 @@ GigapixelWriteLabelVolume(const std::string &           fileName,
   }
   CopyInto(output, hidden.GetName());
   output.Commit();
+}
+
+std::string
+GigapixelGetMadeBy(const std::string & fileName)
+{
+  std::string notes;
+  ExposeMetaData<std::string>(OpenVolume(fileName)->GetMetaDataDictionary(), MadeByKey, notes);
+  return notes;
+}
+
+std::vector<std::uint8_t>
+GigapixelReadLabelVolume(const std::string & fileName, const gigapixel::VolumeGrid & grid)
+{
+  const ImageIOBase::Pointer io = OpenVolume(fileName);
+  const std::string          difference = grid.DescribeDifference(GigapixelVolumeShape::Get(fileName, *io).grid);
+  const auto                 voxels = static_cast<std::size_t>(grid.size.width * grid.size.height * grid.size.depth);
+  if (!difference.empty())
+  {
+    throw std::runtime_error(fileName + ' ' + difference);
+  }
+  if (io->GetComponentType() != IOComponentEnum::UCHAR ||
+      io->GetImageSizeInComponents() != static_cast<ImageIOBase::SizeType>(voxels))
+  {
+    throw std::runtime_error(fileName + " holds no labels, a byte for each voxel");
+  }
+  std::vector<std::uint8_t> labels(voxels);
+  ReadWholeVolume(*io, labels.data());
+  return labels;
 }
 
 } // namespace itk

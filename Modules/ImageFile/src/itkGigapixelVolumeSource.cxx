@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelVolumeSource.h"
 
+#include "gigapixelFileIdentity.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
 #include "gigapixelWholeFile.h"
@@ -350,6 +351,26 @@ GigapixelListFiles(const std::string & fileOrFolder)
 {
   return GigapixelIsDicomFolder(fileOrFolder) ? GigapixelDicomSeries::Find(fileOrFolder).files
                                               : std::vector<std::string>{ fileOrFolder };
+}
+
+std::string
+GigapixelIdentifyVolume(const std::vector<std::string> & files, gigapixel::HashedBytes bytes)
+{
+  std::string identity;
+  for (const std::string & name : files)
+  {
+    for (const std::string & file : GigapixelListFiles(name))
+    {
+      // A pair's header says what its pixels are.
+      const fs::path header = fs::path(file).replace_extension(".hdr"),
+                     pixels = fs::path(file).replace_extension(".img");
+      const bool isPair = file == header || file == pixels;
+      identity +=
+        (identity.empty() ? "" : " ") + (isPair ? gigapixel::IdentifyFile(pixels.string(), bytes, header.string())
+                                                : gigapixel::IdentifyFile(file, bytes));
+    }
+  }
+  return identity;
 }
 
 std::vector<std::string>

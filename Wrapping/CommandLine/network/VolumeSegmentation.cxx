@@ -7,12 +7,19 @@
 #include "SlideBatch.h"
 #include "VolumeFile.h"
 
+#include "gigapixelFileIdentity.h"
+#include "gigapixelHash.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelVolumePrediction.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <locale>
+#include <sstream>
 
 namespace gigapixel::commandline
 {
@@ -66,6 +73,52 @@ PlanVolume(const itk::GigapixelVolume & volume,
   return plan;
 }
 
+constexpr const char * Maker = "segment ";
+
+/** A hash of all that decides on the labels, in as few characters as NIfTI keeps. */
+std::string
+DescribeMaking(const std::string & volume, const Model & model, const ArgumentValues & values, const Tiling & tiling)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(17);
+  text << model.GetIdentity() << ' ' << values.GetNumber("threshold") << ' ' << tiling.tileSize << ' '
+       << values.GetText("precision") << ' ' << (tiling.volumePatches ? tiling.volumePatches->Describe() : "") << ' '
+       << itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(volume), HashedBytes::All);
+  Hash hash;
+  hash.Add(text.str().data(), text.str().size());
+  std::array<char, 16> digits{};
+  std::snprintf(digits.data(), digits.size(), "%015llx", static_cast<unsigned long long>(hash.Get() >> 4));
+  return Maker + std::string(digits.data());
+}
+
+/** Whether the labels are there, made as is asked for now. \throw std::runtime_error another file is there */
+bool
+HasLabels(const std::string & file, const std::string & madeBy)
+{
+  if (!std::filesystem::exists(file))
+  {
+    return false;
+  }
+  std::string found;
+  try
+  {
+    found = itk::GigapixelGetMadeBy(file);
+  }
+  catch (const std::runtime_error &) // it is no volume, or damaged
+  {}
+  if (found == madeBy)
+  {
+    return true;
+  }
+  const bool isOurs = found.rfind(Maker, 0) == 0;
+  throw std::runtime_error(
+    file +
+    (isOurs ? " exists, but was made of another volume, by another model or with other options than are asked for"
+            : " exists already, and was not made here") +
+    "; --overwrite replaces it, another output name keeps it.");
+}
+
 /** \throw Interrupted */
 VolumePrediction
 Predict(const itk::GigapixelVolume & volume,
@@ -109,6 +162,19 @@ Count(const std::vector<std::uint8_t> & labels, int classes)
   return counts;
 }
 
+/** Labels that say nothing may be right, but seldom are what was wanted. */
+void
+WarnOfOneClass(const std::string & file, const std::vector<std::int64_t> & counts, const Session & session)
+{
+  const auto isThere = [](std::int64_t voxels) { return voxels > 0; };
+  if (std::count_if(counts.begin(), counts.end(), isThere) == 1)
+  {
+    const auto only = std::find_if(counts.begin(), counts.end(), isThere) - counts.begin();
+    session.Warn("gigapixel: " + file + " is class " + std::to_string(only) +
+                 " everywhere: look whether the model suits this volume, and whether its weights are sound.");
+  }
+}
+
 JSON
 SegmentVolume(const SlideTask &      task,
               const Model &          model,
@@ -125,41 +191,47 @@ SegmentVolume(const SlideTask &      task,
   const double         number = static_cast<double>(size.width * size.height * size.depth);
   RequireVolumeChannels(volume, network);
   network.CheckImage(size);
-  RefuseExisting(task.output, values.Has("overwrite"));
+  const std::string madeBy = DescribeMaking(task.slide, model, values, tiling);
+  const bool        wasThere = !values.Has("overwrite") && HasLabels(task.output, madeBy);
   itk::GigapixelRequireLabelPlace(task.output, volume.grid);
-  const MemoryPlan plan = PlanVolume(volume, model, values, tiling, session);
-  CheckOutput(task.output, number); // which makes its folder: a volume that is refused before leaves none
-  Progress progress(session, "segment " + task.slide, number);
-  auto     prediction = Predict(volume, model, plan, tiling, values, progress);
-  if (!prediction.steps.empty())
+  const MemoryPlan          plan = PlanVolume(volume, model, values, tiling, session);
+  std::string               steps;
+  std::vector<std::int64_t> counts;
+  if (wasThere)
   {
-    session.Say(volume.name + ": " + prediction.steps);
+    counts = Count(itk::GigapixelReadLabelVolume(task.output, volume.grid), network.GetNumberOfClasses());
   }
-  volume.voxels.reset(); // which makes room for what is written and read again
-  const auto counts = Count(prediction.labels, network.GetNumberOfClasses());
-  const auto voxels = static_cast<std::int64_t>(prediction.labels.size());
-  itk::GigapixelWriteLabelVolume(task.output, std::move(prediction.labels), volume.grid, values.Has("overwrite"));
-  progress.Finish();
-  const auto only = std::find(counts.begin(), counts.end(), voxels);
-  if (only != counts.end())
+  else
   {
-    session.Warn("gigapixel: " + task.output + " is class " + std::to_string(only - counts.begin()) +
-                 " everywhere: look whether the model suits this volume, and whether its weights are sound.");
+    CheckOutput(task.output, number); // which makes its folder: a volume that is refused before leaves none
+    Progress progress(session, "segment " + task.slide, number);
+    auto     prediction = Predict(volume, model, plan, tiling, values, progress);
+    if (!prediction.steps.empty())
+    {
+      session.Say(volume.name + ": " + prediction.steps);
+    }
+    volume.voxels.reset(); // which makes room for what is written and read again
+    steps = prediction.steps;
+    counts = Count(prediction.labels, network.GetNumberOfClasses());
+    const bool mayReplace = values.Has("overwrite");
+    itk::GigapixelWriteLabelVolume(task.output, std::move(prediction.labels), volume.grid, mayReplace, madeBy);
+    progress.Finish();
+    WarnOfOneClass(task.output, counts, session);
+    session.Say(Peaks(plan, network, values).Format());
   }
-  session.Say(Peaks(plan, network, values).Format());
-  JSON json{ { "volume", task.slide }, { "labels", task.output } };
+  JSON json{ { "volume", task.slide }, { "labels", task.output }, { "skipped", wasThere } };
   json["width"] = size.width;
   json["height"] = size.height;
   json["depth"] = size.depth;
   json["spacingMm"] = volume.grid.spacing;
   json["normalization"] = gigapixel::Describe(network.normalization);
-  json["steps"] = prediction.steps;
+  json["steps"] = wasThere ? JSON() : JSON(steps); // which the file does not tell
   json["voxelsOfClasses"] = counts;
   json["classNames"] = network.classNames;
   json["plan"] = DescribePlan(plan, network, Purpose::Inference);
   Peaks(plan, network, values).AddTo(json);
   json["cpuSeconds"] = { { "all", GetCPUSeconds() - begin } };
-  text += task.output + ": " + FormatSize(size) + '\n';
+  text += task.output + ": " + FormatSize(size) + (wasThere ? " (was there already)\n" : "\n");
   return json;
 }
 
