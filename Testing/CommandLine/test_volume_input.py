@@ -3,6 +3,7 @@
 
 import numpy
 import pytest
+from PIL import Image
 
 from conftest import fails, run
 from volumes import read_nifti, sum_boxes, write_box_model, write_nifti, write_threshold_model
@@ -148,6 +149,32 @@ def test_the_other_spacing_is_planned(tmp_path):
     assert result["peakBytes"] <= 1.02 * result["estimatedPeakBytes"]
 
 
+def test_slices_lie_as_the_patient_does(tmp_path):
+    """However the voxels are stored: the patient's right at the left, the front and the head above."""
+    voxels, truth = numpy.zeros((40, 50, 60), "<i2"), numpy.zeros((40, 50, 60), "u1")  # z, y, x of NIfTI: to the head, the front, the right
+    voxels[30:36, 40:46, 48:56] = 100
+    voxels[32, 43, :5] = 10  # what becomes black
+    truth[32, 43, 50] = 3
+    pictures = []
+    for number, (order, flipped) in enumerate([((0, 1, 2), ()), ((2, 0, 1), (0,)), ((1, 2, 0), (1, 2)), ((0, 2, 1), (0, 1, 2))]):
+        affine = numpy.eye(4)[:, [*(2 - axis for axis in order)][::-1] + [3]]
+        for axis in flipped:  # of what is stored
+            affine[:3, 3] += affine[:3, 2 - axis] * (voxels.shape[order[axis]] - 1)
+            affine[:3, 2 - axis] *= -1
+        files = [
+            write_nifti(tmp_path / f"{name}{number}.nii", numpy.ascontiguousarray(numpy.flip(each.transpose(order), flipped)), affine)
+            for name, each in (("v", voxels), ("t", truth))
+        ]
+        run("overlay", *files, "-o", tmp_path / f"{number}.png", "--size", 400)
+        pictures.append(numpy.asarray(Image.open(tmp_path / f"{number}.png")))
+    assert all((picture == pictures[0]).all() for picture in pictures[1:])
+    scale = (400 - 8) / (60 + 60 + 50)
+    for left, right, down in ((0, 60 - 50, 50 - 42), (60 * scale + 4, 60 - 50, 40 - 33), (120 * scale + 8, 50 - 42, 40 - 33)):
+        assert pictures[0][int(down * scale), int(left + right * scale)].tolist() != [0, 0, 0]
+        assert pictures[0][int((40 - down) * scale), int(left + right * scale)].tolist() == [0, 0, 0]
+    assert [0, 158, 115] in pictures[0][-15:, 2:12].reshape(-1, 3).tolist()  # the legend has the third color
+
+
 def test_slices_are_drawn_with_their_labels(tmp_path):
     voxels = numpy.random.default_rng(5).integers(100, 200, SHAPE).astype("<i2")
     truth = numpy.zeros(SHAPE, "u1")
@@ -156,8 +183,8 @@ def test_slices_are_drawn_with_their_labels(tmp_path):
     file, labels = (write_nifti(tmp_path / f"{name}.nii.gz", each, place((1, 1, 3))) for name, each in (("v", voxels), ("t", truth)))
     output = tmp_path / "look.png"
     result = run("overlay", file, labels, "-o", output, "--size", 512, "--json").json
-    # 30, 30 and 22 mm side by side, of which the higher ones are 42 mm high.
-    assert result["width"] <= 512 and result["height"] / result["width"] == pytest.approx(42 / 82, abs=0.03)
+    # 30, 30 and 22 mm side by side, of which the higher ones are 42 mm high, above the legend.
+    assert result["width"] <= 512 and (result["height"] - 20) / (result["width"] - 8) == pytest.approx(42 / 82, abs=0.02)
     assert result["voxel"][2] in range(5, 10) and output.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert run("overlay", file, labels, "-o", output, "--size", 512, "--json").json["skipped"]
     empty = write_nifti(tmp_path / "e.nii.gz", truth * 0, place((1, 1, 3)))

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeOverlay.h"
 
+#include "Drawing.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
 #include "VolumeFile.h"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -24,23 +26,28 @@ constexpr double   TintStrength = 0.35;
 constexpr unsigned Gap = 4; // pixels between two slices
 
 /** Of labels from 1 on, over and over: colors that people with any color vision tell apart (Okabe and Ito, 2008). */
-constexpr std::array<std::array<unsigned char, 3>, 7> Colors{ { { 230, 159, 0 },
-                                                                { 86, 180, 233 },
-                                                                { 0, 158, 115 },
-                                                                { 240, 228, 66 },
-                                                                { 0, 114, 178 },
-                                                                { 213, 94, 0 },
-                                                                { 204, 121, 167 } } };
+constexpr std::array<Color, 7> Colors{ { { 230, 159, 0 },
+                                         { 86, 180, 233 },
+                                         { 0, 158, 115 },
+                                         { 240, 228, 66 },
+                                         { 0, 114, 178 },
+                                         { 213, 94, 0 },
+                                         { 204, 121, 167 } } };
 
-/** A slice as it is shown: the volume's axes that go to the right and down. */
+/** A slice as radiologists look at it, along the patient's axes: 0 to the left, 1 to the back, 2 to the head. The
+ * patient's right is at the left of the picture, the head, or of a slice across the body the front, is up. */
 struct View
 {
-  const char * name;
-  std::size_t  across; ///< axis that the slice is perpendicular to; 0: x
-  std::size_t  right;
-  std::size_t  down;
+  std::size_t across; ///< what the slice is perpendicular to
+  std::size_t right;  ///< always as the axis points
+  std::size_t down;
+  bool        isUpward; ///< that axis goes up in the picture
 };
-constexpr std::array<View, 3> Views{ { { "x and y", 2, 0, 1 }, { "x and z", 1, 0, 2 }, { "y and z", 0, 1, 2 } } };
+constexpr std::array<View, 3> Views{ { { 2, 0, 1, false }, { 1, 0, 2, true }, { 0, 1, 2, true } } };
+constexpr const char *        Begins[] = { "R", "A", "I" }; // of the patient's axes: right, anterior, inferior
+constexpr const char *        Ends[] = { "L", "P", "S" };
+constexpr double              LetterSize = 14;
+constexpr unsigned            LegendHeight = 20;
 
 using Voxel = std::array<std::int64_t, 3>;
 
@@ -69,10 +76,48 @@ ReadSlice(PixelSource & voxels, std::size_t across, std::int64_t place)
   return first;
 }
 
-/** Along each axis the slice with the most voxels that have a label, the first of these; of none the middle. */
-Voxel
-FindPlaces(PixelSource & labels, bool & hasLabels)
+/** How a volume's axes lie in the patient, to the nearest of the ways along its axes. */
+struct Orientation
 {
+  std::array<std::size_t, 3> axes{ 0, 1, 2 }; ///< the volume's, for each of the patient's
+  std::array<bool, 3>        isReversed{};    ///< for each of the patient's
+
+  explicit Orientation(const VolumeGrid & grid)
+  {
+    std::array<std::size_t, 3> order{ 0, 1, 2 };
+    double                     best = -1;
+    do
+    {
+      double sum = 0;
+      for (std::size_t patient = 0; patient < 3; ++patient)
+      {
+        sum += std::abs(grid.axes[order[patient]][patient]);
+      }
+      if (sum > best + 1e-9) // the first of those that are as near
+      {
+        best = sum;
+        axes = order;
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+    for (std::size_t patient = 0; patient < 3; ++patient)
+    {
+      isReversed[patient] = grid.axes[axes[patient]][patient] < 0;
+    }
+  }
+};
+
+/** What is shown of labels: along each of the volume's axes the slice with the most voxels that have a label, the first
+ * of these, of none the middle. */
+struct Shown
+{
+  Voxel         places{};
+  std::set<int> labels; ///< that are in the volume, but 0
+};
+
+Shown
+FindPlaces(PixelSource & labels)
+{
+  Shown                                    shown;
   const Voxel                              lengths = GetLengths(labels.GetSize());
   std::array<std::vector<std::int64_t>, 3> counts;
   for (std::size_t axis = 0; axis < 3; ++axis)
@@ -86,21 +131,19 @@ FindPlaces(PixelSource & labels, bool & hasLabels)
     {
       if (slice[i] != 0)
       {
+        shown.labels.insert(static_cast<int>(slice[i]));
         ++counts[0][i % static_cast<std::size_t>(lengths[0])];
         ++counts[1][i / static_cast<std::size_t>(lengths[0])];
         ++counts[2][static_cast<std::size_t>(z)];
       }
     }
   }
-  Voxel places{};
-  hasLabels = false;
   for (std::size_t axis = 0; axis < 3; ++axis)
   {
     const auto most = std::max_element(counts[axis].begin(), counts[axis].end());
-    hasLabels = hasLabels || *most > 0;
-    places[axis] = *most > 0 ? most - counts[axis].begin() : lengths[axis] / 2;
+    shown.places[axis] = *most > 0 ? most - counts[axis].begin() : lengths[axis] / 2;
   }
-  return places;
+  return shown;
 }
 
 /** What of the slices' values becomes black and white: nearly all of those that are not 0. */
@@ -125,6 +168,13 @@ FindWindow(const std::array<std::vector<float>, 3> & slices)
   return { low, high > low ? high : low + 1 };
 }
 
+/** \param label 0 has none */
+const Color &
+GetColor(int label)
+{
+  return Colors[static_cast<std::size_t>(std::max(label, 1) - 1) % Colors.size()];
+}
+
 /** \class Panel
  * \brief One slice in the picture. */
 class Panel
@@ -133,12 +183,18 @@ public:
   /** \param scale pixels for each mm */
   Panel(const View & view, const VolumeGrid & grid, double scale)
     : m_View(view)
+    , m_Orientation(grid)
     , m_Lengths(GetLengths(grid.size))
-    , m_RightSide(GetSide(grid, view.right, scale))
-    , m_DownSide(GetSide(grid, view.down, scale))
-    // The head is up, where slices are shown from the side.
-    , m_IsUpward(view.down == 2 && grid.axes[2][2] > 0)
+    , m_RightSide(GetSide(grid, m_Orientation.axes[view.right], scale))
+    , m_DownSide(GetSide(grid, m_Orientation.axes[view.down], scale))
   {}
+
+  /** Of the volume: what the slice is perpendicular to. */
+  std::size_t
+  GetAcross() const
+  {
+    return m_Orientation.axes[m_View.across];
+  }
 
   unsigned
   GetWidth() const
@@ -169,7 +225,7 @@ public:
         const bool   isBorder = (x > 0 && labels[this->Find(x - 1, y)] != static_cast<float>(label)) ||
                               (y > 0 && labels[this->Find(x, y - 1)] != static_cast<float>(label));
         const double strength = label == 0 ? 0 : isBorder ? 1 : TintStrength;
-        const auto & color = Colors[static_cast<std::size_t>(std::max(label, 1) - 1) % Colors.size()];
+        const auto & color = GetColor(label);
         for (std::size_t channel = 0; channel < 3; ++channel)
         {
           picture.pixels[(std::size_t(y) * picture.width + left + x) * 3 + channel] =
@@ -177,6 +233,19 @@ public:
         }
       }
     }
+  }
+
+  /** The sides of the patient. */
+  void
+  AddLetters(unsigned left, Drawing & letters) const
+  {
+    const double width = m_RightSide, height = m_DownSide, begin = left + 2.0, middle = (height + LetterSize) / 2;
+    letters.AddText({ begin, middle }, Begins[m_View.right], LetterSize);
+    letters.AddText({ left + width - 2, middle }, Ends[m_View.right], LetterSize, Drawing::Anchor::End);
+    const char * const up = (m_View.isUpward ? Ends : Begins)[m_View.down];
+    const char * const down = (m_View.isUpward ? Begins : Ends)[m_View.down];
+    letters.AddText({ left + width / 2, LetterSize }, up, LetterSize, Drawing::Anchor::Middle);
+    letters.AddText({ left + width / 2, height - 2 }, down, LetterSize, Drawing::Anchor::Middle);
   }
 
 private:
@@ -191,29 +260,39 @@ private:
   std::size_t
   Find(unsigned x, unsigned y) const
   {
-    const auto find = [](unsigned pixel, unsigned side, std::int64_t length) {
-      return std::min(length - 1, static_cast<std::int64_t>((pixel + 0.5) / side * static_cast<double>(length)));
+    const auto find = [this](unsigned pixel, unsigned side, std::size_t patient, bool isUpward) {
+      const std::int64_t length = m_Lengths[m_Orientation.axes[patient]];
+      const auto         at =
+        std::min(length - 1, static_cast<std::int64_t>((pixel + 0.5) / side * static_cast<double>(length)));
+      return m_Orientation.isReversed[patient] != isUpward ? length - 1 - at : at;
     };
-    const std::int64_t column = find(x, m_RightSide, m_Lengths[m_View.right]);
-    const std::int64_t row = find(m_IsUpward ? m_DownSide - 1 - y : y, m_DownSide, m_Lengths[m_View.down]);
-    return static_cast<std::size_t>(row * m_Lengths[m_View.right] + column);
+    const std::int64_t right = find(x, m_RightSide, m_View.right, false);
+    const std::int64_t down = find(y, m_DownSide, m_View.down, m_View.isUpward);
+    const std::size_t  rightAxis = m_Orientation.axes[m_View.right], downAxis = m_Orientation.axes[m_View.down];
+    return static_cast<std::size_t>(rightAxis < downAxis ? down * m_Lengths[rightAxis] + right
+                                                         : right * m_Lengths[downAxis] + down);
   }
 
-  View     m_View;
-  Voxel    m_Lengths;
-  unsigned m_RightSide;
-  unsigned m_DownSide;
-  bool     m_IsUpward;
+  View        m_View;
+  Orientation m_Orientation;
+  Voxel       m_Lengths;
+  unsigned    m_RightSide;
+  unsigned    m_DownSide;
 };
 
 /** Side by side, as large as the picture may be. */
 std::vector<Panel>
 MakePanels(const VolumeGrid & grid, std::int64_t longerSide)
 {
-  const Voxel        lengths = GetLengths(grid.size);
-  const auto         mm = [&](std::size_t axis) { return grid.spacing[axis] * static_cast<double>(lengths[axis]); };
-  const auto         side = static_cast<double>(longerSide);
-  const double       scale = std::min((side - 2 * Gap) / (2 * mm(0) + mm(1)), side / std::max(mm(1), mm(2)));
+  const Voxel       lengths = GetLengths(grid.size);
+  const Orientation orientation(grid);
+  const auto        mm = [&](std::size_t patient) {
+    const std::size_t axis = orientation.axes[patient];
+    return grid.spacing[axis] * static_cast<double>(lengths[axis]);
+  };
+  const double       width = static_cast<double>(longerSide) - 2 * Gap;
+  const double       height = static_cast<double>(longerSide) - LegendHeight;
+  const double       scale = std::min(width / (2 * mm(0) + mm(1)), height / std::max(mm(1), mm(2)));
   std::vector<Panel> panels;
   std::transform(Views.begin(), Views.end(), std::back_inserter(panels), [&](const View & view) {
     return Panel(view, grid, scale);
@@ -236,10 +315,47 @@ CheckLabels(const itk::GigapixelVolume & volume, const itk::GigapixelVolume & la
   }
 }
 
+/** The labels that are there, each in its color, as far as there is room. */
+void
+DrawLegend(const std::set<int> & labels, Picture & picture, Drawing & letters)
+{
+  constexpr unsigned Side = 10;
+  const unsigned     top = picture.height - LegendHeight + (LegendHeight - Side) / 2;
+  double             left = 2;
+  for (const int label : labels)
+  {
+    const std::string name = std::to_string(label);
+    const double      next = left + Side + 4 + Drawing::GetTextWidth(name, LetterSize) + 14;
+    if (next > picture.width)
+    {
+      break;
+    }
+    for (unsigned pixel = 0; pixel < Side * Side; ++pixel)
+    {
+      const std::size_t x = static_cast<std::size_t>(left) + pixel % Side, y = top + pixel / Side;
+      std::copy_n(
+        GetColor(label).begin(), 3, picture.pixels.begin() + static_cast<std::ptrdiff_t>(3 * (y * picture.width + x)));
+    }
+    letters.AddText({ left + Side + 4, static_cast<double>(top + Side) }, name, LetterSize);
+    left = next;
+  }
+}
+
+/** In white, where they are black. */
+void
+AddLetters(const Picture & letters, Picture & picture)
+{
+  for (std::size_t i = 0; i < std::min(letters.pixels.size(), picture.pixels.size()); ++i)
+  {
+    const int ink = 255 - letters.pixels[i];
+    picture.pixels[i] = static_cast<unsigned char>((picture.pixels[i] * (255 - ink) + 255 * ink) / 255);
+  }
+}
+
 Picture
 DrawSlices(const itk::GigapixelVolume & volume,
            PixelSource &                labels,
-           const Voxel &                places,
+           const Shown &                shown,
            const std::vector<Panel> &   panels)
 {
   Picture picture;
@@ -248,19 +364,24 @@ DrawSlices(const itk::GigapixelVolume & volume,
     picture.width += panel.GetWidth() + (picture.width > 0 ? Gap : 0);
     picture.height = std::max(picture.height, panel.GetHeight());
   }
+  picture.height += LegendHeight;
   picture.pixels.resize(std::size_t(picture.width) * picture.height * 3);
   std::array<std::vector<float>, 3> slices;
-  std::transform(Views.begin(), Views.end(), slices.begin(), [&](const View & view) {
-    return ReadSlice(*volume.voxels, view.across, places[view.across]);
+  std::transform(panels.begin(), panels.end(), slices.begin(), [&](const Panel & panel) {
+    return ReadSlice(*volume.voxels, panel.GetAcross(), shown.places[panel.GetAcross()]);
   });
   const auto window = FindWindow(slices);
+  Drawing    letters(picture.width, picture.height);
   unsigned   left = 0;
   for (std::size_t i = 0; i < panels.size(); ++i)
   {
-    const std::size_t across = Views[i].across;
-    panels[i].Draw(slices[i], ReadSlice(labels, across, places[across]), window, left, picture);
+    const std::size_t across = panels[i].GetAcross();
+    panels[i].Draw(slices[i], ReadSlice(labels, across, shown.places[across]), window, left, picture);
+    panels[i].AddLetters(left, letters);
     left += panels[i].GetWidth() + Gap;
   }
+  DrawLegend(shown.labels, picture, letters);
+  AddLetters(letters.Rasterize(1), picture);
   return picture;
 }
 
@@ -279,19 +400,11 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
   }
   const itk::GigapixelVolume volume = OpenVolume(name), labels = OpenVolume(values.GetText("MASK"));
   CheckLabels(volume, labels);
-  const auto  panels = MakePanels(volume.grid, values.GetInteger("size"));
-  std::string madeBy = "overlay of slices size=" + std::to_string(values.GetInteger("size"));
-  for (const std::string & modality : itk::GigapixelSplitModalities(name))
-  {
-    for (const std::string & file : itk::GigapixelListFiles(modality))
-    {
-      madeBy += ' ' + IdentifyFile(file, HashedBytes::Samples);
-    }
-  }
-  for (const std::string & file : itk::GigapixelListFiles(labels.name))
-  {
-    madeBy += " labels: " + IdentifyFile(file, HashedBytes::All);
-  }
+  const auto        panels = MakePanels(volume.grid, values.GetInteger("size"));
+  const std::string madeBy = "overlay of slices along the patient size=" + std::to_string(values.GetInteger("size")) +
+                             ' ' +
+                             itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(name), HashedBytes::Samples) +
+                             " labels: " + itk::GigapixelIdentifyVolume({ labels.name }, HashedBytes::All);
   const bool             wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
   nlohmann::ordered_json json{
     { "picture", output }, { "volume", name }, { "labels", labels.name }, { "skipped", wasThere }
@@ -301,11 +414,10 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
   {
     CheckOutput(output, 3.0 * static_cast<double>(values.GetInteger("size") * values.GetInteger("size")));
     Progress    progress(session, "overlay");
-    bool        hasLabels = false;
-    const Voxel places = FindPlaces(*labels.voxels, hasLabels);
+    const Shown shown = FindPlaces(*labels.voxels);
     ThrowIfInterrupted();
-    const Picture picture = DrawSlices(volume, *labels.voxels, places, panels);
-    if (!hasLabels)
+    const Picture picture = DrawSlices(volume, *labels.voxels, shown, panels);
+    if (shown.labels.empty())
     {
       session.Warn("gigapixel: " + labels.name + " is 0 everywhere: nothing is marked in " + output + '.');
     }
@@ -313,10 +425,10 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
     progress.Finish();
     json["width"] = picture.width;
     json["height"] = picture.height;
-    json["voxel"] = places;
+    json["voxel"] = shown.places;
     text += ": " + std::to_string(picture.width) + " x " + std::to_string(picture.height) +
-            ", the slices through voxel " + std::to_string(places[0]) + ", " + std::to_string(places[1]) + ", " +
-            std::to_string(places[2]);
+            ", the slices through voxel " + std::to_string(shown.places[0]) + ", " + std::to_string(shown.places[1]) +
+            ", " + std::to_string(shown.places[2]);
   }
   session.PrintResult(text + (wasThere ? " (was there already)" : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
