@@ -174,11 +174,20 @@ def test_norms(norms, tmp_path):
         assert abs(given[..., -1] - expected).max() < 5e-6
 
 
+def test_meshnets_are_pythons(tmp_path):
+    (tmp_path / "model.json").write_text("{}")
+    for network in (tmp_path, tmp_path / "model.json"):
+        assert "gp.load_meshnet(FOLDER)" in refuse("import", network, "-o", tmp_path / "m.safetensors")
+
+
 def test_norms_of_the_image_that_are_none(tmp_path):
     """None in the file, or none of an image."""
     model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
     file.write_bytes(network([node("Conv", ["image", "weight"], "logits")], [floats("weight", 2, 3, 1, 1)]))
     assert f'"{file}": it has no batch norms' in refuse("import", file, "-o", model, "--norms", "image")
+    nodes = [node("Conv", ["image", "first"], "map"), node("InstanceNormalization", ["map", "scale", "shift"], "normed"), node("Conv", ["normed", "last"], "logits")]
+    file.write_bytes(network(nodes, [floats("first", 4, 3, 1, 1), floats("scale", 4), floats("shift", 4), floats("last", 2, 4, 1, 1)]))
+    assert "its norms take the statistics of the image as they are" in refuse("import", file, "-o", model, "--norms", "image")
     write_normalized(file, "GlobalAveragePool")
     assert "is of one pixel, behind the pooling of all" in refuse("import", file, "-o", model, "--norms", "image")
     assert not model.exists()

@@ -41,6 +41,24 @@ GetOptions(const ArgumentValues & values)
   return options;
 }
 
+/** The folder of a MeshNet, or one of its files, is read by Python, whose pickle its weights are in. */
+void
+RefuseMeshNet(const std::filesystem::path & network)
+{
+  std::error_code ignored;
+  const bool      isFolder = std::filesystem::is_directory(network, ignored);
+  for (const char * description : { "model.json", "layers.json" })
+  {
+    if (isFolder ? std::filesystem::exists(network / description, ignored) : network.filename() == description)
+    {
+      throw std::runtime_error(
+        network.string() + (isFolder ? " is the folder" : " is of the folder") +
+        " of a MeshNet as brainchop has it, which is imported in Python: "
+        "gp.import_network(gp.load_meshnet(FOLDER), \"model.safetensors\", example=(96, 96, 96), ...).");
+    }
+  }
+}
+
 /** Names of networks and models are no files. */
 void
 RefuseName(const std::string & network)
@@ -70,6 +88,7 @@ ImportModel(const ArgumentValues & values, const ImportOptions & options, const 
     return ImportWeights(LoadNetwork(values, "NETWORK", session), values.GetText("weights"), options);
   }
   RefuseName(values.GetText("NETWORK"));
+  RefuseMeshNet(values.GetText("NETWORK"));
   CheckInputFile(values.GetText("NETWORK"));
   return ImportONNX(values.GetText("NETWORK"), options);
 }

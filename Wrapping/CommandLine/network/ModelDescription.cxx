@@ -69,7 +69,7 @@ FormatCounts(const JSON & counts)
 }
 
 std::string
-FormatPatches(const JSON & patches)
+FormatPatches(const JSON & patches, const std::string & unit)
 {
   const bool  follows = !patches["sizes"].empty();
   const auto  multiple = patches["multiple"].get<std::int64_t>();
@@ -91,12 +91,12 @@ FormatPatches(const JSON & patches)
   }
   if (multiple > 1)
   {
-    add("everywhere where they begin at no multiple of " + std::to_string(multiple) +
-        " px, as the last ones at an image's end may");
+    add("everywhere where they begin at no multiple of " + std::to_string(multiple) + unit +
+        ", as the last ones at an image's end may");
   }
   if (multiple > 0 && follows)
   {
-    add("everywhere in images whose sides are no multiples of " + std::to_string(multiple) + " px, by " +
+    add("everywhere in images whose sides are no multiples of " + std::to_string(multiple) + unit + ", by " +
         FormatCounts(patches["sizes"]));
   }
   return text.empty() ? "as in the whole image" : text;
@@ -187,6 +187,12 @@ FormatNames(const JSON & json)
 
 } // namespace
 
+std::string
+GetUnit(const JSON & json)
+{
+  return json["axes"] == 3 ? " voxels" : " px";
+}
+
 JSON
 DescribeComposition(const NetworkDescription & network)
 {
@@ -198,6 +204,7 @@ DescribeComposition(const NetworkDescription & network)
   JSON json{ { "name", network.name }, { "operations", CountOperations(network) } };
   json["parameters"] = trained;
   json["keptParameters"] = kept;
+  json["axes"] = network.graph.GetNumberOfAxes();
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
   json["classNames"] = network.classNames;
@@ -224,8 +231,9 @@ FormatComposition(const JSON & json)
   text += json["keptParameters"] == 0 ? "" : " and " + json["keptParameters"].dump() + " of frozen statistics";
   text += "\n  input       " + FormatInput(json["input"]);
   text += "\n  " + FormatNames(json);
-  text += "\n  halo        " + json["halo"].dump() + " px, stride " + json["stride"].dump() + " px\n";
-  text += json["patches"].is_null() ? "" : "  patches     " + FormatPatches(json["patches"]) + '\n';
+  text += "\n  halo        " + json["halo"].dump() + GetUnit(json) + ", stride " + json["stride"].dump() +
+          GetUnit(json) + '\n';
+  text += json["patches"].is_null() ? "" : "  patches     " + FormatPatches(json["patches"], GetUnit(json)) + '\n';
   if (json["provenance"].is_null())
   {
     return text;

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <string>
+
 namespace gigapixel::commandline
 {
 
@@ -14,7 +16,10 @@ namespace gigapixel::commandline
  * whole image, and where it comes from. */
 nlohmann::ordered_json DescribeComposition(const NetworkDescription & network);
 
-/** The same for people, indented. */
+/** " px" or " voxels". \param json of DescribeComposition(), or another one with "axes" */
+std::string GetUnit(const nlohmann::ordered_json & json);
+
+/** The composition for people, indented. */
 std::string FormatComposition(const nlohmann::ordered_json & json);
 
 } // namespace gigapixel::commandline

@@ -55,9 +55,13 @@ Format(const std::string & name, const JSON & json)
   {
     return text;
   }
-  return text + "  resolution  " +
-         (json["mpp"].is_null() ? std::string("unknown") : FormatNumber(json["mpp"].get<double>(), 4) + " µm/px") +
-         ", tiles of " + json["tileSize"].dump() + " px\n";
+  if (json["axes"] == 2)
+  {
+    text += "  resolution  " +
+            (json["mpp"].is_null() ? std::string("unknown") : FormatNumber(json["mpp"].get<double>(), 4) + " µm/px") +
+            '\n';
+  }
+  return text + "  tiles       of " + json["tileSize"].dump() + GetUnit(json) + '\n';
 }
 } // namespace
 

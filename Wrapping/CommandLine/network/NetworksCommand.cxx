@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ModelDescription.h"
 #include "NetworkCommands.h"
 
 #include "gigapixelNetworkPresets.h"
@@ -36,6 +37,7 @@ DescribeNetwork(const NetworkDescription & network)
   json["multiplyAddsPerPixel"] = summary.multiplyAdds;
   json["halo"] = network.GetHalo();
   json["stride"] = network.GetStride();
+  json["axes"] = network.graph.GetNumberOfAxes();
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
   json["learningRate"] = GetDefaultLearningRate(network);
@@ -69,15 +71,17 @@ Format(const JSON & json)
     }
   }
   text += "  " + FormatParameters(json["parameters"].get<std::int64_t>(), json["keptParameters"].get<std::int64_t>());
-  text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a pixel\n";
+  text += ", " + FormatNumber(json["multiplyAddsPerPixel"].get<double>(), 0) + " multiply-adds a " +
+          (json["axes"] == 3 ? "voxel\n" : "pixel\n");
   text += "  channels " + json["channels"].dump() + ", classes " + json["classes"].dump() + ", halo " +
-          json["halo"].dump() + " px, stride " + json["stride"].dump() + " px, learning rate " +
-          json["learningRate"].dump() + '\n';
+          json["halo"].dump() + GetUnit(json) + ", stride " + json["stride"].dump() + GetUnit(json) +
+          ", learning rate " + json["learningRate"].dump() + '\n';
   for (const JSON & tile : json["tiles"])
   {
-    text += "  tile of " + tile["side"].dump() + " px: training " + FormatBytes(tile["trainingBytes"].get<double>()) +
-            ", inference " + FormatBytes(tile["inferenceBytes"].get<double>()) + ", " +
-            FormatNumber(tile["work"].get<double>(), 2) + " times the work of its pixels\n";
+    text += "  tile of " + tile["side"].dump() + GetUnit(json) + ": training " +
+            FormatBytes(tile["trainingBytes"].get<double>()) + ", inference " +
+            FormatBytes(tile["inferenceBytes"].get<double>()) + ", " + FormatNumber(tile["work"].get<double>(), 2) +
+            " times the work of " + (json["axes"] == 3 ? "its voxels\n" : "its pixels\n");
   }
   return text;
 }

@@ -217,7 +217,7 @@ FormatSeconds(double seconds)
 }
 
 std::string
-FormatSegments(const JSON & row)
+FormatSegments(const JSON & row, const char * unit)
 {
   constexpr std::size_t MostLines = 8; // of norms there are many
   constexpr double      LeastBytes = 1 << 20;
@@ -226,8 +226,8 @@ FormatSegments(const JSON & row)
   for (const JSON & segment : segments)
   {
     text += "    segment up to " + segment["map"].get<std::string>() + ": " + segment["passes"].dump() +
-            (segment["passes"] == 1 ? " pass" : " passes") + ", tiles of " + segment["tileSize"].dump() +
-            " px of that map\n";
+            (segment["passes"] == 1 ? " pass" : " passes") + ", tiles of " + segment["tileSize"].dump() + unit +
+            " of that map\n";
   }
   if (segments.size() > MostLines)
   {
@@ -248,7 +248,8 @@ FormatSegments(const JSON & row)
 std::string
 Format(const JSON & json)
 {
-  std::string text =
+  const char * const unit = json.contains("depth") ? " voxels" : " px";
+  std::string        text =
     json["image"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
     (json.contains("depth") ? " x " + json["depth"].dump() + " voxels" : " pixels") + ", network " +
     json["network"].get<std::string>() + " (" +
@@ -273,7 +274,7 @@ Format(const JSON & json)
     text += Pad(FormatSeconds(row["seconds"].get<double>()), 19);
     text += row["tiles"] == 1 ? "in one piece"
                               : row["tiles"].dump() + (row["semantics"] == "patch" ? " patches" : " tiles") +
-                                  (row["segments"].empty() ? " of " + row["tileSize"].dump() + " px, " : ", ") +
+                                  (row["segments"].empty() ? " of " + row["tileSize"].dump() + unit + ", " : ", ") +
                                   row["tilesInFlight"].dump() + " at a time";
     text += row["passes"] == 1 || !row["segments"].empty() ? "" : ", in " + row["passes"].dump() + " passes";
     const double ofDevice = row["deviceBytes"].get<double>();
@@ -281,7 +282,7 @@ Format(const JSON & json)
     text += ofDevice > 0 ? "; of a GPU " + FormatBytes(ofDevice) : "";
     text += workspace > 0 ? ", and up to " + FormatBytes(workspace) + " for cuDNN" : "";
     text += row["fits"].get<bool>() ? "\n" : "  (does not fit)\n";
-    text += FormatSegments(row);
+    text += FormatSegments(row, unit);
     const auto remark = row["remark"].get<std::string>();
     text += remark.empty() ? "" : "    " + remark + '\n';
   }

@@ -32,6 +32,7 @@ TakeNormsOfImage(Model model)
 {
   NetworkGraph graph = model.network.graph;
   bool         hasNorms = false;
+  std::string  ofImage;
   for (Operation & operation : graph.operations)
   {
     if (OperationSchema::Find(operation.type)->Is(Role::FrozenNorm))
@@ -42,6 +43,15 @@ TakeNormsOfImage(Model model)
       operation.parameters.erase("running_mean");
       operation.parameters.erase("running_var");
     }
+    else if (OperationSchema::Find(operation.type)->Is(Role::WholeImageNorm))
+    {
+      ofImage = operation.name;
+    }
+  }
+  if (!hasNorms && !ofImage.empty())
+  {
+    throw std::invalid_argument("its norms take the statistics of the image as they are (\"" + ofImage +
+                                "\"), and it has no others: leave out what asks for norms of the image");
   }
   if (!hasNorms)
   {
