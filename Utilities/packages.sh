@@ -4,7 +4,7 @@ build_packages=(g++ cmake ninja-build pkg-config
   libinsighttoolkit5-dev libtorch-dev libgloo-dev libopenslide-dev
   libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
   liblcms2-dev libhwy-dev nlohmann-json3-dev)
-test_packages=(libgtest-dev libtiff-dev clang-format clang-tidy
+test_packages=(ccache libgtest-dev libtiff-dev clang-format clang-tidy
   python3 python3-pytest python3-numpy python3-tifffile python3-openslide python3-pil python3-h5py libvips-tools
   openmpi-bin iproute2)
 fuzz_packages=(clang libclang-rt-dev)
@@ -49,7 +49,8 @@ need_space() {
   exit 1
 }
 
-# What was compiled before is not compiled again, in another clone or another build either, where ccache is installed.
+# Where ccache is installed, what was compiled before is not compiled again: not in another clone, and not for the wheel
+# or ITK's builds, whose folders lie as deep as build/, so that files have the same places seen from there.
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}

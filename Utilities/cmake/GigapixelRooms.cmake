@@ -49,14 +49,27 @@ function(gigapixel_add_library room)
   install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ITKGigapixel)
 endfunction()
 
-# gigapixel_add_gtest(<name> SOURCES ... LINK targets...): one GoogleTest program, each of its tests known to ctest.
+# gigapixel_add_gtest(<name> [SUITES] SOURCES ... LINK targets...): one GoogleTest program, each of its tests known to
+# ctest, or with SUITES each suite: a program that loads LibTorch takes most of a second to start.
 function(gigapixel_add_gtest name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "SUITES" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main Threads::Threads)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/Testing)
-  target_compile_options(${name} PRIVATE -Wall -Wextra)
+  # Tests are compiled once and run once: -O3 of them takes a third longer than it saves.
+  target_compile_options(${name} PRIVATE -Wall -Wextra $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name} PRIVATE GIGAPIXEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(ARG_SUITES)
+    set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}-suites.cmake)
+    add_custom_command(TARGET ${name} POST_BUILD BYPRODUCTS ${suites} VERBATIM
+      COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DFILE=${suites} -DTIMEOUT=3600
+        -P ${PROJECT_SOURCE_DIR}/Utilities/cmake/GigapixelDiscoverSuites.cmake)
+    set(include ${CMAKE_CURRENT_BINARY_DIR}/${name}-include.cmake)
+    file(WRITE ${include} "if(EXISTS \"${suites}\")\n  include(\"${suites}\")\nelse()\n"
+      "  add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)\nendif()\n") # which fails
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
+    return()
+  endif()
   # Names by what the tests call their parameters, not by the parameters' values: of a struct those are bytes and
   # addresses, other ones in each run.
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 900)
