@@ -6,13 +6,13 @@
 
 main         a thin ResNet-18, drawn by chance but for its norms, is trained by `gigapixel train` on labels of whole slides (`gigapixel synthesize --lesions`:
              every second one has foci of enlarged nuclei, the others decoys of them), once for each seed: first on
-             biopsies, small slides of other specimens of which foci take a greater part, then from these weights on the
-             large slides; judged by the area under the ROC of large slides that it has not seen (`gigapixel evaluate`:
+             biopsies, small slides of other specimens of which foci take a greater part, then from these weights on
+             sections, of again others, in between, and from those on the large slides; judged by the area under the ROC of large slides that it has not seen (`gigapixel evaluate`:
              DeLong's interval), and by whether the greatest class activation of true positives lies in a lesion
 colors       what no network is needed for: logistic regression on histograms of colors, tissue area, nucleus density; each
              slide of the cohort is judged by what is fitted to nine tenths of the others
 resolutions  the same training at a half and a quarter of the resolution, of the first seed
-patches      the same network on patches that have their slide's label, in eager PyTorch, first of biopsies, then of slides,
+patches      the same network on patches that have their slide's label, in eager PyTorch, of the same three cohorts,
              with as many seconds of either for each learning rate of the grid as one training took; the best rate and the
              way in which patches make a slide's score are chosen on the validation slides
 
@@ -82,11 +82,12 @@ class Study:
 
     @property
     def slides(self):
-        return Cohort(self.folder / "slides")
+        return self.cohorts[-1]
 
     @property
-    def biopsies(self):
-        return Cohort(self.folder / "biopsies")
+    def cohorts(self):
+        """In the order in which they are learnt from."""
+        return [Cohort(self.folder / name) for name in ("biopsies", "sections", "slides")]
 
     def evaluate(self, predictions, *split):
         found = execute("evaluate", predictions, "--cohort", self.slides.table, *split)
@@ -112,8 +113,10 @@ class Cohort:
 
 def make_cohorts(study):
     options = study.options
-    study.biopsies.make(options.biopsy_side, options.mpp, options.biopsy_lesions, options.biopsies, options.first_biopsy)
-    study.slides.make(options.side, options.mpp, options.lesions, options.slides, options.first_slide)
+    biopsies, sections, slides = study.cohorts
+    biopsies.make(options.biopsy_side, options.mpp, options.biopsy_lesions, options.biopsies, options.first_biopsy)
+    sections.make(options.section_side, options.mpp, options.section_lesions, options.sections, options.first_section)
+    slides.make(options.side, options.mpp, options.lesions, options.slides, options.first_slide)
 
 
 def read_clock(device):
@@ -138,13 +141,14 @@ def train_on(cohort, folder, seed, options, epochs, rate, *more):
 
 
 def train(study, folder, seed, mpp):
-    """Seconds of both stages. The first one lasts as long as biopsies are few, the second one as long as slides are many."""
-    options, biopsies = study.options, folder.with_name(f"{folder.name}-biopsies")
-    words = ["--calibrate", options.calibrate, "--images-per-step", options.biopsies_per_step, "--warmup", options.warmup]
-    first = train_on(study.biopsies, biopsies, seed, options, options.biopsy_epochs, options.biopsy_rate, "--mpp", mpp, *words)
-    words = ["--weights", biopsies, "--images-per-step", options.images_per_step, "--learning-rate-schedule", "cosine"]
-    second = train_on(study.slides, folder, seed, options, options.epochs, options.rate, "--mpp", mpp, "--warmup", options.warmup, *words)
-    return first, second
+    """Seconds of the three stages. The first one lasts as long as biopsies are few, the last one as long as slides are many."""
+    options, (biopsies, sections, slides) = study.options, study.cohorts
+    first, second = (folder.with_name(f"{folder.name}-{cohort}") for cohort in ("biopsies", "sections"))
+    more = ["--mpp", mpp, "--warmup", options.warmup, "--images-per-step"]
+    yield train_on(biopsies, first, seed, options, options.biopsy_epochs, options.biopsy_rate, *more, options.biopsies_per_step, "--calibrate", options.calibrate)
+    more.append(options.images_per_step)
+    yield train_on(sections, second, seed, options, options.section_epochs, options.section_rate, *more, "--weights", first)
+    yield train_on(slides, folder, seed, options, options.epochs, options.rate, *more, "--weights", second, "--learning-rate-schedule", "cosine")
 
 
 def classify(study, folder, split, maps=None):
@@ -200,7 +204,7 @@ def run_training(study, name, seed, downsample):
     if name in study.results:
         return
     folder, maps = study.folder / name, study.folder / f"{name}-maps"
-    stages = train(study, folder, seed, study.options.mpp * downsample)
+    stages = list(train(study, folder, seed, study.options.mpp * downsample))
     predictions = classify(study, folder, "test", maps)
     hits = count_hits(study, predictions, maps, downsample)
     found = {**study.evaluate(predictions, "--split", "test"), **hits, "seconds": sum(stages), "stages": stages}
@@ -264,7 +268,7 @@ def write_predictions(file, rows, probabilities):
 def run_patches(study):
     """Begins with the weights that the training of slides began with."""
     first = f"seed-{study.options.seeds[0]}"
-    stages = list(zip((study.biopsies, study.slides), study.results[first]["stages"]))
+    stages = list(zip(study.cohorts, study.results[first]["stages"]))
     for rate in study.options.rates:
         name = f"patches-{rate:g}"
         if name in study.results:
@@ -285,8 +289,8 @@ def run_patches(study):
 def make_first_weights(study, seed):
     """Those that a training begins with, by one step that changes nothing to speak of."""
     options, folder = study.options, study.folder / f"start-{seed}"
-    words = ["--calibrate", options.calibrate, "--images-per-step", len(study.biopsies.rows("train")), "--mpp", options.mpp]
-    train_on(study.biopsies, folder, seed, options, 1, 1e-9, *words)
+    words = ["--calibrate", options.calibrate, "--images-per-step", len(study.cohorts[0].rows("train")), "--mpp", options.mpp]
+    train_on(study.cohorts[0], folder, seed, options, 1, 1e-9, *words)
     return folder / "last.safetensors"
 
 
@@ -322,6 +326,12 @@ def parse_options():
     add("--biopsy-epochs", type=int, default=8)
     add("--biopsy-rate", type=float, default=1e-3)
     add("--biopsies-per-step", type=int, default=8)
+    add("--section-side", type=int, default=1024)
+    add("--section-lesions", type=float, default=1.2, help="%% of the area")
+    add("--sections", default="200,40,0")
+    add("--first-section", type=int, default=40000, help="seed of the first section")
+    add("--section-epochs", type=int, default=2)
+    add("--section-rate", type=float, default=5e-4)
     add("--epochs", type=int, default=1)
     add("--rate", type=float, default=2e-4)
     add("--rates", default="3e-4,1e-3,3e-3", help="grid of patch sampling")
@@ -335,6 +345,7 @@ def parse_options():
     options = parser.parse_args()
     if options.quick:
         options.side, options.lesions, options.slides, options.biopsy_side, options.biopsies = 512, 3, "8,4,8", 384, "8,4,0"
+        options.section_side, options.sections = 448, "8,4,0"
         options.biopsy_epochs, options.warmup, options.seeds, options.rates = 2, 0, "1", "1e-3"
     options.seeds = [int(word) for word in options.seeds.split(",")]
     options.rates = [float(word) for word in options.rates.split(",")]
