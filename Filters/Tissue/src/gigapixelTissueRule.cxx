@@ -129,7 +129,7 @@ CountPixelsOf(const unsigned char * pixels, std::size_t count, TissueHistogram &
 /** How far 95 % of what begins with the commonest value lie from it. */
 template <typename TIterator>
 int
-MeasureSpread(TIterator mode, TIterator end)
+MeasureSpread(const TIterator & mode, const TIterator & end)
 {
   const std::uint64_t all = std::accumulate(mode, end, std::uint64_t{ 0 });
   std::uint64_t       below = 0;

@@ -285,6 +285,7 @@ public:
   MakeScales() const
   {
     std::vector<Scale> scales;
+    scales.reserve(m_Normalizations.size());
     for (std::size_t c = 0; c < m_Normalizations.size(); ++c)
     {
       scales.push_back(this->MakeScale(c));

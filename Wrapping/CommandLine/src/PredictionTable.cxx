@@ -555,6 +555,7 @@ GetTruthColumns(const Objective & objective)
     return { kind.column };
   }
   std::vector<std::string> columns;
+  columns.reserve(objective.names.size());
   for (const std::string & name : objective.names)
   {
     columns.push_back(kind.column + name);

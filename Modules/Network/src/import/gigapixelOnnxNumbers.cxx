@@ -213,7 +213,7 @@ Reshape(OnnxConstant a, const Integers & wanted, bool keepsZeros)
   {
     throw std::invalid_argument("it computes with arrays that do not fit each other");
   }
-  a.shape = shape;
+  a.shape = std::move(shape);
   return a;
 }
 

@@ -557,6 +557,7 @@ ImportSpaceToDepth(OnnxWalk & walk, const OnnxNode & node)
     const std::int64_t channels = walk.GetChannels(map.map) * side * side;
     return walk.SetStandIn(node, map.axes, { 1, channels, size[0] / side, size[1] / side });
   }
+  parts.reserve(static_cast<std::size_t>(side * side));
   for (std::int64_t i = 0; i < side * side; ++i)
   {
     parts.push_back(walk.Append(

@@ -119,6 +119,7 @@ void
 CheckValueRange(const Model & model)
 {
   std::vector<LayerArrays> arrays;
+  arrays.reserve(model.network.layers.size());
   for (const Layer & layer : model.network.layers)
   {
     arrays.emplace_back(model.parameters.at(layer.name + ".weight").values.data(),

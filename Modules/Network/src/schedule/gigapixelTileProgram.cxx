@@ -293,6 +293,7 @@ TileProgram::GetOperations(const NetworkGraph & graph) const
       continue;
     }
     std::vector<int> channels;
+    channels.reserve(step.sources.size());
     for (const int source : step.sources)
     {
       channels.push_back(source < 0 ? 0 : steps[source].channels);

@@ -350,6 +350,7 @@ Trainer::Implementation::Validate(EpochRecord & record)
   streamed->SetParameters(state.parameters);
   streamed->SetMaskSeed({});
   std::vector<const Sample *> images;
+  images.reserve(validation.size());
   for (const Sample & sample : validation)
   {
     images.push_back(&sample);
