@@ -49,8 +49,8 @@ need_space() {
   exit 1
 }
 
-# Where ccache is installed, what was compiled before is not compiled again: not in another clone, and not for the wheel
-# or ITK's builds, whose folders lie as deep as build/, so that files have the same places seen from there.
+# Where ccache is installed, what was compiled before is not compiled again, in another clone or another build either:
+# the wheel and ITK's builds have folders as deep as build/, so that files have the same places seen from there.
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
