@@ -21,9 +21,6 @@ Seconds are the CPU's; with --device cuda, where the CPU mostly waits, the clock
 The norms of the network keep their statistics in training: those of 16 biopsies, whatever their labels, which
 `train --calibrate` takes before the first step (--calibrate 0: mean 0 and variance 1).
 
-lesions.json beside this file is the results.json of the figures in Documentation/Learning.md: what lies in it is not done again
-where it is copied to WORK-FOLDER/results.json.
-
 WORK-FOLDER/results.json gets what is done, and a run that was interrupted goes on when the same command is given again;
 results.md is a table of it. --quick is for trying the script: all of
 it, on a few small slides, in a minute; its figures mean nothing.
