@@ -153,37 +153,35 @@ FoldedParameters::Norm::GetDeviation(const std::vector<T> & parameters, std::siz
 namespace
 {
 
-/** \class ChannelsOfValues
- * \brief The channels of a convolution's map that the values of its weight belong to, asked for in their order: all of
- * a window have the same. */
-class ChannelsOfValues
+/** Calls f(begin, end, channel) for values of a convolution's weight, from `begin` on: channel is that of its map to
+ * which all of these belong. */
+template <typename F>
+void
+ForEachChannel(const Operation &               convolution,
+               const FoldedParameters::Array & weight,
+               std::size_t                     begin,
+               std::size_t                     end,
+               const F &                       f)
 {
-public:
-  ChannelsOfValues(const Operation & convolution, const FoldedParameters::Array & weight)
-    : m_Convolution(convolution)
-    , m_Shape(weight.shape)
-    , m_Window(static_cast<std::size_t>(
-        std::accumulate(m_Shape.begin() + 2, m_Shape.end(), std::int64_t{ 1 }, std::multiplies<>())))
-  {}
-
-  std::size_t
-  Get(std::size_t value)
+  const auto & shape = weight.shape;
+  const auto   getSize = [&](int axes) {
+    return static_cast<std::size_t>(
+      std::accumulate(shape.begin() + axes, shape.end(), std::int64_t{ 1 }, std::multiplies<>()));
+  };
+  const auto getChannel = [&, get = GetSchema(convolution).weight->getOutputChannel](std::size_t value) {
+    return get(convolution, shape, value);
+  };
+  const std::size_t row = getSize(1);
+  // Along a row they are either all the same, or rise from window to window.
+  const bool        whole = getChannel(0) == getChannel(row - 1);
+  const std::size_t step = whole ? row : getSize(2);
+  while (begin < end)
   {
-    if (value >= m_End)
-    {
-      m_Channel = GetSchema(m_Convolution).weight->getOutputChannel(m_Convolution, m_Shape, value);
-      m_End = value + m_Window;
-    }
-    return m_Channel;
+    const std::size_t next = std::min(end, (begin / step + 1) * step);
+    f(begin, next, getChannel(begin));
+    begin = next;
   }
-
-private:
-  const Operation &                 m_Convolution;
-  const std::vector<std::int64_t> & m_Shape;
-  const std::size_t                 m_Window;
-  std::size_t                       m_Channel{ 0 };
-  std::size_t                       m_End{ 0 };
-};
+}
 
 } // namespace
 
@@ -216,11 +214,15 @@ FoldedParameters::FoldNorm(const Norm &                                         
   else
   {
     std::vector<double> weight(arrays.front().size);
-    ChannelsOfValues    channels(m_Graph.operations[norm.convolution], arrays.front());
-    for (std::size_t i = 0; i < weight.size(); ++i)
-    {
-      weight[i] = parameters[norm.weight + i] * scales[channels.Get(i)];
-    }
+    const Operation &   convolution = m_Graph.operations[norm.convolution];
+    ForEachChannel(
+      convolution, arrays.front(), 0, weight.size(), [&](std::size_t begin, std::size_t end, std::size_t channel) {
+        const double scale = scales[channel];
+        for (std::size_t i = begin; i < end; ++i)
+        {
+          weight[i] = parameters[norm.weight + i] * scale;
+        }
+      });
     take(arrays.front(), weight.data());
   }
   std::vector<double> bias(scales.size());
@@ -261,20 +263,30 @@ public:
     : m_Read(read)
   {}
 
-  /** Calls f(i, value) for each value of an array, in their order. */
+  /** Calls f(begin, values, number) for each part of an array, in their order; begin is the part's place in it. */
   template <typename F>
   void
-  ForEach(std::size_t first, std::size_t size, const F & f)
+  ForEachPart(std::size_t first, std::size_t size, const F & f)
   {
     for (std::size_t begin = 0; begin < size; begin += MostValues)
     {
       m_Values.resize(std::min(MostValues, size - begin));
       m_Read(first + begin, m_Values.size(), m_Values.data());
-      for (std::size_t i = 0; i < m_Values.size(); ++i)
-      {
-        f(begin + i, m_Values[i]);
-      }
+      f(begin, m_Values.data(), m_Values.size());
     }
+  }
+
+  /** Calls f(i, value) for each value of an array, in their order. */
+  template <typename F>
+  void
+  ForEach(std::size_t first, std::size_t size, const F & f)
+  {
+    ForEachPart(first, size, [&](std::size_t begin, const double * values, std::size_t number) {
+      for (std::size_t i = 0; i < number; ++i)
+      {
+        f(begin + i, values[i]);
+      }
+    });
   }
 
 private:
@@ -316,19 +328,31 @@ FoldedParameters::Unfold(const std::vector<T> &                                 
         unfolded[norm.bias + c] += value * scales[c];
       }
     });
-    const auto addToScales = [&](std::size_t c, double value) { ofScales[c] += value; };
     if (norm.convolution < 0)
     {
-      reader.ForEach(arrays.front().first, arrays.front().size, addToScales);
+      reader.ForEach(
+        arrays.front().first, arrays.front().size, [&](std::size_t c, double value) { ofScales[c] += value; });
     }
     else
     {
-      ChannelsOfValues channels(m_Graph.operations[norm.convolution], arrays.front());
-      reader.ForEach(arrays.front().first, arrays.front().size, [&](std::size_t i, double value) {
-        const std::size_t c = channels.Get(i);
-        addToScales(c, value * parameters[norm.weight + i]);
-        unfolded[norm.weight + i] += value * scales[c];
-      });
+      const Operation & convolution = m_Graph.operations[norm.convolution];
+      const T * const   weight = parameters.data() + norm.weight;
+      double * const    ofWeight = unfolded.data() + norm.weight;
+      const auto        addPart = [&](std::size_t first, const double * values, std::size_t number) {
+        const auto addChannel = [&](std::size_t begin, std::size_t end, std::size_t channel) {
+          const double scale = scales[channel];
+          double       sum = 0;
+          for (std::size_t i = begin; i < end; ++i)
+          {
+            const double value = values[i - first];
+            sum += value * weight[i];
+            ofWeight[i] += value * scale;
+          }
+          ofScales[channel] += sum;
+        };
+        ForEachChannel(convolution, arrays.front(), first, first + number, addChannel);
+      };
+      reader.ForEachPart(arrays.front().first, arrays.front().size, addPart);
     }
     for (std::size_t c = 0; norm.gamma != Norm::None && c < scales.size(); ++c)
     {
