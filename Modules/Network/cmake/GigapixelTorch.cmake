@@ -24,6 +24,7 @@ file(STRINGS ${torch_version_header} torch_version REGEX "define TORCH_VERSION_(
 string(REGEX REPLACE "[^0-9;]" "" torch_version "${torch_version}")
 string(REPLACE ";" "." torch_version "${torch_version}")
 set_property(GLOBAL PROPERTY Gigapixel_TORCH_VERSION ${torch_version})
+string(REGEX MATCH "^[0-9]+" torch_major ${torch_version})
 message(STATUS "LibTorch ${torch_version}: ${GIGAPIXEL_TORCH_CPU_LIBRARY}")
 
 add_library(GigapixelTorch INTERFACE)
