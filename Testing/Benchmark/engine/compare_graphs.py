@@ -90,7 +90,8 @@ def main():
     parser.add_argument("--tiles", type=int, nargs="+", default=[512, 1024], help="sides")
     parser.add_argument("--precisions", nargs="+", default=["fp32", "bf16"], help="of ours")
     kinds = ["eager", "channels_last"]
-    parser.add_argument("--eager", nargs="*", default=kinds, help=f"of {', '.join([*kinds, 'autocast', 'double'])}")
+    more = ["autocast", "double", "lightstream"]
+    parser.add_argument("--eager", nargs="*", default=kinds, help=f"of {', '.join([*kinds, *more])} (1.0.7, of networks that label images)")
     parser.add_argument("--picture", nargs=2, default=[], help="image and labels in place of drawn ones, at least as large")
     parser.add_argument("--device", default="cpu", help="of both; of a GPU seconds are the wall clock's, and memory is what LibTorch's tensors take there")
     parser.add_argument("--rounds", type=int, default=3)

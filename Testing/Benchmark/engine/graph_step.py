@@ -2,10 +2,15 @@
 """Networks as graphs, and a training step of one in eager PyTorch, in a process of its own, for compare_graphs.py.
 
 graph_step.py data NETWORK SIDE FOLDER [IMAGE LABELS]   graph.json, arrays.json, pixels.raw, labels.raw, parameters.raw
-graph_step.py eager|channels_last|autocast|tf32|double SIDE FOLDER REPEATS [DEVICE]
+graph_step.py eager|channels_last|autocast|tf32|double|lightstream SIDE FOLDER REPEATS [DEVICE]
 autocast: bf16, channels last. DEVICE: cpu, cuda. tf32: as eager is on a GPU unless one says otherwise; the others do.
+lightstream, of networks that label images: its set-up, in which it finds out what a tile's edges spoil, is neither in
+the time nor in the memory. It corrects the gradients of convolutions where tiles overlap, and not those of norms.
 """
 
+import contextlib
+import ctypes
+import io
 import json
 import sys
 from pathlib import Path
@@ -164,6 +169,68 @@ def load(operations, folder, precision, layout):
     return arrays
 
 
+class Trunk(torch.nn.Module):
+    """What a network that labels images has before its pooling, of modules, as lightstream wants it."""
+
+    def __init__(self, operations, arrays):
+        super().__init__()
+        self.operations = operations[: next(i for i, o in enumerate(operations) if o["type"] == "adaptive_avg_pool2d")]
+        for o in self.operations[1:]:
+            name, weight = o["name"], arrays.get(o["name"] + ".weight")
+            if o["type"] == "conv2d":
+                made = torch.nn.Conv2d(weight.shape[1], weight.shape[0], o["kernel_size"], o["stride"], o["padding"], bias=o.get("bias", True))
+            elif o["type"] == "batch_norm":
+                made = torch.nn.BatchNorm2d(len(weight)).eval()
+            elif o["type"] == "max_pool2d":
+                made = torch.nn.MaxPool2d(o["kernel_size"], o["stride"], o["padding"])
+            else:
+                made = torch.nn.ReLU() if o["type"] == "relu" else None
+            if made:
+                self.add_module(name, made)
+                found = {key: arrays[f"{name}.{key}"].detach() for key in made.state_dict() if f"{name}.{key}" in arrays}
+                made.load_state_dict(found, strict=False)
+
+    def forward(self, x):
+        maps = {"input": x}
+        for o in self.operations[1:]:
+            inputs = [maps[i] for i in o["inputs"]]
+            maps[o["name"]] = inputs[0] + inputs[1] if o["type"] == "add" else getattr(self, o["name"])(inputs[0])
+        return maps[self.operations[-1]["name"]]
+
+
+TILE = 1920  # of lightstream, which its authors take for ResNet-18
+
+
+class Streamed:
+    """forward() for networks that label images, whose trunk lightstream computes in tiles."""
+
+    def __init__(self, operations, arrays, device):
+        from lightstream.core.constructor import StreamingConstructor
+
+        if device == "cpu":  # where it finds out about tiles it goes on to a GPU, whether there is one or not
+            torch.nn.Module.cuda = lambda self: self
+        options = {"deterministic": True, "copy_to_gpu": False, "normalize_on_gpu": False, "mean": [0] * 3, "std": [1] * 3}
+        with contextlib.redirect_stdout(io.StringIO()):
+            constructor = StreamingConstructor(Trunk(operations, arrays), TILE, add_keep_modules=[torch.nn.BatchNorm2d], **options)
+            self.streaming = constructor.prepare_streaming_model()
+        self.streaming.device = torch.device(device)
+        self.streaming.stream_module.to(device)
+        self.arrays, self.last = arrays, operations[-1]
+        for name, parameter in self.streaming.stream_module.named_parameters():
+            arrays[name] = parameter
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+
+    def __call__(self, x):
+        self.image, self.maps = x, self.streaming(x)
+        self.maps.requires_grad_(torch.is_grad_enabled())
+        weight, bias = (self.arrays[f"{self.last['name']}.{key}"] for key in ("weight", "bias"))
+        return F.conv2d(self.maps.mean((2, 3), keepdim=True), weight, bias)
+
+    def backward(self):
+        self.streaming.backward(self.image, self.maps.grad)
+
+
 def forward(operations, arrays, x):
     maps = {"input": x}
     for o in operations[1:]:
@@ -204,16 +271,19 @@ def step(kind, side, folder, repeats, device="cpu"):
     labelled = round((folder / "labels.raw").stat().st_size ** 0.5)  # the side, or 1 of an image with one label
     labels = read("labels.raw", labelled * labelled).view(1, 1, labelled, labelled)
     before = status("VmRSS")
+    streamed = Streamed(operations, arrays, device) if kind == "lightstream" else None
 
     def compute():
         x = (pixels.to(device).to(precision) / 255).permute(0, 3, 1, 2).contiguous(memory_format=layout)
         with torch.autocast(device, torch.bfloat16, enabled=kind == "autocast"):
-            return forward(operations, arrays, x).to(precision)
+            return (streamed(x) if streamed else forward(operations, arrays, x)).to(precision)
 
     def once():
         for array in arrays.values():
             array.grad = None
         F.binary_cross_entropy_with_logits(compute(), labels.to(device).to(precision)).backward()
+        if streamed:
+            streamed.backward()
         if device == "cuda":
             torch.cuda.synchronize()
 
