@@ -51,6 +51,17 @@ protected:
   TemporaryFolder m_Folder{ "cohort" };
 };
 
+// Predictions have columns p_CLASS: these would be read as those of findings and grades.
+TEST_F(CohortTruths, ClassesAreNotNamedAsColumns)
+{
+  for (const std::string prefix : { "label:", "grade:" })
+  {
+    const std::string refusal = this->GetRefusal("slide,label\na.svs,ok\nb.svs," + prefix + "x\n");
+    EXPECT_NE(refusal.find("line 3"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("leave out \"" + prefix + "\""), std::string::npos) << refusal;
+  }
+}
+
 TEST_F(CohortTruths, FindingsStandInColumnsOfTheirNames)
 {
   const Cohort cohort = this->Load("label:tumor,slide,\"label:lymph, node\"\n1,a.svs,\n0,b.svs,1\n");

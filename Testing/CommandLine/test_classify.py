@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from conftest import PROGRAM, fails, run
+from conftest import PROGRAM, fails, run, write_png
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -114,6 +114,8 @@ def test_labels_are_made_of_tissue(model, tmp_path):
     whole, of_left = classify(), classify("--tissue", left)
     assert whole > 0.5 > of_left
     assert classify("--tissue", write_mask(tmp_path / "all.tif", 330)) == whole
+    said = run("classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--tissue", left).err
+    assert "was trained on whole slides" in said
     pixels[:, 160:] = 7  # which nobody sees
     assert classify("--tissue", left) == of_left
     words = ["classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "none.csv"]
@@ -246,6 +248,20 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     assert not kept.exists()
     run("classify", *slides, "--model", model, "-o", tmp_path / "whole.csv")
     assert (tmp_path / "whole.csv").read_text() == (tmp_path / "p.csv").read_text()
+
+
+def test_pictures_of_somebody_else_stay(cohort, model, tmp_path):
+    maps, slide = tmp_path / "maps", cohort / "1.tif"
+    maps.mkdir()
+    mask = maps / "1.png"
+    write_png(mask, np.full((210, 330), 255, np.uint8))
+    before = mask.read_bytes()
+    words = ["classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", maps]
+    assert "1.png" in fails(*words, "--tissue", mask, "--overwrite")
+    # As it lies there where a batch ends between the announcement of a map and its picture.
+    (tmp_path / ".p.csv.unfinished").write_text(json.dumps({"map": str(maps / "1.pyramid.tif")}) + '\n{"map": 5}\n{"madeBy": 5, "said": 1}\n')
+    assert "1.png exists already" in fails(*words)
+    assert mask.read_bytes() == before and not (tmp_path / "p.csv").exists()
 
 
 def test_refusals_leave_no_folder_of_maps(cohort, model, tmp_path):

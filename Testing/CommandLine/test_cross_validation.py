@@ -117,6 +117,22 @@ def test_one_fold_by_itself(slides, study, tmp_path):
     assert (tmp_path / "alone/predictions.csv").read_text() == (out / "predictions.csv").read_text()
 
 
+@pytest.mark.parametrize("isCohort", [True, False])
+def test_a_table_of_somebody_else_stays(slides, isCohort, tmp_path):
+    folder, rows = slides
+    table = write_table(tmp_path / "predictions.csv", [f"{folder}/{row}" for row in rows])
+    cohort = table if isCohort else write_table(tmp_path / "cohort.csv", [f"{folder}/{row}" for row in rows])
+    before = table.read_bytes()
+    message = fails("train", "--cohort", cohort, "-o", tmp_path, *WORDS, "--epochs", 1, "--folds", 2)
+    assert "predictions.csv" in message and ("is what is read" if isCohort else "choose another folder") in message
+    assert table.read_bytes() == before and not (tmp_path / "fold-1").exists()
+
+
+def test_a_model_is_that_of_a_fold(slides, study, tmp_path):
+    message = fails("classify", slides[0] / "0.tif", "--model", study[0], "-o", tmp_path / "p.csv")
+    assert "is of a cross-validation" in message and "fold-1" in message
+
+
 def test_other_folds_are_refused(slides, study, tmp_path):
     out, _, words = study
     shutil.copytree(out, tmp_path / "copy")

@@ -355,6 +355,15 @@ def test_bad_cohorts(tmp_path, cohort, part):
     assert part in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv")
 
 
+def test_another_split_is_told_of(tmp_path):
+    table = tmp_path / "p.csv"
+    table.write_text("slide,p_a,p_b\na.tif,0.9,0.1\nb.tif,0.2,0.8\nc.tif,0.4,0.6\n")
+    cohort = tmp_path / "cohort.csv"
+    cohort.write_text("slide,label,split\na.tif,a,test\nb.tif,b,test\nc.tif,a,Test\n")
+    message = fails("evaluate", table, "--cohort", cohort, "--split", "test")
+    assert 'the split "Test" of c.tif is none of' in message
+
+
 def test_two_tables_that_disagree(tmp_path):
     (tmp_path / "p.csv").write_text("slide,label,p_a,p_b\nx/1,a,0.7,0.3\n2,b,0.4,0.6\n")
     (tmp_path / "c.csv").write_text("slide,label\n1,b\n2,b\n")

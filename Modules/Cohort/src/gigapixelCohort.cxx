@@ -432,6 +432,16 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
     {
       TableReader::Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
     }
+    for (const char * const prefix : { "label:", "grade:" })
+    {
+      if (entry.label.rfind(prefix, 0) == 0)
+      {
+        TableReader::Fail(fileName,
+                          entry.line,
+                          "the label \"" + entry.label +
+                            "\" begins as columns of findings and grades do: leave out \"" + prefix + "\"");
+      }
+    }
     if (entry.label.size() > LongestLabel)
     {
       TableReader::Fail(fileName,

@@ -5,6 +5,7 @@
 #include "gigapixelNetworkDescription.h"
 
 #include <map>
+#include <optional>
 
 namespace gigapixel
 {
@@ -27,6 +28,9 @@ struct GigapixelNetwork_EXPORT Model
   std::map<std::string, Parameter> parameters;           ///< those of NetworkDescription::GetParameters()
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
+  /** Of a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
+   * not trained here. */
+  std::optional<bool> tissueOnly;
 
   /** A ready model by its name (see GetNames()), a model file, or a training run's folder (its best weights). A folder
    * that has the name of a ready model is loaded as "./name".

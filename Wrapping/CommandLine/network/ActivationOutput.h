@@ -24,8 +24,10 @@ void WriteActivation(const itk::Image<float, 2> *   map,
                      const std::string &            madeBy);
 
 /** The slide, colored by the map, which is interpolated between its values: nothing at 0, then blue, yellow and, where
- * it is the greatest, red. Below it a bar with these colors and what they stand for. */
+ * it is the greatest, red. Below it a bar with these colors and what they stand for.
+ * \param title what the map is of */
 Picture DrawActivation(const ActivationMap &          map,
+                       const std::string &            title,
                        const Grid &                   image,
                        const itk::WholeSlideImageIO & slide,
                        Progress &                     progress);

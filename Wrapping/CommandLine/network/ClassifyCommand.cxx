@@ -75,7 +75,8 @@ WriteMap(const ActivationMap &      map,
   Progress            progress(session, "picture of " + file);
   const auto          pixels = itk::GigapixelMapImage(map, image);
   WriteActivation(pixels, *slide.file, file, madeBy);
-  WritePNG(DrawActivation(map, image, *slide.file, progress), GetPicture(file), madeBy, target.mayReplace);
+  const std::string title = map.isAttention ? kind : kind + " of " + name;
+  WritePNG(DrawActivation(map, title, image, *slide.file, progress), GetPicture(file), madeBy, target.mayReplace);
   Json json{ { "kind", kind }, { "file", file }, { "picture", GetPicture(file) } };
   json["class"] = map.isAttention ? Json() : Json(name);
   json["greatest"] = *std::max_element(map.values.begin(), map.values.end());
@@ -304,6 +305,13 @@ IsMap(const std::string & file)
   return !std::filesystem::exists(file) || FindMadeBy(file).rfind(MapMaking, 0) == 0;
 }
 
+/** The same of a map's picture. */
+bool
+IsPicture(const std::string & file)
+{
+  return !std::filesystem::exists(file) || FindMadeByOfPNG(file).rfind(MapMaking, 0) == 0;
+}
+
 /** Of each slide where its map goes. Their folder is made with the first one. */
 std::vector<MapTarget>
 AssignMaps(const SlideList & list, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
@@ -313,13 +321,22 @@ AssignMaps(const SlideList & list, const ArgumentValues & values, const Unfinish
   {
     return maps;
   }
-  const auto tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
-  RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
+  const auto        tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
+  const std::string tissue = values.Has("tissue") ? values.GetText("tissue") : "";
+  auto              pictures = tasks;
+  for (SlideTask & picture : pictures)
+  {
+    picture.output = GetPicture(picture.output);
+    RefuseInput(picture.output, list.slides);
+  }
+  RefuseMasks(tasks, tissue);
+  RefuseMasks(pictures, tissue);
   for (std::size_t i = 0; i < maps.size(); ++i)
   {
     MapTarget & map = maps[i];
     map.file = tasks[i].output;
-    map.mayReplace = values.Has("overwrite") || (unfinished.HasMap(map.file) && IsMap(map.file));
+    map.mayReplace =
+      values.Has("overwrite") || (unfinished.HasMap(map.file) && IsMap(map.file) && IsPicture(GetPicture(map.file)));
     RefuseExisting(map.file, map.mayReplace);
     RefuseExisting(GetPicture(map.file), map.mayReplace);
   }
@@ -404,7 +421,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
       throw UsageError("--output and --per-patient would write the same file " + values.GetText("output") + '.');
     }
   }
-  const Model model = LoadModelOfImages(values);
+  const Model model = LoadModelOfImages(values, session);
   GetMapClass(model, values); // which throws now, and not behind the first slide
   const bool               severalFiles = slides.size() > 1 || values.Has("maps");
   UnfinishedPredictions    unfinished(values.GetText("output"), severalFiles);

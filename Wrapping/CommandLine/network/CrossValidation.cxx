@@ -161,6 +161,30 @@ RunFold(const Cohort &           cohort,
   return json;
 }
 
+std::string
+GetAllPredictionsFile(const ArgumentValues & values)
+{
+  return (fs::path(values.GetText("output")) / "predictions.csv").string();
+}
+
+/** Before anything is learnt: a table of this name that was there before the folds is somebody else's. */
+void
+CheckAllPredictions(const ArgumentValues & values)
+{
+  const std::string file = GetAllPredictionsFile(values);
+  RefuseInput(file, { values.GetText("cohort") });
+  bool hasFolds = false;
+  for (int fold = 1; fold <= values.GetInteger("folds"); ++fold)
+  {
+    hasFolds = hasFolds || fs::exists(GetFoldFolder(values, fold));
+  }
+  if (fs::exists(file) && !hasFolds)
+  {
+    throw std::runtime_error(file + " is there already, and no folds are: it is no table of a cross-validation that "
+                                    "could go on; choose another folder.");
+  }
+}
+
 /** The tables of all folds as one, if all are there. \return its file; empty: some are not */
 std::string
 Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<int> & folds)
@@ -181,7 +205,7 @@ Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<
     table.cases.insert(table.cases.begin(), all.cases.begin(), all.cases.end());
     all = std::move(table);
   }
-  std::string file = (fs::path(values.GetText("output")) / "predictions.csv").string();
+  std::string file = GetAllPredictionsFile(values);
   WriteTable(all, file, true);
   return file;
 }
@@ -213,6 +237,7 @@ RunCrossValidation(const ArgumentValues & values, const Session & session, const
   }
   const Cohort cohort = LoadStudy(values, session);
   CheckNetwork(values, cohort);
+  CheckAllPredictions(values);
   const std::vector<int> folds = AssignFolds(cohort, number);
   Json                   json{ { "run", values.GetText("output") }, { "folds", Json::array() } };
   std::string            text;

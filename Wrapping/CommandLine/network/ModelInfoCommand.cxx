@@ -42,6 +42,10 @@ Describe(const std::string & name)
   json.update(DescribeComposition(model.network));
   json["mpp"] = model.micronsPerPixel > 0 ? JSON(model.micronsPerPixel) : JSON();
   json["tileSize"] = model.tileSize;
+  if (model.tissueOnly)
+  {
+    json["tissueOnly"] = *model.tissueOnly;
+  }
   return json;
 }
 
@@ -60,6 +64,10 @@ Format(const std::string & name, const JSON & json)
     text += "  resolution  " +
             (json["mpp"].is_null() ? std::string("unknown") : FormatNumber(json["mpp"].get<double>(), 4) + " µm/px") +
             '\n';
+  }
+  if (json.contains("tissueOnly"))
+  {
+    text += std::string("  trained on  ") + (json["tissueOnly"] ? "tissue alone (--tissue)" : "whole slides") + '\n';
   }
   return text + "  tiles       of " + json["tileSize"].dump() + GetUnit(json) + '\n';
 }

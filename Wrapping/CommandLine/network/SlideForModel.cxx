@@ -37,7 +37,7 @@ MakeTiling(const Model & model, const ArgumentValues & values)
 } // namespace
 
 Model
-LoadModelOfImages(const ArgumentValues & values)
+LoadModelOfImages(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
   Model             model = Model::Load(name);
@@ -48,6 +48,16 @@ LoadModelOfImages(const ArgumentValues & values)
   if (model.network.TakesVolumes())
   {
     throw std::runtime_error("The model " + name + " takes volumes, and no slides: use segment, and give it volumes.");
+  }
+  const bool hasTissue = values.Has("tissue");
+  if (model.tissueOnly && *model.tissueOnly && !hasTissue)
+  {
+    session.Warn("gigapixel: the model " + name +
+                 " was trained on tissue alone: give the masks of these slides as well (--tissue).");
+  }
+  if (model.tissueOnly && !*model.tissueOnly && hasTissue)
+  {
+    session.Say("The model " + name + " was trained on whole slides, glass included, and labels tissue alone here.");
   }
   return model;
 }

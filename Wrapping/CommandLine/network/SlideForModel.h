@@ -12,8 +12,9 @@
 namespace gigapixel::commandline
 {
 
-/** --model. \throw std::runtime_error it labels pixels */
-Model LoadModelOfImages(const ArgumentValues & values);
+/** --model. Says where it was trained with --tissue and that is not given, or the other way round.
+ * \throw std::runtime_error it labels pixels */
+Model LoadModelOfImages(const ArgumentValues & values, const Session & session);
 
 /** \class SlideForModel
  * \brief A slide as a network that labels images takes it, and what that will take. */

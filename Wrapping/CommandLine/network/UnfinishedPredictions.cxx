@@ -29,11 +29,11 @@ UnfinishedPredictions::UnfinishedPredictions(const std::string & table, bool kee
   for (std::string text; std::getline(file, text);)
   {
     const Json line = Json::parse(text, nullptr, false);
-    if (line.is_object() && line.contains("map"))
+    if (line.is_object() && line.value("map", Json()).is_string())
     {
       m_Maps.insert(line["map"].get<std::string>());
     }
-    else if (line.is_object() && line.contains("madeBy") && line.contains("said"))
+    else if (line.is_object() && line.value("madeBy", Json()).is_string() && line.value("said", Json()).is_object())
     {
       m_Said[line["madeBy"].get<std::string>()] = line["said"];
     }

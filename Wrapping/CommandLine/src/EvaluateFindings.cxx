@@ -122,10 +122,11 @@ ReportFindings(const PredictionTable & table, int bins)
       report.warnings.push_back("of the finding " + table.classes[k] +
                                 " not both answers are there: its areas, and its part in the means, are left out.");
     }
-    else if (figures.classes.back().area->area == 1)
+    else if (figures.classes.back().area->standardError == 0)
     {
-      report.warnings.push_back("the ROC-AUC of " + table.classes[k] +
-                                " is 1: DeLong's interval has no width there, which does not make it certain.");
+      report.warnings.push_back("the ROC-AUC of " + table.classes[k] + " is " +
+                                FormatFigure(figures.classes.back().area->area) +
+                                ": DeLong's interval has no width there, which does not make it certain.");
     }
   }
   report.json["rocAUC"] = GetMean(perFinding, "rocAUC");

@@ -33,6 +33,14 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
   std::vector<Prediction> & cases = table.cases;
   if (const std::string split = values.GetText("split"); split != "all")
   {
+    for (const Prediction & prediction : cases)
+    {
+      if (prediction.split != "train" && prediction.split != "validation" && prediction.split != "test")
+      {
+        throw std::runtime_error(values.GetText("cohort") + ": the split \"" + prediction.split + "\" of " +
+                                 prediction.name + " is none of train, validation, test; write one of them there.");
+      }
+    }
     const auto isOther = [&](const Prediction & prediction) { return prediction.split != split; };
     cases.erase(std::remove_if(cases.begin(), cases.end(), isOther), cases.end());
     if (cases.empty())
@@ -228,11 +236,11 @@ WarnOfLittle(const ClassificationFigures & figures, const Session & session)
       session.Warn("gigapixel: no case is of the class " + ofClass.name +
                    ": its figures, and its part in the means, are left out.");
     }
-    else if (ofClass.area->area == 1 &&
+    else if (ofClass.area->standardError == 0 &&
              (figures.positive < 0 || &ofClass == &figures.classes[static_cast<std::size_t>(figures.positive)]))
     {
-      session.Warn("gigapixel: the ROC-AUC of " + ofClass.name +
-                   " is 1: DeLong's interval has no width there, which does not make it certain.");
+      session.Warn("gigapixel: the ROC-AUC of " + ofClass.name + " is " + FormatFigure(ofClass.area->area) +
+                   ": DeLong's interval has no width there, which does not make it certain.");
     }
   }
 }

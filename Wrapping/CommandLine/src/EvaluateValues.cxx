@@ -18,7 +18,7 @@ std::string
 Format(const Json & json, const std::vector<std::string> & names)
 {
   const std::size_t width = GetWidth(names, "value");
-  std::string       text = Pad("value", width) + "cases  RMSE        mean error  R2        Pearson   Spearman\n";
+  std::string       text = Pad("value", width) + "cases  RMSE        mean |err|  R2        Pearson   Spearman\n";
   for (const Json & value : json.at("perValue"))
   {
     text += Pad(value.at("value").get<std::string>(), width) + Pad(value.at("cases").dump(), 7) +

@@ -153,4 +153,10 @@ HasValidPNG(const std::string & file, const std::string & madeBy)
   return true;
 }
 
+std::string
+FindMadeByOfPNG(const std::string & file)
+{
+  return fs::is_regular_file(file) ? FindMadeBy(ReadEnd(file)) : std::string();
+}
+
 } // namespace gigapixel::commandline

@@ -39,6 +39,9 @@ GigapixelCommandLine_EXPORT void AppendPNG(const Picture &     picture,
  * \throw std::runtime_error the file exists, but is something else: see HasValidPyramid() */
 GigapixelCommandLine_EXPORT bool HasValidPNG(const std::string & file, const std::string & madeBy);
 
+/** How a picture says that it was made; empty: it does not, or is none. */
+GigapixelCommandLine_EXPORT std::string FindMadeByOfPNG(const std::string & file);
+
 } // namespace gigapixel::commandline
 
 #endif

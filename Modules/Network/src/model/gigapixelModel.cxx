@@ -25,6 +25,7 @@ namespace
 /** Version of the metadata's meaning. Networks of layers are still written as the first one, so that older programs
  * read them; of a graph these say that a newer program wrote it. */
 const char * const FormatKey = "gigapixel";
+const char * const TissueKey = "tissue_only";
 const char * const FormatOfLayers = "1";
 const char * const FormatOfGraphs = "2";
 
@@ -152,6 +153,10 @@ ToModel(const SafeTensors & file, const std::string & path)
     model.network = NetworkDescription::FromJSON(GetText(file, path, "network"));
     model.micronsPerPixel = GetNumber<double>(file, path, "microns_per_pixel");
     model.tileSize = GetNumber<std::int64_t>(file, path, "tile_size");
+    if (const auto found = file.metadata.find(TissueKey); found != file.metadata.end())
+    {
+      model.tissueOnly = found->second == "true";
+    }
     for (const auto & [name, tensor] : file.tensors)
     {
       if (name.rfind(TrainingPrefix, 0) == 0)
@@ -197,6 +202,10 @@ FromModel(const Model & model)
                     { "network", model.network.ToJSON() },
                     { "microns_per_pixel", FormatShortest(model.micronsPerPixel) },
                     { "tile_size", std::to_string(model.tileSize) } };
+  if (model.tissueOnly)
+  {
+    file.metadata[TissueKey] = *model.tissueOnly ? "true" : "false";
+  }
   for (const auto & [name, parameter] : model.parameters)
   {
     file.Add(name, parameter.shape, parameter.values);
@@ -214,6 +223,13 @@ FindModelFile(const std::string & path)
   std::string best = (std::filesystem::path(path) / "best.safetensors").string();
   if (!std::filesystem::exists(best))
   {
+    const std::filesystem::path fold = std::filesystem::path(path) / "fold-1";
+    if (std::filesystem::exists(fold / "best.safetensors"))
+    {
+      throw std::runtime_error("folder \"" + path +
+                               "\" is of a cross-validation, with a model for each fold: name one of them, such as \"" +
+                               fold.string() + "\"");
+    }
     throw std::runtime_error("folder \"" + path +
                              "\" holds no finished epoch of a training run (best.safetensors is missing)");
   }

@@ -4,6 +4,7 @@
 #include "gigapixelJitter.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
+#include "gigapixelSampleIdentity.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelRandom.h"
 #include "model/gigapixelValueRange.h"
@@ -493,7 +494,13 @@ Trainer::Implementation::GetLast()
 Model
 Trainer::Implementation::MakeModel() const
 {
-  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize };
+  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {} };
+  if (network.LabelsImage())
+  {
+    model.tissueOnly = std::any_of(training.begin(), training.end(), [](const Sample & sample) {
+      return sample.identity.find(TissueIdentity) != std::string::npos;
+    });
+  }
   model.network.graph.frozen.clear(); // of this training, and no part of the network: files do not have it either
   return model;
 }
