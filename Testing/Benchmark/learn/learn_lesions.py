@@ -2,7 +2,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Does a classifier of whole slides find small lesions from random weights and one label for each slide?
 
-    Testing/Benchmark/learn/learn_lesions.py WORK-FOLDER [--quick] [--seeds 1,2,3] [--parts main,colors,resolutions,patches]
+    Testing/Benchmark/learn/learn_lesions.py WORK-FOLDER [--quick] [--seeds 1,2,3] [--parts main,colors,resolutions,patches] [--pictures FOLDER]
 
 main         a thin ResNet-18, drawn by chance but for its norms, is trained by `gigapixel train` on labels of whole slides (`gigapixel synthesize --lesions`:
              every second one has foci of enlarged nuclei, the others decoys of them), once for each seed: first on
@@ -15,6 +15,9 @@ resolutions  the same training at a half and a quarter of the resolution, of the
 patches      the same network on patches that have their slide's label, in eager PyTorch, of the same three cohorts,
              with as many seconds of either for each learning rate of the grid as one training took; the best rate and the
              way in which patches make a slide's score are chosen on the validation slides
+
+With --pictures the slides are mosaics of real pictures with labeled nuclei (NAME.png, NAME_labels.png; see lesion_mosaics.py), and
+foci are tissue at twice its size.
 
 Seconds are the CPU's; with --device cuda, where the CPU mostly waits, the clock's.
 
@@ -43,6 +46,7 @@ import time
 import numpy as np
 import tifffile
 
+import lesion_mosaics
 import lesion_patches
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -102,7 +106,10 @@ class Cohort:
             rows = [row for row in csv.DictReader(file) if row["split"] == split]
         return [{**row, "file": self.table.parent / row["slide"], "name": pathlib.Path(row["slide"]).stem} for row in rows]
 
-    def make(self, side, mpp, lesions, slides, seed):
+    def make(self, pictures, side, mpp, lesions, slides, seed):
+        if pictures:
+            lesion_mosaics.make(self, pictures, side, mpp, lesions, [int(word) for word in slides.split(",")], seed)
+            return
         words = ["--size", f"{side}x{side}", "--mpp", mpp, "--lesions", lesions, "--slides", slides, "--seed", seed]
         made = execute("synthesize", self.table.parent, *words)
         print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
@@ -111,9 +118,9 @@ class Cohort:
 def make_cohorts(study):
     options = study.options
     biopsies, sections, slides = study.cohorts
-    biopsies.make(options.biopsy_side, options.mpp, options.biopsy_lesions, options.biopsies, options.first_biopsy)
-    sections.make(options.section_side, options.mpp, options.section_lesions, options.sections, options.first_section)
-    slides.make(options.side, options.mpp, options.lesions, options.slides, options.first_slide)
+    biopsies.make(options.pictures, options.biopsy_side, options.mpp, options.biopsy_lesions, options.biopsies, options.first_biopsy)
+    sections.make(options.pictures, options.section_side, options.mpp, options.section_lesions, options.sections, options.first_section)
+    slides.make(options.pictures, options.side, options.mpp, options.lesions, options.slides, options.first_slide)
 
 
 def read_clock(device):
@@ -310,6 +317,7 @@ def parse_options():
     add("--quick", action="store_true", help="a minute's check of the script on a few small slides")
     add("--seeds", default="1,2,3")
     add("--parts", default="main,colors,resolutions,patches")
+    add("--pictures", type=pathlib.Path, help="of these, and not drawn ones, slides are made")
     add("--side", type=int, default=2048)
     add("--mpp", type=float, default=1.0)
     add("--lesions", type=float, default=0.3, help="%% of the area")
