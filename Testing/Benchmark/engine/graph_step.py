@@ -4,8 +4,8 @@
 graph_step.py data NETWORK SIDE FOLDER [IMAGE LABELS]   graph.json, arrays.json, pixels.raw, labels.raw, parameters.raw
 graph_step.py eager|channels_last|autocast|tf32|double|lightstream SIDE FOLDER REPEATS [DEVICE]
 autocast: bf16, channels last. DEVICE: cpu, cuda. tf32: as eager is on a GPU unless one says otherwise; the others do.
-lightstream, of networks that label images: its set-up, in which it finds out what a tile's edges spoil, is neither in
-the time nor in the memory. It corrects the gradients of convolutions where tiles overlap, and not those of norms.
+lightstream, of networks that label images: its set-up, in which it finds out what a tile's edges spoil, is not in the
+time, and of the memory only what stays of it. It corrects the gradients of convolutions where tiles overlap, and not those of norms.
 """
 
 import contextlib
@@ -220,6 +220,8 @@ class Streamed:
             arrays[name] = parameter
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
 
     def __call__(self, x):
         self.image, self.maps = x, self.streaming(x)
