@@ -138,9 +138,9 @@ GetPrecisionProblem(Precision precision)
   if (__builtin_cpu_supports("avx512bf16")) // whoever has AMX has it as well
   {
     // Measured: 1.4 to 1.5 times fp32's time on an Intel Xeon. AMD's processors, which have no AMX, take half of it.
-    return GIGAPIXEL_TORCH_MAJOR < 2 && HasTileInstructions()
-             ? "this LibTorch uses no AMX, without which this CPU takes longer in bf16 than in fp32 (LibTorch 2 uses it)"
-             : "";
+    return GIGAPIXEL_TORCH_MAJOR < 2 && HasTileInstructions() ? "this LibTorch uses no AMX, without which this CPU "
+                                                                "takes longer in bf16 than in fp32 (LibTorch 2 uses it)"
+                                                              : "";
   }
 #endif
   return "this CPU has no instructions for bf16 (AVX512-BF16 or AMX), in which it takes longer than in fp32";
