@@ -122,6 +122,22 @@ def test_labels_are_made_of_tissue(model, tmp_path):
     assert "nothing of the image is tissue" in fails(*words, "--tissue", write_mask(tmp_path / "none.tif", 0))
 
 
+def test_a_model_of_tissue_asks_for_it(cohort, model, tmp_path):
+    mask, masks = write_mask(tmp_path / "mask.tif", 330), tmp_path / "masks"
+    masks.mkdir()
+    for i in range(12):
+        (masks / f"{i}.pyramid.tif").write_bytes(mask.read_bytes())
+    words = ["--network", "resnet18:width=2", "--epochs", 1, "--tile-size", 128, "--tissue", masks]
+    run("train", "--cohort", cohort / "cohort.csv", "-o", tmp_path / "run", *words)
+    asked = "trained on tissue alone"
+    for command, file in (("classify", "p.csv"), ("features", "f.h5")):
+        words = [command, cohort / "1.tif", "--model", tmp_path / "run", "-o", tmp_path / file, "--overwrite"]
+        assert asked in run(*words).err
+        assert asked not in run(*words, "--tissue", mask).err
+    assert run("info", tmp_path / "run", "--json").json["tissueOnly"] is True
+    assert run("info", model, "--json").json["tissueOnly"] is False
+
+
 @pytest.mark.parametrize("pool", ["max", "lse", "attention"])
 def test_poolings_train_and_classify(cohort, pool, tmp_path):
     words = ["--network", f"{NETWORK},pool={pool}", "--epochs", 1, "--tile-size", 128]

@@ -17,18 +17,18 @@ namespace gigapixel::commandline
 namespace
 {
 
-using ColorOfHeat = std::array<double, 3>; ///< red, green and blue, from 0 to 255
+using HeatColor = std::array<double, 3>; ///< red, green and blue, from 0 to 255
 
 constexpr std::int64_t LongerSide = 2048; ///< of the picture
 
 /** \param value from 0 to 1, where the colors are those of heat on a pale ground */
-ColorOfHeat
+HeatColor
 GetColor(double value)
 {
-  constexpr std::array<ColorOfHeat, 3> Colors{ { { 40, 60, 220 }, { 255, 215, 0 }, { 200, 0, 20 } } };
-  const double                         place = 2 * std::clamp(value, 0.0, 1.0);
-  const std::size_t                    first = place < 1 ? 0 : 1;
-  ColorOfHeat                          color{};
+  constexpr std::array<HeatColor, 3> Colors{ { { 40, 60, 220 }, { 255, 215, 0 }, { 200, 0, 20 } } };
+  const double                       place = 2 * std::clamp(value, 0.0, 1.0);
+  const std::size_t                  first = place < 1 ? 0 : 1;
+  HeatColor                          color{};
   for (std::size_t i = 0; i < color.size(); ++i)
   {
     color[i] = Colors[first][i] + (place - static_cast<double>(first)) * (Colors[first + 1][i] - Colors[first][i]);
@@ -40,9 +40,9 @@ GetColor(double value)
 void
 Tint(double value, unsigned char * pixel)
 {
-  constexpr double  Most = 0.6;
-  const double      strength = Most * std::min(1.0, 2 * value);
-  const ColorOfHeat color = GetColor(value);
+  constexpr double Most = 0.6;
+  const double     strength = Most * std::min(1.0, 2 * value);
+  const HeatColor  color = GetColor(value);
   for (std::size_t i = 0; i < color.size(); ++i)
   {
     pixel[i] = static_cast<unsigned char>(std::lround((1 - strength) * pixel[i] + strength * color[i]));

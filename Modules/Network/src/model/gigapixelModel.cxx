@@ -25,9 +25,10 @@ namespace
 /** Version of the metadata's meaning. Networks of layers are still written as the first one, so that older programs
  * read them; of a graph these say that a newer program wrote it. */
 const char * const FormatKey = "gigapixel";
-const char * const TissueKey = "tissue_only";
 const char * const FormatOfLayers = "1";
 const char * const FormatOfGraphs = "2";
+
+const char * const TissueKey = "tissue_only"; ///< absent in models of earlier versions
 
 std::string
 GetText(const SafeTensors & file, const std::string & path, const char * key)
