@@ -1,12 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // TrainRank FOLDER EPOCHS IMAGES_PER_STEP [resume] [die|hang|stop|fail RANK]
 // One rank of a small training on slides without files, into the run folder. The named rank misbehaves in its second
-// epoch. The environment variables LOSS and NETWORK name others than cross-entropy and remedios2023, KEPT a map that is
-// kept between two segments. Exit code 0: trained, 1: an error (printed), 3: stopped.
+// epoch. The environment variables LOSS and NETWORK name others than cross-entropy and remedios2023, whose slides have
+// a label each if it labels images, KEPT a map that is kept between two segments. Says how many pixels were read. Exit
+// code 0: trained, 1: an error (printed), 3: stopped.
 #include "SyntheticSources.h"
 
 #include "gigapixelJoinRanks.h"
+#include "gigapixelOneLabelSource.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -18,6 +21,20 @@ using namespace gigapixel::test;
 
 namespace
 {
+
+std::atomic<std::int64_t> numberOfPixelsRead{ 0 };
+
+class CountedPixels : public InMemory<ProceduralPixels>
+{
+public:
+  using InMemory::InMemory;
+  void
+  Read(const Region & region, std::uint8_t * samples) override
+  {
+    numberOfPixelsRead += region.width * region.height;
+    InMemory::Read(region, samples);
+  }
+};
 
 struct Misbehavior
 {
@@ -61,16 +78,29 @@ Train(const std::string & folder, TrainingOptions options, const Misbehavior & m
   {
     options.segments = { { kept, 64 }, { network.graph.output, 128 } };
   }
-  Trainer trainer(network, options, folder);
-  trainer.AddTrainingSample(MakeSample("a", { 1100, 810 }, 1));
-  trainer.AddTrainingSample(MakeSample("b", { 300, 700 }, 2));
-  trainer.AddTrainingSample(MakeSample("c", { 512, 512 }, 3));
-  trainer.AddValidationSample(MakeSample("v", { 1000, 600 }, 4));
-  trainer.AddValidationSample(MakeSample("w", { 300, 300 }, 5));
+  Trainer    trainer(network, options, folder);
+  const auto make = [&](const std::string & sampleName, Size size, std::uint64_t seed) {
+    Sample     sample = MakeSample(sampleName, size, seed);
+    const auto pixels = std::make_shared<CountedPixels>(size, seed);
+    pixels->Prepare();
+    sample.pixels = pixels;
+    if (network.LabelsImage())
+    {
+      sample.labels = std::make_shared<OneLabelSource>(static_cast<std::uint8_t>(seed % 2));
+    }
+    return sample;
+  };
+  trainer.AddTrainingSample(make("a", { 1100, 810 }, 1));
+  trainer.AddTrainingSample(make("b", { 300, 700 }, 2));
+  trainer.AddTrainingSample(make("c", { 512, 512 }, 3));
+  trainer.AddValidationSample(make("v", { 1000, 600 }, 4));
+  trainer.AddValidationSample(make("w", { 300, 300 }, 5));
+  numberOfPixelsRead = 0;
   const bool done = trainer.Run([&](const TrainingProgress & progress) {
     const bool now = options.ranks->GetRank() == misbehavior.rank && progress.epoch == 2;
     return !now || Misbehave(misbehavior.how);
   });
+  std::cout << numberOfPixelsRead << " pixels read\n";
   return done ? EXIT_SUCCESS : 3;
 }
 

@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -31,8 +32,18 @@ def read(folder):
 
 
 def run_alone(folder, epochs, images_per_step, *more):
-    subprocess.run([PROGRAM, folder, str(epochs), str(images_per_step), *more], env=CLEAN, check=True)
+    run_and_count(folder, epochs, images_per_step, *more)
     return read(folder)
+
+
+def run_and_count(folder, epochs, images_per_step, *more):
+    """How many pixels are read."""
+    words = [PROGRAM, folder, str(epochs), str(images_per_step), *more]
+    return count_pixels(subprocess.run(words, env=CLEAN, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def count_pixels(output):
+    return int(re.search(r"(\d+) pixels read", output)[1])
 
 
 def free_port():
@@ -130,6 +141,21 @@ def test_ranks_of_segments_make_the_bits_of_one_process(images_per_step, tmp_pat
         codes, outputs = finish(start(ranks, [run, 2, images_per_step]))
         assert codes == [0] * ranks, outputs
         assert read(run) == files
+
+
+@pytest.mark.parametrize("pool, images_per_step", [("attention", 1), ("max", 1), ("lse", 2)])
+def test_ranks_that_share_a_labeled_image_make_the_bits_of_one_process(pool, images_per_step, tmp_path, monkeypatch):
+    """What the image is pooled to goes from rank to rank; then each has its share of the gradient's tiles."""
+    monkeypatch.setitem(CLEAN, "NETWORK", f"resnet18:width=4,pool={pool},channels=1")
+    pixels = run_and_count(tmp_path / "alone", 2, images_per_step)
+    for ranks in (2, 4):
+        run = tmp_path / str(ranks)
+        codes, outputs = finish(start(ranks, [run, 2, images_per_step]))
+        assert codes == [0] * ranks, outputs
+        assert read(run) == read(tmp_path / "alone")
+        shares = [count_pixels(output) for output in outputs]
+        assert min(shares) > 0 and max(shares) < 0.75 * pixels
+        assert pool == "max" or sum(shares) == pixels  # with max, what has no gradient may be told before it is read
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["tiles of one image", "images and tiles"])

@@ -184,4 +184,23 @@ RankTeam::Receive(Ranks & ranks, int from, Score & sum, const NetworkDescription
   }
 }
 
+void
+RankTeam::Send(Ranks & ranks, int to, const std::vector<double> & sum, const NetworkDescription &)
+{
+  const std::uint64_t size = sum.size();
+  ranks.Send(to, &size, sizeof(size));
+  if (size > 0)
+  {
+    SendMessage(ranks, to, sum);
+  }
+}
+
+void
+RankTeam::Receive(Ranks & ranks, int from, std::vector<double> & sum, const NetworkDescription &)
+{
+  std::uint64_t size = 0;
+  ranks.Receive(from, &size, sizeof(size));
+  sum = size > 0 ? ReceiveMessage(ranks, from, size) : std::vector<double>();
+}
+
 } // namespace gigapixel

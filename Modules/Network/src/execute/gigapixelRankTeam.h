@@ -46,6 +46,13 @@ public:
     return m_First;
   }
 
+  /** Whether it has several ranks. */
+  bool
+  Shares() const
+  {
+    return m_Number > 1;
+  }
+
   /** Who computes the tile. */
   int GetRankOf(std::int64_t tile) const;
 
@@ -117,6 +124,10 @@ public:
   static void Send(Ranks & ranks, int to, const Score & sum, const NetworkDescription & network);
   static void Receive(Ranks & ranks, int from, LossGradient & sum, const NetworkDescription & network);
   static void Receive(Ranks & ranks, int from, Score & sum, const NetworkDescription & network);
+
+  /** Numbers, of whatever length. */
+  static void Send(Ranks & ranks, int to, const std::vector<double> & sum, const NetworkDescription & network);
+  static void Receive(Ranks & ranks, int from, std::vector<double> & sum, const NetworkDescription & network);
 
 private:
   Ranks *      m_Ranks{ nullptr };

@@ -25,7 +25,10 @@ namespace gigapixel
 /** \class StreamedNetwork::SegmentedStep
  * \brief One image in segments: forward through all but the last, which takes the output; for the gradient it takes the
  * loss and goes backward, then backward through the others in reverse order. Tiles of a pass begin as soon as what they
- * read is there. */
+ * read is there.
+ *
+ * A team of several ranks shares the tiles of an image that is only reduced to few numbers, see MayShare(): each pass
+ * ends before the next one then, and what it leaves goes to all ranks. */
 class StreamedNetwork::SegmentedStep
 {
 public:
@@ -43,15 +46,8 @@ public:
     , m_Labels(labels)
     , m_Progress(progress)
     , m_Team(team)
-    , m_Geometry(
-        std::make_shared<GraphGeometry>(streamed.m_Network.graph,
-                                        ToExtent(pixels.GetSize(), streamed.m_Network.graph.GetNumberOfAxes())))
-    , m_Segments(MakeSegments(
-        *m_Geometry,
-        streamed.m_Segments.empty()
-          ? MakeReducingSegments(*m_Geometry,
-                                 GetTileSide(streamed.m_TileSize, pixels.GetSize(), streamed.m_Network.GetStride()))
-          : streamed.m_Segments))
+    , m_Geometry(MakeGeometry(streamed, pixels.GetSize()))
+    , m_Segments(MakeSegmentsOf(streamed, *m_Geometry, pixels.GetSize()))
     , m_LastReaders(FindLastReaders(*m_Geometry, m_Segments))
     , m_Maps(std::make_shared<KeptMaps>(
         *m_Geometry,
@@ -60,6 +56,7 @@ public:
         streamed.m_Scratch,
         purpose == Purpose::Training))
     , m_Gradient(purpose == Purpose::Training ? &streamed.BeginSums() : nullptr)
+    , m_Dealt(MayShare(streamed, pixels.GetSize()) ? team : RankTeam())
   {
     for (const Segment & segment : m_Segments)
     {
@@ -115,7 +112,12 @@ public:
       return false;
     }
     sum.loss = dice ? score.loss : sum.loss;
-    sum.gradient = m_Passes.GetGradient(*m_Gradient, m_Streamed.m_Workers);
+    const int last = m_Dealt.GetRankOf(0);
+    m_Dealt.AddAll(last, *m_Gradient);
+    if (m_Dealt.IsThis(last))
+    {
+      sum.gradient = m_Passes.GetGradient(*m_Gradient, m_Streamed.m_Workers);
+    }
     return true;
   }
 
@@ -124,6 +126,16 @@ public:
   MakeKeptImage()
   {
     return MakeMaps() ? std::make_shared<const KeptImage>(KeptImage{ m_Geometry, m_Segments.back(), m_Maps }) : nullptr;
+  }
+
+  /** Whether ranks may share the tiles of an image: where all that there is between it and its label is one reduction.
+   * Maps that are kept lie with one process, and one rank does it all. */
+  static bool
+  MayShare(const StreamedNetwork & streamed, Size size)
+  {
+    const auto geometry = MakeGeometry(streamed, size);
+    const auto segments = MakeSegmentsOf(streamed, *geometry, size);
+    return streamed.m_LabelsImage && segments.size() == 2 && geometry->GetReduction(segments.front().operation);
   }
 
   /** What part of all work it is to make what the last segment reads. */
@@ -137,82 +149,22 @@ public:
   /** Of a network that labels images, what it says of this one and what that comes from.
    * \param label the class, or the name of another objective; negative: the most probable one
    * \param values what PredictImage() gives: probabilities of classes, else the outputs */
-  bool
-  Explain(int label, float * values, ActivationMap & map)
-  {
-    const std::size_t        last = m_Segments.size() - 1; // behind the last pooling
-    ActivationPass           pass(m_Geometry, m_Segments[last - 1]);
-    const int                channels = m_Streamed.m_Network.GetNumberOfOutputChannels();
-    std::vector<SegmentPass> passes = MakeForwardPasses();
-    passes.push_back({ SegmentPass::Kind::Loss, last });
-    m_AllWork = GetWork(passes) + m_Works[last - 1];
-    LossSum    none;
-    const auto differentiate = [&](TileData & data, LossSum &) {
-      std::vector<double> ofLogits(channels);
-      const Objective &   objective = m_Streamed.m_Network.objective;
-      if (objective.kind == Objective::Kind::Classes)
-      {
-        m_Passes.Predict(data, PixelValue::Probability, values, channels);
-        const auto greatest = std::max_element(values, values + channels) - values;
-        const auto probable = channels == 1 ? static_cast<int>(values[0] >= 0.5F) : static_cast<int>(greatest);
-        label = label < 0 ? probable : label;
-        ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
-      }
-      else
-      {
-        m_Passes.Predict(data, PixelValue::Logit, values, channels);
-        const ObjectiveKind & kind = objective.GetKind();
-        label = label < 0 ? kind.choose(kind.predict(objective, { values, values + channels })) : label;
-        ofLogits = kind.explain(objective, label);
-      }
-      m_Passes.DifferentiateLogits(data, ofLogits, *m_Gradient);
-    };
-    const auto report = [&](double part) {
-      return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
-    };
-    const bool finished = GoOver(passes, none, differentiate) &&
-                          pass.Run(m_Passes, *m_Maps, m_Pixels, m_Streamed.m_Workers, m_Streamed.m_Data, report, map);
-    map.label = label;
-    return finished;
-  }
+  bool Explain(int label, float * values, ActivationMap & map);
 
   /** Of a network that labels images, what is pooled last. */
-  bool
-  ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled)
-  {
-    const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
-    if (m_Geometry->GetNumberOfAxes() > 2)
-    {
-      throw std::runtime_error("vectors of an image's tiles are those of images of two axes, not of volumes");
-    }
-    if (GetNumberOfPixels(m_Geometry->GetWhole(pooling)) > 1)
-    {
-      throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
-                               "take a network that pools it to one, such as resnet18");
-    }
-    m_Take = &take;
-    if (!MakeMaps())
-    {
-      return false;
-    }
-    const std::vector<double> values = m_Maps->ReadReduced(pooling);
-    pooled.assign(values.begin(), values.end());
-    return true;
-  }
+  bool ComputeFeatures(const FeatureTaker & take, std::vector<float> & pooled);
 
   /** Of a network that labels images, what the last reduction has added up. */
-  bool
-  ComputeSums(std::vector<double> & sums)
-  {
-    if (!MakeMaps())
-    {
-      return false;
-    }
-    sums = m_Maps->GetSums(m_Segments[m_Segments.size() - 2].operation);
-    return true;
-  }
+  bool ComputeSums(std::vector<double> & sums);
 
 private:
+  /** What a tile adds to what the image is reduced to. */
+  struct Part
+  {
+    TileProgram::Step   target;
+    std::vector<double> sums; ///< none where nothing of the tile counts
+  };
+
   /** Of operations that reduce the image: sums of their tiles, or tiles whose gradients are left for the end. */
   using EqualSums = EqualTiles<std::vector<double>>;
 
@@ -264,6 +216,28 @@ private:
     return GoOver(passes, none, [](TileData &, LossSum &) {});
   }
 
+  static std::shared_ptr<const GraphGeometry>
+  MakeGeometry(const StreamedNetwork & streamed, Size size)
+  {
+    const NetworkGraph & graph = streamed.m_Network.graph;
+    return std::make_shared<GraphGeometry>(graph, ToExtent(size, graph.GetNumberOfAxes()));
+  }
+
+  static std::vector<Segment>
+  MakeSegmentsOf(const StreamedNetwork & streamed, const GraphGeometry & geometry, Size size)
+  {
+    const std::int64_t side = GetTileSide(streamed.m_TileSize, size, streamed.m_Network.GetStride());
+    return MakeSegments(geometry,
+                        streamed.m_Segments.empty() ? MakeReducingSegments(geometry, side) : streamed.m_Segments);
+  }
+
+  /** Whether ranks share the tiles. */
+  bool
+  Shares() const
+  {
+    return m_Dealt.Shares();
+  }
+
   /** Of the maps that are kept. */
   std::vector<SegmentPass>
   MakeForwardPasses() const
@@ -291,14 +265,35 @@ private:
       passes.begin(), passes.end(), 0.0, [this](double sum, const SegmentPass & pass) { return sum + GetWork(pass); });
   }
 
-  /** \param sum of the pass over the last segment
+  /** \param sum of the pass over the last segment; where ranks share the tiles, the first one has it
    * \param compute (data, result) is for a tile of that pass
    * \return false if it was stopped */
   template <typename TResult, typename TCompute>
   bool
   GoOver(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
   {
+    if (!Shares())
+    {
+      return GoOverOwn(list, sum, compute);
+    }
+    for (const SegmentPass & pass : list)
+    {
+      if (!GoOverOwn({ pass }, sum, compute))
+      {
+        return false;
+      }
+      ShareResult(pass);
+    }
+    return true;
+  }
+
+  /** This rank's tiles of the passes. */
+  template <typename TResult, typename TCompute>
+  bool
+  GoOverOwn(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
+  {
     const SegmentPasses          passes(m_Geometry, m_Segments, list);
+    const std::int64_t           own = m_Dealt.GetNumberOfOwn(passes.GetNumberOfItems());
     Workers &                    workers = m_Streamed.m_Workers;
     std::vector<TResult>         results(workers.GetNumberOfPlaces());
     std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
@@ -319,18 +314,21 @@ private:
           return compute(data, result);
       }
     };
+    m_Parts.resize(results.size());
     const bool finished = workers.Run(
-      passes.GetNumberOfItems(),
-      [&](int worker, std::int64_t item) {
+      own,
+      [&](int worker, std::int64_t index) {
         try
         {
+          const std::int64_t  item = m_Dealt.GetOwn(index);
           const SegmentPass & pass = passes.GetPass(item);
           TileData &          data = m_Streamed.m_Data[worker];
-          TResult &           result = results[item % results.size()];
+          TResult &           result = results[index % results.size()];
           result = TResult{};
-          data.turn = item;
+          data.turn = index;
           const Tile tile = passes.GetTile(item);
-          ReadAhead(m_Pixels, item, passes.GetNumberOfItems(), workers.GetNumberOfThreads(), [&](std::int64_t coming) {
+          ReadAhead(m_Pixels, index, own, workers.GetNumberOfThreads(), [&](std::int64_t number) {
+            const std::int64_t coming = m_Dealt.GetOwn(number);
             return IsChosen(passes.GetPass(coming)) ? Region{} : passes.GetInputOf(coming);
           });
           const auto wait = [&] { turns.WaitFor(passes.GetNeeded(item, *tile.program)); };
@@ -347,7 +345,7 @@ private:
           }
           if (takesPart ? !TakesTurn(pass) : pass.kind != SegmentPass::Kind::Map) // and is finished with it
           {
-            turns.Finish(item);
+            turns.Finish(index);
           }
         }
         catch (...)
@@ -356,13 +354,18 @@ private:
           throw;
         }
       },
-      [&](std::int64_t item) {
+      [&](std::int64_t index) {
         m_Team.ReportProgress();
+        const std::int64_t  item = m_Dealt.GetOwn(index);
         const SegmentPass & pass = passes.GetPass(item);
-        const double        done = passes.GetDone(item);
+        const double        done = Shares() ? (index + 1.0) / static_cast<double>(own) : passes.GetDone(item);
         if (IsLast(pass))
         {
-          sum.Add(results[item % results.size()]);
+          sum.Add(results[index % results.size()]);
+        }
+        else if (Shares() && pass.kind == SegmentPass::Kind::Map)
+        {
+          AddPartOfRanks(m_Parts[index % m_Parts.size()], item, passes.GetNumberOfItems());
         }
         if (done == 1)
         {
@@ -370,8 +373,17 @@ private:
         }
         return Report(pass, done);
       });
-    return finished && AddPostponed(equalGradients);
+    const bool isReported = own > 0 || Report(list.back(), 1);
+    return finished && isReported && AddPostponed(equalGradients);
   }
+
+  /** Adds the part of a tile to the parts of the tiles before, which come from another rank where a run of tiles
+   * begins.
+   */
+  void AddPartOfRanks(const Part & part, std::int64_t tile, std::int64_t tiles);
+
+  /** What the next pass reads, from the rank that has it to all. */
+  void ShareResult(const SegmentPass & pass);
 
   /** \param part of the pass that is done */
   bool
@@ -467,16 +479,7 @@ private:
              *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
   }
 
-  void
-  Reduce(TileData & data, EqualSums & equal)
-  {
-    const auto reduce = [this](TileData & tile, std::vector<double> & sums) { sums = m_Passes.Reduce(tile, nullptr); };
-    std::vector<double> part;
-    const bool dependsOnPlace = m_Geometry->GetReduction(data.tile.program->steps.back().operation)->dependsOnPlace;
-    m_Streamed.m_HasMasks || dependsOnPlace ? reduce(data, part)
-                                            : equal.Compute(data, m_Streamed.m_Network.channels, part, reduce);
-    AddPart(data, part);
-  }
+  void Reduce(TileData & data, EqualSums & equal);
 
   /** Whether the vectors of what the pass reduces are asked for. */
   bool
@@ -486,71 +489,36 @@ private:
   }
 
   /** As Reduce(). Of equal tiles those are computed once that are all of one vector: others would take memory. */
-  void
-  ReduceAndTake(TileData & data, EqualTiles<PooledTile> & equal)
-  {
-    const auto key = FindTileKey(data, m_Streamed.m_Network.channels);
-    PooledTile tile;
-    if (!key || !equal.Repeat(*key, tile))
-    {
-      tile.sums = m_Passes.Reduce(data, &tile.vectors);
-      if (key && tile.KeepOne(GetNumberOfPixels(data.tile.program->core)))
-      {
-        equal.Remember(*key, data.tile, tile);
-      }
-    }
-    const int pooling = data.tile.program->steps.back().operation;
-    AddPart(data, tile.sums, tile.GetFeatures(*m_Geometry, pooling, data));
-  }
+  void ReduceAndTake(TileData & data, EqualTiles<PooledTile> & equal);
 
-  /** Takes the sums of a tile, in the tiles' order, into those before; with the last one the map is there.
-   * \param part nothing where nothing of the tile counts
+  /** Takes the sums of a tile, in the tiles' order, into those before: see TakePart().
+   * \param sums nothing where nothing of the tile counts
    * \param features of the tile that are handed on */
   void
-  AddPart(const TileData & data, const std::vector<double> & part, const Features & features = {})
+  AddPart(const TileData & data, const std::vector<double> & sums, const Features & features = {})
   {
-    const TileProgram::Step & target = data.tile.program->steps.back();
-    const ReductionSchema &   reduction = *m_Geometry->GetReduction(target.operation);
-    const Operation &         operation = m_Geometry->GetGraph().operations[target.operation];
+    const Part part{ data.tile.program->steps.back(), sums };
+    if (Shares()) // they are added when those of the other ranks have come
+    {
+      m_Parts[data.turn % m_Parts.size()] = part;
+      return data.turns->Finish(data.turn);
+    }
     data.turns->Take(data.turn, [&] {
-      const Box             whole = m_Geometry->GetTiled(target.operation);
-      std::vector<double> & sums = m_Maps->GetSums(target.operation);
-      if (!part.empty())
-      {
-        reduction.add(operation, sums, part, target.output);
-      }
+      TakePart(part);
       if (!features.places.empty())
       {
         (*m_Take)(features);
       }
-      const auto endsAlike = [](const Interval & a, const Interval & b) { return a.end == b.end; };
-      if (std::equal(whole.begin(), whole.end(), target.output.begin(), endsAlike))
-      {
-        if (sums.empty())
-        {
-          throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
-                                   "tissue mask, or none");
-        }
-        m_Maps->WriteReduced(target.operation, reduction.finish(operation, sums));
-      }
     });
   }
 
-  void
-  AddGradient(TileData & data, const SegmentPass & pass, EqualSums & equal)
-  {
-    const ReductionSchema * const reduction = m_Geometry->GetReduction(m_Segments[pass.segment].operation);
-    const auto &                  steps = data.tile.program->steps;
-    const bool                    givesToMaps = std::any_of(
-      steps.begin(), steps.end(), [](const auto & step) { return step.sources.empty() && step.needsGradient; });
-    const bool alike =
-      reduction && !reduction->hasGradient && !reduction->dependsOnPlace && !givesToMaps && !m_Streamed.m_HasMasks;
-    if (alike && equal.Postpone(data, m_Streamed.m_Network.channels))
-    {
-      return data.turns->Finish(data.turn); // there is nothing to be done in its turn
-    }
-    m_Passes.AddGradientBehindMap(data, 1, *m_Gradient);
-  }
+  /** With the last part the map is there. */
+  void TakePart(const Part & part);
+
+  /** All sums are there. */
+  void FinishReduction(int operation);
+
+  void AddGradient(TileData & data, const SegmentPass & pass, EqualSums & equal);
 
   /** The gradients of tiles that are equal, which give nothing to maps that are kept. */
   bool
@@ -600,16 +568,18 @@ private:
   PixelSource &                              m_Pixels;
   LabelSource * const                        m_Labels; ///< null: there are none
   const Progress &                           m_Progress;
-  const RankTeam &                           m_Team;
+  const RankTeam &                           m_Team; ///< which sees that this rank works
   const std::shared_ptr<const GraphGeometry> m_Geometry;
   const std::vector<Segment>                 m_Segments;
   const std::map<int, std::size_t>           m_LastReaders; ///< see FindLastReaders()
   const std::shared_ptr<KeptMaps>            m_Maps;
   FixedPointSum * const                      m_Gradient; ///< null: nothing is differentiated
+  const RankTeam                             m_Dealt;    ///< the ranks that share the image's tiles
   std::vector<double>                        m_Works;    ///< of each segment: operations of a forward pass
   double                                     m_AllWork{ 0 };
   double                                     m_Done{ 0 };
   const FeatureTaker *                       m_Take{ nullptr }; ///< of what is pooled last; null: nobody asks
+  std::vector<Part>                          m_Parts;           ///< of tiles that ranks share, by their places
 };
 
 } // namespace gigapixel

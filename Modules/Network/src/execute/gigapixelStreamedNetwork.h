@@ -53,7 +53,7 @@ public:
   }
 
   /** How ComputeGradient(), Predict() and PredictLabels() go over an image; of a team of several ranks, the last one
-   * computes a gradient alone then.
+   * computes a gradient alone then, unless the image is only reduced to its label: see SegmentedStep::MayShare().
    * \param segments of a network that is a graph, in its order, the output's last; none: all of it at once
    * \param scratch folder for the maps between them; empty: in memory */
   void
@@ -160,6 +160,9 @@ private:
                             const RankTeam &  team);
 
   class SegmentedStep;
+
+  /** Whether this rank has to do with an image that the team goes over in segments. */
+  bool TakesPart(const PixelSource & pixels, const RankTeam & team) const;
 
   bool ComputeSegmentedGradient(PixelSource &    pixels,
                                 LabelSource &    labels,

@@ -293,4 +293,11 @@ KeptMaps::ReadReducedGradient(int operation) const
   return values;
 }
 
+void
+KeptMaps::WriteReducedGradient(int operation, const std::vector<double> & values)
+{
+  KeptMap & gradient = *m_Gradients.at(operation);
+  gradient.Write(gradient.GetWhole(), values.data());
+}
+
 } // namespace gigapixel

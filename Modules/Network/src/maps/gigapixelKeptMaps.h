@@ -163,6 +163,7 @@ public:
 
   /** The gradient of that. */
   std::vector<double> ReadReducedGradient(int operation) const;
+  void                WriteReducedGradient(int operation, const std::vector<double> & values);
 
   /** The values of an operation that reduces the image, rounded to what maps have. */
   void WriteReduced(int operation, const std::vector<double> & values);
