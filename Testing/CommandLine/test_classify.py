@@ -16,6 +16,7 @@ import pytest
 import tifffile
 
 from conftest import PROGRAM, fails, run, write_png
+from test_ranks import run_ranks
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -264,6 +265,26 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     assert not kept.exists()
     run("classify", *slides, "--model", model, "-o", tmp_path / "whole.csv")
     assert (tmp_path / "whole.csv").read_text() == (tmp_path / "p.csv").read_text()
+
+
+def test_slides_are_dealt_to_ranks(cohort, model, tmp_path):
+    """One table of them all, in their order, and the maps of one process."""
+    slides = [cohort / f"{i}.tif" for i in (3, 1, 2)]
+
+    def words(folder):
+        return ["classify", *slides, "--model", model, "-o", folder / "p.csv", "--maps", folder / "maps", "--json"]
+
+    for name in ("alone", "ranks"):
+        (tmp_path / name).mkdir()
+    alone = run(*words(tmp_path / "alone")).json
+    outputs = run_ranks(2, *words(tmp_path / "ranks"))
+    together = json.loads(outputs[0])
+    assert outputs[1] == ""
+    assert [row["probabilities"] for row in together] == [row["probabilities"] for row in alone]
+    assert [row["slide"] for row in together] == list(map(str, slides))
+    for file in ("p.csv", *(f"maps/{slide.stem}.{ending}" for slide in slides for ending in ("pyramid.tif", "png"))):
+        assert (tmp_path / "ranks" / file).read_bytes() == (tmp_path / "alone" / file).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "ranks").iterdir()) == ["maps", "p.csv"]
 
 
 def test_pictures_of_somebody_else_stay(cohort, model, tmp_path):

@@ -25,6 +25,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <utility>
 
 namespace gigapixel::commandline
@@ -312,16 +313,20 @@ IsPicture(const std::string & file)
   return !std::filesystem::exists(file) || FindMadeByOfPNG(file).rfind(MapMaking, 0) == 0;
 }
 
-/** Of each slide where its map goes. Their folder is made with the first one. */
-std::vector<MapTarget>
-AssignMaps(const SlideList & list, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
+/** Of each slide where its map goes, nowhere without --maps. Their folder is made with the first one. */
+std::vector<SlideTask>
+AssignMaps(const SlideList & list, const ArgumentValues & values)
 {
-  std::vector<MapTarget> maps(list.slides.size());
+  std::vector<SlideTask> none;
+  for (const std::string & slide : list.slides)
+  {
+    none.push_back({ slide, "" });
+  }
   if (!values.Has("maps"))
   {
-    return maps;
+    return none;
   }
-  const auto        tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
+  auto              tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
   const std::string tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   auto              pictures = tasks;
   for (SlideTask & picture : pictures)
@@ -331,16 +336,27 @@ AssignMaps(const SlideList & list, const ArgumentValues & values, const Unfinish
   }
   RefuseMasks(tasks, tissue);
   RefuseMasks(pictures, tissue);
-  for (std::size_t i = 0; i < maps.size(); ++i)
+  return tasks;
+}
+
+/** \return for each file of a map whether it, and the picture beside it, may replace what is there
+ * \throw std::runtime_error something is there, and may not be replaced */
+std::map<std::string, bool>
+CheckMaps(const std::vector<SlideTask> & tasks, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
+{
+  std::map<std::string, bool> mayReplace;
+  for (const SlideTask & task : tasks)
   {
-    MapTarget & map = maps[i];
-    map.file = tasks[i].output;
-    map.mayReplace =
-      values.Has("overwrite") || (unfinished.HasMap(map.file) && IsMap(map.file) && IsPicture(GetPicture(map.file)));
-    RefuseExisting(map.file, map.mayReplace);
-    RefuseExisting(GetPicture(map.file), map.mayReplace);
+    const std::string & map = task.output;
+    if (!map.empty())
+    {
+      const bool isOwn = unfinished.HasMap(map) && IsMap(map) && IsPicture(GetPicture(map));
+      mayReplace[map] = values.Has("overwrite") || isOwn;
+      RefuseExisting(map, mayReplace[map]);
+      RefuseExisting(GetPicture(map), mayReplace[map]);
+    }
   }
-  return maps;
+  return mayReplace;
 }
 
 } // namespace
@@ -423,54 +439,43 @@ RunClassify(const ArgumentValues & values, const Session & session)
   }
   const Model model = LoadModelOfImages(values, session);
   GetMapClass(model, values); // which throws now, and not behind the first slide
-  const bool               severalFiles = slides.size() > 1 || values.Has("maps");
-  UnfinishedPredictions    unfinished(values.GetText("output"), severalFiles);
-  const auto               maps = AssignMaps(list, values, unfinished);
-  PredictionTable          table = MakeTable(slides, model, values);
-  std::vector<Prediction>  done;
-  std::string              text;
-  Json                     told = Json::array(); // of the slides that failed as well
-  std::vector<std::string> failures;
-  for (std::size_t i = 0; i < slides.size(); ++i)
-  {
-    Prediction & prediction = table.cases[i];
-    ThrowIfInterrupted();
-    try
-    {
-      told.push_back(ClassifyOnce(slides[i], maps[i], model, values, session, unfinished));
-    }
-    catch (const std::exception &)
-    {
-      failures.push_back(DescribeSlideFailure(slides[i]));
-      told.push_back(DescribeFailedSlide(slides[i], failures.back(), list.kind));
-      continue;
-    }
-    const Json & row = told.back();
-    TakeProbabilities(row, prediction);
-    text += prediction.name + ": " + FormatFound(row) + FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
+  const bool            severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedPredictions unfinished(values.GetText("output"), severalFiles);
+  const auto            tasks = AssignMaps(list, values);
+  auto                  mayReplace = CheckMaps(tasks, values, unfinished);
+  PredictionTable       table = MakeTable(slides, model, values);
+  const auto            work = [&](const SlideTask & task, std::string & text) {
+    const MapTarget map{ task.output, mayReplace[task.output] };
+    Json            row = ClassifyOnce(task.slide, map, model, values, session, unfinished);
+    text += task.slide + ": " + FormatFound(row) + FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +
             (row.at("skipped").get<bool>() ? " (was said already)\n" : "\n");
-    done.push_back(std::move(prediction));
-  }
-  table.cases = std::move(done);
-  if (!table.cases.empty())
-  {
-    WriteWholeTable(table, values.GetText("output"), overwrite, unfinished);
-  }
-  if (!table.cases.empty() && values.Has("per-patient"))
-  {
-    WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
-  }
-  if (failures.empty())
-  {
-    unfinished.Remove();
-  }
-  AddPassedOver(told, list);
-  if (list.isList || failures.empty())
-  {
-    session.PrintResult(text, (list.isList ? told : told.front()).dump(2, ' ', false, Json::error_handler_t::replace));
-  }
-  WarnOfFailures(session, failures, list);
-  return failures.empty() ? Success : Failure;
+    return row;
+  };
+  return RunBatch(values, session, tasks, list, work, [&](const std::vector<SlideOutcome> & outcomes) {
+    std::vector<Prediction> done;
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+    {
+      if (outcomes[i].failure.empty())
+      {
+        TakeProbabilities(outcomes[i].result, table.cases[i]);
+        done.push_back(std::move(table.cases[i]));
+      }
+    }
+    const bool isComplete = done.size() == outcomes.size();
+    table.cases = std::move(done);
+    if (!table.cases.empty())
+    {
+      WriteWholeTable(table, values.GetText("output"), overwrite, unfinished);
+    }
+    if (!table.cases.empty() && values.Has("per-patient"))
+    {
+      WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
+    }
+    if (isComplete)
+    {
+      unfinished.Remove();
+    }
+  });
 }
 
 } // namespace gigapixel::commandline

@@ -95,15 +95,9 @@ CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
   }
 }
 
-/** What became of one slide. */
-struct Outcome
-{
-  nlohmann::ordered_json result;
-  std::string            text;
-  std::string            failure; ///< empty: none
-};
-
+using Outcome = SlideOutcome;
 using SlideWork = std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)>;
+using BatchEnd = std::function<void(const std::vector<Outcome> &)>;
 
 Outcome
 WorkOn(const SlideTask & task, const std::string & kind, const SlideWork & work)
@@ -244,6 +238,7 @@ DealSlides(const ArgumentValues &         values,
            const std::vector<SlideTask> & tasks,
            const SlideList &              list,
            const SlideWork &              work,
+           const BatchEnd &               finish,
            Ranks &                        ranks)
 {
   try
@@ -262,6 +257,10 @@ DealSlides(const ArgumentValues &         values,
     const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
     bool       failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.empty(); });
+    if (finish && ranks.GetRank() == 0)
+    {
+      finish(outcomes);
+    }
     ranks.Broadcast(0, &failed, sizeof(failed));
     if (ranks.GetRank() == 0)
     {
@@ -381,11 +380,12 @@ RunBatch(const ArgumentValues &                                                 
          const Session &                                                                      session,
          const std::vector<SlideTask> &                                                       tasks,
          const SlideList &                                                                    list,
-         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work)
+         const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
+         const std::function<void(const std::vector<SlideOutcome> &)> &                       finish)
 {
   const auto    ranks = JoinRanks(Launch::Find());
   const Witness witness(ranks);
-  return DealSlides(values, session, tasks, list, work, *ranks);
+  return DealSlides(values, session, tasks, list, work, finish, *ranks);
 }
 
 int
@@ -402,7 +402,7 @@ RunSharedBatch(
   {
     const auto alone = std::make_shared<AloneInJob>(ranks);
     const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
-    return DealSlides(values, session, tasks, list, workAlone, *ranks);
+    return DealSlides(values, session, tasks, list, workAlone, {}, *ranks);
   }
   bool       ended = false;
   const auto share = [&](const SlideTask & task, std::string & text) {
@@ -441,7 +441,7 @@ RunSharedBatch(
     if (ranks->GetRank() == 0)
     {
       Ranks alone;
-      return DealSlides(values, session, tasks, list, share, alone);
+      return DealSlides(values, session, tasks, list, share, {}, alone);
     }
     std::string ignored;
     std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

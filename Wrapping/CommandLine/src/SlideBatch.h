@@ -8,9 +8,10 @@
 
 #include "gigapixelRanks.h"
 
+#include <nlohmann/json.hpp>
+
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -40,18 +41,28 @@ GigapixelCommandLine_EXPORT std::vector<SlideTask> AssignOutputs(const SlideList
  * \throw std::runtime_error an output is one of these masks, which are read */
 GigapixelCommandLine_EXPORT void RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue);
 
+/** What became of one slide. */
+struct SlideOutcome
+{
+  nlohmann::ordered_json result;
+  std::string            text;
+  std::string            failure; ///< empty: none
+};
+
 /** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
  * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
  * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and
  * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
  * the text for people to its second argument; a result that has an "error", which is a sentence, is shown, but the
- * slide is one that failed */
+ * slide is one that failed
+ * \param finish is called, by rank 0, with what became of each slide, in their order, before it is shown */
 GigapixelCommandLine_EXPORT int RunBatch(
   const ArgumentValues &                                                               values,
   const Session &                                                                      session,
   const std::vector<SlideTask> &                                                       tasks,
   const SlideList &                                                                    list,
-  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work);
+  const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
+  const std::function<void(const std::vector<SlideOutcome> &)> &                       finish = {});
 
 /** As RunBatch(), but where there are fewer slides than ranks, all ranks do the work for each slide together: what goes
  * wrong in one of them then ends the job, and rank 0 prints the results. */
