@@ -169,7 +169,7 @@ GigapixelClassifier::FindThreads(const gigapixel::Size & image) const
   gigapixel::PlannedRun    run(
     model.network, image, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
   run.LeaveOutWeights();
-  run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network) : 0;
+  run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network, image) : 0;
   run.budget = static_cast<std::int64_t>(m_MemoryLimit);
   run.threads = threads;
   run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;

@@ -36,8 +36,9 @@ public:
                 std::vector<double> &               probabilities,
                 const std::function<bool(double)> & progress = {});
 
-  /** What Explain() holds beside what is planned of an inference: the sums of a gradient. */
-  static std::int64_t GetExplanationBytes(const NetworkDescription & network);
+  /** What Explain() holds beside what is planned of an inference, and who draws its map: the sums of a gradient, and
+   * the map twice. */
+  static std::int64_t GetExplanationBytes(const NetworkDescription & network, Size image);
 
   /** The same, and what it comes from. Takes twice the time: the image is gone over again.
    * \param label the class whose activation the map shows, of as many as there are probabilities; MostProbable: that
@@ -49,6 +50,10 @@ public:
                                std::vector<double> &               probabilities,
                                ActivationMap &                     map,
                                const std::function<bool(double)> & progress = {});
+
+  /** Of the vectors of one tile in flight: PlannedRun::handedOnBytes of ComputeFeatures().
+   * \param tileSize as of TileGrid */
+  static std::int64_t GetFeatureBytes(const NetworkDescription & network, Size image, std::int64_t tileSize);
 
   /** What the network makes of the image before its last layers of neurons, in the time of Classify().
    * \param take gets the vectors of the map that is pooled last \param pooled gets what they are pooled to */

@@ -102,6 +102,8 @@ struct GigapixelNetwork_EXPORT PlannedRun
    * few images, unless what is resident now is far more. So a program's plan depends on what it is asked for, and not
    * on which of its first steps makes it, nor on which pages happen to be in memory then. */
   std::int64_t processBytes;
+  /** What each tile in flight holds beside its maps, for whoever takes it, and whoever does once more. */
+  std::int64_t handedOnBytes{ 0 };
 };
 
 /** \class MemoryPlan

@@ -190,7 +190,9 @@ PlanSlide(const SlideForModel &  slide,
           const ArgumentValues & values,
           const Session &        session)
 {
-  return slide.Plan(model, values, session, map.file.empty() ? 0 : Classifier::GetExplanationBytes(model.network));
+  const Size size = slide.image.grid.size;
+  return slide.Plan(
+    model, values, session, map.file.empty() ? 0 : Classifier::GetExplanationBytes(model.network, size));
 }
 
 /** \return what --json tells of a slide */

@@ -96,7 +96,11 @@ WriteFeatures(const SlideForModel &  slide,
 {
   const std::int64_t coordinates = GetMostCoordinates(slide, model);
   const MemoryPlan   plan =
-    slide.Plan(model, values, session, coordinates * static_cast<std::int64_t>(sizeof(std::int64_t)));
+    slide.Plan(model,
+               values,
+               session,
+               coordinates * static_cast<std::int64_t>(sizeof(std::int64_t)),
+               Classifier::GetFeatureBytes(model.network, slide.image.grid.size, slide.tiling.tileSize));
   CheckOutput(output, 0); // which makes its folder: a slide that is refused before leaves none
   const Device device = Device::Find(values.GetText("device"), values.GetText("precision"));
   const Size   size = slide.image.grid.size;

@@ -452,6 +452,7 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   run.budget = GetEngineBudget(image);
   run.threads = threads;
   run.tileSize = image.tiling.tileSize;
+  run.handedOnBytes = image.handedOnBytes;
   run.inPlace = true; // slides are decoded to the network's channels
   run.patches = image.tiling.patches;
   run.volumePatches = image.tiling.volumePatches;

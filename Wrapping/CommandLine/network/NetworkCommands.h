@@ -90,6 +90,8 @@ struct ImageRun
   int images{ 1 };
   /** What the files of a slide, or of all slides and masks of a training, take while they are read. */
   ReadingMemory reading{};
+  /** See PlannedRun. */
+  std::int64_t handedOnBytes{ 0 };
 };
 
 /** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of

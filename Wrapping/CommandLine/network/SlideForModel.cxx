@@ -86,14 +86,18 @@ MemoryPlan
 SlideForModel::Plan(const Model &          model,
                     const ArgumentValues & values,
                     const Session &        session,
-                    std::int64_t           keptBytes) const
+                    std::int64_t           keptBytes,
+                    std::int64_t           handedOnBytes) const
 {
   const Size    size = image.grid.size;
   ReadingMemory reading;
   reading.AddFile(name, model.network.channels);
-  const int  threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
-  MemoryPlan plan =
-    MakePlan({ values, model.network, size, Purpose::Inference, tiling, {}, keptBytes, 0, 1, reading }, threads, true);
+  const int threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
+  ImageRun  run{ values, model.network, size, Purpose::Inference, tiling };
+  run.keptBytes = keptBytes;
+  run.reading = reading;
+  run.handedOnBytes = handedOnBytes;
+  MemoryPlan plan = MakePlan(run, threads, true);
   session.Say(name + ": " + std::to_string(size.width) + " x " + std::to_string(size.height) + "; " +
               FormatPlan(plan, tiling));
   return plan;

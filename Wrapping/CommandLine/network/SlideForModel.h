@@ -29,12 +29,13 @@ struct SlideForModel
   std::string DescribeMaking(const std::string & what, const Model & model, const ArgumentValues & values) const;
 
   /** Says what it will take, with the tiles of the command line.
-   * \param keptBytes see ImageRun
+   * \param keptBytes,handedOnBytes see ImageRun
    * \throw std::runtime_error it does not fit */
   MemoryPlan Plan(const Model &          model,
                   const ArgumentValues & values,
                   const Session &        session,
-                  std::int64_t           keptBytes = 0) const;
+                  std::int64_t           keptBytes = 0,
+                  std::int64_t           handedOnBytes = 0) const;
 
   std::string                     name;
   itk::WholeSlideImageIO::Pointer file; ///< which counts damaged tiles

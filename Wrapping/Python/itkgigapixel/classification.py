@@ -13,6 +13,7 @@ import itk
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import renamed
+from itkgigapixel.files import stated_of
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, Slide, file_name
@@ -58,21 +59,24 @@ def classify(
     :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one; or a
         finding, grade or value; "": the most probable one, the grade, the first value
     :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
+    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what :class:`Slide` were
+        given
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece; 0: that of the model's training
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
     :returns: a :class:`Classification` of the slide, or of several a list, in the order of the slides
     :raises TypeError: the *model* is none
-    :raises ValueError: there is no slide
+    :raises ValueError: there is no slide, or several state different resolutions
     :raises RuntimeError: a slide or model that cannot be read, or does not suit the other, by name; of several slides nothing
         is returned then
     """
     is_one = isinstance(slides, (str, bytes, os.PathLike, Slide))
-    names = [each.path if isinstance(each, Slide) else file_name(each) for each in ([slides] if is_one else slides)]
+    given = [slides] if is_one else list(slides)
+    names = [each.path if isinstance(each, Slide) else file_name(each) for each in given]
     if not names:
         raise ValueError("There is no slide to classify")
+    slide_mpp, strict = stated_of(given, slide_mpp)
     options = {
         "tissue": file_name(tissue),
         "map-class": map_class,
@@ -80,6 +84,7 @@ def classify(
         "slide-mpp": "" if slide_mpp is None else slide_mpp,
         "memory": "" if memory == 0 else memory,
         "tile-size": "" if tile_size == 0 else tile_size,
+        "strict": strict or "",
         "device": device,
         "precision": precision,
     }

@@ -119,6 +119,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
             "tissue": file_name(tissue),
             "device": device or "cpu",
             "slide-mpp": slide._mpp or "",
+            "strict": slide.strict or "",
             "overwrite": True,
         }
         run("features", options, [slide.path])

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import tempfile
-from typing import Optional
+from typing import Iterable, Optional
 
 import itk
 
@@ -20,6 +21,32 @@ def open_source(slide: Path | Slide, mpp: Optional[float]):
         given = isinstance(slide, Slide)
         slide = Slide(slide.path if given else slide, mpp, given and slide.strict)
     return slide, slide._open()
+
+
+def stated_of(slides: Iterable, slide_mpp: Optional[float]) -> tuple[Optional[float], bool]:
+    """What all slides of one call are read with.
+
+    :param slides: some of them :class:`Slide`
+    :returns: the resolution of level 0 where files say none, None: none was stated, and whether damage is an error
+    :raises ValueError: *slide_mpp* is None, and the slides state several resolutions, or some of them none"""
+    slides = list(slides)
+    stated = {each._mpp if isinstance(each, Slide) else None for each in slides}
+    if slide_mpp is None and len(stated) > 1:
+        numbers = ", ".join("none" if mpp is None else f"{mpp:g} um" for mpp in sorted(stated, key=lambda mpp: mpp or 0))
+        raise ValueError(f"The slides state different resolutions ({numbers}): give slide_mpp, or those alike in one call")
+    strict = any(isinstance(each, Slide) and each.strict for each in slides)
+    return (next(iter(stated), None) if slide_mpp is None else slide_mpp), strict
+
+
+@contextlib.contextmanager
+def strictness(strict: bool):
+    """Damaged tiles of all slides that are opened meanwhile are errors."""
+    before = itk.WholeSlideImageIO.GetGlobalDefaultStrict()
+    itk.WholeSlideImageIO.SetGlobalDefaultStrict(strict or before)
+    try:
+        yield
+    finally:
+        itk.WholeSlideImageIO.SetGlobalDefaultStrict(before)
 
 
 def check_output(output: Path, slide: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, renamed, without
-from itkgigapixel.files import check_output, open_source, write
+from itkgigapixel.files import check_output, open_source, stated_of, strictness, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, file_name
 
@@ -93,7 +93,8 @@ def train(
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
     :param mpp: micrometers per pixel to read slide files at, instead of *level*
-    :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense
+    :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
+        given
     :param epochs: each takes every slide once
     :param optimizer: what a step makes of the gradient, as torch.optim has it: "adam", "adamw" or "sgd"
     :param momentum: of "sgd"
@@ -134,7 +135,7 @@ def train(
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises TypeError: a sample that is no such pair
-    :raises ValueError: both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or
+    :raises ValueError: slides that state different resolutions; both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or
         *tile_size* that is none
     :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*; a device that is not there
     """
@@ -142,6 +143,11 @@ def train(
         raise ValueError(f"Slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)")
     if mpp is not None and not 0 < mpp < math.inf:
         raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
+    slides = slides if isinstance(slides, (str, os.PathLike)) else list(slides)
+    validation = list(validation)
+    samples = [*(slides if isinstance(slides, list) else ()), *validation]
+    first = [sample[0] for sample in samples if isinstance(sample, (list, tuple)) and sample]
+    slide_mpp, strict = stated_of((each for each in first if isinstance(each, (str, os.PathLike, Slide))), slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetWeights(file_name(weights))
@@ -191,7 +197,7 @@ def train(
     for split, samples in (("Training", slides), ("Validation", validation)):
         for sample in samples:
             _add(trainer, split, sample, labels, columns)
-    with running(trainer, "train", progress) as shown:
+    with strictness(strict), running(trainer, "train", progress) as shown:
         if shown is not None:
 
             def tell():

@@ -57,6 +57,45 @@ def test_options_reach_the_program(cohort, model):
     assert whole.probabilities["tumor"] == pytest.approx(gp.classify(cohort / "0.tif", model[0]).probabilities["tumor"], abs=1e-5)
 
 
+def test_what_slides_state_reaches_the_program(cohort, model, tmp_path):
+    """A slide without a resolution is not labeled by a model that has one; stated, at twice the size, it is another label."""
+    pixels = tifffile.imread(cohort / "0.tif")
+    silent = tmp_path / "silent.tif"
+    tifffile.imwrite(silent, pixels, tile=(64, 64), photometric="rgb")
+    with pytest.raises(RuntimeError, match="resolution"):
+        gp.classify(silent, model[0])
+    assert gp.classify(gp.Slide(silent, mpp=0.5), model[0]).probabilities == gp.classify(cohort / "0.tif", model[0]).probabilities
+    with pytest.raises(ValueError, match=r"different resolutions \(none, 0.5 um\)"):
+        gp.classify([gp.Slide(silent, mpp=0.5), cohort / "0.tif"], model[0])
+    run = tmp_path / "run"
+    samples = [(gp.Slide(silent, mpp=0.5), "normal"), (gp.Slide(silent, mpp=0.5), "tumor")]
+    with pytest.raises(ValueError, match="different resolutions"):
+        gp.train([*samples, (cohort / "0.tif", "normal")], labels=True, network=NETWORK, epochs=1)
+    gp.train(samples, run, labels=True, network=NETWORK, epochs=1, tile_size=96)
+    words = [PROGRAM, "info", run / "last.safetensors", "--json"]
+    assert json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["mpp"] == pytest.approx(0.5)
+
+
+def test_a_strict_slide_has_no_damage(cohort, model, tmp_path):
+    """JPEG tiles, of which one ends early."""
+    slide = tmp_path / "damaged.tif"
+    random = np.random.default_rng(7)
+    noise = random.integers(0, 250, (128, 192, 3), dtype=np.uint8)
+    tifffile.imwrite(slide, noise, tile=(64, 64), photometric="ycbcr", compression="jpeg", resolution=(20000, 20000), resolutionunit=3)
+    with tifffile.TiffFile(slide) as file:
+        begin, length = file.pages[0].dataoffsets[2], file.pages[0].databytecounts[2]
+    content = bytearray(slide.read_bytes())
+    content[begin + length // 2 : begin + length] = bytes(length - length // 2)
+    slide.write_bytes(content)
+    assert gp.classify(gp.Slide(slide), model[0]).predicted
+    with pytest.raises(RuntimeError, match="damaged"):
+        gp.classify(gp.Slide(slide, strict=True), model[0])
+    samples = [(gp.Slide(slide, strict=True), "normal"), (cohort / "1.tif", "tumor")]
+    with pytest.raises(RuntimeError, match="damaged"):
+        gp.train(samples, labels=True, network=NETWORK, epochs=1)
+    assert gp.train([(slide, "normal"), samples[1]], labels=True, network=NETWORK, epochs=1), "others are not strict"
+
+
 def test_maps_are_images_on_the_slide(cohort, model):
     slides = [cohort / "0.tif", cohort / "1.tif"]
     plain = gp.classify(slides, model[0])

@@ -178,7 +178,7 @@ StreamedNetwork::SegmentedStep::ReduceAndTake(TileData & data, EqualTiles<Pooled
     }
   }
   const int pooling = data.tile.program->steps.back().operation;
-  AddPart(data, tile.sums, tile.GetFeatures(*m_Geometry, pooling, data));
+  AddPart(data, tile.sums, [&] { (*m_Take)(tile.GetFeatures(*m_Geometry, pooling, data)); });
 }
 
 void

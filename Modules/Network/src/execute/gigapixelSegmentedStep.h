@@ -493,9 +493,9 @@ private:
 
   /** Takes the sums of a tile, in the tiles' order, into those before: see TakePart().
    * \param sums nothing where nothing of the tile counts
-   * \param features of the tile that are handed on */
+   * \param take what else is done in the tile's turn */
   void
-  AddPart(const TileData & data, const std::vector<double> & sums, const Features & features = {})
+  AddPart(const TileData & data, const std::vector<double> & sums, const std::function<void()> & take = {})
   {
     const Part part{ data.tile.program->steps.back(), sums };
     if (Shares()) // they are added when those of the other ranks have come
@@ -505,9 +505,9 @@ private:
     }
     data.turns->Take(data.turn, [&] {
       TakePart(part);
-      if (!features.places.empty())
+      if (take)
       {
-        (*m_Take)(features);
+        take();
       }
     });
   }

@@ -27,6 +27,11 @@ PooledTile::GetFeatures(const GraphGeometry & geometry, int pooling, const TileD
   const bool     one = static_cast<std::ptrdiff_t>(vectors.size()) == length;
   Features       features;
   features.step = { across.step, down.step };
+  const auto counted = of.counted.empty() ? GetNumberOfPixels(core)
+                                          : static_cast<std::int64_t>(of.counted.size()) -
+                                              std::count(of.counted.begin(), of.counted.end(), 0);
+  features.vectors.reserve(counted * length);
+  features.places.reserve(counted);
   std::ptrdiff_t pixel = 0;
   for (std::int64_t y = core[0].begin; y < core[0].end; ++y)
   {

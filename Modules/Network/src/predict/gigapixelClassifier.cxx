@@ -4,7 +4,9 @@
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "schedule/gigapixelSegment.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace gigapixel
@@ -88,10 +90,35 @@ Classifier::Classify(PixelSource &                       image,
   return true;
 }
 
-std::int64_t
-Classifier::GetExplanationBytes(const NetworkDescription & network)
+namespace
 {
-  return FixedPointSum::BytesOfSum * network.GetNumberOfParameters();
+
+/** Of the map that is pooled last, as it is over a part of the image. */
+std::int64_t
+CountPositions(const NetworkDescription & network, Size part)
+{
+  const std::int64_t stride = network.GetStride();
+  return ((part.width + stride - 1) / stride) * ((part.height + stride - 1) / stride);
+}
+
+} // namespace
+
+std::int64_t
+Classifier::GetExplanationBytes(const NetworkDescription & network, Size image)
+{
+  return FixedPointSum::BytesOfSum * network.GetNumberOfParameters() +
+         2 * static_cast<std::int64_t>(sizeof(float)) * CountPositions(network, image);
+}
+
+std::int64_t
+Classifier::GetFeatureBytes(const NetworkDescription & network, Size image, std::int64_t tileSize)
+{
+  const GraphGeometry geometry(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
+  const std::int64_t  side = GetTileSide(tileSize, image, network.GetStride());
+  const auto          segments = MakeSegments(geometry, MakeReducingSegments(geometry, side));
+  const int           map = geometry.GetInputs()[segments[segments.size() - 2].operation].front();
+  const Size          tile{ std::min(side, image.width), std::min(side, image.height) };
+  return CountPositions(network, tile) * geometry.GetChannels(map) * static_cast<std::int64_t>(sizeof(float));
 }
 
 bool

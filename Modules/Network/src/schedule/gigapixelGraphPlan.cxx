@@ -149,7 +149,8 @@ public:
   std::int64_t
   GetHostBytes(const GraphTileCost & cost, int together = 1) const
   {
-    return m_Run.device.cuda >= 0 ? together * cost.hostBytes : cost.GetBytes(together);
+    return (m_Run.device.cuda >= 0 ? together * cost.hostBytes : cost.GetBytes(together)) +
+           (together + 1) * m_Run.handedOnBytes;
   }
 
   /** As many tiles at the same time as fit beside all else, at least one. */
