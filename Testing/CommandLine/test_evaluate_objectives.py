@@ -156,6 +156,32 @@ def test_patients_have_the_means_of_their_slides(tmp_path):
     assert "the patient a has slides of the labels x=1 (line 2) and x=0" in message
 
 
+def test_what_is_unknown_contradicts_nothing(tmp_path):
+    """Of a patient's slides one tells of one finding, and one of the other; so do a table and its cohort."""
+    columns = {
+        "patient": list("aabb"),
+        "label:x": ["1", "", "", "0"],
+        "label:y": ["", "0", "1", ""],
+        "p_label:x": [0.9, 0.7, 0.2, 0.2],
+        "p_label:y": [0.1, 0.3, 0.8, 0.8],
+    }
+    told = run("evaluate", write(tmp_path / "p.csv", columns), "--by", "patient", "--json").json
+    assert [row["cases"] for row in told["perFinding"]] == [2, 2] and told["rocAUC"] == 1
+    cohort = write(tmp_path / "c.csv", {"label:x": list("1100"), "label:y": ["", "0", "1", "1"]})
+    told = run("evaluate", tmp_path / "p.csv", "--cohort", cohort, "--json").json
+    assert [row["cases"] for row in told["perFinding"]] == [4, 3]
+    write(tmp_path / "d.csv", {"label:x": list("0100"), "label:y": list("0011")})
+    assert "0.svs" in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "d.csv")
+
+
+def test_folds(tmp_path):
+    """Of each value its error, and how much that differs from fold to fold."""
+    columns = {"fold": list("112233"), "value:age": [1, 2, 3, 4, 5, 6], "predicted_value:age": [1.5, 2.5, 3.25, 4.25, 5, 6.5]}
+    told = run("evaluate", write(tmp_path / "p.csv", columns), "--json").json
+    over = told["overFolds"]["meanAbsoluteError of age"]
+    assert over["mean"] == pytest.approx(1 / 3) and over["standardDeviation"] == pytest.approx(np.std([0.5, 0.25, 0.25], ddof=1))
+
+
 def test_pictures(tmp_path):
     for name, columns, files in (
         ("findings", findings(1, 30)[3], {"roc.svg", "roc.png"}),

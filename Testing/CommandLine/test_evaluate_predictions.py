@@ -194,6 +194,26 @@ def test_mean_of_classes_is_that_of_scikit_learn(tmp_path):
     assert told["rocAUC"] == pytest.approx(sklearn.metrics.roc_auc_score(truth, p, multi_class="ovr", average="macro"), rel=1e-9)
 
 
+def test_folds_are_judged_each_by_itself(tmp_path):
+    """The last fold has one class alone, and no area."""
+    truth, p = draw(5, 90, 2)
+    fold = np.arange(90) % 3 + 1
+    truth[fold == 3] = 1
+    table = write(tmp_path / "p.csv", ["a", "b"], truth, p, [("fold", [str(number) for number in fold])])
+    told = run("evaluate", table, "--json").json
+    areas = [delong(p[fold == number, 1], truth[fold == number] == 1)[0] for number in (1, 2)]
+    right = [(p[fold == number].argmax(axis=1) == truth[fold == number]).mean() for number in (1, 2)]
+    assert [(row["fold"], row["cases"]) for row in told["perFold"]] == [(1, 30), (2, 30), (3, 30)]
+    assert [row.get("rocAUC") for row in told["perFold"]] == [*map(pytest.approx, areas), None]
+    for name, each in (("rocAUC", areas), ("accuracy", right)):
+        over = told["overFolds"][name]
+        assert over["mean"] == pytest.approx(np.mean(each)) and over["folds"] == 2
+        assert over["standardDeviation"] == pytest.approx(np.std(each, ddof=1))
+    text = run("evaluate", table).out
+    assert f"{np.mean(areas):.4f} \u00b1 {np.std(areas, ddof=1):.4f}" in text and f"{areas[0]:.4f}, {areas[1]:.4f}, -" in text
+    assert "perFold" not in run("evaluate", write(tmp_path / "q.csv", ["a", "b"], truth, p), "--json").json
+
+
 def test_the_positive_class_is_chosen(tmp_path):
     truth, p = draw(4, 80, 2)
     table = write(tmp_path / "p.csv", ["malignant", "normal"], truth, p)
@@ -380,6 +400,12 @@ def test_patients_that_cannot_be_judged(tmp_path):
     assert "line 3: the patient P has slides of the labels a (line 2) and b" in fails(*words)
     (tmp_path / "p.csv").write_text("slide,patient,label,p_a,p_b\n1,P,a,0.7,0.3\n2,,b,0.4,0.6\n")
     assert "line 3: the patient of the slide 2 is empty" in fails(*words)
+
+
+def test_a_table_of_patients_is_not_that_of_slides(tmp_path):
+    table = tmp_path / "patients.csv"
+    table.write_text("patient,p_a,p_b\nx,0.2,0.8\n")
+    assert "of patients" in fails("evaluate", table) and "--by patient" in fails("evaluate", table)
 
 
 def test_options_belong_to_what_is_judged(tmp_path):

@@ -2,6 +2,7 @@
 #include "EvaluatePredictions.h"
 
 #include "ClassificationFigures.h"
+#include "FoldFigures.h"
 #include "ObjectiveReport.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
@@ -260,6 +261,28 @@ Report(const PredictionTable & table, const ArgumentValues & values)
                                                       : ReportValues(table);
 }
 
+/** Numbers of a report: those of the whole, and of values, which have no whole, each one's. */
+Json
+GetFigures(const Json & report)
+{
+  Json figures;
+  for (const auto & item : report.items())
+  {
+    if (item.value().is_number())
+    {
+      figures[item.key()] = item.value();
+    }
+  }
+  for (const Json & value : report.value("perValue", Json::array()))
+  {
+    for (const char * name : { "meanAbsoluteError", "pearson" })
+    {
+      figures[name + (" of " + value.at("value").get<std::string>())] = value.at(name);
+    }
+  }
+  return figures;
+}
+
 } // namespace
 
 int
@@ -288,19 +311,33 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     json["by"] = values.GetText("by");
     json["cases"] = table.cases.size();
     json.update(report.json);
+    const Json folds =
+      DescribeFolds(table, [&](const PredictionTable & part) { return GetFigures(Report(part, values).json); });
+    json.update(folds.is_null() ? Json::object() : folds);
     const std::string cases = values.GetText("by") == "patient" ? "patients" : "slides";
-    session.PrintResult(Pad(cases, 20) + std::to_string(table.cases.size()) + '\n' + report.text,
+    session.PrintResult(Pad(cases, 20) + std::to_string(table.cases.size()) + '\n' + report.text + FormatFolds(folds),
                         json.dump(2, ' ', false, Json::error_handler_t::replace));
     return Success;
   }
-  const auto figures = ClassificationFigures::Make(
-    table, values.Has("positive") ? values.GetText("positive") : "", static_cast<int>(values.GetInteger("bins")));
+  const auto make = [&](const PredictionTable & part) {
+    return ClassificationFigures::Make(
+      part, values.Has("positive") ? values.GetText("positive") : "", static_cast<int>(values.GetInteger("bins")));
+  };
+  const auto figures = make(table);
   WarnOfLittle(figures, session);
   writePictures({ { "roc", DrawROC(figures) },
                   { "confusion", DrawConfusion(figures) },
                   { "reliability", DrawReliability(figures) } });
-  const Json json = Describe(table, figures, values);
-  session.PrintResult(Format(json), json.dump(2, ' ', false, Json::error_handler_t::replace));
+  Json       json = Describe(table, figures, values);
+  const Json folds = DescribeFolds(table, [&](const PredictionTable & part) {
+    const ClassificationFigures ofPart = make(part);
+    return Json{ { "rocAUC", ofPart.GetArea() },
+                 { "prAUC", ofPart.GetAveragePrecision() },
+                 { "balancedAccuracy", ofPart.confusion.GetBalancedAccuracy() },
+                 { "accuracy", ofPart.confusion.GetAccuracy() } };
+  });
+  json.update(folds.is_null() ? Json::object() : folds);
+  session.PrintResult(Format(json) + FormatFolds(folds), json.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;
 }
 

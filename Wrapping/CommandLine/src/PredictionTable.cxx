@@ -65,6 +65,39 @@ MakeObjective(Objective::Kind kind, const std::vector<std::string> & names)
   return { kind, kind == Objective::Kind::Classes ? std::vector<std::string>() : names, {}, {} };
 }
 
+/** Takes what only the other one knows. \return false: they contradict each other */
+bool
+TakeKnown(ImageTruth & truth, const ImageTruth & other)
+{
+  truth.resize(std::max(truth.size(), other.size()), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < other.size(); ++i)
+  {
+    if (!std::isnan(truth[i]) && !std::isnan(other[i]) && truth[i] != other[i])
+    {
+      return false;
+    }
+    truth[i] = std::isnan(truth[i]) ? other[i] : truth[i];
+  }
+  return true;
+}
+
+/** The same of labels, which are those of classes, or say in words what the truths are. */
+bool
+TakeKnown(ImageTruth &        truth,
+          std::string &       label,
+          const ImageTruth &  other,
+          const std::string & otherLabel,
+          const Objective &   objective)
+{
+  if (objective.kind == Objective::Kind::Classes)
+  {
+    return label == otherLabel;
+  }
+  const bool agree = TakeKnown(truth, other);
+  label = agree ? ToLabel(truth, objective) : label;
+  return agree;
+}
+
 /** The columns that truths stand in; of names that have none -1. */
 std::vector<int>
 FindTruthColumns(const TableReader & reader, const Objective & objective)
@@ -131,6 +164,7 @@ public:
   Truths(const std::string & file, const Objective & objective, bool needsLabels)
     : m_File(file)
     , m_Reader(file)
+    , m_Objective(objective)
   {
     const int  slide = this->Require("slide", "the slides' files");
     const bool isClass = objective.kind == Objective::Kind::Classes;
@@ -236,8 +270,9 @@ private:
     std::vector<std::size_t> & sameName = m_ByName[truth.parts.front()];
     for (const std::size_t i : sameName)
     {
-      const Truth & other = m_Truths[i];
-      if (other.parts == truth.parts && (other.label != truth.label || other.patient != truth.patient))
+      Truth & other = m_Truths[i];
+      if (other.parts == truth.parts && (other.patient != truth.patient ||
+                                         !TakeKnown(other.truth, other.label, truth.truth, truth.label, m_Objective)))
       {
         m_Reader.Fail(truth.line,
                       "the slide " + truth.slide + " has another label or patient than on line " +
@@ -254,6 +289,7 @@ private:
 
   std::string                                     m_File;
   TableReader                                     m_Reader;
+  Objective                                       m_Objective;
   bool                                            m_KnowsLabels{ false };
   bool                                            m_NeedsLabels{ false };
   bool                                            m_KnowsPatients{ false };
@@ -399,6 +435,12 @@ PredictionTable::Load(const std::string & fileName)
   }
   const int slide = reader.FindColumn("slide"), patient = reader.FindColumn("patient"),
             label = isClass ? reader.FindColumn("label") : -1, fold = reader.FindColumn("fold");
+  if (slide < 0 && patient >= 0 && !columns.empty())
+  {
+    reader.Fail(1,
+                "the table is of patients, as --per-patient of classify writes them: give that of the slides, and "
+                "--by patient");
+  }
   const std::size_t fewest = isClass || kind.kind == Objective::Kind::Grades ? 2 : 1;
   if (slide < 0 || columns.size() < fewest)
   {
@@ -473,7 +515,10 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
              "the slide " + prediction.name + " is " + truth.slide + " of " + cohort + ", as is that on line " +
                std::to_string(first->second));
     }
-    if (knowsLabels && truths.KnowsLabels() && prediction.label != truth.label)
+    ImageTruth  known = truth.truth;
+    std::string label = truth.label;
+    if (knowsLabels && truths.KnowsLabels() &&
+        !TakeKnown(known, label, prediction.truth, prediction.label, GetObjective()))
     {
       contradict("label", prediction.label, truth.label);
     }
@@ -481,8 +526,8 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
     {
       contradict("patient", prediction.patient, truth.patient);
     }
-    prediction.label = truths.KnowsLabels() ? truth.label : prediction.label;
-    prediction.truth = truths.KnowsLabels() ? truth.truth : prediction.truth;
+    prediction.label = truths.KnowsLabels() ? label : prediction.label;
+    prediction.truth = truths.KnowsLabels() ? known : prediction.truth;
     prediction.split = truth.split;
     prediction.patient = truths.KnowsPatients() ? truth.patient : prediction.patient;
   }
@@ -514,6 +559,7 @@ PredictionTable::GetPatients() const
     }
     slidesOf[prediction.patient].push_back(&prediction);
   }
+  const Objective said = GetObjective();
   PredictionTable patients = *this;
   patients.arePatients = true;
   patients.cases.clear();
@@ -524,11 +570,11 @@ PredictionTable::GetPatients() const
     mean.probabilities.resize(classes.size());
     for (const Prediction * slide : slides)
     {
-      if (slide->label != first.label)
+      if (!TakeKnown(mean.truth, mean.label, slide->truth, slide->label, said))
       {
         FailOf(*this,
                *slide,
-               "the patient " + patient + " has slides of the labels " + first.label + " (line " +
+               "the patient " + patient + " has slides of the labels " + mean.label + " (line " +
                  std::to_string(first.line) + ") and " + slide->label +
                  ", and so no label as a whole: evaluate by slide, or give all slides that of the patient");
       }
