@@ -88,6 +88,16 @@ TEST(TableReader, ShowsTheEndsOfAFieldWithoutEnd)
   EXPECT_NE(label.find("is longer than the 255 bytes"), std::string::npos) << label;
 }
 
+TEST(TableReader, RefusesNamesThatAreNoUTF8)
+{
+  const std::string slide = GIGAPIXEL_SOURCE_DIR "/LICENSE,";
+  const std::string latin = GetRefusal("slide,label,split\n" + slide + "gut,train\n" + slide + "b\xf6sartig,train\n");
+  EXPECT_NE(latin.find("line 3: the label \"b\\xf6sartig\""), std::string::npos) << latin;
+  EXPECT_NE(latin.find("CSV in UTF-8"), std::string::npos) << latin;
+  const std::string column = GetRefusal("slide,label:b\xf6se,split\n" + slide + "1,train\n");
+  EXPECT_NE(column.find("line 1: the column \"label:b\\xf6se\""), std::string::npos) << column;
+}
+
 TEST(TableReader, RefusesZeroBytes)
 {
   // The name would end there for the system, which finds this file.

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
 #include "gigapixelTableReader.h"
+#include "gigapixelPrintable.h"
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,21 @@ bool
 HasColumnOf(const std::vector<std::string> & columns, const ObjectiveKind & kind)
 {
   return std::any_of(columns.begin(), columns.end(), [&](const auto & column) { return IsColumnOf(column, kind); });
+}
+
+/** A name that a model keeps, and tables and pictures show. */
+void
+CheckText(const std::string & file, int line, const std::string & what, const std::string & text)
+{
+  if (const std::string shown = GetPrintable(text); shown != text)
+  {
+    TableReader::Fail(
+      file,
+      line,
+      what + " \"" + shown +
+        "\" has bytes (\\xNN) that are no text in UTF-8, or characters that cannot be printed: save the "
+        "table as CSV in UTF-8");
+  }
 }
 
 /** "label:NAME" */
@@ -140,6 +156,7 @@ ReadHeader(const std::string &        file,
     {
       if (kind.HasNames())
       {
+        CheckText(file, header.line, "the column", header.fields[i]);
         objective.names.push_back(name);
       }
       columns.truths.push_back(static_cast<int>(i));
@@ -449,6 +466,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
                         "the label \"" + entry.label + "\" is longer than the " + std::to_string(LongestLabel) +
                           " bytes that the name of a class may have");
     }
+    CheckText(fileName, entry.line, "the label", entry.label);
     entry.truth = ReadTruth(reader, row, columns, cohort.objective.GetKind());
     entry.split =
       columns.split < 0 ? CohortEntry::Split::Training : ParseSplit(fileName, entry.line, field(columns.split));

@@ -453,7 +453,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
             (row.at("skipped").get<bool>() ? " (was said already)\n" : "\n");
     return row;
   };
-  return RunBatch(values, session, tasks, list, work, [&](const std::vector<SlideOutcome> & outcomes) {
+  const auto finish = [&](const std::vector<SlideOutcome> & outcomes) {
     std::vector<Prediction> done;
     for (std::size_t i = 0; i < outcomes.size(); ++i)
     {
@@ -477,7 +477,16 @@ RunClassify(const ArgumentValues & values, const Session & session)
     {
       unfinished.Remove();
     }
-  });
+  };
+  try
+  {
+    return RunBatch(values, session, tasks, list, work, finish);
+  }
+  catch (const Interrupted &)
+  {
+    throw severalFiles ? Interrupted("What was said of slides so far is kept: the same command goes on from there.")
+                       : Interrupted();
+  }
 }
 
 } // namespace gigapixel::commandline

@@ -5,6 +5,7 @@
 #include "SlideClassification.h"
 #include "SlideFile.h"
 
+#include "gigapixelBegunRun.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelFolds.h"
 
@@ -88,10 +89,13 @@ MakeTable(const Cohort & cohort, const std::vector<int> & folds, int fold)
   return table;
 }
 
+/** With the precision of the run, which with --resume need not be given again. */
 void
-Predict(PredictionTable & table, const ArgumentValues & values, const Session & session)
+Predict(PredictionTable & table, const ArgumentValues & ofRun, const Session & session)
 {
-  const Model model = Model::Load(values.GetText("output"));
+  const Model          model = Model::Load(ofRun.GetText("output"));
+  const auto           begun = BegunRun::Find(ofRun.GetText("output"));
+  const ArgumentValues values = begun ? ofRun.With("precision", begun->precision) : ofRun;
   table.classes = Classifier::GetClassNames(model.network);
   for (Prediction & prediction : table.cases)
   {
@@ -150,14 +154,17 @@ RunFold(const Cohort &           cohort,
   // What an earlier state of the network has said is of no use any more as soon as it learns on.
   Json json = train(
     part, ofFold, [&] { fs::remove(file, ignored); }, text);
-  if (!fs::exists(file))
+  const bool isKept = fs::exists(file);
+  if (!isKept)
   {
     Predict(table, ofFold, session);
     WriteTable(table, file, true);
   }
+  text += isKept ? "; was done already, its predictions are kept" : "";
   json["fold"] = fold;
   json["heldBack"] = table.cases.size();
   json["predictions"] = file;
+  json["skipped"] = isKept;
   return json;
 }
 
