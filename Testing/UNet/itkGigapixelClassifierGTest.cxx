@@ -6,6 +6,7 @@
 #include "gigapixelClassifier.h"
 #include "itkGigapixelUNetTrainer.h"
 #include "itkImageRegionConstIteratorWithIndex.h"
+#include "itkShiftScaleImageFilter.h"
 #include "itkTestingMacros.h"
 
 #include <algorithm>
@@ -189,6 +190,45 @@ TEST(GigapixelClassifier, TheMapLiesOnTheImage)
   EXPECT_EQ(classifier->GetMap()->GetLargestPossibleRegion().GetNumberOfPixels(), 0u);
 }
 
+TEST(GigapixelClassifier, AFilterBehindTheMapMakesIt)
+{
+  const auto classifier = MakeClassifier(MakeImage(31, true));
+  classifier->ComputeMapOn();
+  using ShiftType = itk::ShiftScaleImageFilter<GigapixelClassifier::MapType, GigapixelClassifier::MapType>;
+  const auto twice = ShiftType::New();
+  twice->SetInput(classifier->GetMap());
+  twice->SetScale(2);
+  twice->UpdateOutputInformation();
+  EXPECT_EQ(twice->GetOutput()->GetLargestPossibleRegion().GetSize(), (itk::Size<2>{ { 7, 5 } }));
+  EXPECT_EQ(classifier->GetMap()->GetBufferedRegion().GetNumberOfPixels(), 0u) << "nothing is computed yet";
+  twice->Update();
+  const auto alone = MakeClassifier(MakeImage(31, true));
+  alone->ComputeMapOn();
+  alone->Update();
+  EXPECT_EQ(classifier->GetProbabilities(), alone->GetProbabilities());
+  EXPECT_EQ(twice->GetOutput()->GetSpacing(), alone->GetMap()->GetSpacing());
+  EXPECT_EQ(twice->GetOutput()->GetOrigin(), alone->GetMap()->GetOrigin());
+  for (int i = 0; i < 35; ++i)
+  {
+    EXPECT_EQ(twice->GetOutput()->GetBufferPointer()[i], 2 * alone->GetMap()->GetBufferPointer()[i]);
+  }
+}
+
+TEST(GigapixelClassifier, TellsThatMemoryIsTooLittle)
+{
+  const auto classifier = MakeClassifier(MakeImage(31, true));
+  classifier->SetMemoryLimit(1 << 20);
+  try
+  {
+    classifier->Update();
+    FAIL() << "no tile fits";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_THROW(std::rethrow_if_nested(error), gigapixel::MemoryLimitError);
+  }
+}
+
 TEST(GigapixelClassifier, AttentionIsItsMap)
 {
   const auto trainer = MakeTrainer("resnet18:width=2,pool=attention", 1);
@@ -213,6 +253,7 @@ TEST(GigapixelClassifier, FollowsChangesAndElseDoesNothing)
   int        times = 0;
   classifier->AddObserver(itk::StartEvent(), [&times](const itk::EventObject &) { ++times; });
   classifier->Update();
+  classifier->SetImage(reader->GetOutput()); // which it has
   classifier->Update();
   EXPECT_EQ(times, 1);
   EXPECT_EQ(classifier->GetPredictedClass(), "normal");

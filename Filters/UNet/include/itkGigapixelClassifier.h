@@ -77,6 +77,10 @@ public:
   void
   SetImage(const TImage * image)
   {
+    if (image && image == this->GetImage())
+    {
+      return;
+    }
     const typename TImage::ConstPointer kept = image;
     this->SetSource([kept] { return GigapixelImageSource(kept.GetPointer()); }, image, std::string());
   }
@@ -115,7 +119,7 @@ public:
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
 
-  /** How numbers are kept: "fp32", the default, or "bf16", see gigapixel::Precision. */
+  /** How numbers are kept: "fp32", the default, "bf16", or of a GPU "tf32", see gigapixel::Precision. */
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
@@ -130,8 +134,12 @@ public:
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
   /** Classifies. Does nothing when nothing has changed since the last time.
-   * \throw ExceptionObject one sentence; ProcessAborted */
+   * \throw ExceptionObject one sentence, which is a std::nested_exception, too, of a gigapixel::MemoryLimitError;
+   * ProcessAborted */
   void Update() override;
+
+  /** Sees whether anything has changed upstream of the image. */
+  void UpdateOutputInformation() override;
 
   /** \name Of the last Update(). @{ */
   /** The names of the model's classes, findings, grades or values; numbers, where it has none. */
@@ -167,11 +175,22 @@ protected:
   GigapixelClassifier();
   ~GigapixelClassifier() override;
 
+  /** Of the map, if one is computed, which needs the model and the size of the image alone. */
+  void GenerateOutputInformation() override;
+
+  /** The whole map. */
+  void EnlargeOutputRequestedRegion(DataObject * output) override;
+
   void GenerateData() override;
 
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
+  const DataObject * GetImage() const;
+
+  /** Calls f(); what it throws becomes what Update() throws. */
+  void InSentences(const std::function<void()> & f) const;
+
   /** \param image whose changes are followed; null: of a file */
   void SetSource(const std::function<gigapixel::PhysicalImage()> & open,
                  const DataObject *                                image,

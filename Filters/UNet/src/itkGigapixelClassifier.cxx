@@ -176,15 +176,71 @@ GigapixelClassifier::FindThreads(const gigapixel::Size & image) const
   return gigapixel::MemoryPlan::Make(run).tilesInFlight;
 }
 
+const DataObject *
+GigapixelClassifier::GetImage() const
+{
+  return m_Implementation->image;
+}
+
 void
 GigapixelClassifier::Update()
+{
+  this->GetOutput(0)->Update();
+}
+
+void
+GigapixelClassifier::UpdateOutputInformation()
 {
   Implementation & state = *m_Implementation;
   if (state.image && GigapixelUpstreamMTime(*state.image) != state.imageTime)
   {
     this->Modified();
   }
-  this->GetOutput(0)->Update();
+  Superclass::UpdateOutputInformation();
+}
+
+void
+GigapixelClassifier::InSentences(const std::function<void()> & f) const
+{
+  try
+  {
+    f();
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer, or the pipeline that is read
+  }
+  catch (const gigapixel::MemoryLimitError & error)
+  {
+    std::throw_with_nested(ExceptionObject(__FILE__, __LINE__, error.what(), ITK_LOCATION));
+  }
+  catch (const std::exception & error)
+  {
+    itkExceptionMacro(<< error.what());
+  }
+}
+
+void
+GigapixelClassifier::GenerateOutputInformation()
+{
+  if (!m_ComputeMap)
+  {
+    return;
+  }
+  this->InSentences([this] {
+    this->LoadModel();
+    const gigapixel::NetworkDescription & network = m_Implementation->model->network;
+    const gigapixel::Grid                 grid = this->OpenImage().grid;
+    network.CheckImage(grid.size);
+    const MapType::Pointer map = GigapixelMapImage(gigapixel::Classifier::DescribeMap(network, grid.size), grid);
+    this->GetMap()->CopyInformation(map);
+  });
+}
+
+void
+GigapixelClassifier::EnlargeOutputRequestedRegion(DataObject *)
+{
+  this->GetMap()->SetRequestedRegionToLargestPossibleRegion();
 }
 
 void
@@ -196,8 +252,7 @@ GigapixelClassifier::GenerateData()
   gigapixel::Grid          grid;
   bool                     finished = false;
   state.classNames.clear();
-  try
-  {
+  this->InSentences([&] {
     this->LoadModel();
     const gigapixel::Model & model = *state.model;
     const int                mapClass = GigapixelFindMapClass(model.network, m_MapClass);
@@ -213,15 +268,7 @@ GigapixelClassifier::GenerateData()
     };
     finished = m_ComputeMap ? classifier.Explain(*image.pixels, mapClass, probabilities, map, report)
                             : classifier.Classify(*image.pixels, probabilities, report);
-  }
-  catch (const ExceptionObject &)
-  {
-    throw; // from an observer, or the pipeline that is read
-  }
-  catch (const std::exception & error)
-  {
-    itkExceptionMacro(<< error.what());
-  }
+  });
   if (!finished)
   {
     throw ProcessAborted(__FILE__, __LINE__);
@@ -411,8 +458,11 @@ GigapixelMapImage(const gigapixel::ActivationMap & map, const gigapixel::Grid & 
   image->SetSpacing(spacing);
   image->SetOrigin(origin);
   image->SetDirection(direction);
-  image->Allocate();
-  std::copy(map.values.begin(), map.values.end(), image->GetBufferPointer());
+  if (!map.values.empty())
+  {
+    image->Allocate();
+    std::copy(map.values.begin(), map.values.end(), image->GetBufferPointer());
+  }
   return image;
 }
 

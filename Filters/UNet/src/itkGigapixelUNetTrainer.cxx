@@ -490,7 +490,7 @@ void
 GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-  os << indent << "Network: " << (m_Network.empty() ? "(the run's, or remedios2023)" : m_Network) << '\n';
+  os << indent << "Network: " << (m_Network.empty() ? "(the run's, or what suits the samples)" : m_Network) << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
   os << indent << "PartialWeights: " << m_PartialWeights << '\n';
   os << indent << "Calibrate: " << m_Calibrate << '\n';

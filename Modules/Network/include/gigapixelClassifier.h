@@ -40,6 +40,9 @@ public:
    * the map twice. */
   static std::int64_t GetExplanationBytes(const NetworkDescription & network, Size image);
 
+  /** Of the map that Explain() makes of an image of this size all but its values, and the class. */
+  static ActivationMap DescribeMap(const NetworkDescription & network, Size image);
+
   /** The same, and what it comes from. Takes twice the time: the image is gone over again.
    * \param label the class whose activation the map shows, of as many as there are probabilities; MostProbable: that
    * which turns out to be

@@ -81,6 +81,26 @@ ActivationPass::GetWeights(const KeptMaps & maps) const
   return weights;
 }
 
+ActivationMap
+ActivationPass::MakeMap() const
+{
+  const Extent & size = m_Geometry->GetSize(m_Segment.operation);
+  if (size.GetNumberOfAxes() > 2)
+  {
+    throw std::invalid_argument("there is no map of what the label of a volume comes from");
+  }
+  ActivationMap map;
+  map.isAttention = m_ByAttention;
+  map.size = { size[1], size[0] };
+  for (int axis = 0; axis < size.GetNumberOfAxes(); ++axis)
+  {
+    const Sampling sampling = m_Geometry->GetSampling(m_Segment.operation, axis);
+    map.first[1 - axis] = sampling.offset;
+    map.step[1 - axis] = sampling.step;
+  }
+  return map;
+}
+
 bool
 ActivationPass::Run(const GraphPasses &                 passes,
                     KeptMaps &                          maps,
@@ -90,21 +110,8 @@ ActivationPass::Run(const GraphPasses &                 passes,
                     const std::function<bool(double)> & report,
                     ActivationMap &                     map) const
 {
-  const Extent & size = m_Geometry->GetSize(m_Segment.operation);
-  if (size.GetNumberOfAxes() > 2)
-  {
-    throw std::invalid_argument("there is no map of what the label of a volume comes from");
-  }
-  map = {};
-  map.isAttention = m_ByAttention;
-  map.size = { size[1], size[0] };
-  map.values.resize(size[0] * size[1]);
-  for (int axis = 0; axis < size.GetNumberOfAxes(); ++axis)
-  {
-    const Sampling sampling = m_Geometry->GetSampling(m_Segment.operation, axis);
-    map.first[1 - axis] = sampling.offset;
-    map.step[1 - axis] = sampling.step;
-  }
+  map = this->MakeMap();
+  map.values.resize(map.size.width * map.size.height);
   const std::vector<double>      weights = GetWeights(maps);
   const std::vector<double> &    sums = maps.GetSums(m_Pooling);
   const TileGrid                 grid(m_Geometry, m_Segment, false);

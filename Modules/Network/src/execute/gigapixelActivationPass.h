@@ -23,6 +23,9 @@ public:
    */
   ActivationPass(std::shared_ptr<const GraphGeometry> geometry, const Segment & pooling);
 
+  /** The map without its values. \throw std::invalid_argument of a volume there is none */
+  ActivationMap MakeMap() const;
+
   /** \param maps with the sums and the gradients of what was pooled
    * \param data for each worker
    * \param report is called with 0..1; false stops

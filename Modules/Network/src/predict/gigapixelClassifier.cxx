@@ -2,6 +2,7 @@
 #include "gigapixelClassifier.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
+#include "execute/gigapixelActivationPass.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "execute/gigapixelStreamedNetwork.h"
 #include "schedule/gigapixelSegment.h"
@@ -101,6 +102,20 @@ CountPositions(const NetworkDescription & network, Size part)
   return ((part.width + stride - 1) / stride) * ((part.height + stride - 1) / stride);
 }
 
+std::shared_ptr<const GraphGeometry>
+MakeGeometry(const NetworkDescription & network, Size image)
+{
+  return std::make_shared<GraphGeometry>(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
+}
+
+/** The segment of what is pooled last. \param tileSize in pixels of the image */
+Segment
+FindPooling(const GraphGeometry & geometry, std::int64_t tileSize)
+{
+  const auto segments = MakeSegments(geometry, MakeReducingSegments(geometry, tileSize));
+  return segments[segments.size() - 2]; // the last one is behind it
+}
+
 } // namespace
 
 std::int64_t
@@ -110,15 +125,21 @@ Classifier::GetExplanationBytes(const NetworkDescription & network, Size image)
          2 * static_cast<std::int64_t>(sizeof(float)) * CountPositions(network, image);
 }
 
+ActivationMap
+Classifier::DescribeMap(const NetworkDescription & network, Size image)
+{
+  const auto geometry = MakeGeometry(network, image);
+  return ActivationPass(geometry, FindPooling(*geometry, network.GetStride())).MakeMap();
+}
+
 std::int64_t
 Classifier::GetFeatureBytes(const NetworkDescription & network, Size image, std::int64_t tileSize)
 {
-  const GraphGeometry geometry(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
-  const std::int64_t  side = GetTileSide(tileSize, image, network.GetStride());
-  const auto          segments = MakeSegments(geometry, MakeReducingSegments(geometry, side));
-  const int           map = geometry.GetInputs()[segments[segments.size() - 2].operation].front();
-  const Size          tile{ std::min(side, image.width), std::min(side, image.height) };
-  return CountPositions(network, tile) * geometry.GetChannels(map) * static_cast<std::int64_t>(sizeof(float));
+  const auto         geometry = MakeGeometry(network, image);
+  const std::int64_t side = GetTileSide(tileSize, image, network.GetStride());
+  const int          map = geometry->GetInputs()[FindPooling(*geometry, side).operation].front();
+  const Size         tile{ std::min(side, image.width), std::min(side, image.height) };
+  return CountPositions(network, tile) * geometry->GetChannels(map) * static_cast<std::int64_t>(sizeof(float));
 }
 
 bool
