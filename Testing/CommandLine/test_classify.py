@@ -287,6 +287,14 @@ def test_slides_are_dealt_to_ranks(cohort, model, tmp_path):
     assert sorted(path.name for path in (tmp_path / "ranks").iterdir()) == ["maps", "p.csv"]
 
 
+def test_a_map_is_no_mask(cohort, model, tmp_path):
+    slide, maps = cohort / "1.tif", tmp_path / "maps"
+    run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", maps)
+    for words in (["overlay", slide, maps / "1.pyramid.tif", "-o", tmp_path / "o.png"], ["evaluate", *[maps / "1.pyramid.tif"] * 2]):
+        message = fails(*words)
+        assert str(maps / "1.pyramid.tif") in message and "no mask" in message
+
+
 def test_pictures_of_somebody_else_stay(cohort, model, tmp_path):
     maps, slide = tmp_path / "maps", cohort / "1.tif"
     maps.mkdir()

@@ -60,10 +60,12 @@ def test_files_are_those_of_trident_and_clam(folder, tmp_path):
 
 
 @UNSANITIZED
-def test_coordinates_are_planned(folder, tmp_path):
-    words = [folder / "1.tif", "--model", folder / "run", "--memory", "2G", "--json", "-o"]
+def test_coordinates_and_vectors_are_planned(folder, tmp_path):
+    """Of all positions where they are, and of the tile's that is computed, 3 x 3 of 16 floats, the vectors twice."""
+    words = [folder / "1.tif", "--model", folder / "run", "--memory", "2G", "--threads", 1, "--json", "-o"]
     features, classify = run("features", *words, tmp_path / "1.h5").json, run("classify", *words, tmp_path / "p.csv").json
-    assert features["estimatedPeakBytes"] - classify["estimatedPeakBytes"] == 16 * features["positions"]
+    more = features["estimatedPeakBytes"] - classify["estimatedPeakBytes"]
+    assert more == 16 * features["positions"] + 2 * 3 * 3 * 16 * 4
 
 
 def test_the_last_layer_makes_of_them_what_classify_says(folder, tmp_path):

@@ -17,10 +17,33 @@ namespace gigapixel::commandline
 {
 namespace
 {
+/** A reader of the file that knows of it what stands before the pixels; null: it is no slide or pyramid. */
+itk::WholeSlideImageIO::Pointer
+OpenPyramid(const std::string & file)
+{
+  auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  try
+  {
+    io->ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return nullptr;
+  }
+  return io;
+}
+
 PhysicalImage
 OpenMask(const std::string & file)
 {
   CheckInputFile(file);
+  if (const auto pyramid = OpenPyramid(file);
+      pyramid && pyramid->GetComponentType() == itk::CommonEnums::IOComponent::FLOAT)
+  {
+    throw std::runtime_error(file + " has a number for each pixel, as maps of classify and probabilities of segment "
+                                    "have, and is no mask: give a mask, or look at the picture beside the map.");
+  }
   return AlignAxes(itk::GigapixelMaskSource(file, itk::HighSamples::Are255), Grid(), "a slide");
 }
 
@@ -56,15 +79,10 @@ std::map<unsigned char, MaskClass>
 FindClasses(const std::string & file)
 {
   std::map<unsigned char, MaskClass> classes;
-  const auto                         io = itk::WholeSlideImageIO::New();
-  io->SetFileName(file);
-  try
+  const auto                         io = OpenPyramid(file);
+  if (!io) // none of ours
   {
-    io->ReadImageInformation();
-  }
-  catch (const itk::ExceptionObject &)
-  {
-    return classes; // no pyramid, and so none of ours
+    return classes;
   }
   const itk::MetaDataDictionary & dictionary = io->GetMetaDataDictionary();
   for (const std::string & key : dictionary.GetKeys())

@@ -373,7 +373,7 @@ private:
         }
         return Report(pass, done);
       });
-    const bool isReported = own > 0 || Report(list.back(), 1);
+    const bool isReported = own > 0 || list.empty() || Report(list.back(), 1);
     return finished && isReported && AddPostponed(equalGradients);
   }
 
