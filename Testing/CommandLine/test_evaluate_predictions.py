@@ -205,11 +205,14 @@ def test_folds_are_judged_each_by_itself(tmp_path):
     right = [(p[fold == number].argmax(axis=1) == truth[fold == number]).mean() for number in (1, 2)]
     assert [(row["fold"], row["cases"]) for row in told["perFold"]] == [(1, 30), (2, 30), (3, 30)]
     assert [row.get("rocAUC") for row in told["perFold"]] == [*map(pytest.approx, areas), None]
+    right.append((p[fold == 3].argmax(axis=1) == 1).mean())
     for name, each in (("rocAUC", areas), ("accuracy", right)):
         over = told["overFolds"][name]
-        assert over["mean"] == pytest.approx(np.mean(each)) and over["folds"] == 2
+        assert over["mean"] == pytest.approx(np.mean(each)) and over["folds"] == len(each)
         assert over["standardDeviation"] == pytest.approx(np.std(each, ddof=1))
-    text = run("evaluate", table).out
+    result = run("evaluate", table)
+    assert "fold 3 has cases of the class b alone" in result.err
+    text = result.out
     assert f"{np.mean(areas):.4f} \u00b1 {np.std(areas, ddof=1):.4f}" in text and f"{areas[0]:.4f}, {areas[1]:.4f}, -" in text
     assert "perFold" not in run("evaluate", write(tmp_path / "q.csv", ["a", "b"], truth, p), "--json").json
 

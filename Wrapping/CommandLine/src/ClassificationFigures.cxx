@@ -5,6 +5,7 @@
 #include "gigapixelTableReader.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 namespace gigapixel::commandline
@@ -40,12 +41,6 @@ FindTruths(const PredictionTable & table)
                           Join(table.classes) + ")");
     }
     truths.push_back(static_cast<int>(found - table.classes.begin()));
-  }
-  if (std::all_of(truths.begin(), truths.end(), [&](int truth) { return truth == truths.front(); }))
-  {
-    throw std::runtime_error(table.file + ": all " + std::to_string(truths.size()) + " cases are of the class " +
-                             table.classes[static_cast<std::size_t>(truths.front())] +
-                             ": how well they are told from others cannot be known");
   }
   return truths;
 }
@@ -104,7 +99,7 @@ ClassificationFigures::Make(const PredictionTable & table, const std::string & p
       scores.push_back(table.cases[i].probabilities[static_cast<std::size_t>(c)]);
       isOfClass.push_back(truths[i] == c);
     }
-    if (figures.confusion.GetActual(c) > 0) // not all are of it, see FindTruths()
+    if (const auto actual = figures.confusion.GetActual(c); actual > 0 && actual < figures.confusion.GetTotal())
     {
       ofClass.area = GetAreaUnderROC(scores, isOfClass);
       ofClass.averagePrecision = gigapixel::GetAveragePrecision(scores, isOfClass);
@@ -118,6 +113,10 @@ ClassificationFigures::Make(const PredictionTable & table, const std::string & p
 double
 ClassificationFigures::GetArea() const
 {
+  if (!KnowsArea())
+  {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   if (positive >= 0)
   {
     return classes[static_cast<std::size_t>(positive)].area->area;
@@ -131,9 +130,20 @@ ClassificationFigures::GetArea() const
   return sum / number;
 }
 
+bool
+ClassificationFigures::KnowsArea() const
+{
+  return std::any_of(
+    classes.begin(), classes.end(), [](const ClassFigures & ofClass) { return ofClass.area.has_value(); });
+}
+
 double
 ClassificationFigures::GetAveragePrecision() const
 {
+  if (!KnowsArea())
+  {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   if (positive >= 0)
   {
     return classes[static_cast<std::size_t>(positive)].averagePrecision;

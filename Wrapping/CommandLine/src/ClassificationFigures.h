@@ -36,11 +36,14 @@ struct ClassificationFigures
   double                      calibrationError{ 0 };
 
   /** \param positive of two classes the one that is looked for; empty: the last
-   * \throw std::runtime_error a label is no class; all cases are of one class
+   * \throw std::runtime_error a label is no class
    * \throw UsageError positive is no class, or there are more than two */
   static ClassificationFigures Make(const PredictionTable & table, const std::string & positive, int bins);
 
-  /** Of two classes the area of the positive one; of more the mean over those that occur. */
+  /** Not where all cases are of one class. */
+  bool KnowsArea() const;
+
+  /** Of two classes the area of the positive one; of more the mean over those that occur; NaN: not known. */
   double GetArea() const;
   double GetAveragePrecision() const;
 };

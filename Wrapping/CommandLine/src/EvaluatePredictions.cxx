@@ -324,6 +324,11 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
       part, values.Has("positive") ? values.GetText("positive") : "", static_cast<int>(values.GetInteger("bins")));
   };
   const auto figures = make(table);
+  if (!figures.KnowsArea())
+  {
+    throw std::runtime_error(table.file + ": all " + std::to_string(table.cases.size()) + " cases are of the class " +
+                             table.cases.front().label + ": how well they are told from others cannot be known");
+  }
   WarnOfLittle(figures, session);
   writePictures({ { "roc", DrawROC(figures) },
                   { "confusion", DrawConfusion(figures) },
@@ -331,8 +336,13 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   Json       json = Describe(table, figures, values);
   const Json folds = DescribeFolds(table, [&](const PredictionTable & part) {
     const ClassificationFigures ofPart = make(part);
-    return Json{ { "rocAUC", ofPart.GetArea() },
-                 { "prAUC", ofPart.GetAveragePrecision() },
+    if (!ofPart.KnowsArea())
+    {
+      session.Warn("gigapixel: fold " + std::to_string(part.cases.front().fold) + " has cases of the class " +
+                   part.cases.front().label + " alone: there is no ROC-AUC and no PR-AUC of it.");
+    }
+    return Json{ { "rocAUC", ToFigure(ofPart.GetArea()) },
+                 { "prAUC", ToFigure(ofPart.GetAveragePrecision()) },
                  { "balancedAccuracy", ofPart.confusion.GetBalancedAccuracy() },
                  { "accuracy", ofPart.confusion.GetAccuracy() } };
   });

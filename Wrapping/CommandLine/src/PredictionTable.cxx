@@ -336,7 +336,9 @@ ReadFold(const TableReader & reader, const TableReader::Row & row, int column)
   const auto fold = column < 0 ? 0 : ReadInteger(row.fields[static_cast<std::size_t>(column)]).value_or(-1);
   if (fold < 0 || fold > std::numeric_limits<int>::max())
   {
-    reader.Fail(row.line, "\"" + row.fields[static_cast<std::size_t>(column)] + "\" is no number of a fold");
+    reader.Fail(row.line,
+                "\"" + row.fields[static_cast<std::size_t>(column)] +
+                  "\" is no number of a fold: 1, 2, ... are wanted");
   }
   return static_cast<int>(fold);
 }

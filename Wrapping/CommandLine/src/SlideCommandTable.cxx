@@ -93,7 +93,8 @@ Evaluate()
     "precision), balanced accuracy, the confusion matrix, calibration, and each class against the rest; of findings "
     "each "
     "by itself; of grades the quadratic kappa, the confusion matrix and the mean error; of values RMSE, mean absolute "
-    "error, R2 and correlations (Pearson, Spearman). Of two volumes "
+    "error, R2 and correlations (Pearson, Spearman); of a table with folds, as train --folds writes it, also each "
+    "fold's figures, their mean and their standard deviation. Of two volumes "
     "of "
     "labels on one grid: of each label but 0 the Dice, and in mm the 95 % Hausdorff distance and the mean distance of "
     "both surfaces.",
