@@ -427,9 +427,17 @@ int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
   BoundMemory(GetBudget(values));
-  const auto   list = FindSlides(values.GetTexts("SLIDE"), session);
-  const auto & slides = list.slides;
-  const bool   overwrite = values.Has("overwrite");
+  const auto            list = FindSlides(values.GetTexts("SLIDE"), session);
+  const auto &          slides = list.slides;
+  const bool            overwrite = values.Has("overwrite");
+  const bool            severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedPredictions unfinished(values.GetText("output"), severalFiles);
+  if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
+  {
+    throw std::runtime_error(values.GetText("output") +
+                             " exists already, and slides have failed that are not in it: --overwrite goes on with "
+                             "them, and computes nothing again that was said.");
+  }
   CheckTable("output", values, slides);
   if (values.Has("per-patient"))
   {
@@ -441,12 +449,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
   }
   const Model model = LoadModelOfImages(values, session);
   GetMapClass(model, values); // which throws now, and not behind the first slide
-  const bool            severalFiles = slides.size() > 1 || values.Has("maps");
-  UnfinishedPredictions unfinished(values.GetText("output"), severalFiles);
-  const auto            tasks = AssignMaps(list, values);
-  auto                  mayReplace = CheckMaps(tasks, values, unfinished);
-  PredictionTable       table = MakeTable(slides, model, values);
-  const auto            work = [&](const SlideTask & task, std::string & text) {
+  const auto      tasks = AssignMaps(list, values);
+  auto            mayReplace = CheckMaps(tasks, values, unfinished);
+  PredictionTable table = MakeTable(slides, model, values);
+  const auto      work = [&](const SlideTask & task, std::string & text) {
     const MapTarget map{ task.output, mayReplace[task.output] };
     Json            row = ClassifyOnce(task.slide, map, model, values, session, unfinished);
     text += task.slide + ": " + FormatFound(row) + FormatDamage(row.at("damagedTiles").get<std::int64_t>()) +

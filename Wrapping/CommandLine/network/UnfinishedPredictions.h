@@ -28,6 +28,13 @@ public:
   /** What was said in this way; null: nothing. */
   const Json * Find(const std::string & madeBy) const;
 
+  /** Whether anything was said of any slide. */
+  bool
+  HasAny() const
+  {
+    return !m_Said.empty();
+  }
+
   /** Whether it was announced: then it is our own, complete or not. */
   bool
   HasMap(const std::string & file) const
