@@ -377,9 +377,7 @@ private:
     return finished && isReported && AddPostponed(equalGradients);
   }
 
-  /** Adds the part of a tile to the parts of the tiles before, which come from another rank where a run of tiles
-   * begins.
-   */
+  /** Adds the part of a tile to those of the tiles before, which come from another rank where a run of tiles begins. */
   void AddPartOfRanks(const Part & part, std::int64_t tile, std::int64_t tiles);
 
   /** What the next pass reads, from the rank that has it to all. */
