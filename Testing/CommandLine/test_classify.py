@@ -256,7 +256,7 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     with open(kept, "a") as file:
         file.write('{"madeBy": "cut o')  # when the program was killed
     slides[1].write_bytes(content)
-    assert "slides have failed that are not in it: --overwrite goes on" in fails(*words)
+    assert "what was said since is kept beside it: --overwrite goes on" in fails(*words)
     run("classify", slides[2], "--model", model, "-o", tmp_path / "p.csv", "--overwrite")
     assert kept.exists(), "what a batch has done is not one slide's to remove"
     changed = os.stat(tmp_path / "maps" / "first.pyramid.tif").st_mtime_ns

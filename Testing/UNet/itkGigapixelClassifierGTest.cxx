@@ -5,6 +5,7 @@
 #include "UNetTestImages.h"
 #include "gigapixelClassifier.h"
 #include "itkGigapixelUNetTrainer.h"
+#include "itkCastImageFilter.h"
 #include "itkImageRegionConstIteratorWithIndex.h"
 #include "itkShiftScaleImageFilter.h"
 #include "itkTestingMacros.h"
@@ -211,6 +212,30 @@ TEST(GigapixelClassifier, AFilterBehindTheMapMakesIt)
   for (int i = 0; i < 35; ++i)
   {
     EXPECT_EQ(twice->GetOutput()->GetBufferPointer()[i], 2 * alone->GetMap()->GetBufferPointer()[i]);
+  }
+  classifier->ComputeMapOff();
+  classifier->UpdateOutputInformation();
+  EXPECT_EQ(classifier->GetMap()->GetLargestPossibleRegion().GetNumberOfPixels(), 0u);
+}
+
+TEST(GigapixelClassifier, AMapThatIsNotMadeYetIsRefusedByAnother)
+{
+  const auto before = MakeClassifier(MakeImage(31, true));
+  before->ComputeMapOn();
+  using CastType = itk::CastImageFilter<GigapixelClassifier::MapType, itk::Image<unsigned char, 2>>;
+  const auto cast = CastType::New();
+  cast->SetInput(before->GetMap());
+  const auto after = MakeClassifier(MakeImage(31, true));
+  after->SetImage(cast->GetOutput());
+  try
+  {
+    after->Update();
+    FAIL() << "it would wait for itself";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_NE(std::string(error.GetDescription()).find("call Update() of that filter before"), std::string::npos)
+      << error.GetDescription();
   }
 }
 

@@ -225,6 +225,7 @@ GigapixelClassifier::GenerateOutputInformation()
 {
   if (!m_ComputeMap)
   {
+    this->GetMap()->SetLargestPossibleRegion(MapType::RegionType());
     return;
   }
   this->InSentences([this] {

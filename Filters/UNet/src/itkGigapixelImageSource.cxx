@@ -21,12 +21,46 @@ RegionFromFirstPixel(const ImageRegion<2> & region, const Index<2> & first)
                             static_cast<std::int64_t>(region.GetSize(1)) };
 }
 
-std::mutex &
-PipelineMutex()
+/** \class PipelineLock
+ * \brief One thread at a time is in a pipeline, since ITK's are made for one.
+ *
+ * A network in that pipeline would wait for its own reading of an image in it, on this thread or on one of its own. */
+class PipelineLock
 {
-  static std::mutex mutex;
-  return mutex;
-}
+public:
+  /** \throw std::runtime_error this thread is in one already */
+  PipelineLock()
+  {
+    if (m_IsHeld)
+    {
+      throw std::runtime_error("what computes this image reads an image itself, for a network: call Update() of that "
+                               "filter before the image is given to another network");
+    }
+    Mutex().lock();
+    m_IsHeld = true;
+  }
+
+  ~PipelineLock()
+  {
+    m_IsHeld = false;
+    Mutex().unlock();
+  }
+
+  PipelineLock(const PipelineLock &) = delete;
+  PipelineLock & operator=(const PipelineLock &) = delete;
+
+private:
+  static std::mutex &
+  Mutex()
+  {
+    static std::mutex mutex;
+    return mutex;
+  }
+
+  static thread_local bool m_IsHeld;
+};
+
+thread_local bool PipelineLock::m_IsHeld = false;
 
 /** The output of a pipeline. */
 class ImageSource : public gigapixel::PixelSource
@@ -70,9 +104,9 @@ public:
       this->GetBuffered().Read(region, samples);
       return;
     }
-    const std::lock_guard<std::mutex> lock(PipelineMutex());
-    const Index<2>                    index{ { m_Whole.GetIndex(0) + region.x, m_Whole.GetIndex(1) + region.y } };
-    const Size<2> size{ { static_cast<SizeValueType>(region.width), static_cast<SizeValueType>(region.height) } };
+    const PipelineLock lock;
+    const Index<2>     index{ { m_Whole.GetIndex(0) + region.x, m_Whole.GetIndex(1) + region.y } };
+    const Size<2>      size{ { static_cast<SizeValueType>(region.width), static_cast<SizeValueType>(region.height) } };
     m_Image->SetRequestedRegion(ImageRegion<2>(index, size));
     m_Image->Update();
     this->GetBuffered().Read(region, samples);
@@ -177,7 +211,7 @@ GigapixelImageSource(ImageBase<2> *                                 image,
                      const std::function<const unsigned char *()> & buffer)
 {
   {
-    const std::lock_guard<std::mutex> lock(PipelineMutex());
+    const PipelineLock lock;
     image->UpdateOutputInformation();
   }
   gigapixel::PhysicalImage result;

@@ -88,8 +88,9 @@ struct TrainingOptions
   bool resume{ false };
   /** Several processes that train one network together: each makes a Trainer with the same samples and options and
    * calls Run(). The images of a step are shared out among them, and the tiles of an image where there are more ranks
-   * than images, unless it goes through in segments: that one rank does alone. All ranks have the same models in the
-   * end, the same bits as one process makes. Only rank 0 has a run folder. Null: this process alone. */
+   * than images, unless maps are kept between segments or the image is reduced several times: that one rank does alone.
+   * All ranks have the same models in the end, the same bits as one process makes. Only rank 0 has a run folder. Null:
+   * this process alone. */
   std::shared_ptr<Ranks> ranks;
 };
 

@@ -435,8 +435,8 @@ RunClassify(const ArgumentValues & values, const Session & session)
   if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
   {
     throw std::runtime_error(values.GetText("output") +
-                             " exists already, and slides have failed that are not in it: --overwrite goes on with "
-                             "them, and computes nothing again that was said.");
+                             " exists already, and what was said since is kept beside it: --overwrite goes on from "
+                             "there, with the slides that failed or are missing.");
   }
   CheckTable("output", values, slides);
   if (values.Has("per-patient"))
@@ -490,8 +490,9 @@ RunClassify(const ArgumentValues & values, const Session & session)
   }
   catch (const Interrupted &)
   {
-    throw severalFiles ? Interrupted("What was said of slides so far is kept: the same command goes on from there.")
-                       : Interrupted();
+    throw unfinished.HasAny() && severalFiles
+      ? Interrupted("What was said of slides so far is kept: the same command goes on from there.")
+      : Interrupted();
   }
 }
 

@@ -145,7 +145,8 @@ def train(
         raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
     slides = slides if isinstance(slides, (str, os.PathLike)) else list(slides)
     validation = list(validation)
-    samples = [*(slides if isinstance(slides, list) else ()), *validation]
+    is_cohort = not isinstance(slides, list)  # whose slides state nothing
+    samples = [*([(slides,)] if is_cohort else slides), *validation]
     first = [sample[0] for sample in samples if isinstance(sample, (list, tuple)) and sample]
     slide_mpp, strict = stated_of((each for each in first if isinstance(each, (str, os.PathLike, Slide))), slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()

@@ -71,6 +71,8 @@ def test_what_slides_state_reaches_the_program(cohort, model, tmp_path):
     samples = [(gp.Slide(silent, mpp=0.5), "normal"), (gp.Slide(silent, mpp=0.5), "tumor")]
     with pytest.raises(ValueError, match="different resolutions"):
         gp.train([*samples, (cohort / "0.tif", "normal")], labels=True, network=NETWORK, epochs=1)
+    with pytest.raises(ValueError, match="different resolutions"):
+        gp.train(cohort / "cohort.csv", validation=samples, labels=True, network=NETWORK, epochs=1)
     gp.train(samples, run, labels=True, network=NETWORK, epochs=1, tile_size=96)
     words = [PROGRAM, "info", run / "last.safetensors", "--json"]
     assert json.loads(subprocess.run(words, capture_output=True, check=True).stdout)["mpp"] == pytest.approx(0.5)

@@ -86,8 +86,8 @@ public:
   /** The image in memory that the device shares; null if it was stopped, see SharedImage::Read(). */
   std::unique_ptr<SharedImage> Share(PixelSource & pixels, LabelSource & labels, const std::function<bool()> & goesOn);
 
-  /** Sums over the image's pixels. A team of several ranks computes it together: all of them call this, and the last
-   * one (see GetLastRank()) has the sum. */
+  /** Sums over the image's pixels. A team of several ranks computes it together: all of them call this, and one of them
+   * (see GetLastRank()) has the sum. */
   bool ComputeGradient(PixelSource &    pixels,
                        LabelSource &    labels,
                        LossGradient &   sum,
