@@ -138,8 +138,8 @@ public:
    * ProcessAborted */
   void Update() override;
 
-  /** Sees whether anything has changed upstream of the image. */
-  void UpdateOutputInformation() override;
+  /** The last change of this, or of anything upstream of the image. */
+  ModifiedTimeType GetMTime() const override;
 
   /** \name Of the last Update(). @{ */
   /** The names of the model's classes, findings, grades or values; numbers, where it has none. */

@@ -23,7 +23,6 @@ struct GigapixelClassifier::Implementation
   std::shared_ptr<const gigapixel::Model>   model;
   std::function<gigapixel::PhysicalImage()> open; ///< empty: of the slide's file
   DataObject::ConstPointer                  image;
-  ModifiedTimeType                          imageTime{ 0 }; ///< upstream of the image, when it was last read
   std::string                               slide;
   std::vector<std::string>                  classNames; ///< of the model that the result is of; empty: there is none
   gigapixel::Objective                      objective;  ///< likewise
@@ -188,15 +187,11 @@ GigapixelClassifier::Update()
   this->GetOutput(0)->Update();
 }
 
-void
-GigapixelClassifier::UpdateOutputInformation()
+ModifiedTimeType
+GigapixelClassifier::GetMTime() const
 {
-  Implementation & state = *m_Implementation;
-  if (state.image && GigapixelUpstreamMTime(*state.image) != state.imageTime)
-  {
-    this->Modified();
-  }
-  Superclass::UpdateOutputInformation();
+  const DataObject * const image = this->GetImage();
+  return std::max(Superclass::GetMTime(), image ? GigapixelUpstreamMTime(*image) : ModifiedTimeType{ 0 });
 }
 
 void
@@ -255,9 +250,8 @@ GigapixelClassifier::GenerateData()
   state.classNames.clear();
   this->InSentences([&] {
     this->LoadModel();
-    const gigapixel::Model & model = *state.model;
-    const int                mapClass = GigapixelFindMapClass(model.network, m_MapClass);
-    state.imageTime = state.image ? GigapixelUpstreamMTime(*state.image) : 0;
+    const gigapixel::Model &       model = *state.model;
+    const int                      mapClass = GigapixelFindMapClass(model.network, m_MapClass);
     const gigapixel::PhysicalImage image = this->OpenImage();
     grid = image.grid;
     model.network.CheckImage(grid.size);

@@ -54,6 +54,9 @@ public:
                                ActivationMap &                     map,
                                const std::function<bool(double)> & progress = {});
 
+  /** Of the vectors that ComputeFeatures() gives of an image of this size, where all of it counts. */
+  static std::int64_t CountFeatures(const NetworkDescription & network, Size image);
+
   /** Of the vectors of one tile in flight: PlannedRun::handedOnBytes of ComputeFeatures().
    * \param tileSize as of TileGrid */
   static std::int64_t GetFeatureBytes(const NetworkDescription & network, Size image, std::int64_t tileSize);

@@ -72,9 +72,7 @@ AppendCorners(const Features & features, double downsample, std::vector<std::int
 std::int64_t
 GetMostCoordinates(const SlideForModel & slide, const Model & model)
 {
-  const Size         size = slide.image.grid.size;
-  const std::int64_t step = model.network.GetStride();
-  return 2 * ((size.width + step - 1) / step) * ((size.height + step - 1) / step);
+  return 2 * Classifier::CountFeatures(model.network, slide.image.grid.size);
 }
 
 struct Made

@@ -110,7 +110,7 @@ RankTeam::GetOwn(std::int64_t index) const
 void
 RankTeam::AddAll(int to, FixedPointSum & sum) const
 {
-  if (m_Number < 2)
+  if (!Shares())
   {
     return;
   }

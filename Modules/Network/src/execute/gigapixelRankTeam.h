@@ -67,7 +67,7 @@ public:
   void
   TakeOver(std::int64_t tile, TSum & sum, const NetworkDescription & network) const
   {
-    if (m_Number > 1 && tile > 0 && tile % m_Run == 0)
+    if (Shares() && tile > 0 && tile % m_Run == 0)
     {
       Receive(*m_Ranks, GetRankOf(tile - 1), sum, network);
     }
@@ -79,7 +79,7 @@ public:
   HandOver(std::int64_t tile, std::int64_t tiles, const TSum & sum, const NetworkDescription & network) const
   {
     ReportProgress();
-    if (m_Number > 1 && tile + 1 < tiles && (tile + 1) % m_Run == 0)
+    if (Shares() && tile + 1 < tiles && (tile + 1) % m_Run == 0)
     {
       Send(*m_Ranks, GetRankOf(tile + 1), sum, network);
     }

@@ -56,7 +56,7 @@ public:
         streamed.m_Scratch,
         purpose == Purpose::Training))
     , m_Gradient(purpose == Purpose::Training ? &streamed.BeginSums() : nullptr)
-    , m_Dealt(MayShare(streamed, pixels.GetSize()) ? team : RankTeam())
+    , m_Dealt(team.Shares() && MayShare(streamed, pixels.GetSize()) ? team : RankTeam())
   {
     for (const Segment & segment : m_Segments)
     {

@@ -8,6 +8,7 @@
 #include "schedule/gigapixelSegment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace gigapixel
@@ -94,14 +95,6 @@ Classifier::Classify(PixelSource &                       image,
 namespace
 {
 
-/** Of the map that is pooled last, as it is over a part of the image. */
-std::int64_t
-CountPositions(const NetworkDescription & network, Size part)
-{
-  const std::int64_t stride = network.GetStride();
-  return ((part.width + stride - 1) / stride) * ((part.height + stride - 1) / stride);
-}
-
 std::shared_ptr<const GraphGeometry>
 MakeGeometry(const NetworkDescription & network, Size image)
 {
@@ -119,10 +112,18 @@ FindPooling(const GraphGeometry & geometry, std::int64_t tileSize)
 } // namespace
 
 std::int64_t
+Classifier::CountFeatures(const NetworkDescription & network, Size image)
+{
+  const auto geometry = MakeGeometry(network, image);
+  const int  map = geometry->GetInputs()[FindPooling(*geometry, network.GetStride()).operation].front();
+  return GetNumberOfPixels(geometry->GetWhole(map));
+}
+
+std::int64_t
 Classifier::GetExplanationBytes(const NetworkDescription & network, Size image)
 {
   return FixedPointSum::BytesOfSum * network.GetNumberOfParameters() +
-         2 * static_cast<std::int64_t>(sizeof(float)) * CountPositions(network, image);
+         2 * static_cast<std::int64_t>(sizeof(float)) * CountFeatures(network, image);
 }
 
 ActivationMap
@@ -138,8 +139,14 @@ Classifier::GetFeatureBytes(const NetworkDescription & network, Size image, std:
   const auto         geometry = MakeGeometry(network, image);
   const std::int64_t side = GetTileSide(tileSize, image, network.GetStride());
   const int          map = geometry->GetInputs()[FindPooling(*geometry, side).operation].front();
-  const Size         tile{ std::min(side, image.width), std::min(side, image.height) };
-  return CountPositions(network, tile) * geometry->GetChannels(map) * static_cast<std::int64_t>(sizeof(float));
+  std::int64_t       values = geometry->GetChannels(map);
+  for (int axis = 0; axis < geometry->GetNumberOfAxes(); ++axis)
+  {
+    const auto ofTile =
+      static_cast<std::int64_t>(std::ceil(static_cast<double>(side) / geometry->GetSampling(map, axis).step));
+    values *= std::min(geometry->GetSize(map)[axis], ofTile);
+  }
+  return values * static_cast<std::int64_t>(sizeof(float));
 }
 
 bool
