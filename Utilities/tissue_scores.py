@@ -29,7 +29,7 @@ def label(work, picture, preset, *options):
         tifffile.imwrite(slide, picture["pixels"], tile=(256, 256), compression="zlib")
     mask = work / f"{picture['name']}.{preset}.tif"
     words = ["label", slide, "-o", mask, "--preset", preset, "--overwrite", "--json", "--quiet", *options]
-    told = run(*words, "--slide-mpp", picture["mpp"], "--mpp", 4)
+    told = run(*words, "--slide-mpp", picture["mpp"], "--downsample", max(1, round(4 / picture["mpp"])))
     height, width = picture["classes"].shape
     labels = tifffile.imread(mask, key=0)
     factor = told["downsample"]

@@ -3,15 +3,19 @@
 #include "TemporaryFolder.h"
 #include "gigapixelMaskOutline.h"
 #include "itkAnnotationImageSource.h"
+#include "itkGigapixelException.h"
 
 #include "itkBinaryImageToLabelMapFilter.h"
 #include "itkOutputWindow.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <random>
 #include <set>
+#include <zlib.h>
 
 namespace
 {
@@ -90,7 +94,7 @@ GetTwiceTheArea(const AnnotationRing & ring)
 }
 
 std::vector<Annotation>
-Read(const std::string & text, std::vector<std::string> * warnings = nullptr)
+Read(const std::string & text, std::vector<gigapixel::Diagnostic> * warnings = nullptr)
 {
   const TemporaryFolder folder("annotation");
   const std::string     file = folder.File("annotations.geojson");
@@ -98,6 +102,7 @@ Read(const std::string & text, std::vector<std::string> * warnings = nullptr)
   return gigapixel::ReadAnnotations(file, warnings);
 }
 
+/** The code of the refusal; empty: it is read. */
 std::string
 GetError(const std::string & text)
 {
@@ -105,9 +110,10 @@ GetError(const std::string & text)
   {
     Read(text);
   }
-  catch (const std::runtime_error & error)
+  catch (const gigapixel::Refusal & error)
   {
-    return error.what();
+    EXPECT_NE(error.GetDiagnostic().file, "");
+    return error.GetDiagnostic().code;
   }
   return {};
 }
@@ -283,30 +289,51 @@ TEST(AnnotationImageSource, SaysWhatLeavesNothingInTheMask)
   };
   EXPECT_EQ(warn({ inside, partly }), "");
   EXPECT_EQ(warn({}), "");
-  EXPECT_NE(warn({ inside, right, above }).find("2 of 3 outlines outside of the slide (800 x 640 pixels)"),
-            std::string::npos);
-  EXPECT_NE(warn({ inside, tiny }).find("1 of 2 outlines smaller than a pixel of the mask"), std::string::npos);
+  const auto has = [&warn](const std::vector<Annotation> & annotations, const std::string & code) {
+    return warn(annotations).find('[' + code + ']') != std::string::npos;
+  };
+  EXPECT_NE(warn({ inside, right, above }).find("2 of 3 outlines"), std::string::npos);
+  EXPECT_TRUE(has({ inside, right, above }, "W-ANNOTATION-OUTSIDE"));
+  EXPECT_TRUE(has({ inside, tiny }, "W-ANNOTATION-SMALL"));
   // Its box reaches to (60, 40) of the slide; its area does not. So does the frame's hole, but not the frame.
   const Annotation corner{ "", { { { -100, 40 }, { 60, -100 }, { -100, -100 } } } };
   const Annotation frame{ "", { MakeSquare(-50, -50, 2000).rings[0], MakeSquare(-20, -20, 1500).rings[0] } };
   const Annotation sliver{ "", { { { 100, 100 }, { 400, 401 }, { 400, 400 } } } };
-  EXPECT_NE(warn({ inside, corner }).find("1 of 2 outlines outside of the slide"), std::string::npos);
-  EXPECT_NE(warn({ inside, frame }).find("1 of 2 outlines outside of the slide"), std::string::npos);
-  EXPECT_NE(warn({ inside, sliver }).find("1 of 2 outlines smaller than a pixel of the mask"), std::string::npos);
+  EXPECT_TRUE(has({ inside, corner }, "W-ANNOTATION-OUTSIDE"));
+  EXPECT_TRUE(has({ inside, frame }, "W-ANNOTATION-OUTSIDE"));
+  EXPECT_TRUE(has({ inside, sliver }, "W-ANNOTATION-SMALL"));
   EXPECT_THROW(warn({ corner }), itk::ExceptionObject);
   try
   {
     warn({ right, above });
     FAIL();
   }
-  catch (const itk::ExceptionObject & error)
+  catch (const itk::GigapixelException & error)
   {
-    EXPECT_NE(
-      std::string(error.GetDescription())
-        .find("all outlines (2) lie outside of the slide: they reach from (10, -60) to (850, 60), the slide's mask "
-              "from (0, 0) to (800, 640)"),
-      std::string::npos)
-      << error.GetDescription();
+    EXPECT_EQ(error.GetDiagnostic().code, "E-ANNOTATION-EMPTY");
+    EXPECT_NE(error.GetDiagnostic().why.find("from (10, -60) to (850, 60)"), std::string::npos);
+  }
+}
+
+TEST(AnnotationImageSource, OutlinesMoveWithTheirOrigin)
+{
+  Source::Point2 origin;
+  origin[0] = 20;
+  origin[1] = 30;
+  for (const bool isSetFirst : { true, false })
+  {
+    const auto source = Source::New();
+    isSetFirst ? source->SetOutlineOrigin(origin) : source->AddAnnotation(MakeSquare(5, 6, 10), 1);
+    isSetFirst ? source->AddAnnotation(MakeSquare(5, 6, 10), 1) : source->SetOutlineOrigin(origin);
+    source->SetSize(60, 60);
+    source->Update();
+    for (long y = 0; y < 60; ++y)
+    {
+      for (long x = 0; x < 60; ++x)
+      {
+        ASSERT_EQ(source->GetOutput()->GetPixel({ { x, y } }), x >= 25 && x < 35 && y >= 36 && y < 46 ? 1 : 0);
+      }
+    }
   }
 }
 
@@ -364,8 +391,8 @@ TEST(Annotation, WhatQuPathWrites)
 
 TEST(Annotation, FeaturesWithoutAreaArePassedOverAndCounted)
 {
-  std::vector<std::string> warnings;
-  const auto               read = Read(R"({"type": "FeatureCollection", "features": [
+  std::vector<gigapixel::Diagnostic> warnings;
+  const auto                         read = Read(R"({"type": "FeatureCollection", "features": [
     {"type": "Feature", "geometry": null, "properties": {"classification": {"name": "Tumor"}}},
     {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": []}, "properties": null},
     {"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": []}, "properties": null},
@@ -377,20 +404,150 @@ TEST(Annotation, FeaturesWithoutAreaArePassedOverAndCounted)
                          &warnings);
   EXPECT_EQ(read.size(), 1u);
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_NE(warnings[0].find("3 features without a geometry"), std::string::npos) << warnings[0];
-  EXPECT_NE(warnings[1].find("2 features without an area"), std::string::npos) << warnings[1];
+  std::multiset<std::string> counts;
+  for (const auto & warning : warnings)
+  {
+    EXPECT_EQ(warning.code, "W-ANNOTATION-SHAPE");
+    EXPECT_NE(warning.file, "");
+    counts.insert(warning.value);
+  }
+  EXPECT_EQ(counts, (std::multiset<std::string>{ "2", "3" }));
+}
+
+TEST(Annotation, MeasurementsThatAreNoNumbers)
+{
+  const std::string before = R"({"type": "Feature", "properties": {"classification": {"name": "a NaN \\\" Infinity"},
+    "measurements": {"NaN": NaN, "b": [Infinity, -Infinity ,1]}}, "geometry": {"type": "Polygon", "coordinates": [[)";
+  const auto        read = Read(before + "[0, 0], [4, 0], [4, 4]]]}}");
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].className, "a NaN \\\" Infinity");
+  EXPECT_EQ(GetError(before + "[0, NaN], [4, 0], [4, 4]]]}}"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError(before + "[0, 0], [-Infinity, 0], [4, 4]]]}}"), "E-ANNOTATION-FORMAT");
+}
+
+TEST(Annotation, ClassesAndGeometriesOfOtherPrograms)
+{
+  const std::string ring = R"([[[0, 0], [4, 0], [4, 4], [0, 0]]])";
+  const std::string polygon = R"({"type": "Polygon", "coordinates": )" + ring + "}";
+  const auto        getClass = [&polygon](const std::string & classification) {
+    const auto read = Read(R"({"type": "Feature", "geometry": )" + polygon + R"(, "properties": {"classification": )" +
+                           classification + "}}");
+    return read.size() == 1 ? read[0].className : "none";
+  };
+  EXPECT_EQ(getClass(R"("Tumor")"), "Tumor");
+  EXPECT_EQ(getClass(R"("{\"name\": \"Tumor\", \"color\": [1, 2, 3]}")"), "Tumor");
+  EXPECT_EQ(getClass(R"({"names": ["Tumor", "CD3"]})"), "Tumor: CD3");
+  EXPECT_EQ(getClass(R"({"name": null, "names": ["Tumor", 3]})"), "Tumor");
+  EXPECT_EQ(getClass("null"), "");
+  EXPECT_EQ(Read(polygon).size(), 1u);
+  EXPECT_EQ(Read('[' + polygon + ',' + polygon + ']').size(), 2u);
+  const auto collection = Read(R"({"type": "GeometryCollection", "geometries": [)" + polygon + ',' + polygon + "]}");
+  ASSERT_EQ(collection.size(), 1u);
+  EXPECT_EQ(collection[0].rings.size(), 2u);
+  EXPECT_EQ(Read("\xEF\xBB\xBF" + polygon).size(), 1u);
+}
+
+TEST(Annotation, XMLOfASAP)
+{
+  std::vector<gigapixel::Diagnostic> warnings;
+  const auto                         read = Read(R"(<?xml version="1.0"?><ASAP_Annotations><Annotations>
+    <Annotation Name="A" Type="Polygon" PartOfGroup="Tumor &amp; co"><Coordinates>
+      <Coordinate Order="0" X="1.5" Y="2,5"/><Coordinate Order="1" X="9" Y="2"/><Coordinate Order="2" X="9" Y="8"/>
+    </Coordinates></Annotation>
+    <Annotation Name="B" Type="Rectangle" PartOfGroup="None"><Coordinates>
+      <Coordinate X="0" Y="0"/><Coordinate X="4" Y="0"/><Coordinate X="4" Y="4"/><Coordinate X="0" Y="4"/>
+    </Coordinates></Annotation>
+    <Annotation Name="C" Type="Dot" PartOfGroup="Tumor"><Coordinates><Coordinate X="3" Y="3"/></Coordinates></Annotation>
+    <Annotation Name="D" Type="Spline" PartOfGroup="Tumor"><Coordinates>
+      <Coordinate X="0" Y="0"/><Coordinate X="4" Y="0"/><Coordinate X="4" Y="4"/></Coordinates></Annotation>
+    </Annotations><AnnotationGroups><Group Name="Tumor" PartOfGroup="None"/></AnnotationGroups></ASAP_Annotations>)",
+                         &warnings);
+  ASSERT_EQ(read.size(), 3u);
+  EXPECT_EQ(read[0].className, "Tumor & co");
+  EXPECT_EQ(read[0].rings.at(0).at(0).x, 1.5);
+  EXPECT_EQ(read[0].rings.at(0).at(0).y, 2.5);
+  EXPECT_EQ(read[1].className, "");
+  EXPECT_EQ(read[1].rings.at(0).size(), 4u);
+  EXPECT_EQ(warnings.size(), 2u); // the dot and the spline
+  EXPECT_EQ(GetError("<ASAP_Annotations><Annotation"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError("<annotations><ndpviewstate/></annotations>"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(
+    GetError(
+      R"(<ASAP_Annotations><Annotation Type="Polygon"><Coordinate X="a" Y="1"/></Annotation></ASAP_Annotations>)"),
+    "E-ANNOTATION-FORMAT");
+}
+
+TEST(Annotation, XMLOfImageScope)
+{
+  std::vector<gigapixel::Diagnostic> warnings;
+  const auto                         square = [](int at, int side) {
+    std::string vertices = "<Vertices>";
+    for (const auto & [x, y] : { std::pair(0, 0), std::pair(1, 0), std::pair(1, 1), std::pair(0, 1) })
+    {
+      vertices +=
+        "<Vertex X=\"" + std::to_string(at + x * side) + "\" Y=\"" + std::to_string(at + y * side) + "\" Z=\"0\"/>";
+    }
+    return vertices + "</Vertices></Region>";
+  };
+  const auto read =
+    Read("<Annotations MicronsPerPixel=\"0.5\"><Annotation Id=\"1\" Name=\"Tumor\"><Regions>"
+         "<Region Type=\"0\" NegativeROA=\"1\">" +
+           square(30, 20) + "<Region Type=\"0\" NegativeROA=\"0\">" + square(10, 100) +
+           "<Region Type=\"2\" NegativeROA=\"0\"><Vertices><Vertex X=\"200\" Y=\"100\"/><Vertex X=\"400\" "
+           "Y=\"200\"/></Vertices></Region>"
+           "<Region Type=\"4\" NegativeROA=\"0\">" +
+           square(1, 2) + "</Regions></Annotation><Annotation Name=\"Stroma\"><Regions><Region NegativeROA=\"1\">" +
+           square(40, 5) + "</Regions></Annotation></Annotations>",
+         &warnings);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].className, "Tumor");
+  ASSERT_EQ(read[0].rings.size(), 2u);
+  const auto source = MakeSource(read, 420, 220);
+  source->Update();
+  const auto * const pixels = source->GetOutput()->GetBufferPointer();
+  const auto         area = static_cast<double>(std::count(pixels, pixels + 420 * 220, 255));
+  EXPECT_NEAR(area, 100 * 100 - 20 * 20 + std::acos(-1.0) * 100 * 50, 40);
+  EXPECT_EQ(source->GetOutput()->GetPixel({ { 35, 35 } }), 0);
+  EXPECT_EQ(source->GetOutput()->GetPixel({ { 60, 35 } }), 255);
+  EXPECT_EQ(source->GetOutput()->GetPixel({ { 205, 105 } }), 0);
+  EXPECT_EQ(warnings.size(), 2u); // the ruler, and the hole in nothing
+}
+
+TEST(Annotation, PackedByGzip)
+{
+  const std::string text =
+    R"({"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 0]]]})" + std::string(100000, ' ');
+  const auto pack = [](const std::string & plain) {
+    const TemporaryFolder folder("packed");
+    const std::string     file = folder.File("packed");
+    const gzFile          packed = gzopen(file.c_str(), "wb1");
+    for (std::size_t at = 0; at < plain.size(); at += 1 << 20)
+    {
+      gzwrite(packed, plain.data() + at, static_cast<unsigned>(std::min<std::size_t>(plain.size() - at, 1 << 20)));
+    }
+    gzclose(packed);
+    std::ifstream stream(file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const std::string packed = pack(text);
+  EXPECT_EQ(Read(packed).size(), 1u); // the file's name ends in .geojson
+  EXPECT_EQ(Read(pack(text.substr(0, 20)) + pack(text.substr(20))).size(), 1u);
+  EXPECT_EQ(GetError(packed.substr(0, packed.size() / 2)), "E-FILE-DAMAGED");
+  EXPECT_EQ(GetError(packed + "more"), "E-FILE-DAMAGED");
+  EXPECT_EQ(GetError(pack(std::string(std::size_t{ 80 } << 20, ' '))), "E-FILE-LIMIT");
+  EXPECT_EQ(GetError(std::string("PK\x03\x04 and more")), "E-ANNOTATION-FORMAT");
 }
 
 TEST(Annotation, BadFilesAreSaidToBeBad)
 {
-  EXPECT_NE(GetError("{\"type\": \"Fea").find("breaks off or goes wrong"), std::string::npos);
-  EXPECT_NE(GetError("{}").find("has no \"type\""), std::string::npos);
-  EXPECT_NE(GetError("{\"type\": \"FeatureCollection\"}").find("has no \"features\""), std::string::npos);
-  EXPECT_NE(GetError("{\"type\": \"Topology\"}").find("holds no features"), std::string::npos);
-  EXPECT_NE(GetError("{\"type\": 3}").find("no GeoJSON"), std::string::npos);
+  EXPECT_EQ(GetError("{\"type\": \"Fea"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError("{}"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError("{\"type\": \"FeatureCollection\"}"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError("{\"type\": \"Topology\"}"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError("{\"type\": 3}"), "E-ANNOTATION-FORMAT");
   const std::string feature = R"({"type": "Feature", "geometry": {"type": "Polygon", "coordinates": )";
-  EXPECT_NE(GetError(feature + R"([[["a", 1]]]}})").find("pair of numbers"), std::string::npos);
-  EXPECT_NE(GetError(feature + R"([[[1e300, 1]]]}})").find("beyond"), std::string::npos);
-  EXPECT_NE(GetError(feature + "3}}").find("pair of numbers"), std::string::npos);
+  EXPECT_EQ(GetError(feature + R"([[["a", 1]]]}})"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError(feature + R"([[[1e300, 1]]]}})"), "E-ANNOTATION-FORMAT");
+  EXPECT_EQ(GetError(feature + "3}}"), "E-ANNOTATION-FORMAT");
   EXPECT_THROW(gigapixel::ReadAnnotations("/nowhere/there.geojson"), std::runtime_error);
 }

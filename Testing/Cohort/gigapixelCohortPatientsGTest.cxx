@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "gigapixelCohort.h"
 
@@ -30,18 +31,10 @@ protected:
     return Cohort::Load(m_Folder.File("cohort.csv"), needsSplit);
   }
 
-  std::string
+  gigapixel::Diagnostic
   GetRefusal(const std::string & text, bool needsSplit = true)
   {
-    try
-    {
-      this->Load(text, needsSplit);
-    }
-    catch (const std::runtime_error & error)
-    {
-      return error.what();
-    }
-    return {};
+    return gigapixel_test::FindRefusal([&] { this->Load(text, needsSplit); });
   }
 
   TemporaryFolder m_Folder{ "cohort" };
@@ -60,18 +53,19 @@ TEST_F(CohortPatients, AreRead)
 TEST_F(CohortPatients, AreInOneSplitOnly)
 {
   const std::string header = "slide,label,split,patient\n";
-  EXPECT_EQ(this->GetRefusal(header + "a.svs,x,train,P1\nb.svs,x,train,P2\nc.svs,y,test,P1\n"),
-            m_Folder.File("cohort.csv") +
-              ", line 4: the patient P1 is in the split test here, and in train on line 2; all slides of a patient "
-              "belong into one split");
-  EXPECT_NE(this->GetRefusal(header + "a.svs,x,validation,P1\nb.svs,x,train,\n").find("line 3: the patient is empty"),
-            std::string::npos);
+  const auto        both = this->GetRefusal(header + "a.svs,x,train,P1\nb.svs,x,train,P2\nc.svs,y,test,P1\n");
+  EXPECT_EQ(both.code, "E-COHORT-CONFLICT");
+  EXPECT_EQ(both.file, m_Folder.File("cohort.csv"));
+  EXPECT_EQ(both.value, "4"); // the line
+  const auto empty = this->GetRefusal(header + "a.svs,x,validation,P1\nb.svs,x,train,\n");
+  EXPECT_EQ(empty.code, "E-COHORT-FORMAT");
+  EXPECT_EQ(empty.value, "3");
 }
 
 TEST_F(CohortPatients, SplitsMayBeMissingWhereFoldsTakeTheirPlace)
 {
   const std::string text = "slide,label\na.svs,x\nb.svs,y\n";
-  EXPECT_NE(this->GetRefusal(text).find("the column \"split\" is missing"), std::string::npos);
+  EXPECT_EQ(this->GetRefusal(text).code, "E-COHORT-FORMAT");
   for (const CohortEntry & entry : this->Load(text, false).entries)
   {
     EXPECT_EQ(entry.split, CohortEntry::Split::Training);

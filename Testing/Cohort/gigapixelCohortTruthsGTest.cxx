@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "gigapixelCohort.h"
 #include "gigapixelFolds.h"
@@ -34,18 +35,10 @@ protected:
     return Cohort::Load(m_Folder.File("cohort.csv"), false, objective);
   }
 
-  std::string
+  Diagnostic
   GetRefusal(const std::string & text, const std::string & objective = {})
   {
-    try
-    {
-      this->Load(text, objective);
-    }
-    catch (const std::runtime_error & error)
-    {
-      return error.what();
-    }
-    return {};
+    return gigapixel_test::FindRefusal([&] { this->Load(text, objective); });
   }
 
   TemporaryFolder m_Folder{ "cohort" };
@@ -56,9 +49,10 @@ TEST_F(CohortTruths, ClassesAreNotNamedAsColumns)
 {
   for (const std::string prefix : { "label:", "grade:" })
   {
-    const std::string refusal = this->GetRefusal("slide,label\na.svs,ok\nb.svs," + prefix + "x\n");
-    EXPECT_NE(refusal.find("line 3"), std::string::npos) << refusal;
-    EXPECT_NE(refusal.find("leave out \"" + prefix + "\""), std::string::npos) << refusal;
+    const Diagnostic refusal = this->GetRefusal("slide,label\na.svs,ok\nb.svs," + prefix + "x\n");
+    EXPECT_EQ(refusal.code, "E-COHORT-FORMAT");
+    EXPECT_EQ(refusal.file, m_Folder.File("cohort.csv"));
+    EXPECT_EQ(refusal.value, "3"); // the line
   }
 }
 
@@ -103,9 +97,11 @@ TEST_F(CohortTruths, LabelsAndMasksGoBefore)
 TEST_F(CohortTruths, OfSeveralKindsOneIsToBeNamed)
 {
   const std::string several = "slide,grade,value:x\na.svs,1,2\nb.svs,2,3\n";
-  EXPECT_NE(this->GetRefusal(several).find("there are grades (grade) and values (value:NAME)"), std::string::npos);
+  EXPECT_EQ(this->GetRefusal(several).code, "E-COHORT-FORMAT");
   EXPECT_EQ(this->Load(several, "values").entries[1].truth, ImageTruth{ 3 });
-  EXPECT_NE(this->GetRefusal(several, "survival").find("There is no objective \"survival\""), std::string::npos);
+  const Diagnostic unknown = this->GetRefusal(several, "survival");
+  EXPECT_EQ(unknown.code, "E-OPTION-VALUE");
+  EXPECT_EQ(unknown.value, "survival");
 }
 
 TEST_F(CohortTruths, TruthsAreDealtOutEvenly)

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "gigapixelCohort.h"
 #include "gigapixelTableReader.h"
@@ -51,20 +52,12 @@ TEST(TableReader, OfAnEmptyFileHasNoColumns)
   EXPECT_FALSE(reader.Next(row));
 }
 
-std::string
+gigapixel::Diagnostic
 GetRefusal(const std::string & content)
 {
   const TemporaryFolder folder("table");
   std::ofstream(folder.File("t.csv"), std::ios::binary) << content;
-  try
-  {
-    gigapixel::Cohort::Load(folder.File("t.csv"));
-  }
-  catch (const std::runtime_error & error)
-  {
-    return error.what();
-  }
-  return "";
+  return gigapixel_test::FindRefusal([&] { gigapixel::Cohort::Load(folder.File("t.csv")); });
 }
 
 TEST(TableReader, ShowsTheEndsOfAFieldWithoutEnd)
@@ -76,26 +69,31 @@ TEST(TableReader, ShowsTheEndsOfAFieldWithoutEnd)
   }
   for (const std::string & shifted : { path, 'a' + path })
   {
-    const std::string refusal = GetRefusal("slide,mask,split\n" + shifted + ".svs,m.tif,train\n");
-    EXPECT_LT(refusal.size(), 1200u) << refusal;
-    EXPECT_NE(refusal.find("line 2: there is no slide "), std::string::npos) << refusal;
-    EXPECT_NE(refusal.find(" bytes) ... \xc3"), std::string::npos) << refusal;
-    EXPECT_EQ(refusal.substr(refusal.size() - 4), ".svs") << refusal;
-    EXPECT_NE(refusal.find("\xa4 ... ("), std::string::npos) << refusal;
+    const gigapixel::Diagnostic refusal = GetRefusal("slide,mask,split\n" + shifted + ".svs,m.tif,train\n");
+    EXPECT_EQ(refusal.code, "E-FILE-MISSING");
+    EXPECT_EQ(refusal.value, "2"); // the line
+    const std::string & why = refusal.why;
+    EXPECT_LT(why.size(), 1200u) << why;
+    EXPECT_NE(why.find(" bytes) ... \xc3"), std::string::npos) << why;
+    EXPECT_EQ(why.substr(why.size() - 4), ".svs") << why;
+    EXPECT_NE(why.find("\xa4 ... ("), std::string::npos) << why;
   }
-  const std::string label = GetRefusal("slide,label,split\n" GIGAPIXEL_SOURCE_DIR "/LICENSE," + path + ",train\n");
-  EXPECT_LT(label.size(), 1200u) << label;
-  EXPECT_NE(label.find("is longer than the 255 bytes"), std::string::npos) << label;
+  const auto label = GetRefusal("slide,label,split\n" GIGAPIXEL_SOURCE_DIR "/LICENSE," + path + ",train\n");
+  EXPECT_LT(label.why.size(), 1200u) << label.why;
+  EXPECT_EQ(label.code, "E-COHORT-FORMAT");
 }
 
 TEST(TableReader, RefusesNamesThatAreNoUTF8)
 {
   const std::string slide = GIGAPIXEL_SOURCE_DIR "/LICENSE,";
-  const std::string latin = GetRefusal("slide,label,split\n" + slide + "gut,train\n" + slide + "b\xf6sartig,train\n");
-  EXPECT_NE(latin.find("line 3: the label \"b\\xf6sartig\""), std::string::npos) << latin;
-  EXPECT_NE(latin.find("CSV in UTF-8"), std::string::npos) << latin;
-  const std::string column = GetRefusal("slide,label:b\xf6se,split\n" + slide + "1,train\n");
-  EXPECT_NE(column.find("line 1: the column \"label:b\\xf6se\""), std::string::npos) << column;
+  const auto        latin = GetRefusal("slide,label,split\n" + slide + "gut,train\n" + slide + "b\xf6sartig,train\n");
+  EXPECT_EQ(latin.code, "E-COHORT-FORMAT");
+  EXPECT_EQ(latin.value, "3"); // the line
+  EXPECT_NE(latin.why.find("b\\xf6sartig"), std::string::npos) << latin.why;
+  const auto column = GetRefusal("slide,label:b\xf6se,split\n" + slide + "1,train\n");
+  EXPECT_EQ(column.code, "E-COHORT-FORMAT");
+  EXPECT_EQ(column.value, "1");
+  EXPECT_NE(column.why.find("label:b\\xf6se"), std::string::npos) << column.why;
 }
 
 TEST(TableReader, RefusesZeroBytes)
@@ -103,9 +101,9 @@ TEST(TableReader, RefusesZeroBytes)
   // The name would end there for the system, which finds this file.
   std::string content = "slide,mask,split\n" GIGAPIXEL_SOURCE_DIR "/LICENSE";
   content += std::string("\0.svs,m.tif,train\n", 18);
-  const std::string refusal = GetRefusal(content);
-  EXPECT_NE(refusal.find("line 2: there is a zero byte"), std::string::npos) << refusal;
-  EXPECT_NE(refusal.find("UTF-8"), std::string::npos) << refusal;
+  const gigapixel::Diagnostic refusal = GetRefusal(content);
+  EXPECT_EQ(refusal.code, "E-COHORT-FORMAT");
+  EXPECT_EQ(refusal.value, "2");
 }
 
 } // namespace

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -37,11 +38,20 @@ class Result:
     def json(self):
         return json.loads(self.out)
 
+    @property
+    def codes(self):
+        return find_codes(self.err)
 
-def run(*arguments, code=0, cwd=None, env=None):
+
+def find_codes(messages):
+    """The codes at the ends of lines on stderr, in their order."""
+    return re.findall(r"\[([EW]-[A-Z0-9-]+)\]$", messages, re.M)
+
+
+def run(*arguments, code=0, cwd=None, env=None, preexec_fn=None):
     """Runs the program, checks its exit code, and that what it says for people is no dump of a class."""
     words = [PROGRAM, *[str(argument) for argument in arguments]]
-    finished = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, timeout=300)
+    finished = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, timeout=300, preexec_fn=preexec_fn)
     result = Result(finished)
     assert result.code == code, f"{words}\nexit code {result.code}\n{result.out}\n{result.err}"
     for trace in ("ITK ERROR", "itk::ERROR", "(0x", "terminate", "what()"):
@@ -63,14 +73,25 @@ def find_memory_of_segments(*options):
     return next(m for m in range(360, 260, -20) if run(*words, f"{m}M").json["plans"][0].get("segments"))
 
 
-def fails(*arguments, **options):
-    """Runs what has to fail: exit code 1, one sentence on stderr, which is returned, nothing on stdout."""
-    result = run(*arguments, "--quiet", code=1, **options)
-    assert result.out == ""
+class Refused(str):
+    """The message of an error, with the fields of --json: code, file, option, value, why, do (None where there is none)."""
+
+    def __new__(cls, message, fields):
+        self = super().__new__(cls, message)
+        self.code, self.file, self.option, self.value, self.why, self.do = (fields[name] for name in ("code", "file", "option", "value", "why", "do"))
+        return self
+
+
+def fails(*arguments, code=1, **options):
+    """Runs what has to fail: one line on stderr, and with --json the same error in fields. Returns both as a Refused."""
+    result = run(*arguments, "--quiet", "--json", code=code, **options)
+    told = result.json if isinstance(result.json, list) else [result.json]
+    errors = [each["error"] for each in told if "error" in each]
+    assert len(errors) == 1, result.out
     lines = result.err.strip().splitlines()
     assert len(lines) == 1, result.err
-    assert lines[0].startswith("gigapixel: ")
-    return lines[0]
+    assert lines[0].startswith("gigapixel: ") and lines[0].endswith(f"[{errors[0]['code']}]"), (lines, errors)
+    return Refused(lines[0], errors[0])
 
 
 def write_slide(path, pixels, mpp=0.5, **options):

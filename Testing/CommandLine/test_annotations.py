@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""rasterize and outline: GeoJSON as QuPath writes and reads it."""
+"""rasterize and outline: annotations as QuPath, ASAP, ImageScope and HALO write them."""
 
+import gzip
 import json
 import os
 
@@ -50,7 +51,7 @@ def test_filled_as_another_program_fills(tmp_path, slide):
     os.utime(outlines)  # when they were written does not matter
     assert run("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif", "--json").json["skipped"]
     outlines.write_text(outlines.read_text() + "\n")
-    assert "made in another way" in fails("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif")
+    assert fails("rasterize", outlines, "--like", slide, "-o", tmp_path / "c.tif").code == "E-OUTPUT-EXISTS"
 
 
 def test_classes_become_labels(tmp_path, slide):
@@ -89,10 +90,15 @@ def test_mask_to_outlines_and_back(tmp_path):
     assert numpy.array_equal(corners % 8, numpy.zeros_like(corners))  # level-0 pixels
     run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif")
     assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), mask)
-    assert "--overwrite" in fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")
+    assert fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson").code == "E-OUTPUT-EXISTS"
     flipped = write_nrrd(tmp_path / "mask.nrrd", mask, 4.0, flips=(-1, -1), corner=(0.00175, 0.00175))
     run("outline", flipped, "--like", slide, "-o", tmp_path / "flipped.geojson")
     assert (tmp_path / "flipped.geojson").read_text() == (tmp_path / "o.geojson").read_text()
+
+
+def codes(*arguments):
+    """Codes and values of the warnings."""
+    return [(w["code"], w["value"]) for w in run(*arguments, "--json").json.get("warnings", [])]
 
 
 def square(x, y, side=80):
@@ -102,31 +108,35 @@ def square(x, y, side=80):
 def test_class_that_is_not_there(tmp_path, slide):
     outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)), ("Stroma", square(300, 100)), ("Tumor", square(0, 0)))
     common = ["rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif"]
-    message = fails(*common, "--class", "tumor")
-    assert "a.geojson has no outlines of the class tumor; its classes are Stroma (1), Tumor (2)" in message
-    assert "class tumor, stroma;" in fails(*common, "--class", "tumor", "--class", "stroma")
+    refused = fails(*common, "--class", "tumor")
+    assert (refused.code, refused.file, refused.option, refused.value) == ("E-ANNOTATION-CLASS", str(outlines), "--class", "tumor")
+    assert "Stroma (1), Tumor (2)" in refused
+    assert fails(*common, "--class", "tumor", "--class", "stroma").value == "tumor, stroma"
+    assert fails(*common, "--class", "Tumor", "--class", "Tumor", code=2).code == "E-OPTION-REPEATED"
     assert not (tmp_path / "m.tif").exists()
-    assert "no outlines of the class tumor;" in run(*common, "--class", "tumor", "--class", "Stroma").err
-    assert "of the class" not in run(*common, "--class", "Tumor", "--class", "Stroma", "--overwrite").err
+    warnings = run(*common, "--class", "tumor", "--class", "Stroma", "--json").json["warnings"]
+    assert [(w["code"], w["file"], w["value"]) for w in warnings] == [("W-ANNOTATION-CLASS", str(outlines), "tumor")]
+    assert "warnings" not in run(*common, "--class", "Tumor", "--class", "Stroma", "--overwrite", "--json").json
 
 
 def test_outlines_that_miss_the_slide(tmp_path, slide):
     far = write_outlines(tmp_path / "far.geojson", ("Tumor", square(5000, 40)), ("Tumor", square(-90, 40)))
-    message = fails("rasterize", far, "--like", slide, "-o", tmp_path / "m.tif")
-    for part in ("far.geojson", "all outlines (2) lie outside", "from (-90, 40) to (5080, 120)", "(704, 504)"):
-        assert part in message
+    refused = fails("rasterize", far, "--like", slide, "-o", tmp_path / "m.tif")
+    assert (refused.code, refused.file) == ("E-ANNOTATION-EMPTY", str(far))
+    for part in ("from (-90, 40) to (5080, 120)", "(704, 504)"):
+        assert part in refused
     assert not (tmp_path / "m.tif").exists()
     some = write_outlines(tmp_path / "some.geojson", ("Tumor", square(5000, 40)), ("Tumor", square(-40, 40)), ("Tumor", square(9, 9, 1)))
-    result = run("rasterize", some, "--like", slide, "-o", tmp_path / "m.tif")
-    assert "1 of 3 outlines outside of the slide" in result.err
-    assert "1 of 3 outlines smaller than a pixel of the mask" in result.err
+    result = run("rasterize", some, "--like", slide, "-o", tmp_path / "m.tif", "--json").json
+    assert [(w["code"], w["value"]) for w in result["warnings"]] == [("W-ANNOTATION-OUTSIDE", "1"), ("W-ANNOTATION-SMALL", "1")]
+    assert result["doubts"] == [{"code": "W-ANNOTATION-OUTSIDE", "file": str(some), "value": 1, "limit": 0}]
     assert tifffile.imread(tmp_path / "m.tif", key=0).any()
 
 
 def test_outlines_whose_box_alone_meets_the_slide(tmp_path, slide):
     corner = write_outlines(tmp_path / "corner.geojson", ("Tumor", [[(-300, 200), (200, -300), (-300, -300)]]))
-    message = fails("rasterize", corner, "--like", slide, "-o", tmp_path / "m.tif")
-    assert "corner.geojson" in message and "all outlines (1) lie outside" in message
+    refused = fails("rasterize", corner, "--like", slide, "-o", tmp_path / "m.tif")
+    assert (refused.code, refused.file) == ("E-ANNOTATION-EMPTY", str(corner))
     assert not (tmp_path / "m.tif").exists()
 
 
@@ -137,38 +147,39 @@ def test_features_without_geometry(tmp_path, slide):
     content = json.loads(outlines.read_text())
     content["features"] += [feature, feature]
     outlines.write_text(json.dumps(content))
-    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif")
-    assert "2 features without a geometry" in result.err
+    assert codes("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif") == [("W-ANNOTATION-SHAPE", "2")]
     masks = [tifffile.imread(tmp_path / name, key=0) for name in ("one.tif", "m.tif")]
     assert masks[0].any() and numpy.array_equal(*masks)
     outlines.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
-    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "empty.tif")
-    assert "1 feature without a geometry" in result.err and "holds no outlines" in result.err
+    told = codes("rasterize", outlines, "--like", slide, "-o", tmp_path / "empty.tif")
+    assert [code for code, _ in told] == ["W-ANNOTATION-SHAPE", "W-ANNOTATION-EMPTY"]
 
 
 def test_empty_mask_has_no_outlines_with_a_word(tmp_path, slide):
     write_slide(tmp_path / "mask.tif", numpy.zeros((63, 88), numpy.uint8), 4.0)
-    result = run("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")
-    assert "mask.tif has no object" in result.err
-    assert "holds no outlines" in run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif").err
+    assert codes("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "o.geojson")[0][0] == "W-DOUBT-MASK-EMPTY"
+    told = codes("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif")
+    assert [code for code, _ in told] == ["W-ANNOTATION-EMPTY"]
     only = write_outlines(tmp_path / "i.geojson", ("Ignore*", square(100, 100)))
-    assert "only outlines of the class Ignore*" in run("rasterize", only, "--like", slide, "-o", tmp_path / "i.tif").err
+    assert codes("rasterize", only, "--like", slide, "-o", tmp_path / "i.tif")[0] == ("W-ANNOTATION-EMPTY", "Ignore*")
 
 
 def test_bad_annotations(tmp_path, slide):
     bad = tmp_path / "bad.geojson"
     bad.write_text('{"type": "FeatureCollection", "features": [{"type": "Feature"')
-    assert "bad.geojson" in fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
+    refused = fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
+    assert (refused.code, refused.file) == ("E-ANNOTATION-FORMAT", str(bad))
     assert not (tmp_path / "m.tif").exists()
     ring = [[[10, 10], [90, 10], [90, 90], [10, 10]]]
     for kind in ("Polygonn", "polygon", "x" * 1000, 7):
         feature = {"type": "Feature", "geometry": {"type": kind, "coordinates": ring}}
         bad.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
-        sentence = fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
-        assert f"bad.geojson is no GeoJSON of annotations: a geometry is of the type {json.dumps(kind)[:60]}" in sentence and len(sentence) < 400
+        refused = fails("rasterize", bad, "--like", slide, "-o", tmp_path / "m.tif")
+        assert refused.code == "E-ANNOTATION-FORMAT" and json.dumps(kind)[:60] in refused and len(refused) < 500
     assert not (tmp_path / "m.tif").exists()
     other = write_slide(tmp_path / "other.tif", blobs(40, 90), 4.0)
-    assert "not of the same slide" in fails("outline", other, "--like", slide, "-o", tmp_path / "o.geojson")
+    refused = fails("outline", other, "--like", slide, "-o", tmp_path / "o.geojson")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(other))
 
 
 def test_outlines_of_a_mask_that_begins_beside_the_slides_edge(tmp_path, slide):
@@ -210,8 +221,203 @@ def test_a_stated_resolution(tmp_path, slide):
     arguments = ["rasterize", outlines, "--like", blind, "-o", tmp_path / "m.tif", "--json", "--slide-mpp"]
     assert not run(*arguments, 0.25).json["skipped"]
     assert run(*arguments, 0.25).json["skipped"]
-    assert "made in another way" in fails(*arguments, 0.5)
+    assert fails(*arguments, 0.5).code == "E-OUTPUT-EXISTS"
     arguments[3] = slide
     assert not run(*arguments, 0.5, "--overwrite").json["skipped"]
     message = fails(*arguments, 0.25)
     assert f"{slide} says that its level 0 has 0.5000" in message and "--slide-mpp 0.2500 contradicts" in message
+
+
+ASAP = """<?xml version="1.0"?><ASAP_Annotations><Annotations><Annotation Name="A" Type="Polygon" PartOfGroup="Tumor"
+Color="#F4FA58"><Coordinates>%s</Coordinates></Annotation></Annotations></ASAP_Annotations>"""
+IMAGESCOPE = """<Annotations MicronsPerPixel="0.5"><Annotation Id="1" Name="Tumor"><Regions><Region Type="0"
+NegativeROA="0"><Vertices>%s</Vertices></Region></Regions></Annotation></Annotations>"""
+
+
+def write_as(kind, path, ring):
+    """One outline of the class Tumor, as programs write it."""
+    geometry = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+    feature = {"type": "Feature", "geometry": geometry, "properties": {"classification": {"name": "Tumor"}}}
+    if kind == "not a number":
+        feature["properties"]["measurements"] = {"a": float("nan"), "b": float("inf"), "c": -float("inf")}
+    elif kind == "class as text":
+        feature["properties"]["classification"] = "Tumor"
+    elif kind == "class as JSON in text":
+        feature["properties"]["classification"] = json.dumps({"name": "Tumor", "color": [200, 0, 0]})
+    text = json.dumps(geometry if kind == "geometry" else {"type": "FeatureCollection", "features": [feature]})
+    if kind == "ASAP":
+        text = ASAP % "".join(f'<Coordinate Order="{i}" X="{x}" Y="{y}"/>' for i, (x, y) in enumerate(ring))
+    elif kind == "ImageScope":
+        text = IMAGESCOPE % "".join(f'<Vertex X="{x}" Y="{y}" Z="0"/>' for x, y in ring)
+    elif kind == "HALO":
+        vertices = "".join(f'<V X="{x}" Y="{y}" />' for x, y in ring)
+        text = (IMAGESCOPE % vertices).replace('Type="0"', 'Type="Polygon"')
+    path.write_bytes(gzip.compress(text.encode()) if kind == "gzip" else text.encode())
+    return path
+
+
+KINDS = ["not a number", "class as text", "class as JSON in text", "geometry", "gzip", "ASAP", "ImageScope", "HALO"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["a.geojson", "a.xml"])
+def test_what_other_programs_write(kind, name, tmp_path, slide):
+    """The area is the polygon's; what the file is says its content, not its name."""
+    outlines = write_as(kind, tmp_path / name, [(100, 100), (300, 100), (300, 300), (100, 300)])
+    words = [] if kind == "geometry" else ["--class", "Tumor"]
+    result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / "m.tif", "--downsample", 1, "--json", *words).json
+    assert result["drawn"] == {"" if kind == "geometry" else "Tumor": 1} and "warnings" not in result
+    mask = tifffile.imread(tmp_path / "m.tif", key=0) > 0
+    assert mask[100:300, 100:300].all() and mask.sum() == 200 * 200
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_texts_of_any_unicode(encoding, tmp_path, slide):
+    for text in (write_as("", tmp_path / "a.geojson", square(100, 100)[0]), write_as("ImageScope", tmp_path / "a.xml", square(100, 100)[0])):
+        content = text.read_text().replace("Tumor", "\u00c4\u4e2d\U0001f9ec")
+        declared = '<?xml version="1.0" encoding="utf-16"?>' if text.suffix == ".xml" and "16" in encoding else ""
+        text.write_bytes((declared + content).encode(encoding))
+        result = run("rasterize", text, "--like", slide, "-o", tmp_path / "m.tif", "--overwrite", "--json").json
+        assert result["drawn"] == {"\u00c4\u4e2d\U0001f9ec": 1}
+
+
+def turn(points, angle):
+    """The points turned around (300, 200)."""
+    c, s = numpy.cos(angle), numpy.sin(angle)
+    return [(300 + c * (x - 300) - s * (y - 200), 200 + s * (x - 300) + c * (y - 200)) for x, y in points]
+
+
+BOX = [(200, 140), (400, 140), (400, 260), (200, 260)]
+
+
+TWO, CROSS = BOX[::2], [(300, 140), (400, 200), (300, 260), (200, 200)]
+
+
+@pytest.mark.parametrize(
+    "kind, number, points, angle",
+    [
+        ("Rectangle", 1, TWO, 0),
+        ("Rectangle", 1, BOX[1::2], 0),
+        ("Rectangle", 1, BOX, 0),
+        ("Rectangle", 1, turn(BOX, 0.5), 0.5),
+        ("Ellipse", 2, TWO, 0),
+        ("Ellipse", 2, BOX[1::2], 0),
+        ("Ellipse", 2, BOX, 0),
+        ("Ellipse", 2, [BOX[0], BOX[1], BOX[3], BOX[2]], 0),
+        ("Ellipse", 2, CROSS, 0),
+        ("Ellipse", 2, turn(BOX, 0.5), 0.5),
+        ("Ellipse", 2, turn(BOX, numpy.pi / 4), numpy.pi / 4),
+    ],
+)
+def test_ellipses_and_rectangles(kind, number, points, angle, tmp_path, slide):
+    y, x = numpy.mgrid[:500, :700] + 0.5
+    c, s = numpy.cos(angle), numpy.sin(angle)
+    along, across = ((x - 300) * c + (y - 200) * s) / 100, ((y - 200) * c - (x - 300) * s) / 60
+    truth = along**2 + across**2 < 1 if kind == "Ellipse" else (abs(along) < 1) & (abs(across) < 1)
+    for type_, element in ((number, "Vertex"), (kind, "V")):
+        vertices = "".join(f'<{element} X="{px:.2f}" Y="{py:.2f}" />' for px, py in points)
+        (tmp_path / "a.annotations").write_text((IMAGESCOPE % vertices).replace('Type="0"', f'Type="{type_}"'))
+        words = ["--downsample", 1, "--overwrite", "--json"]
+        result = run("rasterize", tmp_path / "a.annotations", "--like", slide, "-o", tmp_path / "m.tif", *words).json
+        assert "warnings" not in result
+        mask = tifffile.imread(tmp_path / "m.tif", key=0) > 0
+        assert (mask != truth).sum() <= 0.005 * truth.sum()
+
+
+def test_holes_and_layers_of_halo(tmp_path, slide):
+    def region(kind, negative, ring):
+        vertices = "".join(f'<V X="{x}" Y="{y}" />' for x, y in ring)
+        return f'<Region Type="{kind}" HasEndcaps="0" NegativeROA="{negative}"><Vertices>{vertices}</Vertices><Comments /></Region>'
+
+    regions = region("Polygon", 0, square(100, 100, 100)[0]) + region("Ellipse", "True", [(120, 120), (180, 180)])
+    (tmp_path / "a.annotations").write_text(
+        f'<Annotations><Annotation LineColor="65280" Name="" Visible="True"><Attributes><Attribute Name="Description" Value="Tumor"/>'
+        f'</Attributes><Regions>{regions}{region("Ruler", 0, [(5, 5), (50, 50)])}</Regions></Annotation></Annotations>'
+    )
+    result = run("rasterize", tmp_path / "a.annotations", "--like", slide, "-o", tmp_path / "m.tif", "--downsample", 1, "--json").json
+    assert result["drawn"] == {"Tumor": 1}
+    assert [(w["code"], w["value"]) for w in result["warnings"]] == [("W-ANNOTATION-SHAPE", "1")]  # the ruler
+    mask = tifffile.imread(tmp_path / "m.tif", key=0) > 0
+    assert abs(mask.sum() - (100 * 100 - numpy.pi * 30**2)) < 20 and not mask[150, 150]
+
+
+def test_files_that_are_no_annotations(tmp_path, slide):
+    for content, code in (
+        (b"PK\x03\x04 and more", "E-ANNOTATION-FORMAT"),
+        (b"<html><body/></html>", "E-ANNOTATION-FORMAT"),
+        (b"x,y\n1,2\n", "E-ANNOTATION-FORMAT"),
+        (gzip.compress(b"{}" * 10000)[:-9], "E-FILE-DAMAGED"),
+        (gzip.compress(b" " * (80 << 20)), "E-FILE-LIMIT"),
+    ):
+        (tmp_path / "a.geojson").write_bytes(content)
+        refused = fails("rasterize", tmp_path / "a.geojson", "--like", slide, "-o", tmp_path / "m.tif")
+        assert (refused.code, refused.file) == (code, str(tmp_path / "a.geojson"))
+    assert not (tmp_path / "m.tif").exists()
+
+
+@pytest.fixture
+def bounded(tmp_path):
+    """A slide with a scanned area that begins at (200, 400): a Leica SCN of 4000 x 6000 pixels."""
+    pixels = numpy.full((768, 1024, 3), 240, numpy.uint8)
+    description = """<?xml version="1.0"?><scn xmlns="http://www.leica-microsystems.com/scn/2010/10/01">
+<collection name="c" sizeX="2000000" sizeY="3000000"><image name="i" uuid="u">
+<pixels sizeX="1024" sizeY="768"><dimension sizeX="1024" sizeY="768" r="0" ifd="0"/></pixels>
+<view sizeX="512000" sizeY="384000" offsetX="100000" offsetY="200000"/>
+<scanSettings><objectiveSettings><objective>20</objective></objectiveSettings>
+<illuminationSettings><illuminationSource>brightfield</illuminationSource></illuminationSettings></scanSettings>
+</image></collection></scn>"""
+    path = tmp_path / "bounded.scn"
+    tifffile.imwrite(path, pixels, tile=(256, 256), compression="zlib", photometric="rgb", description=description, metadata=None)
+    info = run("info", path, "--json").json
+    assert info["bounds"] == {"x": 200, "y": 400, "width": 1024, "height": 768} and info["width"] == 4000
+    return path
+
+
+def test_outlines_of_qupath_begin_at_the_scanned_area(tmp_path, bounded):
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", [[(0, 0), (512, 0), (512, 384), (0, 384)]]))
+
+    def draw(*words):
+        out = tmp_path / "m.tif"
+        result = run("rasterize", outlines, "--like", bounded, "-o", out, "--downsample", 4, "--overwrite", "--json", *words).json
+        y, x = numpy.nonzero(tifffile.imread(out, key=0))
+        return result, [int(v) * 4 for v in (x.min(), y.min(), x.max() + 1, y.max() + 1)]
+
+    result, box = draw()
+    assert box == [0, 0, 512, 384] and result["origin"] == [0, 0]
+    assert [(w["code"], w["option"]) for w in result["warnings"]] == [("W-ANNOTATION-ORIGIN", "--origin")]
+    result, box = draw("--origin", "slide")
+    assert box == [0, 0, 512, 384] and "warnings" not in result
+    result, box = draw("--origin", "bounds")
+    assert box == [200, 400, 712, 784] and result["origin"] == [200, 400] and "warnings" not in result
+    mask = tifffile.imread(tmp_path / "m.tif", key=0)
+    for origin, corner in (("bounds", [0, 0]), ("slide", [200, 400])):
+        words = ["--like", bounded, "--origin", origin]
+        run("outline", tmp_path / "m.tif", "-o", tmp_path / "o.geojson", "--overwrite", *words)
+        ring = json.loads((tmp_path / "o.geojson").read_text())["features"][0]["geometry"]["coordinates"][0]
+        assert numpy.min(ring, 0).tolist() == corner
+        run("rasterize", tmp_path / "o.geojson", "-o", tmp_path / "back.tif", "--downsample", 4, "--overwrite", *words)
+        assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), mask)
+    # Another origin is another mask.
+    assert fails("rasterize", outlines, "--like", bounded, "-o", tmp_path / "m.tif", "--downsample", 4, "--origin", "slide").code == "E-OUTPUT-EXISTS"
+
+
+def test_origins_are_one_where_a_slide_has_no_bounds(tmp_path, slide):
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))
+    for origin in ("slide", "bounds"):
+        run("rasterize", outlines, "--like", slide, "-o", tmp_path / f"by-{origin}.tif", "--origin", origin)
+    assert numpy.array_equal(*(tifffile.imread(tmp_path / f"by-{o}.tif", key=0) for o in ("slide", "bounds")))
+
+
+@pytest.mark.parametrize("name", ["m.ome.tif", "m.ome.tiff", "m.jpg", "m.jpeg", "m.webp", "m.png"])
+def test_names_that_masks_cannot_have(name, tmp_path, slide):
+    outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))
+    for words in (["rasterize", outlines, "--like", slide, "-o"], ["label", slide, "-o"]):
+        refused = fails(*words, tmp_path / name, code=2)
+        assert (refused.code, refused.option, refused.value) == ("E-OUTPUT-ENDING", "--output", str(tmp_path / name))
+    assert not (tmp_path / name).exists()
+
+
+def test_slides_are_not_named_as_ome(tmp_path, slide):
+    for words in (["convert", slide], ["synthesize", "--size", "300x200"]):
+        assert fails(*words, tmp_path / "s.ome.tif", code=2).code == "E-OUTPUT-ENDING"
+    assert run("synthesize", tmp_path / "home.tif", "--size", "300x200").code == 0

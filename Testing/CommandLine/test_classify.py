@@ -115,12 +115,13 @@ def test_labels_are_made_of_tissue(model, tmp_path):
     whole, of_left = classify(), classify("--tissue", left)
     assert whole > 0.5 > of_left
     assert classify("--tissue", write_mask(tmp_path / "all.tif", 330)) == whole
-    said = run("classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--tissue", left).err
-    assert "was trained on whole slides" in said
+    told = run("classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--tissue", left)
+    assert "was trained on whole slides" in told.err
     pixels[:, 160:] = 7  # which nobody sees
     assert classify("--tissue", left) == of_left
     words = ["classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "none.csv"]
-    assert "nothing of the image is tissue" in fails(*words, "--tissue", write_mask(tmp_path / "none.tif", 0))
+    refused = fails(*words, "--tissue", write_mask(tmp_path / "none.tif", 0))
+    assert refused.code == "E-MASK-EMPTY" and refused.file == str(tmp_path / "slide.tif")
 
 
 def test_a_model_of_tissue_asks_for_it(cohort, model, tmp_path):
@@ -130,11 +131,11 @@ def test_a_model_of_tissue_asks_for_it(cohort, model, tmp_path):
         (masks / f"{i}.pyramid.tif").write_bytes(mask.read_bytes())
     words = ["--network", "resnet18:width=2", "--epochs", 1, "--tile-size", 128, "--tissue", masks]
     run("train", "--cohort", cohort / "cohort.csv", "-o", tmp_path / "run", *words)
-    asked = "trained on tissue alone"
     for command, file in (("classify", "p.csv"), ("features", "f.h5")):
         words = [command, cohort / "1.tif", "--model", tmp_path / "run", "-o", tmp_path / file, "--overwrite"]
-        assert asked in run(*words).err
-        assert asked not in run(*words, "--tissue", mask).err
+        told = run(*words)
+        assert told.codes == ["W-MODEL"] and str(tmp_path / "run") in told.err and "--tissue" in told.err
+        assert run(*words, "--tissue", mask).codes == []
     assert run("info", tmp_path / "run", "--json").json["tissueOnly"] is True
     assert run("info", model, "--json").json["tissueOnly"] is False
 
@@ -176,8 +177,10 @@ def test_maps_show_where_labels_come_from(model, tmp_path):
     run("classify", slide, "--model", model, "-o", tmp_path / "q.csv")
     assert (tmp_path / "p.csv").read_text() == (tmp_path / "q.csv").read_text()
     words = ["classify", slide, "--model", model, "-o", tmp_path / "r.csv", "--maps"]
-    assert "spot.pyramid.tif" in fails(*words, tmp_path / "maps"), "it is there"
-    assert "no class \"cancer\"" in fails(*words, tmp_path / "other", "--map-class", "cancer")
+    refused = fails(*words, tmp_path / "maps")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "maps" / "spot.pyramid.tif")
+    refused = fails(*words, tmp_path / "other", "--map-class", "cancer")
+    assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--map-class", "cancer")
     run(*words, tmp_path / "normal", "--map-class", "normal")
     other = tifffile.imread(tmp_path / "normal" / "spot.pyramid.tif")
     assert not np.any((other > 0) & (values > 0)), "what speaks for one of two classes speaks against the other"
@@ -204,22 +207,28 @@ def test_default_network_has_as_many_classes(cohort, tmp_path):
 def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
     slide, table = cohort / "0.tif", cohort / "cohort.csv"
     out = ["-o", tmp_path / "x"]
-    assert "no mask, and the network unet" in fails("train", "--cohort", table, *out, "--network", "unet", "--epochs", 1)
-    assert "2 labels (normal, tumor), and the network resnet18:classes=3,width=4 tells 3" in fails(
-        "train", "--cohort", table, *out, "--network", "resnet18:classes=3,width=4", "--epochs", 1
-    )
+    refused = fails("train", "--cohort", table, *out, "--network", "unet", "--epochs", 1)
+    assert refused.code == "E-SAMPLE-TRUTH" and refused.file == str(slide)
+    refused = fails("train", "--cohort", table, *out, "--network", "resnet18:classes=3,width=4", "--epochs", 1)
+    assert (refused.code, refused.value) == ("E-MODEL-OUTPUT", "3") and "classes=2" in refused.do
     (cohort / "one.csv").write_text("slide,label,split\n0.tif,normal,train\n")
-    assert "all slides have the label normal" in fails("train", "--cohort", cohort / "one.csv", *out, "--epochs", 1)
+    refused = fails("train", "--cohort", cohort / "one.csv", *out, "--epochs", 1)
+    assert (refused.code, refused.value) == ("E-SAMPLE-TRUTH", "normal")
     (cohort / "none.csv").write_text("slide,label,split\n0.tif,,train\n")
-    assert "line 2: the label is empty" in fails("train", "--cohort", cohort / "none.csv", *out, "--epochs", 1)
-    assert "labels images" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
-    assert "labels pixels" in fails("classify", slide, "--model", "tissue", "-o", tmp_path / "p.csv")
-    assert "end it in .csv" in run("classify", slide, "--model", model, "-o", tmp_path / "p.txt", code=2).err
+    refused = fails("train", "--cohort", cohort / "none.csv", *out, "--epochs", 1)
+    assert (refused.code, refused.file, refused.value) == ("E-COHORT-FORMAT", str(cohort / "none.csv"), "2")
+    refused = fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+    assert refused.code == "E-MODEL-OUTPUT" and refused.file == str(model)
+    refused = fails("classify", slide, "--model", "tissue", "-o", tmp_path / "p.csv")
+    assert refused.code == "E-MODEL-OUTPUT" and refused.file == "tissue"
+    refused = fails("classify", slide, "--model", model, "-o", tmp_path / "p.txt", code=2)
+    assert refused.code == "E-OUTPUT-ENDING" and ".csv" in refused.do
     same = ["--cohort", table, "--per-patient", tmp_path / "p.csv"]
-    said = run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", *same, code=2).err
-    assert f"--output and --per-patient would write the same file {tmp_path}/p.csv." in said
+    refused = fails("classify", slide, "--model", model, "-o", tmp_path / "p.csv", *same, code=2)
+    assert refused.code == "E-OUTPUT-TWICE" and (refused.option, refused.value) == ("--per-patient", f"{tmp_path}/p.csv")
     (tmp_path / "there.csv").write_text("mine")
-    assert "there.csv" in fails("classify", slide, "--model", model, "-o", tmp_path / "there.csv")
+    refused = fails("classify", slide, "--model", model, "-o", tmp_path / "there.csv")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "there.csv")
     assert (tmp_path / "there.csv").read_text() == "mine"
     assert sorted(os.listdir(tmp_path)) == ["there.csv"]
 
@@ -237,8 +246,9 @@ def test_a_slide_that_fails_costs_its_row(cohort, model, tmp_path):
     told = run("classify", *slides, *words, "--overwrite", "--json", code=1).json
     assert [each["slide"] for each in told] == [str(slide) for slide in slides]
     assert ["error" in each for each in told] == [True, False, True]
-    assert told[0]["error"] == said[0][len("gigapixel: ") :]
-    assert str(slides[2]) in fails("classify", slides[2], "--model", model, "-o", tmp_path / "none.csv", "--json")
+    assert told[0]["error"]["file"] == str(slides[0]) and said[0].endswith(f"[{told[0]['error']['code']}]")
+    refused = fails("classify", slides[2], "--model", model, "-o", tmp_path / "none.csv", "--json")
+    assert refused.code == "E-SLIDE-FORMAT" and refused.file == str(slides[2])
     assert not (tmp_path / "none.csv").exists()
 
 
@@ -256,7 +266,8 @@ def test_a_batch_goes_on_where_it_was(cohort, model, tmp_path):
     with open(kept, "a") as file:
         file.write('{"madeBy": "cut o')  # when the program was killed
     slides[1].write_bytes(content)
-    assert "what was said since is kept beside it: --overwrite goes on" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "p.csv") and "--overwrite" in refused.do
     run("classify", slides[2], "--model", model, "-o", tmp_path / "p.csv", "--overwrite")
     assert kept.exists(), "what a batch has done is not one slide's to remove"
     changed = os.stat(tmp_path / "maps" / "first.pyramid.tif").st_mtime_ns
@@ -292,8 +303,8 @@ def test_a_map_is_no_mask(cohort, model, tmp_path):
     slide, maps = cohort / "1.tif", tmp_path / "maps"
     run("classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", maps)
     for words in (["overlay", slide, maps / "1.pyramid.tif", "-o", tmp_path / "o.png"], ["evaluate", *[maps / "1.pyramid.tif"] * 2]):
-        message = fails(*words)
-        assert str(maps / "1.pyramid.tif") in message and "no mask" in message
+        refused = fails(*words)
+        assert refused.code == "E-MASK-FORMAT" and refused.file == str(maps / "1.pyramid.tif")
 
 
 def test_pictures_of_somebody_else_stay(cohort, model, tmp_path):
@@ -303,18 +314,21 @@ def test_pictures_of_somebody_else_stay(cohort, model, tmp_path):
     write_png(mask, np.full((210, 330), 255, np.uint8))
     before = mask.read_bytes()
     words = ["classify", slide, "--model", model, "-o", tmp_path / "p.csv", "--maps", maps]
-    assert "1.png" in fails(*words, "--tissue", mask, "--overwrite")
+    refused = fails(*words, "--tissue", mask, "--overwrite")
+    assert refused.code == "E-OUTPUT-INPUT" and refused.file == str(mask)
     # As it lies there where a batch ends between the announcement of a map and its picture.
     (tmp_path / ".p.csv.unfinished").write_text(json.dumps({"map": str(maps / "1.pyramid.tif")}) + '\n{"map": 5}\n{"madeBy": 5, "said": 1}\n')
-    assert "1.png exists already" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(mask)
     assert mask.read_bytes() == before and not (tmp_path / "p.csv").exists()
 
 
 def test_refusals_leave_no_folder_of_maps(cohort, model, tmp_path):
     (tmp_path / "broken.svs").write_bytes(b"nothing of a slide" * 100)
     words = ["--model", model, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps"]
-    fails("classify", tmp_path / "broken.svs", *words)
-    assert "at least" in fails("classify", cohort / "1.tif", *words, "--memory", "1M")
+    assert fails("classify", tmp_path / "broken.svs", *words).code == "E-SLIDE-FORMAT"
+    refused = fails("classify", cohort / "1.tif", *words, "--memory", "1M")
+    assert refused.code == "E-MEMORY-BUDGET" and (refused.option, refused.value) == ("--memory", "1M")
     assert [path.name for path in tmp_path.iterdir()] == ["broken.svs"]
     run("classify", cohort / "1.tif", tmp_path / "broken.svs", *words, code=1)
     assert sorted(path.name for path in (tmp_path / "maps").iterdir()) == ["1.png", "1.pyramid.tif"]
@@ -371,7 +385,8 @@ def test_a_map_is_trusted_by_what_is_in_it(cohort, model, tmp_path):
     assert (first.read_bytes(), first.with_name("1.png").read_bytes()) == (content, picture)
     first.write_bytes((cohort / "0.tif").read_bytes())
     (tmp_path / "p.csv").unlink()
-    assert "--overwrite" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(first)
     assert first.read_bytes() == (cohort / "0.tif").read_bytes()
 
 

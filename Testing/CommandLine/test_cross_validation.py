@@ -90,7 +90,8 @@ def test_folds_are_resumed(study, tmp_path):
     (copy / "fold-2/predictions.csv").unlink()
     kept = (copy / "fold-1/predictions.csv").stat().st_mtime_ns
     words = [copy if word == out else word for word in words]
-    assert "already holds a training run" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(copy / "fold-1")
     run(*words, "--resume")
     assert (copy / "fold-1/predictions.csv").stat().st_mtime_ns == kept
     assert (copy / "predictions.csv").read_text() == (out / "predictions.csv").read_text()
@@ -123,21 +124,22 @@ def test_a_table_of_somebody_else_stays(slides, isCohort, tmp_path):
     table = write_table(tmp_path / "predictions.csv", [f"{folder}/{row}" for row in rows])
     cohort = table if isCohort else write_table(tmp_path / "cohort.csv", [f"{folder}/{row}" for row in rows])
     before = table.read_bytes()
-    message = fails("train", "--cohort", cohort, "-o", tmp_path, *WORDS, "--epochs", 1, "--folds", 2)
-    assert "predictions.csv" in message and ("is what is read" if isCohort else "choose another folder") in message
+    refused = fails("train", "--cohort", cohort, "-o", tmp_path, *WORDS, "--epochs", 1, "--folds", 2)
+    assert (refused.code, refused.file) == ("E-OUTPUT-INPUT" if isCohort else "E-RUN-CONFLICT", str(table))
     assert table.read_bytes() == before and not (tmp_path / "fold-1").exists()
 
 
 def test_a_model_is_that_of_a_fold(slides, study, tmp_path):
-    message = fails("classify", slides[0] / "0.tif", "--model", study[0], "-o", tmp_path / "p.csv")
-    assert "is of a cross-validation" in message and "fold-1" in message
+    refused = fails("classify", slides[0] / "0.tif", "--model", study[0], "-o", tmp_path / "p.csv")
+    assert refused.code == "E-RUN-FORMAT" and refused.file == str(study[0]) and "fold-1" in refused.do
 
 
 def test_other_folds_are_refused(slides, study, tmp_path):
     out, _, words = study
     shutil.copytree(out, tmp_path / "copy")
     words = [tmp_path / "copy" if word == out else word for word in words]
-    assert "is of other slides than this fold holds back" in fails(*[4 if word == 3 else word for word in words], "--resume")
+    refused = fails(*[4 if word == 3 else word for word in words], "--resume")
+    assert refused.code == "E-RUN-CONFLICT" and refused.file.startswith(str(tmp_path / "copy/fold-"))
 
 
 def test_validation_and_test_slides_stay_out(slides, tmp_path):
@@ -159,14 +161,20 @@ def test_what_cannot_be_folded_is_refused(slides, tmp_path):
     table = folder / "cohort.csv"
     write_table(table, rows)
     words = ["train", "--cohort", table, "-o", tmp_path / "x", *WORDS, "--epochs", 1]
-    assert "--fold 4 is none of --folds 3" in run(*words, "--folds", 3, "--fold", 4, code=2).err
-    assert "--fold is of --folds" in run(*words, "--fold", 1, code=2).err
-    assert "10 folds need as many patients with the split train, and there are 9" in fails(*words, "--folds", 10)
+    refused = fails(*words, "--folds", 3, "--fold", 4, code=2)
+    assert refused.code == "E-OPTION-VALUE" and (refused.option, refused.value) == ("--fold", "4")
+    refused = fails(*words, "--fold", 1, code=2)
+    assert refused.code == "E-OPTION-NEEDS" and refused.option == "--fold"
+    refused = fails(*words, "--folds", 10)
+    assert (refused.code, refused.value) == ("E-COHORT-LABELS", "10")
     one = write_table(folder / "one.csv", [row.replace("tumor", "normal") if not row.endswith("P1") else row for row in rows])
-    assert "all slides of the label tumor are in fold" in fails("train", "--cohort", one, "-o", tmp_path / "x", *WORDS, "--folds", 3)
+    refused = fails("train", "--cohort", one, "-o", tmp_path / "x", *WORDS, "--folds", 3)
+    assert (refused.code, refused.value) == ("E-COHORT-LABELS", "tumor")
     region = write_table(folder / "region.csv", [f"{row},0 0 64 64" for row in rows], "slide,label,patient,region")
-    assert "line 2: folds are of whole slides" in fails("train", "--cohort", region, "-o", tmp_path / "x", "--folds", 3)
-    assert "unet labels pixels" in fails("train", "--cohort", table, "-o", tmp_path / "x", "--network", "unet", "--folds", 3)
+    refused = fails("train", "--cohort", region, "-o", tmp_path / "x", "--folds", 3)
+    assert refused.code == "E-COHORT-FORMAT" and refused.file == str(region) and refused.why.startswith("line 2: ")
+    refused = fails("train", "--cohort", table, "-o", tmp_path / "x", "--network", "unet", "--folds", 3)
+    assert refused.code == "E-OPTION-APPLIES" and refused.option == "--folds"
     assert not (tmp_path / "x").exists()
 
 
@@ -175,8 +183,9 @@ def test_a_patient_in_two_splits_is_refused(slides, tmp_path):
     table = write_table(
         folder / "cut.csv", [f"{row},{'validation' if i > 8 else 'train'}" for i, row in enumerate(rows)], "slide,label,patient,split"
     )
-    said = fails("train", "--cohort", table, "-o", tmp_path / "x", "--epochs", 1)
-    assert "line 11: the patient P0 is in the split validation here, and in train on line 2" in said
+    refused = fails("train", "--cohort", table, "-o", tmp_path / "x", "--epochs", 1)
+    assert refused.code == "E-COHORT-CONFLICT" and refused.file == str(table)
+    assert refused.why.startswith("line 11: ") and "P0" in refused.why and "line 2" in refused.why
 
 
 def test_predictions_of_patients(slides, study, tmp_path):
@@ -195,14 +204,18 @@ def test_predictions_of_patients(slides, study, tmp_path):
         mean = np.mean([float(one["p_tumor"]) for one in told if one["patient"] == row["patient"]])
         assert float(row["p_tumor"]) == pytest.approx(mean, abs=1e-8)
         assert row["predicted"] == ("tumor" if mean > 0.5 else "normal")
-    assert "exists already" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "p.csv")
     mixed = [row.replace("normal", "tumor") if row.startswith("9.") else row for row in rows]  # of P0, as is slide 0
     write_table(table, mixed)
     run(*words, "--overwrite", "--per-patient", tmp_path / "mixed.csv")
     assert read(tmp_path / "mixed.csv") == patients and list(patients[0]) == ["patient", "predicted", "p_normal", "p_tumor"]
     write_table(table, [row.replace("P3", "") for row in rows])
-    assert "The patient of" in fails(*words, "--overwrite", "--per-patient", tmp_path / "none.csv")
+    refused = fails(*words, "--overwrite", "--per-patient", tmp_path / "none.csv")
+    assert refused.code == "E-COHORT-FORMAT" and refused.file == str(table) and refused.option == "--per-patient"
     write_table(table, rows[1:])
-    assert "the slide" in fails(*words, "--overwrite") and "0.tif is not in" in fails(*words, "--overwrite")
+    refused = fails(*words, "--overwrite")
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.value == str(named[0])
     bare = ["classify", named[0], "--model", study[0] / "fold-1", "-o", tmp_path / "q.csv", "--per-patient", tmp_path / "r.csv"]
-    assert "--per-patient needs" in run(*bare, code=2).err
+    refused = fails(*bare, code=2)
+    assert refused.code == "E-OPTION-NEEDS" and refused.option == "--per-patient"

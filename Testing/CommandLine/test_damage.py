@@ -75,8 +75,7 @@ def test_nothing_is_said_of_sound_slides(synthetic, tmp_path):
 
 def test_five_are_named(damage, tmp_path):
     result = run("label", damage(8), "-o", tmp_path / "mask.tif", "--downsample", 1, "--quiet")
-    assert len(result.err.splitlines()) == 5
-    assert result.err.endswith("Further damaged tiles are only counted.\n")
+    assert result.codes == ["W-SLIDE-DAMAGED"] * 5 and len(result.err.splitlines()) == 5
     assert ", 8 damaged tiles" in result.out
 
 
@@ -91,11 +90,12 @@ def test_strict_refuses_with_one_sentence_and_leaves_nothing(damage, tmp_path):
         ["convert", slide, out / "c.tif", "--compression", "jpeg"],
         ["overlay", slide, mask, "-o", out / "d.png", "--size", 1300],
     ):
-        sentence = fails(*command, "--strict")
-        assert re.search(r"the tile at \d+,\d+ of level 0 is damaged: Corrupt JPEG data", sentence), sentence
-        assert str(slide) in sentence and "--strict" in sentence
+        refused = fails(*command, "--strict")
+        assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))
+        assert re.search(r"the tile at \d+,\d+ of level 0 ", refused.why), refused
     assert list(out.iterdir()) == []
-    assert run("info", slide, "--check", "--strict", code=1).err.count("level 0 is damaged: Corrupt JPEG data") == 1
+    refused = fails("info", slide, "--check", "--strict")
+    assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))
 
 
 def test_strict_judges_what_was_read(damage, tmp_path):
@@ -105,8 +105,9 @@ def test_strict_judges_what_was_read(damage, tmp_path):
 
 def test_convert_copies_what_cannot_be_decoded_unless_strict(undecodable, tmp_path):
     slide = undecodable(2)
-    sentence = fails("convert", slide, tmp_path / "no.tif", "--strict")
-    assert re.search(r"the tile at \d+,\d+ of level 0 cannot be decoded", sentence), sentence
+    refused = fails("convert", slide, tmp_path / "no.tif", "--strict")
+    assert (refused.code, refused.file) == ("E-CODEC-DATA", str(slide))
+    assert re.search(r"the tile at \d+,\d+ of level 0 ", refused.why), refused
     assert not (tmp_path / "no.tif").exists()
     assert run("convert", slide, tmp_path / "copy.tif", "--json").json["copiedTiles"] > 0
     assert "copied as it is" in " ".join(run("convert", "--help").out.split())
@@ -118,14 +119,15 @@ def test_check_goes_on_where_a_tile_cannot_be_decoded(undecodable, synthetic):
     info = results[0].json
     assert [result.json for result in results] == [info, info]
     assert info["undecodableTiles"] == 7 and info["damagedTiles"] == 0 and len(info["levels"]) > 1
-    places = [re.search(r"the tile at (\d+),(\d+) of level 0 cannot be decoded", each) for each in info["undecodable"]]
+    assert {(each["code"], each["file"]) for each in info["undecodable"]} == {("E-CODEC-DATA", str(slide))}
+    places = [re.search(r"the tile at (\d+),(\d+) of level 0 cannot be decoded", each["why"]) for each in info["undecodable"]]
     order = [(int(row), int(column)) for column, row in (place.groups() for place in places)]
     assert len(order) == 5 and order == sorted(order)
     assert f"{slide}: 7 tiles cannot be decoded" in results[0].err
     text = run("info", slide, "--check", code=1).out
     assert text.count("bad tile") == 5 and "0 in all levels, 7 cannot be decoded" in text
     batch = run("info", slide, synthetic[0], "--check", "--json", code=1).json
-    assert "7 tiles" in batch[0]["error"] and "error" not in batch[1] and batch[1]["undecodableTiles"] == 0
+    assert (batch[0]["error"]["code"], batch[0]["error"]["value"]) == ("E-CODEC-DATA", "7") and "error" not in batch[1] and batch[1]["undecodableTiles"] == 0
 
 
 def test_convert_counts_what_it_decodes(damage, tmp_path):
@@ -136,8 +138,8 @@ def test_convert_counts_what_it_decodes(damage, tmp_path):
     assert "tiles copied as they were, unchecked (--strict checks them)" in run(*copied, "--overwrite").out
     decoded = run("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--json").json
     assert decoded["damagedTiles"] == 2 and RECORD + "2" in get_description(tmp_path / "decoded.tif")
-    sentence = fails("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--strict")
-    assert "decoded.tif exists, but was made of 2 damaged tiles" in sentence
+    refused = fails("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--strict")
+    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(tmp_path / "decoded.tif")) and "2 damaged tiles" in refused
 
 
 def test_strict_looks_at_what_an_earlier_run_copied_unchecked(damage, synthetic, tmp_path):
@@ -145,8 +147,8 @@ def test_strict_looks_at_what_an_earlier_run_copied_unchecked(damage, synthetic,
     slide, copy = damage(2), tmp_path / "copy.tif"
     run("convert", slide, copy)
     before = copy.read_bytes()
-    sentence = fails("convert", slide, copy, "--strict")
-    assert "copy.tif exists, but 2 of its tiles, which were copied unchecked, are damaged" in sentence and "--overwrite" in sentence
+    refused = fails("convert", slide, copy, "--strict")
+    assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(copy)) and "--overwrite" in refused.do
     assert copy.read_bytes() == before
     again = run("convert", slide, copy)
     assert "unchecked (--strict checks them) (was there already)" in again.out
@@ -184,12 +186,14 @@ def test_segment_and_train(damage, synthetic, tmp_path):
         filled = tmp_path / f"filled-{len(options)}.tif"
         run("segment", slide, "--model", "tissue", "-o", filled, *options)
         assert RECORD + "2" in get_description(filled)
-    assert "is damaged" in fails("segment", slide, "--model", "tissue", "-o", tmp_path / "no.tif", "--strict")
+    refused = fails("segment", slide, "--model", "tissue", "-o", tmp_path / "no.tif", "--strict")
+    assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))
     table = tmp_path / "cohort.csv"
     table.write_text(f"slide,mask,split\n{slide},{synthetic[1]},train\n")
     train = ["train", "--cohort", table, "--epochs", 1, "-o"]
     assert run(*train, tmp_path / "run", "--json").json["damagedTiles"] == 2
-    assert "is damaged" in fails(*train, tmp_path / "strict", "--strict")
+    refused = fails(*train, tmp_path / "strict", "--strict")
+    assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))
 
 
 def replace_tile(slide, index, change):
@@ -217,5 +221,6 @@ def test_bytes_that_are_left_over_at_the_end_of_a_tile_are_told(synthetic, tmp_p
     assert run("info", slide, "--check", "--json").json["damagedTiles"] == 0
     replace_tile(slide, 2, lambda data: data[:-2] + bytes(range(1, 60)) + data[-2:])
     result = run("info", slide, "--check", "--json")
-    assert result.json["damagedTiles"] == 1 and "extraneous bytes" in str(result.json["warnings"])
-    fails("label", slide, "-o", tmp_path / "mask.tif", "--downsample", 1, "--strict")
+    assert result.json["damagedTiles"] == 1 and [each["code"] for each in result.json["warnings"]] == ["W-SLIDE-DAMAGED"]
+    refused = fails("label", slide, "-o", tmp_path / "mask.tif", "--downsample", 1, "--strict")
+    assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """evaluate: against numpy, on equal and unequal grids."""
 
+import pathlib
+
 import numpy
 import pytest
 
@@ -86,9 +88,10 @@ def test_empty_masks(tmp_path):
             result = run("evaluate", tmp_path / f"{first}.tif", tmp_path / f"{second}.tif", "--json")
             check(result.json, a, b)
             # A figure of 1 that had nothing to judge is told from one that is good.
-            assert ("nothing.tif has no object where it is compared: dice" in result.err) == (second == "nothing")
-            assert ("all.tif is object everywhere" in result.err) == (second == "all")
-            assert ("nothing.tif has no object where it is compared: precision" in result.err) == (first == "nothing")
+            expected = {"nothing": "W-DOUBT-MASK-EMPTY", "all": "W-DOUBT-MASK-FULL"}
+            told = [(w["code"], w["file"]) for w in result.json.get("warnings", [])]
+            names = [second, first]
+            assert told == [(expected[n], str(tmp_path / f"{n}.tif")) for n in names if n in expected]
 
 
 def test_other_formats_and_values(tmp_path):
@@ -137,16 +140,19 @@ def test_segmentations_that_are_no_masks(tmp_path):
     write_slide(tmp_path / "a.tif", a)
     segments = {**segment(0, "Tumor", 1), **segment(1, "Vessel", 1, layer=1)}
     layers = write_nrrd(tmp_path / "layers.seg.nrrd", numpy.stack([a // 255, a // 255], -1), **segments)
-    message = fails("evaluate", layers, tmp_path / "a.tif")
-    assert f"{layers}: its segments are in 2 layers" in message and "export the segments to a labelmap" in message
+    refused = fails("evaluate", layers, tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-MASK-FORMAT", str(layers)) and "2 layers" in refused.why
+    assert "labelmap" in refused.do
     away = write_nrrd(tmp_path / "away.nrrd", a, corner=(0.1, 0))
-    assert "not of the same slide" in fails("evaluate", away, tmp_path / "a.tif")
+    refused = fails("evaluate", away, tmp_path / "a.tif")
+    assert refused.code == "E-MASK-GRID" and str(away) in refused.why
     turned = write_nrrd(tmp_path / "turned.nrrd", a, encoding="raw")
     turned.write_bytes(turned.read_bytes().replace(b"(0.0005,0,0) (0,0.0005,0)", b"(0,0.0005,0) (0.0005,0,0)"))
-    assert f"{turned} is turned" in fails("evaluate", turned, tmp_path / "a.tif")
+    refused = fails("evaluate", turned, tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(turned))
     cut = write_nrrd(tmp_path / "cut.nrrd", a)
     cut.write_bytes(cut.read_bytes()[:-100])
-    assert str(cut) in fails("evaluate", cut, tmp_path / "a.tif")
+    assert fails("evaluate", cut, tmp_path / "a.tif").file == str(cut)
 
 
 def test_masks_that_are_cut_short(tmp_path):
@@ -160,45 +166,57 @@ def test_masks_that_are_cut_short(tmp_path):
     (tmp_path / "m.mha").write_bytes(whole)
     assert run("evaluate", tmp_path / "m.mha", tmp_path / "a.tif", "--json").json["dice"] == 1
     (tmp_path / "m.mha").write_bytes(whole[:-1])
-    assert f"{tmp_path / 'm.mha'} is cut short" in fails("evaluate", tmp_path / "m.mha", tmp_path / "a.tif")
+    refused = fails("evaluate", tmp_path / "m.mha", tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "m.mha"))
     Image.fromarray(a).save(tmp_path / "m.jpg", quality=95)
     run("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
     whole = (tmp_path / "m.jpg").read_bytes()
     middle = (len(whole) + whole.index(b"\xff\xda")) // 2  # of the pixels, where no marker stands
     (tmp_path / "m.jpg").write_bytes(whole[:middle] + b"\xff\x45" + whole[middle + 2 :])
-    sentence = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
-    assert f"{tmp_path / 'm.jpg'} is cut short" in sentence and "libjpeg says of it: Unsupported marker type 0x45" in sentence
+    refused = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "m.jpg"))
+    assert "Unsupported marker type 0x45" in refused.why, "libjpeg's words"
     (tmp_path / "m.jpg").write_bytes(whole[:-2])
-    assert f"{tmp_path / 'm.jpg'} is cut short" in fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+    refused = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "m.jpg"))
 
 
 def test_float_masks(tmp_path):
     a = blobs(300, 400)
     write_slide(tmp_path / "a.tif", a)
-    for value, refusal in ((1, None), (0.5, "the value 0.5 does not fit in 8 bits"), (numpy.nan, "the value nan does not fit")):
+    for value in (1, 0.5, numpy.nan):
         pixels = (a // 255).astype(numpy.float32)
         pixels[pixels > 0] = value
         mask = tmp_path / "float.mha"
         header = "ObjectType = Image\nNDims = 2\nDimSize = 400 300\nElementSpacing = 0.0005 0.0005\nElementType = MET_FLOAT\n"
         mask.write_bytes((header + "ElementDataFile = LOCAL\n").encode() + pixels.tobytes())
-        if refusal:
-            assert f"{mask}: {refusal}" in fails("evaluate", mask, tmp_path / "a.tif")
-        else:
+        if value == 1:
             assert run("evaluate", mask, tmp_path / "a.tif", "--json").json["dice"] == 1
+        else:
+            refused = fails("evaluate", mask, tmp_path / "a.tif")
+            assert (refused.code, refused.file, refused.value) == ("E-LABEL-VALUE", str(mask), str(value))
 
 
 def test_refusals(tmp_path, synthetic):
     write_slide(tmp_path / "a.tif", blobs(300, 400))
     write_slide(tmp_path / "other.tif", blobs(300, 500))
     write_slide(tmp_path / "turned.tif", blobs(400, 300), None)
-    message = fails("evaluate", tmp_path / "a.tif", tmp_path / "other.tif")
-    assert "not of the same slide" in message and "400 x 300" in message and "500 x 300" in message
-    assert "not of the same slide" in fails("evaluate", tmp_path / "a.tif", tmp_path / "turned.tif")
+    refused = fails("evaluate", tmp_path / "a.tif", tmp_path / "other.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "other.tif"))
+    assert "400 x 300" in refused.why and "500 x 300" in refused.why
+    refused = fails("evaluate", tmp_path / "a.tif", tmp_path / "turned.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "turned.tif"))
     write_slide(tmp_path / "part.tif", blobs(100, 100))
-    assert "; --partial if it" in fails("evaluate", tmp_path / "part.tif", tmp_path / "a.tif")
+    error = fails("evaluate", tmp_path / "part.tif", tmp_path / "a.tif")
+    assert error.code == "E-MASK-GRID" and "--partial" in error.do
     assert "--partial" not in fails("evaluate", tmp_path / "a.tif", tmp_path / "part.tif")
     one = write_png(tmp_path / "one.png", numpy.full((1, 1), 255, numpy.uint8))
-    assert "too small to be a mask" in fails("evaluate", one, tmp_path / "a.tif")
-    assert "3 channels" in fails("evaluate", tmp_path / "a.tif", synthetic[0])
-    assert "missing.tif" in fails("evaluate", tmp_path / "missing.tif", tmp_path / "a.tif")
-    assert "needs both" in fails("evaluate", tmp_path / "turned.tif", tmp_path / "a.tif", "--partial")
+    refused = fails("evaluate", one, tmp_path / "a.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(one))
+    error = fails("evaluate", tmp_path / "a.tif", synthetic[0])
+    assert (error.code, error.file) == ("E-MASK-FORMAT", str(synthetic[0]))
+    refused = fails("evaluate", tmp_path / "missing.tif", tmp_path / "a.tif")
+    assert refused.code == "E-FILE-MISSING" and refused.file == str(tmp_path / "missing.tif")
+    refused = fails("evaluate", tmp_path / "turned.tif", tmp_path / "a.tif", "--partial")
+    assert (refused.code, refused.file) == ("E-SLIDE-RESOLUTION", str(tmp_path / "turned.tif"))
+    assert "--partial" in refused.do

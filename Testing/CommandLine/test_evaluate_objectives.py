@@ -2,6 +2,8 @@
 """evaluate of predicted findings, grades and values: against plain definitions, scikit-learn and SciPy where they are
 installed."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -134,7 +136,8 @@ def test_truths_of_the_cohort(tmp_path):
     """As of the table, for the slides of a split."""
     truth, said, columns = values(3, 40)
     table = write(tmp_path / "p.csv", {"predicted_value:TIL (%)": columns["predicted_value:TIL (%)"]})
-    assert 'a column "value:TIL (%)" here' in fails("evaluate", table)
+    refused = fails("evaluate", table)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(table) and '"value:TIL (%)"' in refused.do
     split = ["test" if i % 3 == 0 else "train" for i in range(40)]
     cohort = write(tmp_path / "c.csv", {"value:TIL (%)": truth, "split": split})
     (told,) = run("evaluate", table, "--cohort", cohort, "--split", "test", "--json").json["perValue"]
@@ -152,8 +155,8 @@ def test_patients_have_the_means_of_their_slides(tmp_path):
     assert told["cases"] == 3 and told["perFinding"][0]["positive"] == 2
     assert told["rocAUC"] == 1 and told["perFinding"][0]["sensitivity"] == 1, "means are 0.5, 0.4 and 0.8"
     columns["label:x"] = list("100011")
-    message = fails("evaluate", write(tmp_path / "q.csv", columns), "--by", "patient")
-    assert "the patient a has slides of the labels x=1 (line 2) and x=0" in message
+    refused = fails("evaluate", write(tmp_path / "q.csv", columns), "--by", "patient")
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.value == "3" and "patient a" in refused.why and "x=1" in refused.why and "x=0" in refused.why
 
 
 def test_what_is_unknown_contradicts_nothing(tmp_path):
@@ -171,7 +174,8 @@ def test_what_is_unknown_contradicts_nothing(tmp_path):
     told = run("evaluate", tmp_path / "p.csv", "--cohort", cohort, "--json").json
     assert [row["cases"] for row in told["perFinding"]] == [4, 3]
     write(tmp_path / "d.csv", {"label:x": list("0100"), "label:y": list("0011")})
-    assert "0.svs" in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "d.csv")
+    refused = fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "d.csv")
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.value == "2" and "0.svs" in refused.why
 
 
 def test_folds(tmp_path):
@@ -191,7 +195,8 @@ def test_pictures(tmp_path):
         table = write(tmp_path / f"{name}.csv", columns)
         run("evaluate", table, "--pictures", tmp_path / name)
         assert {file.name for file in (tmp_path / name).iterdir()} == files
-        assert "exists" in fails("evaluate", table, "--pictures", tmp_path / name)
+        refused = fails("evaluate", table, "--pictures", tmp_path / name)
+        assert refused.code == "E-OUTPUT-EXISTS" and pathlib.Path(refused.file).parent == tmp_path / name
     svg = (tmp_path / "values/scatter-1.svg").read_text()
     assert "TIL (%)" in svg and svg.count("<rect") >= 30
 
@@ -199,18 +204,25 @@ def test_pictures(tmp_path):
 def test_what_cannot_be_judged_is_said(tmp_path):
     p = [0.2, 0.8]
     both = write(tmp_path / "both.csv", {"label:x": ["0", "1"], "p_label:x": p, "predicted_value:y": p})
-    assert "predictions of findings (p_label:NAME) and of values" in fails("evaluate", both)
+    refused = fails("evaluate", both)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(both) and refused.why.startswith("line 1: ")
     one = write(tmp_path / "one.csv", {"label:x": ["1", "1"], "p_label:x": p})
-    assert "of no finding there are cases with it and cases without it" in fails("evaluate", one)
+    refused = fails("evaluate", one)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(one)
     columns = {"label:x": ["0", "1"], "p_label:x": p, "label:y": ["1", ""], "p_label:y": p}
     told = run("evaluate", write(tmp_path / "y.csv", columns), "--json")
-    assert "of the finding y not both answers are there" in told.err and told.json["perFinding"][1]["rocAUC"] is None
+    (warning,) = told.json["warnings"]
+    assert warning["code"] == "W-COHORT" and "finding y" in warning["why"] and told.json["perFinding"][1]["rocAUC"] is None
     other = {"grade": ["3", "1"], "p_grade:1": p, "p_grade:2": [0.8, 0.2]}
-    assert "0.svs has the grade 3, which is none" in fails("evaluate", write(tmp_path / "g.csv", other))
+    refused = fails("evaluate", write(tmp_path / "g.csv", other))
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.value == "2" and "grade 3" in refused.why
     other = {"p_grade:2": p, "p_grade:1": [0.8, 0.2]}
-    assert "in the order of the grades" in fails("evaluate", write(tmp_path / "o.csv", other))
+    refused = fails("evaluate", write(tmp_path / "o.csv", other))
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.why.startswith("line 1: ")
     same = {"value:v": ["2", "2"], "predicted_value:v": p}
     (told,) = run("evaluate", write(tmp_path / "v.csv", same), "--json").json["perValue"]
     assert told["determination"] is None and told["pearson"] is None and told["rootMeanSquaredError"] > 0
-    assert "--positive is of other predictions" in run("evaluate", tmp_path / "v.csv", "--positive", "v", code=2).err
-    assert "is no number" in fails("evaluate", write(tmp_path / "n.csv", {"value:v": ["2"], "predicted_value:v": ["x"]}))
+    refused = fails("evaluate", tmp_path / "v.csv", "--positive", "v", code=2)
+    assert refused.code == "E-OPTION-APPLIES" and refused.option == "--positive" and refused.file == str(tmp_path / "v.csv")
+    refused = fails("evaluate", write(tmp_path / "n.csv", {"value:v": ["2"], "predicted_value:v": ["x"]}))
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.value == "2" and '"x"' in refused.why

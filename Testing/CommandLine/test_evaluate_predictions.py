@@ -211,7 +211,7 @@ def test_folds_are_judged_each_by_itself(tmp_path):
         assert over["mean"] == pytest.approx(np.mean(each)) and over["folds"] == len(each)
         assert over["standardDeviation"] == pytest.approx(np.std(each, ddof=1))
     result = run("evaluate", table)
-    assert "fold 3 has cases of the class b alone" in result.err
+    assert result.codes == ["W-COHORT"]
     text = result.out
     assert f"{np.mean(areas):.4f} \u00b1 {np.std(areas, ddof=1):.4f}" in text and f"{areas[0]:.4f}, {areas[1]:.4f}, -" in text
     assert "perFold" not in run("evaluate", write(tmp_path / "q.csv", ["a", "b"], truth, p), "--json").json
@@ -223,7 +223,8 @@ def test_the_positive_class_is_chosen(tmp_path):
     told = run("evaluate", table, "--positive", "malignant", "--json").json
     assert told["positive"] == "malignant" and told["prAUC"] == told["perClass"][0]["prAUC"] != told["perClass"][1]["prAUC"]
     assert told["expectedCalibrationError"] == pytest.approx(calibration_error(p[:, 0], truth == 0), rel=1e-12)
-    assert "none of the classes (malignant, normal)" in run("evaluate", table, "--positive", "Malignant", code=2).err
+    refused = fails("evaluate", table, "--positive", "Malignant", code=2)
+    assert refused.code == "E-OPTION-VALUE" and (refused.option, refused.value) == ("--positive", "Malignant")
 
 
 def test_order_of_rows_does_not_count(tmp_path):
@@ -252,7 +253,7 @@ def test_truth_comes_from_the_cohort(tmp_path):
     (tmp_path / "c.csv").write_text(cohort)
     told = run("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv", "--json")
     assert told.json["confusion"] == [[2, 0], [0, 2]] and told.json["rocAUC"] == 1
-    assert "no width" in told.err
+    assert [warning["code"] for warning in told.json["warnings"]] == ["W-COHORT"]
 
 
 def test_slides_that_were_trained_on_are_told_of(tmp_path):
@@ -263,10 +264,13 @@ def test_slides_that_were_trained_on_are_told_of(tmp_path):
     p[9] = p[9][::-1]
     write(tmp_path / "p.csv", ["n", "t"], truth, p)
     words = ["evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv"]
-    assert "4 of 10 slides have the split train" in run(*words).err
+    (warning,) = run(*words, "--json").json["warnings"]
+    assert warning["code"] == "W-COHORT" and warning["file"] == str(tmp_path / "c.csv") and "4 of 10" in warning["why"]
     told = run(*words, "--split", "test", "--json")
     assert told.json["cases"] == 6 and told.err == "" and told.json["confusion"] == [[3, 0], [1, 2]]
-    assert "no prediction of a slide with the split validation" in fails(*words, "--split", "validation")
+    refused = fails(*words, "--split", "validation")
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(tmp_path / "p.csv")
+    assert (refused.option, refused.value) == ("--split", "validation")
 
 
 def test_patients_are_the_means_of_their_slides(tmp_path):
@@ -328,7 +332,8 @@ def test_pictures(tmp_path, names):
     curves = [e for e in roc.iter("{http://www.w3.org/2000/svg}polyline") if e.get("stroke-width") == "2"]
     assert len(curves) == (1 if len(names) == 2 else len(names))
     assert curves[0].get("points").split()[0] == "55,420" and curves[0].get("points").split()[-1] == "415,60", "from corner to corner"
-    assert "exists already" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(folder / "roc.svg")
     run(*words, "--overwrite")
 
 
@@ -336,46 +341,61 @@ HEADER = "slide,label,p_a,p_b\n"
 
 
 @pytest.mark.parametrize(
-    "text, part",
+    "text, line, what",
     [
-        ("", "the column \"slide\" is missing"),
-        ("slide,label\n", "not two columns with probabilities"),
-        ("label,p_a,p_b\n", "the column \"slide\" is missing"),
-        (HEADER, "no prediction below the header"),
-        (HEADER + "1,a,0.5,0.6\n", "line 2: the probabilities of the classes sum to 1.100"),
-        (HEADER + "1,a,0.2,nan\n", "\"nan\" in the column p_b is no probability"),
-        (HEADER + "1,a,-0.5,1.5\n", "\"-0.5\" in the column p_a is no probability"),
-        (HEADER + "1,a,x,0.5\n", "\"x\" in the column p_a is no probability"),
-        (HEADER + "1,a,0.5\n", "there are 3 fields for 4 columns"),
-        (HEADER + "1,a,0.4,0.6\n2,b,0.4,0.6\n./1,a,0.4,0.6\n", "line 4: the slide ./1 is there already, on line 2"),
-        (HEADER + "1,a,0.4,0.6\n2,a,0.4,0.6\n", "all 2 cases are of the class a"),
-        (HEADER + "1,a,0.4,0.6\n2,c,0.4,0.6\n", "line 3: 2 has the label c, which is none of the classes (a, b)"),
-        (HEADER + "1,,0.4,0.6\n", "line 2: the slide or its label is empty"),
-        ("slide,p_a,p_b,p_a\n", "the column \"p_a\" is there twice"),
-        ("slide,p_a,p_b\n1,0.4,0.6\n", "there is no truth: give the table of the slides' labels (--cohort)"),
+        ("", 1, "slide"),
+        ("slide,label\n", 1, "p_"),
+        ("label,p_a,p_b\n", 1, "slide"),
+        (HEADER, 1, ""),
+        (HEADER + "1,a,0.5,0.6\n", 2, "1.100"),
+        (HEADER + "1,a,0.2,nan\n", 2, "nan"),
+        (HEADER + "1,a,-0.5,1.5\n", 2, "-0.5"),
+        (HEADER + "1,a,x,0.5\n", 2, "x"),
+        (HEADER + "1,a,0.4,0.6\n2,b,0.4,0.6\n./1,a,0.4,0.6\n", 4, "./1"),
+        (HEADER + "1,a,0.4,0.6\n2,c,0.4,0.6\n", 3, "c"),
+        (HEADER + "1,,0.4,0.6\n", 2, "label"),
+        ("slide,p_a,p_b,p_a\n", 1, "p_a"),
+        (HEADER + '1,"a,0.4,0.6\n', 2, ""),
     ],
 )
-def test_bad_tables(tmp_path, text, part):
+def test_bad_tables(tmp_path, text, line, what):
+    """A refusal names the line, and what is wrong on it."""
     (tmp_path / "p.csv").write_text(text)
-    message = fails("evaluate", tmp_path / "p.csv")
-    assert part in message and str(tmp_path / "p.csv") in message
+    refused = fails("evaluate", tmp_path / "p.csv")
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(tmp_path / "p.csv")
+    assert refused.value == str(line) and refused.why.startswith(f"line {line}: ") and what in refused.why
+
+
+@pytest.mark.parametrize("text, value", [(HEADER + "1,a,0.4,0.6\n2,a,0.4,0.6\n", "a"), ("slide,p_a,p_b\n1,0.4,0.6\n", None)], ids=["one class", "no labels"])
+def test_tables_without_a_wrong_line(tmp_path, text, value):
+    (tmp_path / "p.csv").write_text(text)
+    refused = fails("evaluate", tmp_path / "p.csv")
+    assert (refused.code, refused.file, refused.value) == ("E-PREDICTIONS-FORMAT", str(tmp_path / "p.csv"), value)
+
+
+def test_rows_have_as_many_fields_as_the_header(tmp_path):
+    (tmp_path / "p.csv").write_text(HEADER + "1,a,0.5\n")
+    refused = fails("evaluate", tmp_path / "p.csv")
+    assert (refused.code, refused.file, refused.value) == ("E-PREDICTIONS-FORMAT", str(tmp_path / "p.csv"), "2")
 
 
 @pytest.mark.parametrize(
-    "cohort, part",
+    "cohort, code, file, line, what",
     [
-        ("slide,label\n1,a\n", "line 3: the slide 2 is not in"),
-        ("slide,label\nx/1,a\ny/1,b\n2,b\n", "the slide 1 may be x/1 or y/1"),
-        ("slide,split\n1,test\n", "the column \"label\", the class of each slide, is missing"),
-        ("path,label\n1,a\n", "the column \"slide\", the slides' files, is missing"),
-        ("slide,label\n1,a\n2,b\n1,b\n", "line 4: the slide 1 has another label or patient than on line 2"),
-        ("slide,label\n1,a\n2,\n", "line 3: the slide or its label is empty"),
+        ("slide,label\n1,a\n", "E-PREDICTIONS-MATCH", "p.csv", 3, "2"),
+        ("slide,label\nx/1,a\ny/1,b\n2,b\n", "E-PREDICTIONS-MATCH", "p.csv", 2, "1"),
+        ("slide,split\n1,test\n", "E-COHORT-FORMAT", "c.csv", 1, "label"),
+        ("path,label\n1,a\n", "E-COHORT-FORMAT", "c.csv", 1, "slide"),
+        ("slide,label\n1,a\n2,b\n1,b\n", "E-COHORT-CONFLICT", "c.csv", 4, "1"),
+        ("slide,label\n1,a\n2,\n", "E-COHORT-FORMAT", "c.csv", 3, "label"),
     ],
 )
-def test_bad_cohorts(tmp_path, cohort, part):
+def test_bad_cohorts(tmp_path, cohort, code, file, line, what):
     (tmp_path / "p.csv").write_text("slide,p_a,p_b\n1,0.7,0.3\n2,0.4,0.6\n")
     (tmp_path / "c.csv").write_text(cohort)
-    assert part in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv")
+    refused = fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv")
+    assert refused.code == code and refused.file == str(tmp_path / file)
+    assert refused.value == str(line) and refused.why.startswith(f"line {line}: ") and what in refused.why
 
 
 def test_another_split_is_told_of(tmp_path):
@@ -383,50 +403,63 @@ def test_another_split_is_told_of(tmp_path):
     table.write_text("slide,p_a,p_b\na.tif,0.9,0.1\nb.tif,0.2,0.8\nc.tif,0.4,0.6\n")
     cohort = tmp_path / "cohort.csv"
     cohort.write_text("slide,label,split\na.tif,a,test\nb.tif,b,test\nc.tif,a,Test\n")
-    message = fails("evaluate", table, "--cohort", cohort, "--split", "test")
-    assert 'the split "Test" of c.tif is none of' in message
+    refused = fails("evaluate", table, "--cohort", cohort, "--split", "test")
+    assert refused.code == "E-COHORT-FORMAT" and refused.file == str(cohort) and refused.value == "Test"
 
 
 def test_two_tables_that_disagree(tmp_path):
     (tmp_path / "p.csv").write_text("slide,label,p_a,p_b\nx/1,a,0.7,0.3\n2,b,0.4,0.6\n")
     (tmp_path / "c.csv").write_text("slide,label\n1,b\n2,b\n")
-    assert "the slide x/1 has the label a here, and b in" in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv")
+    words = ["evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv"]
+    refused = fails(*words)
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.file == str(tmp_path / "p.csv") and refused.value == "2" and "x/1" in refused.why
     (tmp_path / "p.csv").write_text("slide,p_a,p_b\nx/1,0.7,0.3\ny/1,0.4,0.6\n")
-    assert "the slide y/1 is 1 of" in fails("evaluate", tmp_path / "p.csv", "--cohort", tmp_path / "c.csv")
+    refused = fails(*words)
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.file == str(tmp_path / "p.csv") and refused.value == "3" and "y/1" in refused.why
 
 
 def test_patients_that_cannot_be_judged(tmp_path):
     words = ["evaluate", tmp_path / "p.csv", "--by", "patient"]
     (tmp_path / "p.csv").write_text("slide,label,p_a,p_b\n1,a,0.7,0.3\n2,b,0.4,0.6\n")
-    assert "whose slides they are is not known" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(tmp_path / "p.csv")
     (tmp_path / "p.csv").write_text("slide,patient,label,p_a,p_b\n1,P,a,0.7,0.3\n2,P,b,0.4,0.6\n")
-    assert "line 3: the patient P has slides of the labels a (line 2) and b" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-PREDICTIONS-MATCH" and refused.value == "3" and "patient P" in refused.why and "line 2" in refused.why
     (tmp_path / "p.csv").write_text("slide,patient,label,p_a,p_b\n1,P,a,0.7,0.3\n2,,b,0.4,0.6\n")
-    assert "line 3: the patient of the slide 2 is empty" in fails(*words)
+    refused = fails(*words)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.value == "3" and refused.why.startswith("line 3: ")
 
 
 def test_a_table_of_patients_is_not_that_of_slides(tmp_path):
     table = tmp_path / "patients.csv"
     table.write_text("patient,p_a,p_b\nx,0.2,0.8\n")
-    assert "of patients" in fails("evaluate", table) and "--by patient" in fails("evaluate", table)
+    refused = fails("evaluate", table)
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(table) and "--by patient" in refused.do
 
 
 def test_options_belong_to_what_is_judged(tmp_path):
     (tmp_path / "p.csv").write_text(HEADER + "1,a,0.7,0.3\n2,b,0.4,0.6\n")
-    assert "--by is of a table of predictions" in run("evaluate", "m.tif", "t.tif", "--by", "patient", code=2).err
-    assert "--partial is of a mask" in run("evaluate", tmp_path / "p.csv", "--partial", code=2).err
-    assert "--cohort c.csv" in run("evaluate", tmp_path / "p.csv", "c.csv", code=2).err
-    assert "evaluate needs TRUTH" in run("evaluate", "m.tif", code=2).err
-    assert "--split is of --cohort" in run("evaluate", tmp_path / "p.csv", "--split", "test", code=2).err
-    assert "there is no such file" in fails("evaluate", tmp_path / "none.csv")
+    for words, code, option in (
+        (["m.tif", "t.tif", "--by", "patient"], "E-OPTION-APPLIES", "--by"),
+        ([tmp_path / "p.csv", "--partial"], "E-OPTION-APPLIES", "--partial"),
+        ([tmp_path / "p.csv", "c.csv"], "E-OPTION-APPLIES", "TRUTH"),
+        (["m.tif"], "E-OPTION-MISSING", "TRUTH"),
+        ([tmp_path / "p.csv", "--split", "test"], "E-OPTION-NEEDS", "--split"),
+    ):
+        refused = fails("evaluate", *words, code=2)
+        assert refused.code == code and refused.option == option
+    assert "--cohort c.csv" in fails("evaluate", tmp_path / "p.csv", "c.csv", code=2).do
+    refused = fails("evaluate", tmp_path / "none.csv")
+    assert refused.code == "E-FILE-MISSING" and refused.file == str(tmp_path / "none.csv")
 
 
 def test_one_class_does_not_occur(tmp_path):
     truth, p = draw(10, 50, 3)
     truth[truth == 1] = 2
     result = run("evaluate", write(tmp_path / "p.csv", list("abc"), truth, p), "--json")
-    assert "no case is of the class b" in result.err
     told = result.json
+    assert [(warning["code"], warning["value"]) for warning in told["warnings"]] == [("W-COHORT", "b")]
     assert told["perClass"][1]["rocAUC"] is None and told["perClass"][1]["sensitivity"] is None
     assert told["rocAUC"] == pytest.approx(np.mean([delong(p[:, c], truth == c)[0] for c in (0, 2)]), rel=1e-12)
     predicted = p.argmax(axis=1)

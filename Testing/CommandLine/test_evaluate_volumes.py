@@ -40,17 +40,17 @@ def test_what_cannot_be_compared(tmp_path):
     a = write_nifti(tmp_path / "a.nii.gz", labels)
     moved = OBLIQUE.copy()
     moved[2, 3] += 1
-    assert "lies elsewhere" in fails("evaluate", write_nifti(tmp_path / "m.nii.gz", labels, moved), a)
-    assert "has 7 x 6 x 4 voxels, not 7 x 6 x 5" in fails("evaluate", write_nifti(tmp_path / "s.nii.gz", labels[1:]), a)
-    assert "is no label" in fails("evaluate", write_nifti(tmp_path / "f.nii.gz", labels.astype("<f4") / 2), a)
-    assert "2 channels" in fails("evaluate", write_nifti(tmp_path / "c.nii.gz", numpy.stack([labels, labels])), a)
-    assert "There is no file" in fails("evaluate", tmp_path / "no.nii.gz", a)
+    assert ((refused := fails("evaluate", write_nifti(tmp_path / "m.nii.gz", labels, moved), a)).code, refused.file) == ("E-VOLUME-GEOMETRY", str(tmp_path / "m.nii.gz"))
+    assert fails("evaluate", write_nifti(tmp_path / "s.nii.gz", labels[1:]), a).code == "E-VOLUME-GEOMETRY"
+    assert fails("evaluate", write_nifti(tmp_path / "f.nii.gz", labels.astype("<f4") / 2), a).code == "E-LABEL-VALUE"
+    assert ((refused := fails("evaluate", write_nifti(tmp_path / "c.nii.gz", numpy.stack([labels, labels])), a)).code, refused.value) == ("E-MASK-FORMAT", "2")
+    assert ((refused := fails("evaluate", tmp_path / "no.nii.gz", a)).code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "no.nii.gz"))
     for pair in ([tmp_path / "typo.mha", a], [a, tmp_path / "typo.mha"]):
-        assert f"There is no file {tmp_path / 'typo.mha'}" in fails("evaluate", *pair)
+        assert ((refused := fails("evaluate", *pair)).code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "typo.mha"))
     (tmp_path / "cut.nrrd").write_bytes(b"NRRD0004\ntype: short\n")
-    assert str(tmp_path / "cut.nrrd") in (said := fails("evaluate", tmp_path / "cut.nrrd", a)) and "is none" not in said
+    assert ((refused := fails("evaluate", tmp_path / "cut.nrrd", a)).code, refused.file) == ("E-VOLUME-FORMAT", str(tmp_path / "cut.nrrd"))
     slice_of_one = write_nrrd_volume(tmp_path / "one.nrrd", labels[:1])
-    assert "is a volume, and" in fails("evaluate", slice_of_one, a)
+    assert fails("evaluate", slice_of_one, a).code == "E-FILE-KIND"
     empty = write_nifti(tmp_path / "e.nii.gz", numpy.zeros_like(labels))
     assert run("evaluate", empty, empty, "--json").json["meanDice"] is None
 
@@ -62,14 +62,14 @@ def test_objects_of_255_and_other_labels(tmp_path):
     mask = write_nifti(tmp_path / "mask.nii.gz", labels * numpy.uint8(255))
     result = run("evaluate", one, mask, "--json")
     assert result.json["meanDice"] == 1 and [label["label"] for label in result.json["labels"]] == [1]
-    assert "no label in common" not in result.err
+    assert not result.json.get("warnings")
     empty = write_nifti(tmp_path / "empty.nii.gz", labels * numpy.uint8(0))
     assert [label["label"] for label in run("evaluate", empty, mask, "--json").json["labels"]] == [1]
     two = write_nifti(tmp_path / "two.nii.gz", labels * numpy.uint8(2))
     result = run("evaluate", two, mask, "--json")
     assert [label["label"] for label in result.json["labels"]] == [2, 255] and result.json["meanDice"] == 0
-    assert "have no label in common (2 and 255 are the least)" in result.err
-    assert "no label in common" not in run("evaluate", two, empty).err
+    assert [(each["code"], each["file"]) for each in result.json["warnings"]] == [("W-LABEL-VALUE", str(two))]
+    assert not run("evaluate", two, empty, "--json").json.get("warnings")
 
 
 def test_axes_that_are_not_perpendicular(tmp_path):
@@ -82,4 +82,4 @@ def test_axes_that_are_not_perpendicular(tmp_path):
     (label,) = result.json["labels"]
     assert label["dice"] == 1 and label["hausdorff95Mm"] is None and label["meanSurfaceDistanceMm"] is None
     assert label["truthMl"] == pytest.approx(14 * 0.5 * 0.75 * 2 * 0.8 / 1000, rel=1e-6)
-    assert "are not perpendicular" in result.err
+    assert [(each["code"], each["file"]) for each in result.json["warnings"]] == [("W-VOLUME-GEOMETRY", str(file))]

@@ -123,21 +123,36 @@ def test_what_is_something_else_is_kept(folder, tmp_path):
     out, slide = tmp_path / "1.h5", folder / "1.tif"
     words = ["features", slide, "--model", folder / "run", "-o", out]
     run(*words)
-    assert "no --tile-size then, 64 now" in fails(*words, "--tile-size", 64)
-    assert "another slide" in fails("features", folder / "0.tif", *words[2:])
+    for changed in ([*words, "--tile-size", 64], ["features", folder / "0.tif", *words[2:]]):
+        refused = fails(*changed)
+        assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(out)
     content = out.read_bytes()
-    out.write_bytes(content[:-100])
-    assert "no finished file of features" in fails(*words)
-    out.write_bytes(b"mine")
-    assert "no finished file of features" in fails(*words)
+    for content_of_another in (content[:-100], b"mine"):
+        out.write_bytes(content_of_another)
+        refused = fails(*words)
+        assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(out)
     assert out.read_bytes() == b"mine"
     run(*words, "--overwrite")
     assert out.read_bytes() == content
 
 
+def test_pixels_that_are_not_square(folder, tmp_path):
+    """Each side is the model's, but for 10 %; else pixels are resampled."""
+    slide = tmp_path / "slide.tif"
+    pixels = np.full((240, 320, 3), 200, np.uint8)
+    for sides, read in (((0.46, 0.54), (0.46, 0.54)), ((0.3, 0.4), (0.5, 0.5))):
+        words = {"resolution": (1e4 / sides[0], 1e4 / sides[1]), "resolutionunit": "CENTIMETER"}
+        tifffile.imwrite(slide, pixels, tile=(64, 64), photometric="rgb", **words)
+        expected = tuple(pytest.approx(mpp, rel=1e-4) for mpp in (*read, 0.5))
+        for command, output in (("features", "1.h5"), ("classify", "1.csv")):
+            result = run(command, slide, "--model", folder / "run", "-o", tmp_path / output, "--json", "--overwrite").json
+            assert (result["mppX"], result["mppY"], result["mpp"]) == expected
+
+
 def test_refusals_leave_no_folder(folder, tmp_path):
     words = ["features", folder / "1.tif", "--model", folder / "run", "-o", f"{tmp_path}/out/"]
-    assert "at least" in fails(*words, "--memory", "1M")
+    refused = fails(*words, "--memory", "1M")
+    assert refused.code == "E-MEMORY-BUDGET" and (refused.option, refused.value) == ("--memory", "1M")
     assert not (tmp_path / "out").exists()
     run(*words)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["1.h5"]
@@ -146,11 +161,14 @@ def test_refusals_leave_no_folder(folder, tmp_path):
 def test_a_slide_that_fails_leaves_the_others(folder, tmp_path):
     (tmp_path / "broken.tif").write_bytes((folder / "0.tif").read_bytes()[:3000])
     words = ["features", tmp_path / "broken.tif", folder / "1.tif", "--model", folder / "run", "-o", f"{tmp_path}/out/"]
-    assert "broken.tif" in run(*words, code=1).err
+    told = run(*words, "--json", code=1).json
+    assert [(each["error"]["code"], each["error"]["file"]) for each in told if "error" in each] == [("E-FILE-DAMAGED", str(tmp_path / "broken.tif"))]
     assert os.listdir(tmp_path / "out") == ["1.h5"]
 
 
 def test_what_does_not_fit_is_refused(folder, tmp_path):
-    assert "labels pixels" in fails("features", folder / "0.tif", "--model", "tissue", "-o", tmp_path / "0.h5")
-    assert "end it in .h5" in run("features", folder / "0.tif", "--model", folder / "run", "-o", tmp_path / "0.csv", code=2).err
+    refused = fails("features", folder / "0.tif", "--model", "tissue", "-o", tmp_path / "0.h5")
+    assert refused.code == "E-MODEL-OUTPUT" and refused.file == "tissue"
+    refused = fails("features", folder / "0.tif", "--model", folder / "run", "-o", tmp_path / "0.csv", code=2)
+    assert refused.code == "E-OUTPUT-ENDING" and ".h5" in refused.do
     assert not os.listdir(tmp_path)

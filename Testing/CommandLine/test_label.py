@@ -67,7 +67,8 @@ def test_resolution_of_the_label_grid(tmp_path):
     assert run("label", slide, "-o", tmp_path / "m1.tif", "--mpp", 2, "--json").json["downsample"] == 4
     assert run("label", slide, "-o", tmp_path / "m2.tif", "--downsample", 3, "--json").json["width"] == 371
     blind, _ = tissue_slide(tmp_path / "blind.tif", mpp=None)
-    assert "--slide-mpp" in fails("label", blind, "-o", tmp_path / "m3.tif", "--mpp", 2)
+    refused = fails("label", blind, "-o", tmp_path / "m3.tif", "--mpp", 2)
+    assert (refused.code, refused.file, refused.option) == ("E-SLIDE-RESOLUTION", str(blind), "--mpp") and "--slide-mpp" in refused.do
     stated = run("label", blind, "-o", tmp_path / "m3.tif", "--mpp", 2, "--slide-mpp", 0.5, "--json").json
     assert stated["downsample"] == 4 and stated["mpp"] == pytest.approx(2.0)
     unknown = run("label", blind, "-o", tmp_path / "m4.tif", "--json").json
@@ -192,15 +193,16 @@ def test_overlay_of_classes_has_a_color_for_each(tmp_path):
 def test_other_model_must_tell_the_same_classes(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif")
     other = Path(__file__).parents[2] / "Modules/Network/models/tissue.safetensors"
-    assert "pen and artifacts" in fails("label", slide, "-o", tmp_path / "m.tif", "--preset", "model", "--model", other)
+    refused = fails("label", slide, "-o", tmp_path / "m.tif", "--preset", "model", "--model", other)
+    assert (refused.code, refused.file) == ("E-MODEL-OUTPUT", str(other))
     assert not (tmp_path / "m.tif").exists()
 
 
 def test_a_model_that_no_preset_uses_is_refused(tmp_path, synthetic):
     words = ["label", synthetic[0], "-o", tmp_path / "m.tif", "--model", tmp_path / "nosuch.safetensors"]
     for preset in ("remedios2023", "robust", "ihc", "fluorescence", "rules"):
-        refused = run(*words, *(["--preset", preset] if preset != "remedios2023" else []), code=2).err
-        assert f"--model has no effect on the preset {preset}, which is no network: say --preset model" in refused
+        refused = fails(*words, *(["--preset", preset] if preset != "remedios2023" else []), code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-APPLIES", "--model") and preset in refused
     assert not (tmp_path / "m.tif").exists()
 
 
@@ -209,7 +211,8 @@ def test_a_model_that_no_preset_uses_is_refused(tmp_path, synthetic):
 def test_a_model_that_the_preset_may_use_is_read(tmp_path, synthetic, preset):
     missing = tmp_path / "nosuch.safetensors"
     words = ["label", synthetic[0], "-o", tmp_path / "m.tif", "--preset", preset, "--model", missing]
-    assert str(missing) in fails(*words)
+    refused = fails(*words)
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(missing))
 
 
 def test_preset_that_does_not_suit_is_warned_of(tmp_path):
@@ -218,10 +221,15 @@ def test_preset_that_does_not_suit_is_warned_of(tmp_path):
     dull = write_slide(
         tmp_path / "dull.tif", numpy.where(mask, numpy.array([200, 100, 150], numpy.uint8), numpy.uint8(226))
     )
-    assert "try the preset fluorescence" in run("label", dark, "-o", tmp_path / "1.tif").err
-    assert "threshold 230" in run("label", dull, "-o", tmp_path / "2.tif").err
-    assert "try the preset robust" in run("label", dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence").err
-    assert "try the preset" not in run("label", dull, "-o", tmp_path / "4.tif", "--preset", "robust").err
+
+    def advice(*words):
+        warnings = run("label", *words, "--json").json.get("warnings", [])
+        return [w["why"] for w in warnings if w["code"] == "W-TISSUE-PRESET" and w["file"] == str(words[0])]
+
+    assert "preset fluorescence" in advice(dark, "-o", tmp_path / "1.tif")[0]
+    assert "threshold 230" in advice(dull, "-o", tmp_path / "2.tif")[0]
+    assert "preset robust" in advice(dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence")[0]
+    assert advice(dull, "-o", tmp_path / "4.tif", "--preset", "robust") == []
 
 
 def test_threads_change_no_byte(tmp_path, synthetic):
@@ -278,22 +286,23 @@ def test_a_folder_of_slides_means_a_folder(tmp_path):
     old.mkdir()
     for number, name in enumerate("ab", 1):
         tissue_slide(slides / f"{name}.tif", 300, 300)
-        reason = "a folder of slides is given" if number == 1 else "there are 2 slides"
-        for command in (["label", slides, "-o", one], ["convert", slides, one]):
-            said = run(*command, code=2).err
-            assert f"{one} is named as one file is, but {reason}: name a folder, or end it in / if it is one." in said
+        for command, option in ((["label", slides, "-o", one], "--output"), (["convert", slides, one], "OUT")):
+            refused = fails(*command, code=2)
+            assert refused.code == "E-OUTPUT-KIND" and (refused.option, refused.value) == (option, str(one))
         for folder in (masks, old):
             assert len(run("label", slides, "-o", folder, "--json").json) == number
             assert len(list(folder.iterdir())) == number
     assert not one.exists()
-    assert "there are 2 slides" in run("label", slides / "a.tif", slides / "b.tif", "-o", one, code=2).err
+    refused = fails("label", slides / "a.tif", slides / "b.tif", "-o", one, code=2)
+    assert refused.code == "E-OUTPUT-KIND" and (refused.option, refused.value) == ("--output", str(one))
 
 
 def test_refusals_leave_no_folder(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif", 300, 300)
     (tmp_path / "a.svs").write_bytes(slide.read_bytes())
     (tmp_path / "broken.svs").write_bytes(b"nothing of a slide" * 100)
-    assert "would both be written" in fails("label", slide, tmp_path / "a.svs", "-o", tmp_path / "out")
+    refused = fails("label", slide, tmp_path / "a.svs", "-o", tmp_path / "out")
+    assert refused.code == "E-OUTPUT-TWICE" and refused.file == str(tmp_path / "out/a.pyramid.tif")
     for command in ("nothere.svs", "broken.svs"):
         fails("convert", tmp_path / command, f"{tmp_path}/out/")
         fails("label", tmp_path / command, "-o", f"{tmp_path}/out/deep/")
@@ -307,19 +316,20 @@ def test_what_is_passed_over_in_a_folder_is_said(tmp_path):
     (slides / "sub").mkdir(parents=True)
     tissue_slide(slides / "sub" / "b.tif", 300, 300)
     slide, _ = tissue_slide(slides / "a.tif", 300, 300)
-    for name in ("scan.czi", "scan.vsi", "empty.dcm", "half.part", "notes.txt", "labels.csv", "look.png", ".hidden.czi"):
+    for name in ("scan.czi", "scan.lif", "empty.dcm", "half.part", "notes.txt", "labels.csv", "look.png", ".hidden.czi"):
         (slides / name).write_bytes(b"")
     run("label", slide, "-o", f"{slides}/masks/")
-    said = f"Passed over in {slides}: 3 files that are no slides (half.part, scan.czi, scan.vsi) and 1 folder (sub); name a folder itself, too"
-    names = {"files": 3, "folders": 1, "fileNames": ["half.part", "scan.czi", "scan.vsi"], "folderNames": ["sub"]}
+    said = f"Passed over in {slides}: 3 files that are no slides (half.part, scan.czi, scan.lif) and 1 folder (sub); name a folder itself, too"
+    names = {"files": 3, "folders": 1, "fileNames": ["half.part", "scan.czi", "scan.lif"], "folderNames": ["sub"]}
     for command in (["info", slides], ["convert", slides, tmp_path / "pyramids"], ["label", slides, "-o", tmp_path / "masks"]):
         result = run(*command, "--json", code=1)
         assert said in result.err and said not in run(*command, "--quiet", code=1).err
         assert [entry["passedOver"] for entry in result.json] == [{"folder": str(slides), **names}] * 2
-        assert "empty.dcm" in result.json[1]["error"] and "empty" in result.json[1]["error"]
+        error = result.json[1]["error"]
+        assert error["code"] == "E-FILE-DAMAGED" and error["file"] == str(slides / "empty.dcm")
     assert "passedOver" not in run("info", slides / "sub", "--json").json[0]
     above = fails("info", tmp_path)
-    assert f"{tmp_path} holds no slides, but 1 folder (slides): name the folders that slides are in" in above
+    assert above.code == "E-FOLDER-EMPTY" and above.file == str(tmp_path) and "1 folder (slides)" in above.why
 
 
 def test_failed_slide_stops_no_other(tmp_path):
@@ -327,7 +337,7 @@ def test_failed_slide_stops_no_other(tmp_path):
     bad = tmp_path / "bad.tif"
     bad.write_bytes(good.read_bytes()[:3000])
     result = run("label", bad, good, "-o", tmp_path / "out", "--json", code=1)
-    assert "bad.tif" in result.json[0]["error"] and result.json[1]["tissueFraction"] > 0
+    assert str(bad) in result.err and result.json[0]["error"]["code"] == "E-FILE-DAMAGED" and result.json[1]["tissueFraction"] > 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.pyramid.tif"]
     assert "1 of 2 slides failed" in result.err
 
@@ -351,7 +361,7 @@ def test_damaged_slides_of_a_folder_are_reported(tmp_path):
 def test_existing_output_of_another_kind_is_kept(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
     (tmp_path / "m.tif").write_text("somebody's")
-    assert "--overwrite" in fails("label", slide, "-o", tmp_path / "m.tif")
+    assert fails("label", slide, "-o", tmp_path / "m.tif").code == "E-OUTPUT-EXISTS"
     assert (tmp_path / "m.tif").read_text() == "somebody's"
     run("label", slide, "-o", tmp_path / "m.tif", "--overwrite")
     assert tifffile.imread(tmp_path / "m.tif").shape == (63, 75)
@@ -365,11 +375,12 @@ def test_mask_of_another_making_is_neither_kept_nor_replaced(tmp_path):
     before = mask.read_bytes()
     assert b"made-by = label preset=" in before
     # The mask would have the same size: only its making tells them apart.
-    message = fails(*common, "--preset", "robust")
-    assert "--overwrite" in message and "--preset remedios2023 then, robust now" in message
+    refused = fails(*common, "--preset", "robust")
+    assert refused.code == "E-OUTPUT-EXISTS" and "--preset remedios2023 then, robust now" in refused.why
     assert run(*common, "--json").json["skipped"]
     tissue_slide(tmp_path / "a.tif", 600, 500, seed=7)
-    assert "another way" in fails(*common)
+    refused = fails(*common)
+    assert refused.code == "E-OUTPUT-EXISTS" and "another slide, or one that has changed since" in refused.why
     assert mask.read_bytes() == before
     run(*common, "--overwrite")
     assert mask.read_bytes() != before
@@ -379,14 +390,15 @@ def test_names_that_collide(tmp_path):
     for folder in ("1", "2"):
         (tmp_path / folder).mkdir()
         tissue_slide(tmp_path / folder / "a.tif", 300, 300)
-    message = fails("label", tmp_path / "1", tmp_path / "2", "-o", tmp_path / "out")
-    assert "both" in message
+    refused = fails("label", tmp_path / "1", tmp_path / "2", "-o", tmp_path / "out")
+    assert refused.code == "E-OUTPUT-TWICE" and refused.file == str(tmp_path / "out/a.pyramid.tif")
     slide = tmp_path / "1" / "a.tif"
     before = slide.read_bytes()
-    assert "itself" in fails("label", slide, "-o", slide, "--overwrite")
+    refused = fails("label", slide, "-o", slide, "--overwrite")
+    assert refused.code == "E-OUTPUT-INPUT" and refused.file == str(slide)
     assert slide.read_bytes() == before
-    result = run("label", slide, tmp_path / "2" / "a.tif", "-o", slide, code=2)
-    assert "folder" in result.err
+    refused = fails("label", slide, tmp_path / "2" / "a.tif", "-o", slide, code=2)
+    assert refused.code == "E-OUTPUT-KIND" and (refused.option, refused.value) == ("--output", str(slide))
 
 
 @pytest.mark.parametrize("command", ["label", "label --preset model", "info", "evaluate", "synthesize", "overlay"])
@@ -435,4 +447,8 @@ def test_gray_slides_in_a_folder_that_are_named_as_masks_are(tmp_path):
     write_slide(folder / "other.pyramid.tif", pixels)
     result = run("info", folder, "--json")
     assert [os.path.basename(each["slide"]) for each in result.json] == ["converted.pyramid.tif", "plain.tif"]
-    assert "other.pyramid.tif is gray and named as masks are" in result.err and "mask.pyramid.tif" not in result.err
+    # It is warned of before the first slide is read, so that the first result has the warning.
+    warnings = [[(w["code"], w["file"]) for w in each["warnings"]] for each in result.json]
+    assert warnings == [[("W-FILE-SKIPPED", str(folder / "other.pyramid.tif"))], []]
+    labeled = run("label", folder, "-o", f"{tmp_path}/masks/", "--json")
+    assert "W-FILE-SKIPPED" in [w["code"] for w in labeled.json[0]["warnings"]] and labeled.codes.count("W-FILE-SKIPPED") == 1

@@ -68,36 +68,46 @@ def test_cohort_is_what_train_reads(tmp_path):
     (folder / "outlines" / "0005.geojson").unlink()
     assert run(*command).json["drawn"] == 2  # only what is missing
     assert (folder / "cohort.csv").stat().st_mtime_ns == before
-    assert "another way" in fails(*command[:-1], "--brown")
+    refused = fails(*command[:-1], "--brown")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(folder / "slides" / "0001.tif")
+    assert "brown decoys" in refused.why
     run("synthesize", tmp_path / "one.tif", *SIZE, "--lesions", 1, "--seed", 12, "--outlines", tmp_path / "one.geojson")
     assert (read_pixels(tmp_path / "one.tif") == read_pixels(folder / "slides" / "0004.tif")).all()
     assert (tmp_path / "one.geojson").read_text() == (folder / "outlines" / "0004.geojson").read_text()
 
 
 @pytest.mark.parametrize(
-    "options, part",
+    "options, code, option, value",
     [
-        (["--decoys"], "--lesions"),
-        (["--outlines", "o.geojson"], "--lesions"),
-        (["--slides", "2,2,2"], "--lesions"),
-        (["--lesions", 1, "--slides", "2,2"], "three numbers"),
-        (["--lesions", 1, "--slides", "2,x,2"], "three numbers"),
-        (["--lesions", 1, "--slides", "0,0,0"], "three numbers"),
-        (["--lesions", 1, "--slides", "9000,1000,0"], "9999"),
-        (["--lesions", 1, "--slides", "2,2,2", "--decoys"], "--decoys"),
-        (["--lesions", 1, "--slides", "2,2,2", "--truth", "t.tif"], "--truth"),
-        (["--lesions", 1, "--slides", "2,2,2", "--seed", 4294967295], "--seed"),
-        (["--lesions", 0], "0.01 to 5"),
-        (["--lesions", 1, "--outlines", "o.tif"], ".geojson"),
+        (["--decoys"], "E-OPTION-NEEDS", "--decoys", None),
+        (["--outlines", "o.geojson"], "E-OPTION-NEEDS", "--outlines", None),
+        (["--slides", "2,2,2"], "E-OPTION-NEEDS", "--slides", "2,2,2"),
+        (["--lesions", 1, "--slides", "2,2"], "E-OPTION-VALUE", "--slides", "2,2"),
+        (["--lesions", 1, "--slides", "2,x,2"], "E-OPTION-VALUE", "--slides", "2,x,2"),
+        (["--lesions", 1, "--slides", "0,0,0"], "E-OPTION-VALUE", "--slides", "0,0,0"),
+        (["--lesions", 1, "--slides", "9000,1000,0"], "E-OPTION-VALUE", "--slides", "9000,1000,0"),
+        (["--lesions", 1, "--slides", "2,2,2", "--decoys"], "E-OPTION-CONFLICT", "--decoys", None),
+        (["--lesions", 1, "--slides", "2,2,2", "--truth", "t.tif"], "E-OPTION-CONFLICT", "--truth", None),
+        (["--lesions", 1, "--slides", "2,2,2", "--seed", 4294967295], "E-OPTION-VALUE", "--seed", "4294967295"),
+        (["--lesions", 0], "E-OPTION-VALUE", "--lesions", "0"),
     ],
 )
-def test_what_is_refused(tmp_path, options, part):
-    assert part in run("synthesize", tmp_path / "s.tif", *SIZE, *options, code=2, cwd=tmp_path).err
+def test_what_is_refused(tmp_path, options, code, option, value):
+    refused = fails("synthesize", tmp_path / "s.tif", *SIZE, *options, code=2, cwd=tmp_path)
+    assert (refused.code, refused.option, refused.value) == (code, option, value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_outlines_end_in_geojson(tmp_path):
+    options = ["--lesions", 1, "--outlines", "o.tif"]
+    refused = fails("synthesize", tmp_path / "s.tif", *SIZE, *options, code=2, cwd=tmp_path)
+    assert (refused.code, refused.option, refused.value) == ("E-OUTPUT-ENDING", "--outlines", "o.tif")
     assert not list(tmp_path.iterdir())
 
 
 def test_outlines_of_somebody_else_are_kept(tmp_path):
     (tmp_path / "o.geojson").write_text("somebody's")
     command = ["synthesize", tmp_path / "s.tif", *SIZE, "--lesions", 1, "--outlines", tmp_path / "o.geojson"]
-    assert "--overwrite" in fails(*command)
+    refused = fails(*command)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "o.geojson") and "--overwrite" in refused.do
     assert not (tmp_path / "s.tif").exists()

@@ -16,7 +16,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from conftest import NETWORKS, PROGRAM, blobs, run, segment, write_nrrd, write_png, write_slide
+from conftest import NETWORKS, PROGRAM, blobs, find_codes, run, segment, write_nrrd, write_png, write_slide
 from test_dicom_series import SHAPE, encode_runs, to_pictures, to_pieces, write_series
 from volumes import write_metaimage, write_nifti, write_nrrd_volume
 
@@ -109,7 +109,7 @@ def check(words, inputs, folder, name, content):
             check_output(path)
     else:
         last = finished.stderr.splitlines()[-1]
-        assert last.startswith("gigapixel: ") and not last.startswith("gigapixel: warning"), case
+        assert last.startswith("gigapixel: ") and find_codes(last)[0].startswith("E-"), case
         assert left == [], case
     assert given.read_bytes() == content and sorted(os.listdir(inputs)) == before, case
     return finished.returncode
@@ -286,6 +286,7 @@ def test_checkpoints(inputs, counts, tmp_path):
         codes.append(finished.returncode)
         if finished.returncode == 1:
             assert finished.stderr.startswith("gigapixel: ") and len(finished.stderr.splitlines()) == 1, message
+            assert len(find_codes(finished.stderr)) == 1, message
             assert {path.name: path.read_bytes() for path in case.iterdir()} == before, message
         else:
             assert not [path for path in case.iterdir() if path.name.startswith(".")], message

@@ -62,78 +62,100 @@ def files(tmp_path):
 
 
 def test_files_of_other_kinds(files, cohort):
-    def check(words, name, *said):
-        message = fails(*words)
-        assert name in message and all(each in message for each in said), message
-        assert "json.exception" not in message
+    def check(words, name, code):
+        refused = fails(*words)
+        assert refused.code == code and name in (refused.file or refused.value), (refused, refused.code)
+        assert "json.exception" not in refused
         assert not (files / "run").exists() and not (files / "new.safetensors").exists()
 
     train = ["train", "--cohort", cohort, "-o", files / "run", "--network"]
     plan = ["plan", "--size", "500x500", "--network"]
     for words in (train, plan, ["networks"]):
-        check([*words, files / "net.onnx"], "net.onnx", "gigapixel import")
-        check([*words, files / "weights.pth"], "weights.pth", "without their network", "--weights")
-        check([*words, files / "weights.safetensors"], "weights.safetensors", "with their network", "--weights")
-        check([*words, files / "notes.txt"], "notes.txt", "is a text")
-        check([*words, files / "slide.tif"], "slide.tif", "neither a preset")
+        check([*words, files / "net.onnx"], "net.onnx", "E-FILE-KIND")
+        check([*words, files / "weights.pth"], "weights.pth", "E-FILE-KIND")
+        check([*words, files / "weights.safetensors"], "weights.safetensors", "E-MODEL-FORMAT")
+        check([*words, files / "notes.txt"], "notes.txt", "E-FILE-KIND")
+        check([*words, files / "slide.tif"], "slide.tif", "E-NETWORK-FORMAT")
     segment = ["segment", cohort.parent / "a.tif", "-o", files / "m.tif", "--model"]
-    check([*segment, files / "net.onnx"], "net.onnx", "gigapixel import")
-    check([*segment, files / "weights.pth"], "weights.pth", "gigapixel import NETWORK --weights")
-    check([*segment, files / "net.json"], "net.json", "without weights", "gigapixel train")
+    check([*segment, files / "net.onnx"], "net.onnx", "E-FILE-KIND")
+    check([*segment, files / "weights.pth"], "weights.pth", "E-FILE-KIND")
+    check([*segment, files / "net.json"], "net.json", "E-FILE-KIND")
     weights = ["train", "--cohort", cohort, "-o", files / "run", "--weights"]
-    check([*weights, files / "net.onnx"], "net.onnx", "gigapixel import")
-    check([*weights, files / "notes.txt"], "notes.txt", "is a text")
+    check([*weights, files / "net.onnx"], "net.onnx", "E-FILE-KIND")
+    check([*weights, files / "notes.txt"], "notes.txt", "E-FILE-KIND")
     make = ["import", "-o", files / "new.safetensors"]
-    check([*make, "unet"], "unet", "is a preset, without weights", "--weights")
-    check([*make, "tissue"], "tissue", "ready model")
-    check([*make, files / "model.safetensors"], "model.safetensors", "needs no import")
-    check([*make, files / "weights.pth"], "weights.pth", "--weights")
-    check([*make, files / "net.json"], "net.json", "--weights")
-    check([*make, files / "notes.txt"], "notes.txt", "is a text")
-    check([*make, files / "slide.tif"], "slide.tif", "no ONNX file")
-    check(["info", files / "net.json"], "net.json", f"gigapixel networks {files / 'net.json'}")
-    check(["info", files / "net.onnx"], "net.onnx", f"gigapixel import {files / 'net.onnx'}")
-    check(["info", files / "weights.pth"], "weights.pth", f"--weights {files / 'weights.pth'}")
-    check([*make, files / "nowhere.onnx"], "There is no file", "nowhere.onnx")
+    check([*make, "unet"], "unet", "E-OPTION-NEEDS")
+    check([*make, "tissue"], "tissue", "E-FILE-KIND")
+    check([*make, files / "model.safetensors"], "model.safetensors", "E-FILE-KIND")
+    check([*make, files / "weights.pth"], "weights.pth", "E-FILE-KIND")
+    check([*make, files / "net.json"], "net.json", "E-FILE-KIND")
+    check([*make, files / "notes.txt"], "notes.txt", "E-FILE-KIND")
+    check([*make, files / "slide.tif"], "slide.tif", "E-ONNX-FORMAT")
+    check(["info", files / "net.json"], "net.json", "E-FILE-KIND")
+    check(["info", files / "net.onnx"], "net.onnx", "E-FILE-KIND")
+    check(["info", files / "weights.pth"], "weights.pth", "E-FILE-KIND")
+    check([*make, files / "nowhere.onnx"], "nowhere.onnx", "E-FILE-MISSING")
     (files / "net.json").write_bytes(b"\xef\xbb\xbf" + (files / "net.json").read_bytes())
     run(*plan, files / "net.json")
     (files / "net.json").write_bytes(b" \n" * 100 + (files / "net.json").read_bytes().lstrip(b"\xef\xbb\xbf"))
     run(*plan, files / "net.json")
-    check([*segment, files / "net.json"], "net.json", "without weights", "gigapixel train")
+    check([*segment, files / "net.json"], "net.json", "E-FILE-KIND")
     (files / "notes.txt").write_text(" " * 100 + "remember the milk")
-    check([*plan, files / "notes.txt"], "notes.txt", "is a text")
+    check([*plan, files / "notes.txt"], "notes.txt", "E-FILE-KIND")
     (files / "list.json").write_text("[]")
-    check([*plan, files / "list.json"], "list.json", "the network", "object")
+    check([*plan, files / "list.json"], "list.json", "E-NETWORK-FORMAT")
     (files / "net.json").write_text('{"name": "mine",\n}')
-    check([*plan, files / "net.json"], "net.json", "no JSON: parse error at line 2")
+    check([*plan, files / "net.json"], "net.json", "E-NETWORK-FORMAT")
 
 
 def test_files_that_are_too_large(files):
     """Sparse ones, whose beginning is right."""
     with open(files / "net.onnx", "r+b") as file:
         file.truncate((1 << 31) + 1)
-    assert "no ONNX file has more than 2147483648" in fails("import", files / "net.onnx", "-o", files / "new.safetensors")
+    refused = fails("import", files / "net.onnx", "-o", files / "new.safetensors")
+    assert (refused.code, refused.file) == ("E-FILE-LIMIT", str(files / "net.onnx"))
     with open(files / "weights.pth", "r+b") as file:
         file.truncate(5 << 30)
-    message = fails("import", files / "net.json", "--weights", files / "weights.pth", "-o", files / "new.safetensors")
-    assert "has 5 GiB, where at most 1 GiB are read" in message
+    refused = fails("import", files / "net.json", "--weights", files / "weights.pth", "-o", files / "new.safetensors")
+    assert (refused.code, refused.file) == ("E-FILE-LIMIT", str(files / "weights.pth"))
     assert not (files / "new.safetensors").exists()
+
+
+def test_training_from_one_of_several_sets(files, tmp_path):
+    """The choice is asked for, and is the run's: another set is not what it began with."""
+    run("synthesize", tmp_path / "a.tif", "--size", "128x96", "--seed", 1, "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    both = {f"{prefix}.{name}": array for prefix, seed in (("model", 1), ("ema", 2)) for name, array in make_weights(1, seed=seed).items()}
+    write_arrays(tmp_path / "both.safetensors", both)
+    words = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--network", files / "net.json", "--epochs", 1, "--learning-rate", 0.001]
+    given = [*words, "--weights", tmp_path / "both.safetensors"]
+    refused = fails(*given)
+    assert (refused.code, refused.file) == ("E-WEIGHTS-SET", str(tmp_path / "both.safetensors"))
+    assert fails(*given, "--weights-set", "swa").option == "--weights-set"
+    assert fails(*words, "--weights-set", "ema", code=2).code == "E-OPTION-NEEDS"
+    run(*given, "--weights-set", "ema")
+    again = [*given, "--epochs", 2, "--resume"]
+    again.remove("--epochs"), again.remove(1)
+    assert fails(*again, "--weights-set", "model").code == "E-RUN-CONFLICT"
+    run(*again, "--weights-set", "ema")
 
 
 def test_what_import_writes(files):
     words = ["import", files / "net.json", "--weights", files / "weights.safetensors", "-o"]
     for name in ("new.onnx", "new.pth", "new"):
-        assert "end it in .safetensors" in run(*words, files / name, code=2).err
+        refused = fails(*words, files / name, code=2)
+        assert refused.code == "E-OUTPUT-ENDING" and ".safetensors" in refused.do
     run(*words, files / "new.safetensors")
     before = (files / "new.safetensors").read_bytes()
-    assert "--overwrite replaces it" in fails(*words, files / "new.safetensors")
+    refused = fails(*words, files / "new.safetensors")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(files / "new.safetensors")
+    assert "--overwrite" in refused.do
     run(*words, files / "new.safetensors", "--overwrite", "--name", "other")
     assert before != (files / "new.safetensors").read_bytes()
     assert "interrupted batch" not in run("import", "--help").out
-    message = fails(*words, files / "x.safetensors", "--mean", "0.5,0.5", "--deviation", "1,1")
-    assert 'network "mine": it needs a mean for each of its 3 channels; 2 are given' in message
+    assert fails(*words, files / "x.safetensors", "--mean", "0.5,0.5", "--deviation", "1,1").code == "E-OPTION-VALUE"
     chain = ["import", "remedios2023", "--weights", files / "weights.safetensors", "-o", files / "x.safetensors"]
-    assert "a chain of layers" in fails(*chain, "--mean", 0.5, "--deviation", 1)
+    assert fails(*chain, "--mean", 0.5, "--deviation", 1).code == "E-OPTION-APPLIES"
     assert not (files / "x.safetensors").exists()
 
 
@@ -152,7 +174,7 @@ def test_what_another_process_imported_meanwhile_stays(files):
         opened = any(link.endswith("large.safetensors") for link in links)
     target.write_text("somebody's")
     _, message = process.communicate()
-    assert opened and process.returncode == 1 and "written by another process meanwhile" in message
+    assert opened and process.returncode == 1 and "[E-OUTPUT-EXISTS]" in message
     assert target.read_text() == "somebody's"
 
 
@@ -197,15 +219,16 @@ def test_images_that_are_too_small(files):
     for width, height in ((12, 40), (40, 12)):
         slide = write_slide(files / "small.tif", numpy.zeros((height, width), numpy.uint8))
         (files / "c.csv").write_text(f"slide,mask,split\n{slide},{slide},train\n")
-        message = fails("train", "--cohort", files / "c.csv", "--network", files / "small.json", "-o", files / "run", "--epochs", 1)
-        assert f'{slide}": its {width} x {height} pixels are too few for the network "small", which needs 13 x 13' in message, message
+        refused = fails("train", "--cohort", files / "c.csv", "--network", files / "small.json", "-o", files / "run", "--epochs", 1)
+        assert (refused.code, refused.file, refused.value) == ("E-NETWORK-IMAGE-SIZE", str(slide), f"{width} x {height}")
+        assert "13 x 13" in refused.why
         assert not (files / "run").exists()
         arrays = {f"c{i}.{role}": numpy.ones(shape) for i in range(3) for role, shape in (("bias", 1), ("weight", (1, 1, 5, 5)))}
         write_arrays(files / "small.safetensors", arrays)
         model = files / "small.model.safetensors"
         run("import", files / "small.json", "--weights", files / "small.safetensors", "-o", model, "--mpp", 0.5, "--overwrite")
-        message = fails("segment", slide, "--model", model, "-o", files / "m.tif")
-        assert f'{slide}: its {width} x {height} pixels are too few for the network "small", which needs 13 x 13' in message, message
+        refused = fails("segment", slide, "--model", model, "-o", files / "m.tif")
+        assert (refused.code, refused.file, refused.value) == ("E-NETWORK-IMAGE-SIZE", str(slide), f"{width} x {height}")
         assert not (files / "m.tif").exists()
 
 
@@ -255,4 +278,4 @@ def test_what_stands_behind_a_model_is_not_read(files, tmp_path):
     """More than there is memory for."""
     model = tmp_path / "model.safetensors"
     os.truncate(model, model.stat().st_size + (1 << 40))
-    assert f"{1 << 40} bytes at its end belong to no array" in fails("info", model)
+    assert (fails("info", model).code, fails("info", model).file) == ("E-FILE-DAMAGED", str(model))

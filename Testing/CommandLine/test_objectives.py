@@ -263,33 +263,39 @@ def test_which_kind_is_learnt(slides, tmp_path):
     words = ["train", *WORDS, "--epochs", 1, "-o", tmp_path / "x", "--cohort"]
     rows = [f"{i}.tif,train,{i % 2},{i % 3},{i}" for i in range(4)]
     several = write_table(slides / "several.csv", rows, "slide,split,label:a,grade,value:b")
-    message = fails(*words, several)
-    assert "several.csv, line 1: there are findings (label:NAME) and grades (grade): say which" in message
+    refused = fails(*words, several)
+    assert (refused.code, refused.file, refused.value) == ("E-COHORT-FORMAT", str(several), "1")
+    assert "label:NAME" in refused.why and "(grade)" in refused.why and "--objective" in refused.do
     run(*words, several, "--objective", "grades")
     assert run("info", tmp_path / "x", "--json").json["objective"] == {"type": "grades", "names": ["0", "1", "2"]}
     labels = write_table(slides / "labels.csv", [f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows)], "slide,split,label:a,grade,value:b,label")
     words[words.index(tmp_path / "x")] = tmp_path / "y"
-    result = run(*words, labels)
-    assert 'the column "label:a" is not read' in result.err
+    told = run(*words, labels, "--json").json
+    unread = [warning for warning in told["warnings"] if (warning["code"], warning["file"]) == ("W-COHORT", str(labels))]
+    assert any('"label:a"' in warning["why"] for warning in unread)
     assert run("info", tmp_path / "y", "--json").json["objective"] == {"type": "classes", "names": ["a", "b"]}
-    assert 'the column "label:NAME" is missing' in fails(*words, slides / "grades.csv", "--objective", "findings")
+    refused = fails(*words, slides / "grades.csv", "--objective", "findings")
+    assert (refused.code, refused.file, refused.value) == ("E-COHORT-FORMAT", str(slides / "grades.csv"), "1")
+    assert "label:NAME" in refused.why
 
 
 @pytest.mark.parametrize(
-    "header, row, message",
+    "header, row, line, what",
     [
-        ("label:a", "2", 'line 3: "2" in the column label:a is neither 1 (there) nor 0'),
-        ("label:a", '""', "line 3: none of the findings is known: leave out the row"),
-        ("grade", "G3", 'line 3: "G3" in the column grade is no grade'),
-        ("grade", '""', 'line 3: "" in the column grade is no grade'),
-        ("value:b (mm)", "12 mm", 'line 3: "12 mm" in the column value:b (mm) is no number'),
-        ("label:a,label:a", "1,0", 'line 1: the column "label:a" is there twice'),
+        ("label:a", "2", 3, '"2" in the column label:a '),
+        ("label:a", '""', 3, "findings"),
+        ("grade", "G3", 3, '"G3" in the column grade '),
+        ("grade", '""', 3, '"" in the column grade '),
+        ("value:b (mm)", "12 mm", 3, '"12 mm" in the column value:b (mm) '),
+        ("label:a,label:a", "1,0", 1, '"label:a"'),
     ],
 )
-def test_bad_tables_are_named(slides, tmp_path, header, row, message):
+def test_bad_tables_are_named(slides, tmp_path, header, row, line, what):
     good = ",".join(["1"] * len(header.split(",")))
     table = write_table(slides / "bad.csv", [f"0.tif,train,{good}", f"1.tif,train,{row}"], f"slide,split,{header}")
-    assert f"bad.csv, {message}" in fails("train", "--cohort", table, "-o", tmp_path / "x", *WORDS)
+    refused = fails("train", "--cohort", table, "-o", tmp_path / "x", *WORDS)
+    assert (refused.code, refused.file, refused.value) == ("E-COHORT-FORMAT", str(table), str(line))
+    assert what in refused.why
 
 
 def test_what_cannot_be_learnt_is_refused(slides, tmp_path):
@@ -298,17 +304,20 @@ def test_what_cannot_be_learnt_is_refused(slides, tmp_path):
         table = write_table(slides / "no.csv", rows, f"slide,split,{header}")
         return fails("train", "--cohort", table, "-o", tmp_path / "x", *words)
 
-    assert "all slides have the grade 2: there is nothing to tell apart" in refusal("grade", "22", *WORDS)
-    assert "no two different values of b" in refusal("value:b", "33", *WORDS)
-    assert "learns values, which have no classes: leave out the balance" in refusal("value:b", "34", *WORDS, "--balance")
-    message = refusal("label:a", "01", "--network", "resnet18:width=2,outputs=3")
-    assert "the slides' findings (a) want 1 outputs, and the network resnet18:outputs=3,width=2 has 3" in message
+    refused = refusal("grade", "22", *WORDS)
+    assert refused.code == "E-COHORT-LABELS" and "grade 2" in refused.why
+    refused = refusal("value:b", "33", *WORDS)
+    assert (refused.code, refused.value) == ("E-COHORT-LABELS", "b")
+    assert refusal("value:b", "34", *WORDS, "--balance").code == "E-OPTION-APPLIES"
+    refused = refusal("label:a", "01", "--network", "resnet18:width=2,outputs=3")
+    assert refused.code == "E-MODEL-OUTPUT" and "resnet18:outputs=3,width=2" in refused.why
 
 
 def test_findings_that_are_not_there_are_told(slides, tmp_path):
     table = write_table(slides / "few.csv", ["0.tif,train,1,0", "1.tif,train,1,1"], "slide,split,label:a,label:b")
-    told = run("train", "--cohort", table, "-o", tmp_path / "x", *WORDS, "--epochs", 1)
-    assert "no training sample has the answer 0 to a: see whether the cohort's findings" in told.err
+    told = run("train", "--cohort", table, "-o", tmp_path / "x", *WORDS, "--epochs", 1, "--json").json
+    (warning,) = [warning for warning in told["warnings"] if warning["code"] == "W-COHORT"]
+    assert "the answer 0 to a" in warning["why"]
 
 
 def test_ranks_make_the_same_bits(trained, slides, tmp_path):

@@ -64,15 +64,20 @@ def trouble(what):
     return {**os.environ, "GIGAPIXEL_OPENSLIDE": os.environ["GIGAPIXEL_TROUBLED_OPENSLIDE"], "GIGAPIXEL_TROUBLE": what}
 
 
-def refused(slide, sentence):
+def refused(slide, refusal):
     """What is wrong with a slide that cannot be opened."""
     begin, end = f"gigapixel: {slide}: it cannot be opened: ", "; get the file again from where it came, or convert it to a tiled TIFF."
-    assert sentence.startswith(begin) and sentence.endswith(end)
-    return sentence[len(begin) : -len(end)]
+    assert refusal.startswith(begin) and refusal.endswith(f"{end} [{refusal.code}]")
+    return refusal[len(begin) : refusal.index(end)]
 
 
-def refused_tile(slide, column, row, what, remedy="get the file again from where it came, or leave that region out"):
-    return f"{slide}: the tile at {column},{row} of level 0 cannot be decoded: {what}; {remedy}."
+def say(why, remedy):
+    """The two fields of an error as a message has them."""
+    return f"{why}; {remedy}" if remedy else why
+
+
+def refused_tile(column, row, what, remedy="get the file again from where it came, or leave that region out"):
+    return f"the tile at {column},{row} of level 0 cannot be decoded: {what}; {remedy}"
 
 
 def read(path):
@@ -108,9 +113,11 @@ def test_without_it_what_only_openslide_opens_is_refused(beside, tmp_path, synth
     program = folder / "ITKGigapixel/openslide-reader"
     missing = f"OpenSlide's program {program} is missing; install all of ITKGigapixel again."
     slide = write("trestle", tmp_path)
-    assert fails("info", slide, env=environment) == f"gigapixel: {slide}: only OpenSlide opens it, and {missing}"
+    refusal = fails("info", slide, env=environment)
+    assert (refusal.code, refusal.file) == ("E-INSTALLATION", str(slide)) and missing in refusal
     slide = write("mirax", tmp_path)
-    assert fails("info", slide, env=environment) == f"gigapixel: {slide}: it is neither a TIFF nor a DICOM file, and {missing}"
+    refusal = fails("info", slide, env=environment)
+    assert (refusal.code, refusal.file) == ("E-INSTALLATION", str(slide)) and missing in refusal
     for slide in (synthetic[0], write("aperio", tmp_path)):
         assert run("info", slide, "--check", "--json", env=environment).json == run("info", slide, "--check", "--json").json
     doctor = is_told_by_doctor(missing, environment)
@@ -128,7 +135,8 @@ def test_a_program_that_is_not_ours(beside, tmp_path, says, what):
     slide = write("trestle", tmp_path)
     program = folder / "ITKGigapixel/openslide-reader"
     sentence = f"OpenSlide's program {program} {what}"
-    assert fails("info", slide, env=environment).startswith(f"gigapixel: {slide}: only OpenSlide opens it, and {sentence}")
+    refusal = fails("info", slide, env=environment)
+    assert (refusal.code, refusal.file) == ("E-INSTALLATION", str(slide)) and sentence in refusal
     is_told_by_doctor(sentence, environment)
 
 
@@ -180,7 +188,8 @@ def test_it_says_how_much_memory_it_took(tmp_path):
     size = (9 * 12).to_bytes(4, "little")
     assert index.count(size) == 1
     files["slide/Index.dat"] = index.replace(size, (0x7FFFFFF0).to_bytes(4, "little"))
-    assert "OpenSlide takes more than 1 GiB of memory for it" in fails("info", vendor_slides.write(files, tmp_path))
+    refusal = fails("info", vendor_slides.write(files, tmp_path))
+    assert refusal.code == "E-SLIDE-FORMAT" and "OpenSlide takes more than 1 GiB of memory for it" in refusal.why
 
 
 @pytest.mark.parametrize("threads", [1, 8])
@@ -189,9 +198,10 @@ def test_a_tile_that_ends_it_is_refused(tmp_path, kind, what, threads):
     slide, out = write_large(tmp_path), tmp_path / "out.tif"
     environment = trouble(f"{kind} 600,300")
     info = run("info", slide, "--check", "--json", "--threads", threads, env=environment, code=1).json
-    sentence = refused_tile(slide, 2, 1, f"OpenSlide {what}")
-    assert info["undecodableTiles"] == 1 and info["error"] == sentence
-    assert fails("convert", slide, out, "--threads", threads, env=environment) == f"gigapixel: {sentence}"
+    sentence = refused_tile(2, 1, f"OpenSlide {what}")
+    assert info["undecodableTiles"] == 1 and say(info["error"]["why"], info["error"]["do"]).endswith(sentence)
+    refusal = fails("convert", slide, out, "--threads", threads, env=environment)
+    assert str(slide) in refusal and say(refusal.why, refusal.do).endswith(sentence)
     assert not out.exists()
     pixels = numpy.asarray(openslide.OpenSlide(slide).read_region((0, 0), 0, (1280, 1280)))[..., :3]
     for x, y, width, height in ((0, 0, 1280, 256), (0, 256, 512, 256), (768, 256, 512, 256), (0, 512, 1280, 768)):
@@ -204,11 +214,12 @@ def test_what_does_not_answer_is_not_the_files_fault(tmp_path):
     slide = write_large(tmp_path)
     words = [PROGRAM, "info", slide, "--check", "--json", "--threads", "2"]
     opening = subprocess.Popen(words, env=trouble("hang open"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    what = "OpenSlide gave no answer in 60 s, in which it hardly computed, as where a disk or a network does not answer"
-    remedy = "see to it that the file can be read, and try again"
+    what = "OpenSlide gave no answer in 60 s, and hardly computed: the disk or the network may not answer"
+    remedy = "check that the file can be read, and try again"
     info = run(*words[1:], env=trouble("hang 600,300"), code=1).json
-    assert info["undecodableTiles"] == 1 and info["error"] == refused_tile(slide, 2, 1, what, remedy)
-    assert f"gigapixel: {slide}: it cannot be opened: {what}; {remedy}.\n" in opening.communicate(timeout=100)[1]
+    assert info["undecodableTiles"] == 1
+    assert say(info["error"]["why"], info["error"]["do"]).endswith(refused_tile(2, 1, what, remedy))
+    assert f"gigapixel: {slide}: it cannot be opened: {what}; {remedy}. [E-" in opening.communicate(timeout=100)[1]
     assert opening.returncode == 1
 
 
@@ -237,7 +248,7 @@ def test_too_few_file_descriptors(tmp_path, limit):
     if finished.returncode == 0:
         assert json.loads(finished.stdout)["undecodableTiles"] == 0
     else:
-        assert finished.returncode == 1 and not finished.stdout, finished
+        assert finished.returncode == 1 and json.loads(finished.stdout)["error"]["code"] == "E-FILE-ACCESS", finished
         assert "too few file descriptors for OpenSlide; allow this process more open files (ulimit -n)." in finished.stderr
 
 
@@ -246,7 +257,8 @@ def test_a_limit_to_files_is_not_the_files_fault(tmp_path):
     slide = write("mirax", tmp_path)
     words = ["sh", "-c", 'ulimit -f 10 && exec "$@"', "sh", PROGRAM, "info", slide, "--check", "--quiet", "--json"]
     info = json.loads(subprocess.run(words, capture_output=True, text=True, timeout=300).stdout)
-    assert info["undecodableTiles"] > 1 and info["error"].endswith("files may not be as large here; " + LARGER_FILES)
+    assert info["undecodableTiles"] > 1
+    assert say(info["error"]["why"], info["error"]["do"]).endswith("files may not be as large here; " + LARGER_FILES.rstrip("."))
 
 
 def test_a_program_in_the_folder_that_we_are_in_is_not_started(tmp_path):
@@ -288,7 +300,8 @@ def test_a_library_that_is_none(tmp_path):
     library.write_bytes(b"none")
     environment = {**os.environ, "GIGAPIXEL_OPENSLIDE": str(library)}
     sentence = f"OpenSlide's library does not load ({library}: "
-    assert sentence in fails("info", write("mirax", tmp_path), env=environment)
+    refusal = fails("info", write("mirax", tmp_path), env=environment)
+    assert refusal.code == "E-INSTALLATION" and sentence in refusal
     assert "install it (Debian: libopenslide0" in is_told_by_doctor(sentence, environment)["openslideProblem"]
 
 

@@ -113,7 +113,8 @@ def test_resume_with_a_mask_that_was_moved(study, tmp_path, network, kind):
     run(*train(write(tmp_path / "here", truth), 1))
     shutil.move(tmp_path / "here", tmp_path / "there")
     run(*train(tmp_path / "there" / f"mask.{kind}", 2))
-    assert "other training samples" in fails(*train(write(tmp_path / "other", truth[::-1]), 3))
+    refused = fails(*train(write(tmp_path / "other", truth[::-1]), 3))
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "run"), "training samples")
 
 
 def test_one_pixel_of_a_large_mask_counts(synthetic, tmp_path, network):
@@ -133,8 +134,10 @@ def test_one_pixel_of_a_large_mask_counts(synthetic, tmp_path, network):
     edited = bytearray(mask.read_bytes())
     edited[80000] ^= 1  # between the samples that tell slides apart
     mask.write_bytes(edited)
-    assert "made in another way" in fails(*segment) and "--overwrite" in fails(*overlay)
-    assert "other training samples" in fails(*train, 3)
+    for words in (segment, overlay):
+        assert fails(*words[:-1]).code == "E-OUTPUT-EXISTS"
+    refused = fails(*train, 3)
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "run"), "training samples")
 
 
 def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):
@@ -145,7 +148,8 @@ def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):
         return ["train", "--cohort", table, "-o", tmp_path / "run", "--epochs", epochs, *options]
 
     run(*train("0 0 128 128", 1))
-    assert "other training samples" in fails(*train("64 0 128 128", 2, "--resume"))
+    refused = fails(*train("64 0 128 128", 2, "--resume"))
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "run"), "training samples")
     run(*train("0 0 128 128", 2, "--resume"))
 
 
@@ -175,7 +179,7 @@ def test_batch_goes_on_by_any_name(tmp_path, command):
     assert skipped("again", *to, "out/a.pyramid.tif") == [True]
     # One slide by two names is one, and another slide of the same size is another.
     assert skipped("real", "link/a.tif", "./real/b.tif", *to, "out") == [True, True]
-    assert "--overwrite" in fails(command, "real/b.tif", *to, "out/a.pyramid.tif", cwd=tmp_path)
+    assert fails(command, "real/b.tif", *to, "out/a.pyramid.tif", cwd=tmp_path).code == "E-OUTPUT-EXISTS"
 
 
 def test_output_goes_where_its_folder_leads(tmp_path):
@@ -185,7 +189,7 @@ def test_output_goes_where_its_folder_leads(tmp_path):
     slide = write_slide(tmp_path / "slide.tif", numpy.full((300, 400, 3), 240, numpy.uint8))
     run("label", slide, "-o", "link/../mask.tif", cwd=tmp_path)
     assert (tmp_path / "far" / "mask.tif").exists() and not (tmp_path / "mask.tif").exists()
-    assert "no folder" in fails("label", slide, "-o", "missing/../mask.tif", cwd=tmp_path)
+    assert fails("label", slide, "-o", "missing/../mask.tif", cwd=tmp_path).code == "E-FILE-MISSING"
     assert not (tmp_path / "mask.tif").exists()
-    one = run("synthesize", "link/x.tif", "--truth", "far/folder/x.tif", "--size", "64x64", code=2, cwd=tmp_path)
-    assert "the same file" in one.err
+    refused = fails("synthesize", "link/x.tif", "--truth", "far/folder/x.tif", "--size", "64x64", code=2, cwd=tmp_path)
+    assert refused.code == "E-OUTPUT-TWICE" and (refused.option, refused.value) == ("--truth", "far/folder/x.tif")

@@ -38,12 +38,14 @@ def test_seed_resolution_and_quality(tmp_path):
 def test_synthetic_slide_is_not_replaced(tmp_path):
     slide = tmp_path / "s.tif"
     slide.write_text("somebody's")
-    assert "--overwrite" in fails("synthesize", slide, "--size", "300x300")
+    refused = fails("synthesize", slide, "--size", "300x300")
+    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(slide))
     assert slide.read_text() == "somebody's"
-    assert "--overwrite" in fails("synthesize", slide, "--size", "300x300", "--truth", tmp_path / "truth.tif")
+    refused = fails("synthesize", slide, "--size", "300x300", "--truth", tmp_path / "truth.tif")
+    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(slide))
     assert not (tmp_path / "truth.tif").exists()
-    result = run("synthesize", tmp_path / "t.tif", "--size", "300x300", "--truth", tmp_path / "t.tif", code=2)
-    assert "same file" in result.err and not (tmp_path / "t.tif").exists()
+    refused = fails("synthesize", tmp_path / "t.tif", "--size", "300x300", "--truth", tmp_path / "t.tif", code=2)
+    assert refused.code == "E-OUTPUT-TWICE" and refused.option == "--truth" and not (tmp_path / "t.tif").exists()
 
 
 def test_synthetic_slide_that_is_there_is_kept(tmp_path):
@@ -56,7 +58,7 @@ def test_synthetic_slide_that_is_there_is_kept(tmp_path):
     before = [path.stat().st_mtime_ns for path in files]
     assert run(*command, "--truth", truth).json["skipped"]
     assert [path.stat().st_mtime_ns for path in files] == before
-    assert "another way" in fails(*command, "--seed", 2)
+    assert fails(*command[:-1], "--seed", 2).code == "E-OUTPUT-EXISTS"
     assert not run(*command, "--seed", 2, "--overwrite").json["skipped"]
 
 
@@ -95,7 +97,8 @@ def test_overlay_that_is_there_is_kept(tmp_path, synthetic):
     before = picture.stat().st_mtime_ns
     assert run(*command, "--size", 100).json["skipped"]
     assert picture.stat().st_mtime_ns == before
-    assert "--overwrite" in fails(*command, "--size", 120)
+    refused = fails(*command, "--size", 120)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(picture)
     assert not run(*command, "--size", 120, "--overwrite").json["skipped"]
 
 
@@ -113,16 +116,18 @@ def test_overlay_reduces_by_the_mean(tmp_path):
 def test_overlay_of_an_empty_mask_says_so(tmp_path):
     slide = write_slide(tmp_path / "slide.tif", numpy.full((500, 700, 3), 240, numpy.uint8))
     write_slide(tmp_path / "mask.tif", numpy.zeros((63, 88), numpy.uint8), 4.0)
-    assert "mask.tif has no object that can be seen" in run("overlay", slide, tmp_path / "mask.tif", "-o", tmp_path / "o.png").err
+    result = run("overlay", slide, tmp_path / "mask.tif", "-o", tmp_path / "o.png", "--json").json
+    assert [(w["code"], w["file"]) for w in result["warnings"]] == [("W-DOUBT-MASK-EMPTY", str(tmp_path / "mask.tif"))]
 
 
 def test_overlay_refuses(tmp_path, synthetic):
     other = write_slide(tmp_path / "other.tif", blobs(400, 300))
     target = tmp_path / "o.png"
-    assert "not of the same slide" in fails("overlay", synthetic[0], other, "-o", target)
+    assert ((refused := fails("overlay", synthetic[0], other, "-o", target)).code, refused.file) == ("E-MASK-GRID", str(other))
     assert not target.exists()
     target.write_text("somebody's")
-    assert "--overwrite" in fails("overlay", synthetic[0], synthetic[1], "-o", target)
+    refused = fails("overlay", synthetic[0], synthetic[1], "-o", target)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(target)
     assert target.read_text() == "somebody's"
 
 

@@ -26,7 +26,7 @@ def test_doctor_misses_the_folder_for_temporary_files(tmp_path):
     report = run("doctor", "--json", env=environment, code=1).json
     assert report["writeTest"]["folder"] == environment["TMPDIR"] and report["healthy"] is False and report["itk"]
     assert report["writeTest"]["problem"] == (
-        f"nothing can be written into {tmp_path}/none (No such file or directory): name another folder for temporary files in TMPDIR."
+        f"nothing can be written into {tmp_path}/none (No such file or directory); name another folder for temporary files in TMPDIR."
     )
     assert f"failed: {report['writeTest']['problem']}\n" in run("doctor", env=environment, code=1).out
 
@@ -38,7 +38,7 @@ def test_plan():
     assert len(rows) == 6
     streamed = rows["training", ""]
     assert streamed["fits"] and streamed["peakBytes"] <= 2 * 1024**3
-    assert 0 < rows["inference", ""]["seconds"] < streamed["seconds"]
+    assert rows["inference", ""]["seconds"] > 0 and streamed["seconds"] > 0  # measured apart, so which is more is chance
     side = streamed["tileSize"]
     assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
     whole = rows["training", "--tile-size image"]
@@ -124,7 +124,7 @@ def test_ready_model_is_a_network_by_its_name(tmp_path, monkeypatch):
     (tmp_path / "tissue").mkdir()
     hidden = run("networks", "tissue", "--json")
     assert hidden.json == bare and "tissue is taken for the ready model of this name" in hidden.err
-    assert "ready model (tissue" in fails("networks", "tissues")
+    assert (fails("networks", "tissues").code, fails("networks", "tissues").value) == ("E-NETWORK-FORMAT", "tissues")
 
 
 def test_networks_lists_presets_and_describes_one(tmp_path):
@@ -156,22 +156,20 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert run("networks", file, "--json").json["learningRate"] == 0.02
     for rate in (0, -0.1, 1e30, 10.1, 1e-10, "fast", None, True, [0.1]):
         file.write_text(json.dumps({**named, "learning rate": rate}))
-        sentence = f'mine.json": "learning rate" must be a number from 1e-9 to 10, not {json.dumps(rate)}'
-        assert sentence in fails("networks", file)
+        assert (fails("networks", file).code, fails("networks", file).file) == ("E-NETWORK-FORMAT", str(file))
     for rate in ("NaN", "Infinity", "1e999"):
         file.write_text(json.dumps(named)[:-1] + f', "learning rate": {rate}}}')
-        assert 'mine.json": no JSON' in fails("networks", file)
+        assert (fails("networks", file).code, fails("networks", file).file) == ("E-NETWORK-FORMAT", str(file))
     del operations[1]
     operations[1]["inputs"] = ["x"]
     operations[1]["padding"] = 0
     file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "y"}))
-    message = fails("networks", file)
-    assert str(file) in message and "not of the input's size" in message
+    assert (fails("networks", file).code, fails("networks", file).file) == ("E-NETWORK-FORMAT", str(file))
     gray = run("networks", "resnet18-unet:channels=1", "--json").json
     assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
     assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
-    assert "it has: base" in fails("networks", "unet:levels=3")
-    assert "resnet18-unet" in fails("networks", "nosuch")
+    assert (fails("networks", "unet:levels=3").code, fails("networks", "unet:levels=3").value) == ("E-OPTION-VALUE", "unet:levels=3")
+    assert (fails("networks", "nosuch").code, fails("networks", "nosuch").value) == ("E-NETWORK-FORMAT", "nosuch")
 
 
 def test_interpolation_by_no_factor(tmp_path):
@@ -182,7 +180,7 @@ def test_interpolation_by_no_factor(tmp_path):
     for factor in (0, -1, [2, 0], [0, 2], 257):
         operations[1]["scale_factor"] = factor
         file.write_text(json.dumps({"name": "mine", "operations": operations, "output": "z"}))
-        assert re.search(r"its scale_factor must be above 0 and at most 256, not (0|-1|257)", fails("networks", file))
+        assert (fails("networks", file).code, fails("networks", file).value) == ("E-NETWORK-FORMAT", "y")
 
 
 def test_plan_shows_that_it_goes_on():

@@ -89,10 +89,11 @@ def test_least_memory_that_a_refusal_names_is_enough(preset):
     words = ["plan", "--size", "3000x2000", "--network", preset, "--tile-size", 512, "--json", "--memory"]
     refused = [row for row in run(*words, "8M").json["plans"]]
     for number, row in enumerate(refused):
-        least = re.search(r"the memory limit of 8M is too small: at least (\d+)([MG]) are needed", row["reason"])
+        assert row["error"]["code"] == "E-MEMORY-BUDGET" and (row["error"]["option"], row["error"]["value"]) == ("--memory", "8M")
+        least = re.search(r"at least (\d+)([MG]) are needed", row["error"]["why"])
         assert run(*words, f"{least[1]}{least[2]}").json["plans"][number]["fits"], row
         less = run(*words, f"{int(least[1]) - 1}{least[2]}").json["plans"][number]
-        assert not less["fits"] and f"at least {least[1]}{least[2]}" in less["reason"]
+        assert not less["fits"] and f"at least {least[1]}{least[2]}" in less["error"]["why"]
 
 
 def measure_peak(*words):
@@ -119,7 +120,7 @@ def test_plan_says_whose_memory_is_too_little(tmp_path):
 @pytest.mark.parametrize("precision", ["fp16", "tf32"])
 def test_plan_refuses_what_the_engine_refuses(precision):
     refused = fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
-    assert "in fp32 or bf16 only" in refused and "--device cpu" in refused
+    assert (refused.code, refused.value) == ("E-PRECISION", precision)
     assert run("plan", "--size", "900x900", "--precision", precision, "--json").json["plans"][0]["fits"]
 
 
@@ -154,6 +155,7 @@ def test_what_is_decoded_as_a_whole_is_planned(layout, slides, tmp_path):
     (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
     train = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, "--threads", 1, "--memory"]
     refusal = fails(*train, "24M", "-o", tmp_path / "no")
+    assert refusal.code == "E-MEMORY-BUDGET" and (refusal.option, refusal.value) == ("--memory", "24M")
     least = int(re.search(r"at least (\d+)M are needed", refusal)[1])
     assert least > 20 + 12 * slides, "the network, and the masks"
     for memory in (least, least + 20):

@@ -38,11 +38,11 @@ def test_run_knows_its_first_weights(begun, cohort, tmp_path):
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
     run(*words, other, "--epochs", 1, "--seed", 5)
     refused = fails(*words, tmp_path / "run", "--epochs", 4, "--resume", "--weights", other)
-    assert f'it began with those of another file than "{other}"' in refused and "without them (--weights)" in refused
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "first weights") and "--weights" in refused.do
     refused = fails(*words, other, "--epochs", 2, "--seed", 5, "--resume", "--weights", given)
-    assert f'it began with weights by chance, and not with those of "{given}"' in refused
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(other), "first weights")
     given.unlink()
-    assert str(given) in fails(*words, tmp_path / "run", "--epochs", 4, "--resume", "--weights", given)
+    assert fails(*words, tmp_path / "run", "--epochs", 4, "--resume", "--weights", given).file == str(given)
     run(*words, tmp_path / "run", "--epochs", 4, "--resume")
 
 
@@ -57,18 +57,18 @@ def test_ready_model_gives_first_weights(cohort, tmp_path, monkeypatch):
     (tmp_path / "tissue").mkdir()
     said = run(*words, "name", "--resume", "--weights", "tissue").err
     assert said.count("tissue is taken for the ready model of this name; the file or folder is meant by ./tissue") == 2
-    assert "./tissue" in fails(*words, "other", "--weights", "./tissue")
+    assert fails(*words, "other", "--weights", "./tissue").file == "./tissue"
     run("import", "tissue", "--weights", "tissue", "-o", "imported.safetensors")
     assert run("info", "imported.safetensors", "--json").json["provenance"]["weights"] == "tissue"
 
 
 def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     """So that a script may always give it; and a misspelt folder is seen."""
-    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume"]
-    sentence = f'there is no run in "{tmp_path / "run"}" that could be resumed: one begins'
-    assert sentence in run(*words).err
+    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume", "--json"]
+    (warning,) = run(*words).json["warnings"]
+    assert (warning["code"], warning["file"]) == ("W-TRAINING", str(tmp_path / "run"))
     assert weights(tmp_path / "run") == weights(begun)
-    assert sentence not in run(*words).err
+    assert not run(*words).json.get("warnings")
 
 
 def test_damaged_runs(begun, cohort, tmp_path):
@@ -83,8 +83,8 @@ def test_damaged_runs(begun, cohort, tmp_path):
                 (tmp_path / "run" / name).write_bytes(damaged)
             for more in ([], ["--network", "remedios2023", "--precision", "fp32"]):
                 refused = fails(*words, *more)
-                assert name in refused and "begin anew in another folder" in refused and "--weights" in refused, refused
-                assert damaged is None or f'"{tmp_path / "run" / name}"' in refused and f'"{tmp_path / "run" / other}"' in refused
+                assert refused.code not in ("E-OTHER", "E-INTERNAL") and name in refused and "--weights" in refused.do, refused
+                assert damaged is None or refused.file == str(tmp_path / "run" / name) and str(tmp_path / "run" / other) in refused.do
             assert (begun / other).read_bytes() == (tmp_path / "run" / other).read_bytes()
             assert not (tmp_path / "run" / name).exists() if damaged is None else (tmp_path / "run" / name).read_bytes() == damaged
             shutil.rmtree(tmp_path / "run")
@@ -92,22 +92,22 @@ def test_damaged_runs(begun, cohort, tmp_path):
     content = (begun / "last.safetensors").read_bytes()
     rate = content.index(rb'\"learning rate\":0.00') + len(rb'\"learning rate\":0.00')
     (tmp_path / "run" / "last.safetensors").write_bytes(content[:rate] + b"4" + content[rate + 1 :])
-    assert "has a damaged state" in fails(*words)  # and does not go on with another rate
+    assert fails(*words).code == "E-RUN-FORMAT"  # and does not go on with another rate
 
 
 def test_resume_with_another_network(begun, cohort, tmp_path):
     words = ["train", "--cohort", cohort, "-o", begun, "--epochs", 2, "--resume"]
     for more in ([], ["--freeze", "L1"], ["--loss", "dice"], ["--tile-size", 64]):
         refused = fails(*words, "--network", "unet:base=2", *more)
-        assert 'with another network (name "remedios2023" then, "unet:base=2" now)' in refused
+        assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(begun), "network")
     text = (NETWORKS / "remedios2023.json").read_text()
     mine = tmp_path / "mine.json"
     mine.write_text(text.replace('"channels": 1', '"channels": 3').replace('"in": 1,', '"in": 3,', 1))
-    assert "with another network (input channels 1 then, 3 now)" in fails(*words, "--network", mine)
+    assert fails(*words, "--network", mine).value == "network"
     mine.write_text(text.replace('"invert": true', '"invert": false'))
-    assert "with another network (input invert true then, false now)" in fails(*words, "--network", mine)
-    assert 'with another loss (type "binary cross-entropy" then, "dice" now)' in fails(*words, "--loss", "dice")
-    assert 'with another optimizer (type "adam" then, "sgd" now)' in fails(*words, "--optimizer", "sgd")
+    assert fails(*words, "--network", mine).value == "network"
+    assert fails(*words, "--loss", "dice").value == "loss"
+    assert fails(*words, "--optimizer", "sgd").value == "optimizer"
 
 
 def test_resume_knows_its_network_and_precision(cohort, tmp_path):
@@ -118,8 +118,9 @@ def test_resume_knows_its_network_and_precision(cohort, tmp_path):
     run(*words, 2, "-o", tmp_path / "straight", *begun)
     run(*words, 1, "-o", tmp_path / "run", *begun)
     mine.unlink()
-    for other, named in ((["--network", "unet:base=2,depth=2,channels=1"], "another network"), (["--precision", "fp32"], "another precision")):
-        assert named in fails(*words, 2, "-o", tmp_path / "run", "--resume", *other)
+    for other, named in ((["--network", "unet:base=2,depth=2,channels=1"], "network"), (["--precision", "fp32"], "precision")):
+        refused = fails(*words, 2, "-o", tmp_path / "run", "--resume", *other)
+        assert (refused.code, refused.value) == ("E-RUN-CONFLICT", named)
     run(*words, 2, "-o", tmp_path / "run", "--resume")
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
     assert settings(tmp_path / "run") == settings(tmp_path / "straight")
@@ -134,18 +135,19 @@ def test_resume_knows_its_options(cohort, tmp_path):
     run(*words, "-o", tmp_path / "straight", *begun, "--epochs", 2)
     run(*words, "-o", tmp_path / "run", *begun, "--epochs", 1)
     again = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--resume", "--epochs", 2]
-    for other, named in ((["--optimizer", "adam"], 'another optimizer (type "sgd" then, "adam" now)'), (["--seed", 8], "another seed (7 then, 8 now)"), (["--jitter", 0.2], "another jitter"),
-                         (["--learning-rate-schedule", "constant"], "another learning-rate schedule"), (["--freeze", "L2"], "other frozen arrays")):
+    for other, named in ((["--optimizer", "adam"], "optimizer"), (["--seed", 8], "seed"), (["--jitter", 0.2], "jitter"),
+                         (["--learning-rate-schedule", "constant"], "learning-rate schedule"), (["--freeze", "L2"], "frozen")):
         refused = fails(*again, *other)
-        assert named in refused and "at the same resolution and with the same options" in refused
-    assert "--momentum is of --optimizer sgd" in run(*again, "--optimizer", "adam", "--momentum", 0.9, code=2).err
+        assert (refused.code, refused.value) == ("E-RUN-CONFLICT", named)
+    refused = fails(*again, "--optimizer", "adam", "--momentum", 0.9, code=2)
+    assert (refused.code, refused.option) == ("E-OPTION-NEEDS", "--momentum")
     run(*again)
     assert settings(tmp_path / "run") == settings(tmp_path / "straight")
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
     run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--epochs", 2, "--learning-rate-schedule", "cosine")
     run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume")
     assert len((tmp_path / "cosine" / "history.csv").read_text().splitlines()) == 3
-    assert "learning-rate schedule" in fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3)
+    assert fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3).value == "learning-rate schedule"
 
 
 def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
@@ -153,26 +155,29 @@ def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
     words = ["train", "--cohort", cohort, "--epochs", 1, "--network"]
     run(*words, "unet:base=2,depth=2,channels=1", "-o", tmp_path / "one")
     taken = [*words, "unet:base=2,depth=2,channels=1,classes=3", "--weights", tmp_path / "one", "-o", tmp_path / "other"]
-    message = run(*taken, code=1).err  # beside a warning of classes that no mask has
-    assert f'"{tmp_path / "one"}" lacks 2 arrays of the network' in message and "in another shape: last.weight, last.bias;" in message
-    assert "(--partial-weights)" in message and not (tmp_path / "other").exists()
-    said = run(*taken, "--partial-weights").err
-    assert f'of "{tmp_path / "one"}" are taken' in said and "last 0 of 2" in said and "the others begin by chance" in said
-    assert "begin by chance" not in run(*words, tmp_path / "one", "--weights", tmp_path / "one", "-o", tmp_path / "same", "--partial-weights").err
+    error = run(*taken, "--json", code=1).json["error"]  # beside a warning of classes that no mask has
+    file = str(tmp_path / "one/best.safetensors")
+    assert error["code"] == "E-WEIGHTS-MISMATCH" and error["file"] in (str(tmp_path / "one"), file)
+    assert "last.weight" in error["why"] and "--partial-weights" in error["do"] and not (tmp_path / "other").exists()
+    of_weights = [each for each in run(*taken, "--partial-weights", "--json").json["warnings"] if each["file"] == str(tmp_path / "one")]
+    assert [each["code"] for each in of_weights] == ["W-TRAINING"]
+    same = run(*words, tmp_path / "one", "--weights", tmp_path / "one", "-o", tmp_path / "same", "--partial-weights", "--json").json
+    assert not [each for each in same.get("warnings", []) if each["file"] == str(tmp_path / "one")]
 
 
 def test_options_without_effect(cohort, tmp_path):
     words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2]
-    assert "--momentum is of --optimizer sgd" in run(*words, "--momentum", 0.9, code=2).err
-    assert "is of --learning-rate-schedule plateau" in run(*words, "--plateau-patience", 3, code=2).err
-    assert "of two classes" in run(*words, "--ignored-label", 255, code=2).err
+    for option, code in ((["--momentum", 0.9], "E-OPTION-NEEDS"), (["--plateau-patience", 3], "E-OPTION-NEEDS"), (["--ignored-label", 255], "E-OPTION-VALUE")):
+        refused = fails(*words, *option, code=2)
+        assert (refused.code, refused.option) == (code, option[0])
     for option in (["--level", 1], ["--mpp", 1], ["--slide-mpp", 1]):
-        assert f"{option[0]} is for a SLIDE" in run("plan", "--size", "100x100", *option, code=2).err
+        refused = fails("plan", "--size", "100x100", *option, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-APPLIES", option[0])
     assert not (tmp_path / "run").exists()
-    said = run(*words, "--warmup", 3).err
-    assert "the warmup of 3 steps is longer than the run's 2" in said
+    (warning,) = run(*words, "--warmup", 3, "--json").json["warnings"]
+    assert warning["code"] == "W-TRAINING"
     shutil.rmtree(tmp_path / "run")
-    assert "warmup" not in run(*words, "--warmup", 2).err
+    assert not run(*words, "--warmup", 2, "--json").json.get("warnings")
 
 
 def test_scratch_folder_without_effect(cohort, tmp_path):
@@ -195,15 +200,14 @@ def test_folders_that_are_not_there(cohort, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for command in (words, ["plan", "--size", "100x100"]):
-        assert "is not there" in fails(*command, "--scratch", tmp_path / "scratch")
-        assert "is a file" in fails(*command, "--scratch", file)
-        assert '"a\\x0ab" is not there' in fails(*command, "--scratch", "a\nb")
-        assert "cannot be written into" in fails(*command, "--scratch", "/proc")
+        for folder, code in ((tmp_path / "scratch", "E-FILE-MISSING"), (file, "E-FILE-KIND"), ("a\nb", "E-FILE-MISSING"), ("/proc", "E-OUTPUT-WRITE")):
+            refused = fails(*command, "--scratch", folder)
+            assert refused.code == code and refused.file in (str(folder), "a\\x0ab")
     refused = fails(*words, "--tissue", tmp_path / "tissue")
-    assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "tissue"))
     slide = cohort.parent / "a.tif"
     refused = fails("segment", slide, "--model", "tissue", "-o", tmp_path / "m.tif", "--tissue", tmp_path / "tissue")
-    assert f"there is neither a mask nor a folder of masks {tmp_path / 'tissue'}" in refused
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "tissue"))
     assert sorted(os.listdir(tmp_path)) == ["file"]
 
 
@@ -242,7 +246,7 @@ def test_scratch_folder_without_room(tmp_path):
         words = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, *network]
         words += ["--memory", f"{find_memory_of_segments(*network)}M"]
         refused = run(*words, "-o", tmp_path / "run", code=1).err
-        assert f'the scratch folder "{disk}" has 1 MiB left, and maps of the network take' in refused
+        assert str(disk) in refused and "[E-DISK-FULL]" in refused
         assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
     finally:
         subprocess.run(["umount", disk], check=True)

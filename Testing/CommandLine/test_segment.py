@@ -24,8 +24,9 @@ def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(traine
     tiles, whole = (tifffile.imread(tmp_path / name) for name in ("tiles.tif", "whole.tif"))
     assert numpy.mean(tiles != whole) < 1e-4 and 0 < numpy.mean(whole == 255) < 1
     refused = fails(*arguments, tmp_path / "new.tif", "--tile-size", "image", "--region", "0,0,64,64")
-    assert "as a whole" in refused
-    assert "no multiple of the network's stride 32" in fails(*arguments, tmp_path / "new.tif", "--tile-size", 100)
+    assert refused.code == "E-OPTION-CONFLICT" and refused.file == str(slide)
+    refused = fails(*arguments, tmp_path / "new.tif", "--tile-size", 100)
+    assert refused.code == "E-OPTION-VALUE" and refused.value == "100" and "96 or 128" in refused.do
     assert not (tmp_path / "new.tif").exists()
 
 
@@ -48,15 +49,17 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     run(*common, tmp_path / "part.p.tif", "-o", tmp_path / "part.tif", *patch, "--region", "101,50,300,401")
     assert numpy.array_equal(read("part.p.tif"), read("one.p.tif")[50:451, 101:401])
     assert run("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--json").json["skipped"]
-    assert "made in another way" in fails("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--mirror")
-    for wrong, words in (
-        (["--overlap", 0.5], "--overlap is of --semantics patch"),
-        ([*patch, "--tile-size", 256], "leave out --tile-size"),
-        ([*patch, "--shared-memory"], "leave out --tile-size"),
-        (["--semantics", "patch", "--patch", 100], "take 128"),
-        (["--semantics", "patch", "--overlap", 1], "0.95"),
+    refused = fails("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--mirror")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "one.tif") and "mirrored" in refused.why
+    for wrong, code, option, value in (
+        (["--overlap", 0.5], "E-OPTION-NEEDS", "--overlap", None),
+        ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--semantics", "patch"),
+        ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--semantics", "patch"),
+        (["--semantics", "patch", "--patch", 100], "E-OPTION-VALUE", "--patch", "100"),
+        (["--semantics", "patch", "--overlap", 1], "E-OPTION-VALUE", "--overlap", "1"),
     ):
-        assert words in run("segment", slide, "--model", trained[0], "-o", tmp_path / "x.tif", *wrong, code=2).err
+        refused = fails("segment", slide, "--model", trained[0], "-o", tmp_path / "x.tif", *wrong, code=2)
+        assert (refused.code, refused.option, refused.value) == (code, option, value)
     assert not (tmp_path / "x.tif").exists()
 
 
@@ -78,8 +81,21 @@ def test_segmentation_with_probability(trained, cohort, tmp_path):
     run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", threshold)
     cut = tifffile.imread(tmp_path / "t.tif")
     run("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", 0.3, "--overwrite")
-    assert "--threshold 0.3 then, 0.4 now" in fails("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", 0.4)
+    refused = fails("segment", slide, "--model", trained[0], "-o", tmp_path / "t.tif", "--threshold", 0.4)
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "t.tif")
+    assert "--threshold 0.3 then, 0.4 now" in refused.why
     assert (probability[cut > 0] >= 255 * threshold - 1).all() and (probability[cut == 0] <= 255 * threshold + 1).all()
+
+
+def test_pixels_that_are_not_square(trained, tmp_path):
+    """Each side is the model's, but for 10 %; else pixels are resampled."""
+    slide = tmp_path / "slide.tif"
+    pixels = numpy.full((300, 400, 3), 200, numpy.uint8)
+    for sides, read in (((0.46, 0.54), (0.46, 0.54)), ((0.3, 0.4), (0.5, 0.5))):
+        words = {"resolution": (1e4 / sides[0], 1e4 / sides[1]), "resolutionunit": "CENTIMETER"}
+        tifffile.imwrite(slide, pixels, tile=(256, 256), photometric="rgb", **words)
+        result = run("segment", slide, "--model", trained[0], "-o", tmp_path / "m.tif", "--json", "--overwrite").json
+        assert (result["mppX"], result["mppY"], result["mpp"]) == tuple(pytest.approx(mpp, rel=1e-4) for mpp in (*read, 0.5))
 
 
 def test_ready_model_segments_another_specimen(cohort, tmp_path):
@@ -90,7 +106,8 @@ def test_ready_model_segments_another_specimen(cohort, tmp_path):
     run("segment", slide, "--model", "tissue", "-o", tmp_path / "mask.tif")
     result = run("evaluate", tmp_path / "mask.tif", tmp_path / "label.tif", "--json").json
     assert result["dice"] > 0.95 and result["specificity"] > 0.9 and result["diceAllForeground"] < 0.8
-    assert "tissue" in fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
+    refused = fails("segment", slide, "--model", "nosuch", "-o", tmp_path / "x.tif")
+    assert refused.code == "E-FILE-MISSING" and refused.file == "nosuch" and "tissue" in refused.why
 
 
 def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
@@ -108,9 +125,10 @@ def test_holes_are_filled_as_scipy_fills_them(trained, cohort, tmp_path):
     mask, filled = (tifffile.imread(tmp_path / name) for name in ("open.tif", "filled.tif"))
     assert numpy.array_equal(filled > 0, ndimage.binary_fill_holes(mask > 0))
     assert numpy.sum(filled > 0) > numpy.sum(mask > 0) + 50000 and set(numpy.unique(filled)) == {0, 255}
-    assert "--overwrite" in fails(*common, "-o", tmp_path / "open.tif", "--fill-holes")
-    both = run(*common, "-o", tmp_path / "x.tif", "--fill-holes", "--probability", tmp_path / "p.tif", code=2)
-    assert "--probability" in both.err and not (tmp_path / "x.tif").exists()
+    refused = fails(*common, "-o", tmp_path / "open.tif", "--fill-holes")
+    assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "open.tif") and "--overwrite" in refused.do
+    both = fails(*common, "-o", tmp_path / "x.tif", "--fill-holes", "--probability", tmp_path / "p.tif", code=2)
+    assert both.code == "E-OPTION-CONFLICT" and both.option == "--fill-holes" and not (tmp_path / "x.tif").exists()
 
 
 def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
@@ -130,10 +148,11 @@ def test_region_has_the_bits_of_the_whole(trained, cohort, tmp_path):
     result = run("evaluate", tmp_path / "part.tif", truth, "--partial", "--json").json
     predicted, true = tifffile.imread(tmp_path / "part.tif") > 0, tifffile.imread(truth)[100:500, 200:500] > 0
     assert (result["tp"], result["fp"]) == (numpy.sum(predicted & true), numpy.sum(predicted & ~true))
-    assert "not of the same slide" in fails("evaluate", tmp_path / "part.tif", truth)
+    refused = fails("evaluate", tmp_path / "part.tif", truth)
+    assert refused.code == "E-MASK-GRID" and refused.file == str(truth)
     run("overlay", slide, tmp_path / "part.tif", "-o", tmp_path / "o.png", "--partial")
-    message = fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
-    assert f"The region 900,0,10,10 lies outside of {slide}, which has 800 x 700 pixels" in message
+    refused = fails(*common, "-o", tmp_path / "x.tif", "--region", "900,0,10,10")
+    assert (refused.code, refused.file, refused.option, refused.value) == ("E-REGION", str(slide), "--region", "900,0,10,10")
     assert not (tmp_path / "x.tif").exists()
 
 
@@ -142,16 +161,19 @@ def test_region_beyond_the_slide(trained, cohort, tmp_path):
     slide = cohort.parent / "b.tif"
     segment = ["segment", slide, "--model", trained[0], "-o"]
     result = run(*segment, tmp_path / "cut.tif", "--region", "500,600,400,400", "--json")
-    said = f"the region 500,600,400,400 reaches beyond {slide}, which has 800 x 700 pixels: only 500,600,300,100 of it is segmented"
-    assert said in result.err and result.json["region"] == [500, 600, 300, 100]
+    (warning,) = result.json["warnings"]
+    assert warning["code"] == "W-REGION" and warning["file"] == str(slide) and warning["option"] == "--region"
+    assert result.json["region"] == [500, 600, 300, 100]
     run(*segment, tmp_path / "inside.tif", "--region", "500,600,300,100")
     assert numpy.array_equal(tifffile.imread(tmp_path / "cut.tif"), tifffile.imread(tmp_path / "inside.tif"))
-    assert "reaches beyond" not in run(*segment, tmp_path / "edge.tif", "--region", "0,0,800,700").err
-    assert "which has 800 x 700 pixels" in fails("convert", slide, tmp_path / "c.tif", "--region", "500,600,400,400")
+    assert run(*segment, tmp_path / "edge.tif", "--region", "0,0,800,700", "--json").json.get("warnings", []) == []
+    refused = fails("convert", slide, tmp_path / "c.tif", "--region", "500,600,400,400")
+    assert (refused.code, refused.file, refused.option, refused.value) == ("E-REGION", str(slide), "--region", "500,600,400,400")
     table = tmp_path / "c.csv"
     table.write_text(f'slide,mask,split,region\n{slide},{cohort.parent / "b.truth.tif"},train,"500,600,400,400"\n')
-    for level in (0, 1):
-        assert "the region" in fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1, "--level", level)
+    for level, region in ((0, "500,600,400,400"), (1, "250,300,200,200")):
+        refused = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1, "--level", level)
+        assert (refused.code, refused.file, refused.value) == ("E-REGION", str(slide), region)
     assert not (tmp_path / "c.tif").exists() and not (tmp_path / "run").exists()
 
 
@@ -181,7 +203,8 @@ def test_mask_of_another_threshold_region_or_model_is_not_kept(trained, cohort, 
         (["--model", tmp_path / "other.safetensors", "--region", "0,0,64,64"], "another model, or one that has changed since"),
     ):
         message = fails(*common, *options)
-        assert "made in another way" in message and difference in message and "--overwrite" in message, message
+        assert message.code == "E-OUTPUT-EXISTS" and message.file == str(tmp_path / "m.tif")
+        assert difference in message.why and "--overwrite" in message.do
         assert "hash" not in message and message.count(" then, ") <= 1, message
     assert (tmp_path / "m.tif").read_bytes() == before
     run(*common, *options, "--overwrite")
@@ -193,15 +216,25 @@ def test_resolution_has_to_be_the_models(trained, tmp_path):
     coarse = write_slide(tmp_path / "coarse.tif", pixels, 1.0)
     for level in ([], ["--level", 0]):
         message = fails("segment", coarse, "--model", trained[0], "-o", tmp_path / "m.tif", *level)
-        assert "0.500 µm/px" in message and "1.000 µm/px" in message and "()" not in message
-        assert ("leave the level out (--level)" in message) == bool(level)
+        assert message.code == "E-SLIDE-RESOLUTION" and message.file == str(coarse)
+        assert "0.500 µm/px" in message.why and "1.000 µm/px" in message.why and "()" not in message
+        assert ("--level" in message.do) == bool(level)
+    # Of pixels that are not square each side counts, not the mean.
+    oblong = tmp_path / "oblong.tif"
+    words = {"resolution": (1e4 / 0.75, 1e4 / 0.25), "resolutionunit": "CENTIMETER"}
+    tifffile.imwrite(oblong, pixels, tile=(256, 256), photometric="rgb", **words)
+    for level in ([], ["--level", 0]):
+        message = fails("segment", oblong, "--model", trained[0], "-o", tmp_path / "m.tif", *level)
+        assert message.code == "E-SLIDE-RESOLUTION" and "0.750 x 0.250 µm/px" in message.why
     blind = write_slide(tmp_path / "blind.tif", pixels, None)
-    assert "--slide-mpp" in fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
+    refused = fails("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif")
+    assert refused.code == "E-SLIDE-RESOLUTION" and refused.file == str(blind) and "--slide-mpp" in refused.do
     run("segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--slide-mpp", 0.51)
     # Another resolution is another mask, though its pixels are the same.
     again = ["segment", blind, "--model", trained[0], "-o", tmp_path / "m.tif", "--json", "--slide-mpp"]
     assert run(*again, 0.51).json["skipped"]
-    assert "made in another way" in fails(*again, 0.5)
+    refused = fails(*again, 0.5)
+    assert refused.code == "E-OUTPUT-EXISTS" and "--slide-mpp 0.51 then, 0.5 now" in refused.why
     run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
     assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
 
@@ -262,15 +295,18 @@ def test_slides_of_four_channels(tmp_path):
 
 def test_networks_of_other_channels_than_slides_have_are_refused(cohort, tmp_path):
     folder = tmp_path / "run"
-    message = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
-    assert "a.tif has 3 channels where 4 are needed" in message and not folder.exists()
+    slide = cohort.parent / "a.tif"
+    refused = fails("train", "--cohort", cohort, "--network", "unet:base=1,depth=1,channels=4", "-o", folder)
+    assert (refused.code, refused.file, refused.value) == ("E-SLIDE-CHANNELS", str(slide), "3") and not folder.exists()
     model = write_model_of_four_channels(tmp_path / "four.safetensors", 1, (1, 1, 1, 1))
-    message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-    assert "a.tif has 3 channels where 4 are needed: convert it, or take a network of as many input channels" in message
-    for kind, count, words in ((numpy.uint8, 5, "has 5 channels where 4 are needed"), (numpy.uint16, 4, "has samples of unsigned_short, and networks take those of 8 bits")):
+    refused = fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+    assert (refused.code, refused.file, refused.value) == ("E-SLIDE-CHANNELS", str(slide), "3")
+    for kind, count, value in ((numpy.uint8, 5, "5"), (numpy.uint16, 4, "unsigned_short")):
         slide = write_channels(tmp_path / f"{count}.ome.tif", numpy.zeros((count, 200, 300), kind))
-        assert f"{slide} {words}" in fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
-    assert "has 5 channels where 1 is needed" in fails("plan", tmp_path / "5.ome.tif", "--network", "remedios2023")
+        refused = fails("segment", slide, "--model", model, "-o", tmp_path / "m.tif")
+        assert (refused.code, refused.file, refused.value) == ("E-SLIDE-CHANNELS", str(slide), value)
+    refused = fails("plan", tmp_path / "5.ome.tif", "--network", "remedios2023")
+    assert (refused.code, refused.file, refused.value) == ("E-SLIDE-CHANNELS", str(tmp_path / "5.ome.tif"), "5")
     assert not (tmp_path / "m.tif").exists()
 
 
@@ -278,9 +314,8 @@ def test_model_that_overflows_is_refused(trained, cohort, tmp_path):
     """Finite weights, but infinite logits: its masks would be full or empty without a word."""
     for tensor, value in (("L1.weight", 1e38), ("L7.weight", 1e38), ("L4.weight", -3e38), ("L7.bias", 3e38)):
         model = change_weights(trained[0], tmp_path / "bad.safetensors", tensor, value)
-        message = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
-        assert "bad.safetensors" in message and f'the layer "{tensor[:2]}"' in message
-        assert "beyond what a float holds" in message
+        refused = fails("segment", cohort.parent / "a.tif", "--model", model, "-o", tmp_path / "m.tif")
+        assert (refused.code, refused.file, refused.value) == ("E-NOT-FINITE", str(model), tensor[:2])
     assert not (tmp_path / "m.tif").exists()
 
 

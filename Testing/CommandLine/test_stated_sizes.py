@@ -190,7 +190,7 @@ def write_sparse_dicom(path, side):
     meta = element(2, 2, b"UI", kind) + element(2, 0x10, b"UI", "1.2.840.10008.1.2.1")
     data = [
         element(8, 8, b"CS", "ORIGINAL\\PRIMARY\\VOLUME\\NONE"), element(8, 0x16, b"UI", kind), element(0x20, 0xE, b"UI", "1.2.3.4"),
-        element(0x20, 0x9311, b"CS", "TILED_FULL"), element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 8, b"IS", "1"),
+        element(0x20, 0x9311, b"CS", "TILED_SPARSE"), element(0x28, 2, b"US", us(1)), element(0x28, 4, b"CS", "MONOCHROME2"), element(0x28, 8, b"IS", "1"),
         element(0x28, 0x10, b"US", us(1)), element(0x28, 0x11, b"US", us(1)), element(0x28, 0x100, b"US", us(8)),
         element(0x48, 6, b"UL", struct.pack("<I", side)), element(0x48, 7, b"UL", struct.pack("<I", side)), element(0x7FE0, 0x10, b"OB", b"\7\0"),
     ]

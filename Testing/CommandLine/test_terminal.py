@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from PIL import Image
 
-from conftest import PROGRAM, run
+from conftest import PROGRAM, fails, find_codes, run
 from test_stated_sizes import write_pages, write_sparse_dicom
 
 # So large that it would take minutes: nobody waits for the end.
@@ -130,16 +130,15 @@ def test_a_result_that_nobody_gets(tmp_path, kind):
         os.close(theirs)
         return finished
 
-    reason = {"full": "No space left on device", "closed": "Bad file descriptor", "pipe": "Broken pipe"}[kind]
-    sentence = f"gigapixel: The result could not be written to the standard output ({reason}); where the command has written files, these are complete.\n"
+    codes = ["E-DISK-FULL" if kind == "full" else "E-OUTPUT-WRITE"]
     finished = start("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--quiet")
-    assert finished.returncode == 1 and finished.stderr == sentence
+    assert finished.returncode == 1 and find_codes(finished.stderr) == codes and finished.stderr.count("\n") == 1
     assert (tmp_path / "m.tif").read_bytes() == (tmp_path / "expected.tif").read_bytes()
     again = run("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--json").json
     assert again["skipped"] and again["tissueFraction"] == expected["tissueFraction"]
-    for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"]):
+    for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"], ["--codes"]):
         finished = start(*words)
-        assert finished.returncode == 1 and finished.stderr == sentence, words
+        assert finished.returncode == 1 and find_codes(finished.stderr) == codes and finished.stderr.count("\n") == 1, words
 
 
 @pytest.mark.parametrize("words", [[], ["lable"], ["label", "--lavel"], ["label"]])
@@ -181,7 +180,7 @@ def show(*words):
 
 
 def test_names_of_associated_images_in_a_slide(tmp_path):
-    """The second line of a page's description names the picture, which is damaged: a warning names it, too."""
+    """They are words of this program or numbers of pages, and never the text of the page."""
     image = io.BytesIO()
     Image.new("L", (64, 64), 9).save(image, "JPEG")
     sound = image.getvalue()
@@ -195,26 +194,28 @@ def test_names_of_associated_images_in_a_slide(tmp_path):
     slide = tmp_path / "named.svs"
     write_pages(slide, [[*gray, *tiles], [*gray, *strip], [*gray, *strip]], values)
     out, _, listed = show("info", slide)
-    (name,) = [image["name"] for image in json.loads(listed)["associatedImages"] if "EVIL" in image["name"]]
-    assert name.startswith(EVIL)
-    assert "associated     \\x1b[31mEVIL\\x07\\xc2\\x9b\\x7f\\xe2\\x80\\xae" in out
-    assert stays_on_its_line(out) and stays_on_its_line(listed)
-    _, warning, _ = show("info", slide, "--associated", name, "--output", tmp_path / "picture.png", "--overwrite")
-    assert "of the image '\\x1b[31mEVIL\\x07" in warning and "is damaged" in warning and stays_on_its_line(warning)
+    assert [image["name"] for image in json.loads(listed)["associatedImages"]] == ["page 2", "page 3"]
+    assert "EVIL" not in out + listed and stays_on_its_line(out) and stays_on_its_line(listed)
+    _, warning, _ = show("info", slide, "--associated", "page 2", "--output", tmp_path / "picture.png", "--overwrite")
+    assert find_codes(warning) == ["W-SLIDE-DAMAGED"] and "EVIL" not in warning and stays_on_its_line(warning)
 
 
-def test_names_of_channels_in_a_slide(tmp_path):
+def test_names_of_channels_and_images_in_a_slide(tmp_path):
     name = EVIL.replace("\x1b", "").replace("\x07", "")  # which XML cannot hold
-    xml = f'<OME><Image><Pixels SizeX="16" SizeY="16" SizeC="2" SizeZ="1" SizeT="1"><Channel Name="{name}"/><Channel Name="Größe"/></Pixels></Image></OME>\0'.encode()
+    pixels = f'<Pixels SizeX="16" SizeY="16" SizeC="2" SizeZ="1" SizeT="1"><Channel Name="{name}"/><Channel Name="Größe"/></Pixels>'
+    xml = f'<OME><Image Name="{name}">{pixels}</Image></OME>\0'.encode()
     gray = [(256, 4, 1, 16), (257, 4, 1, 16), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1)]
     tiles = [(322, 4, 1, 16), (323, 4, 1, 16), (324, 4, 1, 16 + len(xml)), (325, 4, 1, 256)]
     slide = tmp_path / "channels.ome.tif"
     write_pages(slide, [[*gray, *tiles, (270, 2, len(xml), 16)], [*gray, *tiles]], xml + bytes(256))
     out, _, listed = show("info", slide)
     assert json.loads(listed)["channelNames"] == [name, "Größe"]
+    assert [image["name"] for image in json.loads(listed)["images"]] == [name]
     assert "([31mEVIL\\xc2\\x9b\\x7f\\xe2\\x80\\xae, Größe)" in out
     assert "\\u009b\\u007f\\u202e" in listed and "Größe" in listed
     assert stays_on_its_line(out) and stays_on_its_line(listed)
+    refused = fails("info", slide, "--image", "another")
+    assert refused.code == "E-SLIDE-IMAGE" and name in refused.do and stays_on_its_line(refused)
 
 
 def test_names_of_files_beside_a_dicom_slide(tmp_path):
@@ -222,7 +223,7 @@ def test_names_of_files_beside_a_dicom_slide(tmp_path):
     whole = (tmp_path / "slide.dcm").read_bytes()
     (tmp_path / f"{EVIL}.dcm").write_bytes(whole[: whole.index(b"1.2.3.4")])
     out, warnings, _ = show("info", tmp_path / "slide.dcm")
-    assert "\\x1b[31mEVIL\\x07\\xc2\\x9b" in out and "beside it is left out" in out
+    assert "\\x1b[31mEVIL\\x07\\xc2\\x9b" in out and "[W-SLIDE-PARTS]" in out
     assert stays_on_its_line(out) and stays_on_its_line(warnings)
     _, warnings, _ = show("convert", tmp_path / "slide.dcm", tmp_path / "out.tif", "--overwrite")
-    assert "beside it is left out" in warnings and stays_on_its_line(warnings)
+    assert "[W-SLIDE-PARTS]" in warnings and stays_on_its_line(warnings)

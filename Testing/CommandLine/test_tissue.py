@@ -61,16 +61,19 @@ def test_a_run_knows_its_tissue(slides, tmp_path):
     train(slides, "plain", tmp_path / "run", "remedios2023", "--tissue", slides / "tissue")
     options = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--epochs", 3, "--resume"]
     options += ["--ignored-label", IGNORED, "--tile-size", 256]
-    assert "with a tissue mask then and none now: give it as then (--tissue)" in fails(*options)
+    refused = fails(*options)
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "run"), "training samples")
+    assert "with a tissue mask then and none now" in refused.why
     masks = tmp_path / "masks"
     shutil.copytree(slides / "tissue", masks)
     shutil.copy(masks / "b.pyramid.tif", masks / "a.pyramid.tif")
-    assert "with another tissue mask now: give it as then (--tissue)" in fails(*options, "--tissue", masks)
+    refused = fails(*options, "--tissue", masks)
+    assert refused.code == "E-RUN-CONFLICT" and "with another tissue mask now" in refused.why
     run(*options, "--tissue", slides / "tissue")
     train(slides, "plain", tmp_path / "without", "remedios2023")
     options[options.index(tmp_path / "run")] = tmp_path / "without"
     refused = fails(*options, "--tissue", slides / "tissue")
-    assert "without a tissue mask then and with one now: leave it out (--tissue)" in refused
+    assert refused.code == "E-RUN-CONFLICT" and "without a tissue mask then and with one now" in refused.why
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +102,14 @@ def test_segmentation_takes_glass_for_white_and_makes_it_0(slides, model, tmp_pa
 
 def test_a_mask_that_is_not_there_is_named(slides, model, tmp_path):
     one = slides / "tissue" / "a.pyramid.tif"
-    message = fails("train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
-    assert str(one) in message and "there are 3" in message
+    refused = fails("train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
+    assert (refused.code, refused.file) == ("E-OPTION-CONFLICT", str(one))
     (tmp_path / "empty").mkdir()
     options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
-    message = fails(*options, tmp_path / "empty")
-    assert "a.pyramid.tif" in message and str(tmp_path / "empty") in message
-    assert f"neither a mask nor a folder of masks {tmp_path / 'nosuch.tif'}" in fails(*options, tmp_path / "nosuch.tif")
+    refused = fails(*options, tmp_path / "empty")
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "empty")) and "a.pyramid.tif" in refused.why
+    refused = fails(*options, tmp_path / "nosuch.tif")
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "nosuch.tif"))
     assert not (tmp_path / "out.tif").exists() and not (tmp_path / "run").exists()
 
 
@@ -113,7 +117,8 @@ def test_another_tissue_is_another_making(slides, model, tmp_path):
     options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif"]
     run(*options, "--tissue", slides / "tissue" / "a.pyramid.tif")
     assert run(*options, "--tissue", slides / "tissue", "--json").json["skipped"]  # the same file
-    assert "made in another way" in fails(*options)
+    refused = fails(*options)
+    assert refused.code == "E-OUTPUT-EXISTS" and "another tissue mask" in refused.why
 
 
 def test_a_mask_of_another_slide_is_refused(slides, model, tmp_path):
@@ -121,7 +126,8 @@ def test_a_mask_of_another_slide_is_refused(slides, model, tmp_path):
     for slide in (a, b):
         run("label", slide, "-o", tmp_path / f"{slide.stem}.pyramid.tif")
     segment = ["segment", a, "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
-    assert "was made of another slide" in fails(*segment, tmp_path / "b.pyramid.tif")
+    refused = fails(*segment, tmp_path / "b.pyramid.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "b.pyramid.tif"))
     assert not (tmp_path / "out.tif").exists()
     run(*segment, tmp_path / "a.pyramid.tif")
     # The mask of a slide serves what it was converted to.
@@ -131,7 +137,8 @@ def test_a_mask_of_another_slide_is_refused(slides, model, tmp_path):
     cohort = tmp_path / "cohort.csv"
     cohort.write_text(f"slide,mask,split\n{a},{a.parent / 'a.mask.tif'},train\n")
     train = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED, "--tissue"]
-    assert "was made of another slide" in fails(*train, tmp_path / "b.pyramid.tif")
+    refused = fails(*train, tmp_path / "b.pyramid.tif")
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "b.pyramid.tif"))
 
 
 def test_masks_without_tissue(slides, model, tmp_path):
@@ -142,10 +149,11 @@ def test_masks_without_tissue(slides, model, tmp_path):
         source = empty if name == "c" else slides / "tissue" / f"{name}.pyramid.tif"
         (folder / f"{name}.pyramid.tif").write_bytes(source.read_bytes())
     train = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--ignored-label", IGNORED]
-    message = fails(*train, "--tissue", folder)  # of the validation: before the first epoch
-    assert f"{folder / 'c.pyramid.tif'} has no tissue at all" in message
+    refused = fails(*train, "--tissue", folder)  # of the validation: before the first epoch
+    assert (refused.code, refused.file) == ("E-MASK-EMPTY", str(folder / "c.pyramid.tif"))
     segment = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue", empty]
-    assert f"{empty} has no tissue at all" in run(*segment).err
+    warnings = run(*segment, "--json").json["warnings"]
+    assert ("W-DOUBT-MASK-EMPTY", str(empty)) in [(each["code"], each["file"]) for each in warnings]
 
 
 def test_one_mask_serves_several_regions_of_its_slide(slides, tmp_path):
@@ -157,5 +165,5 @@ def test_one_mask_serves_several_regions_of_its_slide(slides, tmp_path):
     run(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
     cohort.write_text(cohort.read_text().replace("0,300,400,300", "600,0,100,300").replace("validation", "train"))  # nothing but glass
     train[4] = tmp_path / "run2"
-    message = fails(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
-    assert f"has no tissue in the region of {a}" in message
+    refused = fails(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
+    assert refused.code == "E-MASK-EMPTY" and str(a) in refused.why

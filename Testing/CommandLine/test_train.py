@@ -37,10 +37,12 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     dice = run(*options, tmp_path / "dice", "--loss", "dice").json
     assert len({result["validationLoss"] for result in (entropy, weighted, dice)}) == 3
     assert 0 < dice["validationLoss"] < 1
-    assert "cannot be resumed with another loss" in fails(*options, tmp_path / "dice", "--loss", "cross-entropy", "--resume")
+    refused = fails(*options, tmp_path / "dice", "--loss", "cross-entropy", "--resume")
+    assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "dice"), "loss")
     run(*options, tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
-    assert "3 class weights" in fails(*options, tmp_path / "new", "--class-weights", "1,2,3")
-    assert "numbers separated by commas" in run(*options, tmp_path / "new", "--class-weights", "1;2", code=2).err
+    assert fails(*options, tmp_path / "new", "--class-weights", "1,2,3").code == "E-NETWORK-FORMAT"
+    refused = fails(*options, tmp_path / "new", "--class-weights", "1;2", code=2)
+    assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--class-weights", "1;2")
 
 
 def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
@@ -67,30 +69,37 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
     ):
         at = options.index(changed[0])
         others = [*options[:at], *changed, *options[at + 2 :]]
-        assert f"cannot be resumed with another {name} (" in fails(*others, "--resume")
+        refused = fails(*others, "--resume")
+        assert (refused.code, refused.value) == ("E-RUN-CONFLICT", name)
     refused = fails(*options, "--freeze", "L3", "--resume")
-    assert 'cannot be resumed with other frozen arrays (none only then, ["L3.bias","L3.weight"] only now)' in refused
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "frozen") and "L3.weight" in refused.why
 
 
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
     options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
-    assert 'no array and no module "L8" to freeze; the nearest are "L1"' in fails(*options, "--freeze", "L8")
-    assert "leave something to train" in fails(*options, *[word for i in range(1, 8) for word in ("--freeze", f"L{i}")])
-    assert "needs a learning-rate decay below 1, such as 0.1" in fails(*options, "--learning-rate-schedule", "plateau")
-    assert "is of the learning-rate schedule plateau" in fails(*options, "--learning-rate-decay", 0.5)
-    assert "leaves none of the run's 2" in fails(*options, "--learning-rate-schedule", "cosine", "--warmup", 2)
-    assert "adam, adamw or sgd" in run(*options, "--optimizer", "lion", code=2).err
+    refused = fails(*options, "--freeze", "L8")
+    assert (refused.code, refused.value) == ("E-OPTION-VALUE", "L8")
+    for words in (
+        [word for i in range(1, 8) for word in ("--freeze", f"L{i}")],
+        ["--learning-rate-schedule", "plateau"],
+        ["--learning-rate-decay", 0.5],
+        ["--learning-rate-schedule", "cosine", "--warmup", 2],
+    ):
+        assert fails(*options, *words).code == "E-OPTION-VALUE"
+    refused = fails(*options, "--optimizer", "lion", code=2)
+    assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--optimizer", "lion")
     assert not (tmp_path / "new").exists()
 
 
 def test_tile_sizes_that_are_no_multiples(cohort, tmp_path):
     words = [["train", "--cohort", cohort], ["segment", cohort.parent / "a.tif", "--model", "tissue"]]
     for command in ([*word, "-o", tmp_path / "out.tif"] for word in words):
-        for side, said in ((33, "take 32 or 64"), (95, "take 64 or 96")):
+        for side, near in ((33, ("32", "64")), (95, ("64", "96"))):
             refused = fails(*command, "--tile-size", side)
-            assert f"the tile size {side} is no multiple of the network's stride 32: {said}" in refused
-    plan = run("plan", "--size", "900x900", "--tile-size", 33, code=1).err
-    assert "take 32 or 64" in plan and not (tmp_path / "out.tif").exists()
+            assert (refused.code, refused.value) == ("E-OPTION-VALUE", str(side))
+            assert all(size in refused.do for size in near)
+    plan = fails("plan", "--size", "900x900", "--tile-size", 33)
+    assert (plan.code, plan.value) == ("E-OPTION-VALUE", "33") and not (tmp_path / "out.tif").exists()
 
 
 def test_rates_have_digits(tmp_path):
@@ -106,8 +115,9 @@ def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
     drawn = run(*options, tmp_path / "drawn").json
     assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
-    assert "cannot be resumed with other first weights" in fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
-    assert "nowhere" in fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere")
+    refused = fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "first weights")
+    assert fails(*options, tmp_path / "new", "--weights", tmp_path / "nowhere").file == str(tmp_path / "nowhere")
 
 
 def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
@@ -117,50 +127,54 @@ def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--shared-memory", "--epochs", 1)
     run(*options, tmp_path / "other", "--resume")
     assert (tmp_path / "other" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
-    assert "another tile size" in fails(*options, tmp_path / "other", "--tile-size", "image", "--resume")
+    assert fails(*options, tmp_path / "other", "--tile-size", "image", "--resume").value == "tile size"
     # The slides have less than a tile's side.
     run(*options, tmp_path / "piece", "--tile-size", "image")
     assert (tmp_path / "piece" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
     losses = {run(*options, tmp_path / name, "--precision", name).json["validationLoss"] for name in ("bf16", "fp16")}
     assert len(losses) == 2
     assert list(losses) == pytest.approx([trained[1].json["validationLoss"]] * 2, rel=0.1)
-    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
-    assert "without --tile-size image" in fails(*options, tmp_path / "new", "--tile-size", "image", "--memory", "20M")
-    assert "fp8" in run(*options, tmp_path / "new", "--precision", "fp8", code=2).err
+    assert fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume").value == "precision"
+    assert fails(*options, tmp_path / "new", "--tile-size", "image", "--memory", "20M").code == "E-MEMORY-BUDGET"
+    refused = fails(*options, tmp_path / "new", "--precision", "fp8", code=2)
+    assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--precision", "fp8")
     assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
 def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
     for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
-        sentence = run(*command, tmp_path / "new", "--strategy", word, code=2).err
-        assert "has no option --strategy any more" in sentence
-        assert "--tile-size image" in sentence and "--shared-memory" in sentence
+        refused = fails(*command, tmp_path / "new", "--strategy", word, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", "--strategy")
+        assert "--tile-size image" in refused.why and "--shared-memory" in refused.why
 
 
 def test_cache_is_refused_with_what_took_its_place(tmp_path):
     for option in (["--cache", "none"], ["--cache-limit", "2G"]):
-        sentence = run("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2).err
-        assert f"has no option {option[0]} any more" in sentence and "gigapixel convert" in sentence
+        refused = fails("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", option[0]) and "gigapixel convert" in refused.why
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):
     for command in (["segment", cohort.parent / "a.tif", "--model", trained[0]], ["train", "--cohort", cohort]):
-        assert '"gpu": auto, cpu, cuda' in run(*command, "-o", tmp_path / "none.tif", "--device", "gpu", code=2).err
-    sentence = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
-    assert "Apple" in sentence and "--device cpu" in sentence
+        refused = fails(*command, "-o", tmp_path / "none.tif", "--device", "gpu", code=2)
+        assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--device", "gpu")
+    refused = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
+    assert (refused.code, refused.value) == ("E-DEVICE-MISSING", "mps") and "--device cpu" in refused.do
     if "none" not in run("doctor", "--json").json["network"]["gpu"]:
         pytest.skip("there is a GPU")
     folder, mask = tmp_path / "run", tmp_path / "mask.tif"
-    assert "--device cpu" in fails("train", "--cohort", cohort, "-o", folder, "--device", "cuda")
-    assert "--device cpu" in fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1")
+    for words in (["train", "--cohort", cohort, "-o", folder, "--device", "cuda"], ["segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1"]):
+        refused = fails(*words)
+        assert (refused.code, refused.value) == ("E-DEVICE-MISSING", words[-1]) and "--device cpu" in refused.do
     assert not folder.exists() and not mask.exists()
 
 
 def test_run_is_not_trained_over(trained, cohort):
     folder, _ = trained
     before = (folder / "best.safetensors").read_bytes()
-    assert str(folder) in fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
+    refused = fails("train", "--cohort", cohort, "-o", folder, "--epochs", 5)
+    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(folder))
     assert (folder / "best.safetensors").read_bytes() == before
 
 
@@ -214,8 +228,8 @@ def test_graphs_are_computed_in_bf16(cohort, tmp_path):
     exact, rounded = (result["validationLoss"] for result in results.values())
     assert exact != rounded == pytest.approx(exact, rel=0.05)
     assert rb'\"precision\":\"bf16\"' in (tmp_path / "bf16" / "last.safetensors").read_bytes()
-    assert "another precision" in fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume")
-    assert "in fp32 or bf16 only" in fails(*options, tmp_path / "new", "--precision", "fp16")
+    assert fails(*options, tmp_path / "bf16", "--precision", "fp32", "--resume").value == "precision"
+    assert fails(*options, tmp_path / "new", "--precision", "fp16").code == "E-PRECISION"
     masks = [tmp_path / "fp32.tif", tmp_path / "bf16.tif"]
     for mask in masks:
         run("segment", cohort.parent / "b.tif", "--model", tmp_path / "bf16", "-o", mask, "--precision", mask.stem)
@@ -255,8 +269,9 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
     out.mkdir()
     (tmp_path / "broken.safetensors").write_bytes((trained[0] / "best.safetensors").read_bytes()[:500])
     (tmp_path / "norun").mkdir()
-    for model in ("missing", "broken.safetensors", "norun"):
-        assert model in fails("segment", slide, "--model", tmp_path / model, "-o", out / "m.tif")
+    for model, code in (("missing", "E-FILE-MISSING"), ("broken.safetensors", "E-FILE-DAMAGED"), ("norun", "E-RUN-FORMAT")):
+        refused = fails("segment", slide, "--model", tmp_path / model, "-o", out / "m.tif")
+        assert (refused.code, refused.file) == (code, str(tmp_path / model))
     tables = {
         "columns.csv": "slide,split\na.tif,train\n",
         "split.csv": "slide,mask,split\na.tif,a.truth.tif,training\n",
@@ -270,9 +285,21 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
         for file in ("a.tif", "a.truth.tif"):
             shutil.copy(cohort.parent / file, folder)
         (folder / name).write_text(text)
-        message = fails("train", "--cohort", folder / name, "-o", out / "run")
-        assert name in message or "nowhere.tif" in message, message
+        refused = fails("train", "--cohort", folder / name, "-o", out / "run")
+        assert refused.file == str(folder / name), refused
+        assert refused.code == {"missing.csv": "E-FILE-MISSING", "empty.csv": "E-FILE-DAMAGED"}.get(name, "E-COHORT-FORMAT"), refused
     assert list(out.iterdir()) == []
+
+
+def test_pixels_that_are_not_square_are_resampled_or_refused(tmp_path):
+    pixels = numpy.random.default_rng(1).integers(0, 255, (300, 400, 3), numpy.uint8)
+    words = {"resolution": (1e4 / 0.5, 1e4 / 0.25), "resolutionunit": "CENTIMETER", "tile": (256, 256)}
+    tifffile.imwrite(tmp_path / "a.tif", pixels, photometric="rgb", **words)
+    tifffile.imwrite(tmp_path / "t.tif", (pixels[..., 0] > 128).astype(numpy.uint8), **words)
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,t.tif,train\n")
+    refused = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1)
+    assert (refused.code, refused.file) == ("E-SLIDE-RESOLUTION", str(tmp_path / "a.tif")) and "--mpp" in refused.do
+    run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1, "--mpp", 0.5)
 
 
 def test_masks_of_3d_slicer(cohort, tmp_path):
@@ -286,15 +313,15 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
         "layers": write_nrrd(tmp_path / "l.seg.nrrd", numpy.stack([truth, truth], -1), **segment(0, "Tissue", 1)),
         "away": write_nrrd(tmp_path / "away.nrrd", truth, corner=(0.1, 0)),
     }
-    sentences = {"layers": "its segments are in 2 layers, as 3D Slicer", "away": "their edges lie 0.100000 mm apart"}
+    codes = {"layers": "E-MASK-FORMAT", "away": "E-MASK-GRID"}
     trained = []
     for name, mask in masks.items():
         table = tmp_path / f"{name}.csv"
         table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
         words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1]
-        if name in sentences:
-            message = fails(*words)
-            assert str(mask) in message and sentences[name] in message and not (tmp_path / name).exists()
+        if name in codes:
+            refused = fails(*words)
+            assert (refused.code, refused.file) == (codes[name], str(mask)) and not (tmp_path / name).exists()
         else:
             run(*words)
             trained.append(weights(tmp_path / name))
@@ -307,26 +334,27 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
 def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
     start = "NRRD0004\ntype: unsigned char\ndimension: 2\nencoding: gzip\n"
     files = {
-        "short.nrrd": (start + "sizes: 800 700\n\nno gzip", "expected 560000 bytes but received"),
-        "alone.nhdr": (start + "sizes: 800 700\ndata file: gone.raw\n", "gone.raw, which is not there"),
-        "size.nrrd": (start + "sizes: 400 x\n\n", "axis 1 size is zero"),
+        "short.nrrd": (start + "sizes: 800 700\n\nno gzip", "E-FILE-DAMAGED"),
+        "alone.nhdr": (start + "sizes: 800 700\ndata file: gone.raw\n", "E-FILE-MISSING"),
+        "size.nrrd": (start + "sizes: 400 x\n\n", "E-FILE-DAMAGED"),
     }
-    for name, (text, reason) in files.items():
+    for name, (text, code) in files.items():
         mask = tmp_path / name
         mask.write_text(text)
         table = tmp_path / "c.csv"
         table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
         words = [mask, cohort.parent / "a.truth.tif"] if command == "evaluate" else ["--cohort", table, "-o", tmp_path / "run"]
-        message = fails(command, *words)
-        assert message.startswith((f"gigapixel: Error reading {mask}: ", f"gigapixel: {mask}: ")) and reason in message
-        assert "nrrd]" not in message and ".cxx" not in message and "0x" not in message
+        refused = fails(command, *words)
+        assert (refused.code, refused.file) == (code, str(mask))
+        assert "nrrd]" not in refused and ".cxx" not in refused and "0x" not in refused
 
 
 def test_a_region_outside_of_its_slide_is_told_with_its_line(cohort, tmp_path):
     slide, mask = cohort.parent / "a.tif", cohort.parent / "a.truth.tif"
     (tmp_path / "c.csv").write_text(f"slide,mask,split,region\n{slide},{mask},train,\n{slide},{mask},train,90000 0 50 60\n")
-    sentence = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run")
-    assert f"c.csv, line 3: the region 90000,0,50,60 (x,y,width,height) does not begin inside of {slide}, which has 800 x 700 pixels" in sentence
+    refused = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run")
+    assert (refused.code, refused.file, refused.value) == ("E-REGION", str(tmp_path / "c.csv"), "3")
+    assert "90000,0,50,60" in refused.why and f"{slide}, which has 800 x 700 pixels" in refused.why
     assert not (tmp_path / "run").exists()
 
 
@@ -348,7 +376,8 @@ def test_labels_of_segments_are_classes(cohort, tmp_path):
         table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
         words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1, "--network", tmp_path / "three.json"]
         if name == "wrong":
-            assert f"{mask} has the value 4; for 3 classes it may have 0 to 2" in fails(*words)
+            refused = fails(*words)
+            assert (refused.code, refused.file, refused.value) == ("E-LABEL-VALUE", str(mask), "4")
         else:
             run(*words)
     assert weights(tmp_path / "plain") == weights(tmp_path / "segmentation")
@@ -359,8 +388,8 @@ def test_mask_of_another_slide(cohort, tmp_path):
     shutil.copy(cohort.parent / "a.truth.tif", tmp_path)
     table = tmp_path / "c.csv"
     table.write_text("slide,mask,split\ns.tif,a.truth.tif,train\n")
-    message = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
-    assert "a.truth.tif" in message
+    refused = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
+    assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "a.truth.tif"))
 
 
 @UNSANITIZED

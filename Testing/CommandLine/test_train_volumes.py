@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from conftest import UNSANITIZED, fails, run, write_slide
-from volumes import read_nifti, write_nifti, write_nrrd_volume
+from volumes import change_header, read_nifti, write_nifti, write_nrrd_volume
 
 SHAPE = (14, 26, 22)  # z, y, x
 NETWORK = "unet3d:base=2,depth=1,classes=3"
@@ -110,7 +110,8 @@ def test_modalities_in_a_cohort(tmp_path):
         run("train", "--cohort", cohort, "-o", tmp_path / name, "--network", f"{NETWORK},channels=2", "--epochs", 1)
     assert (tmp_path / "files/best.safetensors").read_bytes() == (tmp_path / "axis/best.safetensors").read_bytes()
     write_cohort(tmp_path / "missing.csv", [("a.nii.gz,c.nii.gz", "labels.nii.gz", "train")])
-    assert "there is no slide" in fails("train", "--cohort", tmp_path / "missing.csv", "-o", tmp_path / "run", "--network", NETWORK)
+    refused = fails("train", "--cohort", tmp_path / "missing.csv", "-o", tmp_path / "run", "--network", NETWORK)
+    assert (refused.code, refused.file, refused.value) == ("E-FILE-MISSING", str(tmp_path / "missing.csv"), "2")
 
 
 @UNSANITIZED
@@ -147,21 +148,26 @@ def test_refusals(study, tmp_path):
         assert not (tmp_path / "run/best.safetensors").exists()
         return sentence
 
-    assert "is not on the grid of" in refuse("0.nii.gz", "short.nii.gz")
-    assert "the labels hold the class 14" in refuse("0.nii.gz", "seven.nii.gz")
-    assert "has the value 0.5" in refuse("0.nii.gz", "half.nii.gz")
-    assert "a volume of labels has one" in refuse("0.nii.gz", "pair.nii.gz")
+    assert refuse("0.nii.gz", "short.nii.gz").code == "E-VOLUME-GEOMETRY"
+    refused = refuse("0.nii.gz", "seven.nii.gz")
+    assert (refused.code, refused.value) == ("E-LABEL-VALUE", "14")
+    assert refuse("0.nii.gz", "half.nii.gz").code == "E-LABEL-VALUE"
+    write_nifti(folder / "region.nii.gz", numpy.where(labels > 0, 2035, 0).astype("<i4"))
+    refused = refuse("0.nii.gz", "region.nii.gz")
+    assert (refused.code, refused.value, refused.file) == ("E-LABEL-VALUE", "2035", str(folder / "region.nii.gz"))
+    assert refuse("0.nii.gz", "pair.nii.gz").code == "E-MASK-FORMAT"
     assert "cut.nii.gz" in refuse("cut.nii.gz", "0.labels.nii.gz")
-    assert "takes volumes" in refuse("slide.tif", "0.labels.nii.gz")
-    assert "is a volume, and the network unet" in refuse("0.nii.gz", "0.labels.nii.gz", network="unet:base=2,depth=1,channels=1")
-    assert "takes 2" in refuse("0.nii.gz", "0.labels.nii.gz", network=f"{NETWORK},channels=2")
-    assert "are not computed in bf16: choose the precision fp32" in refuse("0.nii.gz", "0.labels.nii.gz", "--precision", "bf16")
+    assert refuse("slide.tif", "0.labels.nii.gz").code == "E-MODEL-INPUT"
+    assert refuse("0.nii.gz", "0.labels.nii.gz", network="unet:base=2,depth=1,channels=1").code == "E-MODEL-INPUT"
+    assert refuse("0.nii.gz", "0.labels.nii.gz", network=f"{NETWORK},channels=2").code == "E-MODEL-INPUT"
+    assert refuse("0.nii.gz", "0.labels.nii.gz", "--precision", "bf16").code == "E-PRECISION"
     rows = [("0.nii.gz", "0.labels.nii.gz", "train")]
     for option in (["--mpp", 1], ["--tissue", folder], ["--shared-memory"], ["--balance"]):
         arguments = ["--cohort", write_cohort(folder / "one.csv", rows), "-o", tmp_path / "run", "--network", NETWORK]
-        assert "takes volumes" in run("train", *arguments, *option, code=2).err, option
+        refused = fails("train", *arguments, *option, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-APPLIES", option[0])
     (folder / "region.csv").write_text("slide,mask,split,region\n0.nii.gz,0.labels.nii.gz,train,\"0,0,8,8\"\n")
-    assert "by a region" in fails("train", "--cohort", folder / "region.csv", "-o", tmp_path / "run", "--network", NETWORK)
+    assert fails("train", "--cohort", folder / "region.csv", "-o", tmp_path / "run", "--network", NETWORK).code == "E-OPTION-APPLIES"
 
 
 def read_arrays(path):
@@ -191,3 +197,19 @@ def test_norms_get_the_statistics_of_the_volumes(study, tmp_path):
     mean = numpy.mean(means, 0)
     assert arrays["enc.0.1.running_mean"] == pytest.approx(mean, abs=1e-4)
     assert arrays["enc.0.1.running_var"] == pytest.approx(numpy.mean(squares, 0) - mean**2, rel=2e-4)
+
+
+def test_doubtful_places_are_said_of_volumes_and_labels(tmp_path):
+    """Spacings below 0 beside a qform, in the volume to train on and its labels."""
+    rows = []
+    for number, split in enumerate(("train", "validation")):
+        files = []
+        for kind, values in zip(("v", "l"), draw(number)):
+            files.append(write_nifti(tmp_path / f"{kind}{number}.nii", values))
+            if split == "train":
+                change_header(files[-1], "hh", 252, 1, 0)  # the qform counts
+                change_header(files[-1], "f", 80, -1.5)
+        rows.append((*files, split))
+    result = train(write_cohort(tmp_path / "cohort.csv", rows), tmp_path / "run", "--epochs", 1)
+    said = [(each["code"], each["file"]) for each in result.json["warnings"] if each["code"] == "W-VOLUME-GEOMETRY"]
+    assert said == [("W-VOLUME-GEOMETRY", str(file)) for file in rows[0][:2]]

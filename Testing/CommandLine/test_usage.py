@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conftest import run
+from conftest import fails, run
 
 COMMANDS = json.loads(run("--describe").out)
 NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "rasterize", "outline", "convert", "synthesize"]
@@ -14,10 +14,16 @@ NAMES += ["classify", "features", "plan", "networks", "import", "doctor"]
 
 def wrong(*arguments):
     """Runs a wrong command line: exit code 2, one sentence that points to the help."""
-    result = run(*arguments, code=2)
-    assert result.out == ""
-    assert len(result.err.strip().splitlines()) == 1 and "--help" in result.err
-    return result.err
+    refused = fails(*arguments, code=2)
+    assert refused.do.endswith("--help")
+    return refused
+
+
+def wrong_about(option, value, *arguments):
+    """The code of a wrong command line whose error is about this option and value."""
+    refused = wrong(*arguments)
+    assert (refused.option, refused.value) == (option, value or None)
+    return refused.code
 
 
 def test_commands_are_those_promised():
@@ -61,81 +67,87 @@ def test_program_help_and_version():
 
 
 def test_command_is_missing_or_unknown():
-    assert "command is missing" in wrong()
-    assert "no command labell" in wrong("labell") and "Did you mean label?" in wrong("lable")
-    assert "Did you mean" not in wrong("slides")
+    assert run(code=2).codes == ["E-COMMAND-MISSING"]
+    for word in ("labell", "lable", "slides"):
+        assert wrong_about(None, word, word) == "E-COMMAND-UNKNOWN"
+    assert "label?" in wrong("labell").do and "label?" in wrong("lable").do and "?" not in wrong("slides").do
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_unknown_option(command):
-    assert "--no-such-option" in wrong(command["name"], "--no-such-option")
+    assert wrong_about("--no-such-option", None, command["name"], "--no-such-option") == "E-OPTION-UNKNOWN"
 
 
 def test_nearest_option_is_proposed():
-    assert "Did you mean --preset?" in wrong("label", "a.svs", "-o", "b.tif", "--presett", "robust")
+    refused = wrong("label", "a.svs", "-o", "b.tif", "--presett", "robust")
+    assert refused.code == "E-OPTION-UNKNOWN" and refused.option == "--presett" and "--preset?" in refused.do
 
 
 @pytest.mark.parametrize(
-    "option, value, part",
+    "option, value, wanted",
     [
         ("--downsample", "0", "1 to 256"),
-        ("--downsample", "eight", "whole number"),
-        ("--downsample", "8.5", "whole number"),
-        ("--downsample", "", "whole number"),
-        ("--downsample", "99999999999999999999", "whole number"),
-        ("--mpp", "nan", "number"),
-        ("--mpp", "1e999", "number"),
+        ("--downsample", "eight", ""),
+        ("--downsample", "8.5", ""),
+        ("--downsample", "", ""),
+        ("--downsample", "99999999999999999999", ""),
+        ("--mpp", "nan", ""),
+        ("--mpp", "1e999", ""),
         ("--mpp", "0.01", "0.05 to 1000"),
-        ("--mpp", "4um", "number"),
+        ("--mpp", "4um", ""),
         ("--preset", "nonsense", "remedios2023"),
         ("--slide-mpp", "1001", "0.05 to 1000"),
         ("--threads", "-1", "0 to 4096"),
-        ("--output", "", "empty"),
+        ("--output", "", ""),
     ],
 )
-def test_bad_values_of_label(option, value, part):
+def test_bad_values_of_label(option, value, wanted):
+    """The range, or the names, are those of the table."""
     others = [] if option == "--output" else ["-o", "b.tif"]
-    message = wrong("label", "a.svs", *others, option, value)
-    assert option in message and part in message
-    assert option in wrong("label", "a.svs", *others, f"{option}={value}")
+    for words in ([option, value], [f"{option}={value}"]):
+        assert wrong_about(option, value, "label", "a.svs", *others, *words) == "E-OPTION-VALUE"
+        assert wanted in wrong("label", "a.svs", *others, *words).why
 
 
 @pytest.mark.parametrize("value", ["2Q", "G", "-2G", "0", "2 G", "", "1e30G"])
 def test_bad_memory(value):
-    assert "--memory" in wrong("plan", "--size", "100x100", "--memory", value)
+    assert wrong_about("--memory", value, "plan", "--size", "100x100", "--memory", value) == "E-OPTION-VALUE"
 
 
 @pytest.mark.parametrize("value", ["100", "100x", "x100", "100x0", "100x-5", "100x100x100", "a x b", "99999999999x1"])
 def test_bad_extent(value):
-    assert "--size" in wrong("synthesize", "a.tif", "--size", value)
+    assert wrong_about("--size", value, "synthesize", "a.tif", "--size", value) == "E-OPTION-VALUE"
 
 
 @pytest.mark.parametrize("value", ["1,2,3", "1,2,3,4,5", "0,0,0,5", "-1,0,5,5", "a,b,c,d", "1;2;3;4"])
 def test_bad_region(value):
-    assert "--region" in wrong("segment", "a.svs", "--model", "run", "-o", "b.tif", "--region", value)
+    words = ["segment", "a.svs", "--model", "run", "-o", "b.tif", "--region", value]
+    assert wrong_about("--region", value, *words) == "E-OPTION-VALUE"
 
 
 def test_incomplete_and_contradictory():
-    assert "needs --output OUT" in wrong("label", "a.svs")
-    assert "needs SLIDE" in wrong("label", "-o", "b.tif")
-    assert "wants a value" in wrong("label", "a.svs", "-o")
-    assert "given twice" in wrong("label", "a.svs", "-o", "b.tif", "-o", "c.tif")
-    assert "0.1 to 8" in wrong("synthesize", "a.tif", "--size", "100x100", "--mpp", "0.05")
-    assert "exclude each other" in wrong("label", "a.svs", "-o", "b.tif", "--mpp", "4", "--downsample", "8")
-    assert "takes no value" in wrong("label", "a.svs", "-o", "b.tif", "--quiet=yes")
-    assert "three.tif" in wrong("evaluate", "one.tif", "two.tif", "three.tif")
-    assert "go together" in wrong("info", "a.svs", "--associated", "macro")
-    assert ".png" in wrong("overlay", "a.svs", "b.tif", "-o", "c.jpg")
-    assert ".tif" in wrong("label", "a.svs", "-o", "mask.png")
-    assert ".tif" in wrong("synthesize", "slide.svs", "--size", "100x100")
+    assert wrong_about("--output", None, "label", "a.svs") == "E-OPTION-MISSING"
+    assert wrong_about("SLIDE", None, "label", "-o", "b.tif") == "E-OPTION-MISSING"
+    assert run("label", "a.svs", "-o", code=2).codes == ["E-OPTION-VALUE"]
+    assert wrong_about("--output", "c.tif", "label", "a.svs", "-o", "b.tif", "-o", "c.tif") == "E-OPTION-REPEATED"
+    assert wrong_about("--mpp", "0.05", "synthesize", "a.tif", "--size", "100x100", "--mpp", "0.05") == "E-OPTION-VALUE"
+    refused = wrong("label", "a.svs", "-o", "b.tif", "--mpp", "4", "--downsample", "8")
+    assert refused.code == "E-OPTION-CONFLICT" and refused.option in ("--mpp", "--downsample")
+    assert wrong_about("--quiet", "yes", "label", "a.svs", "-o", "b.tif", "--quiet=yes") == "E-OPTION-VALUE"
+    assert wrong_about(None, "three.tif", "evaluate", "one.tif", "two.tif", "three.tif") == "E-OPTION-UNKNOWN"
+    assert wrong_about("--associated", None, "info", "a.svs", "--associated", "macro") == "E-OPTION-NEEDS"
+    assert wrong_about("--output", "c.jpg", "overlay", "a.svs", "b.tif", "-o", "c.jpg") == "E-OUTPUT-ENDING"
+    assert wrong_about("--output", "mask.png", "label", "a.svs", "-o", "mask.png") == "E-OUTPUT-ENDING"
+    assert wrong_about("OUT", "slide.svs", "synthesize", "slide.svs", "--size", "100x100") == "E-OUTPUT-ENDING"
 
 
 def test_default_and_alternative_do_not_contradict(tmp_path):
     # --downsample has a default; --mpp alone is right (and fails later, for there is no such slide).
-    result = run("label", "no.svs", "-o", tmp_path / "b.tif", "--mpp", "4", code=1)
-    assert "no.svs" in result.err
+    refused = fails("label", "no.svs", "-o", tmp_path / "b.tif", "--mpp", "4")
+    assert refused.code == "E-FILE-MISSING" and refused.file == "no.svs"
 
 
 def test_double_dash_ends_options(tmp_path):
-    result = run("info", "--", "--strange-name.svs", code=1, cwd=tmp_path)
-    assert "--strange-name.svs" in result.err
+    result = run("info", "--json", "--", "--strange-name.svs", code=1, cwd=tmp_path)
+    error = result.json["error"]
+    assert error["code"] == "E-FILE-MISSING" and error["file"] == "--strange-name.svs"

@@ -37,7 +37,8 @@ def test_each_channel_has_its_normalization(tmp_path):
     assert result["normalization"] == "channel 1: z-score; channel 2: values are clipped to -900 to 300"
     assert "channel 2: values are clipped" in run("info", model).out
     wrong = write_threshold_model(tmp_path / "w.safetensors", (1, 1, 1), input={"channels": 3, "normalization": said})
-    assert "there are 2 normalizations for 3 channels" in fails("segment", f"{files[0]},{files[1]},{files[0]}", "--model", wrong, "-o", tmp_path / "w.nii.gz")
+    refused = fails("segment", f"{files[0]},{files[1]},{files[0]}", "--model", wrong, "-o", tmp_path / "w.nii.gz")
+    assert (refused.code, refused.file) == ("E-NETWORK-FORMAT", str(wrong))
 
 
 @pytest.mark.parametrize("semantics", ["whole", "patch"])
@@ -111,7 +112,8 @@ def test_patches_that_do_not_suit(tmp_path):
         assert sentence in run("segment", file, "--model", model, "-o", output, *options, code=2).err
     assert "patches" in run("plan", "--size", "30x22x14", "--network", trained, "--semantics", "patch").out
     wrong = write_threshold_model(tmp_path / "w.safetensors", patches={"size": [8, 8]})
-    assert '"size" must be three numbers' in fails("segment", file, "--model", wrong, "-o", output)
+    refused = fails("segment", file, "--model", wrong, "-o", output)
+    assert (refused.code, refused.file) == ("E-NETWORK-FORMAT", str(wrong))
     assert not output.exists()
 
 
@@ -188,7 +190,9 @@ def test_slices_are_drawn_with_their_labels(tmp_path):
     assert result["voxel"][2] in range(5, 10) and output.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert run("overlay", file, labels, "-o", output, "--size", 512, "--json").json["skipped"]
     empty = write_nifti(tmp_path / "e.nii.gz", truth * 0, place((1, 1, 3)))
-    assert "is 0 everywhere: nothing is marked" in run("overlay", file, empty, "-o", tmp_path / "e.png").err
+    warnings = run("overlay", file, empty, "-o", tmp_path / "e.png", "--json").json["warnings"]
+    assert [(each["code"], each["file"]) for each in warnings] == [("W-DOUBT-MASK-EMPTY", str(empty))]
     other = write_nifti(tmp_path / "o.nii.gz", truth[1:], place((1, 1, 3)))
-    assert "is not on the grid of" in fails("overlay", file, other, "-o", tmp_path / "o.png")
-    assert "--partial is for slides" in run("overlay", file, labels, "-o", tmp_path / "o.png", "--partial", code=2).err
+    assert ((refused := fails("overlay", file, other, "-o", tmp_path / "o.png")).code, refused.file) == ("E-VOLUME-GEOMETRY", str(other))
+    refused = fails("overlay", file, labels, "-o", tmp_path / "o.png", "--partial", code=2)
+    assert (refused.code, refused.option) == ("E-OPTION-APPLIES", "--partial")

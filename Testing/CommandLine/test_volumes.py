@@ -50,8 +50,9 @@ def test_info_tells_size_place_and_type(volume, tmp_path):
     text = run("info", volume, "--check").out
     assert "34 x 23 x 11 voxels, 1 channel of short, 17 x 17.25 x 22 mm" in text and "0.5 x 0.75 x 2 mm" in text
     assert "all voxels can be read" in text
-    assert "--slide-mpp is for slides" in run("info", volume, "--slide-mpp", 1, code=2).err
-    assert "it has 2 axes" in fails("info", write_nifti(tmp_path / "flat.nii", numpy.zeros((5, 4), "u1")))
+    refused = fails("info", volume, "--slide-mpp", 1, code=2)
+    assert (refused.code, refused.option) == ("E-OPTION-APPLIES", "--slide-mpp")
+    assert ((refused := fails("info", write_nifti(tmp_path / "flat.nii", numpy.zeros((5, 4), "u1")))).code, refused.file) == ("E-VOLUME-FORMAT", str(tmp_path / "flat.nii"))
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "<i2", "<u2", "<i4", "<f4", "<f8", "<i8"])
@@ -177,7 +178,8 @@ def test_normalization_is_of_the_whole_volume(name, tmp_path):
 @pytest.mark.usefixtures("network")
 def test_normalizations_that_are_none(said, sentence, volume, tmp_path):
     model = write_threshold_model(tmp_path / "m.safetensors", input={"channels": 1, "normalization": said})
-    assert sentence in fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz")
+    refused = fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz")
+    assert (refused.code, refused.file) == ("E-NETWORK-FORMAT", str(model)) and sentence in refused.why
 
 
 @pytest.mark.usefixtures("network")
@@ -186,30 +188,37 @@ def test_what_does_not_suit_is_refused(volume, integers, tmp_path):
     two = write_threshold_model(tmp_path / "two.safetensors", weights=(1, 1))
     output = tmp_path / "l.nii.gz"
     slide = write_slide(tmp_path / "slide.tif", numpy.zeros((300, 300, 3), numpy.uint8))
-    assert "is a volume, and the model tissue takes slides" in fails("segment", volume, "--model", "tissue", "-o", tmp_path / "l.tif")
-    assert "slide.tif is no volume" in fails("segment", slide, "--model", model, "-o", output)
-    assert 'has 1 channel, and the network "for tests" takes 2: join the files' in fails("segment", volume, "--model", two, "-o", output)
-    assert "has 2 channels" in fails("segment", f"{volume},{volume}", "--model", model, "-o", output)
-    assert "are not computed in bf16: choose the precision fp32" in fails("segment", volume, "--model", model, "-o", output, "--precision", "bf16")
-    assert "There is no file" in fails("segment", tmp_path / "no.nii.gz", "--model", model, "-o", output)
+    assert ((refused := fails("segment", volume, "--model", "tissue", "-o", tmp_path / "l.tif")).code, refused.file) == ("E-MODEL-INPUT", str(volume))
+    assert ((refused := fails("segment", slide, "--model", model, "-o", output)).code, refused.file) == ("E-MODEL-INPUT", str(slide))
+    assert ((refused := fails("segment", volume, "--model", two, "-o", output)).code, refused.file, refused.value) == ("E-MODEL-INPUT", str(volume), "1")
+    assert ((refused := fails("segment", f"{volume},{volume}", "--model", model, "-o", output)).code, refused.value) == ("E-MODEL-INPUT", "2")
+    refused = fails("segment", volume, "--model", model, "-o", output, "--precision", "bf16")
+    assert refused.code == "E-PRECISION" and refused.file == str(volume) and "fp32" in refused.do
+    refused = fails("segment", tmp_path / "no.nii.gz", "--model", model, "-o", output)
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "no.nii.gz"))
     shifted = OBLIQUE.copy()
     shifted[0, 3] += 0.1
     other = write_nifti(tmp_path / "other.nii.gz", integers.astype("u1"), shifted)
-    assert "lies elsewhere" in fails("segment", f"{volume},{other}", "--model", two, "-o", output)
+    assert ((refused := fails("segment", f"{volume},{other}", "--model", two, "-o", output)).code, refused.file) == ("E-VOLUME-GEOMETRY", str(other))
     small = write_nifti(tmp_path / "small.nii.gz", integers[1:].astype("u1"))
-    assert "has 34 x 23 x 10 voxels, not 34 x 23 x 11" in fails("segment", f"{volume},{small}", "--model", two, "-o", output)
+    assert ((refused := fails("segment", f"{volume},{small}", "--model", two, "-o", output)).code, refused.file) == ("E-VOLUME-GEOMETRY", str(small))
     five = write_nifti(tmp_path / "five.nii", numpy.zeros((2, 2, *SHAPE), "u1"))
-    assert "its axis 5 has 2 values" in fails("segment", five, "--model", model, "-o", output)
+    assert ((refused := fails("segment", five, "--model", model, "-o", output)).code, refused.file) == ("E-VOLUME-FORMAT", str(five))
     holes = integers.astype("<f4")
     holes[2, 3, 4] = numpy.nan
     hole = write_nrrd_volume(tmp_path / "hole.nrrd", holes)  # NIfTI's reader makes 0 of them
-    assert "its voxel 4, 3, 2 is no finite number" in fails("segment", hole, "--model", model, "-o", output)
-    assert "is to be a volume of labels: end it in .nii.gz" in run("segment", volume, "--model", model, "-o", tmp_path / "l.tif", code=2).err
-    for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--semantics", "patch"], ["--mirror"], ["--patch", 64], ["--probability", "p.nii.gz"]):
-        assert f"{options[0]}" in run("segment", volume, "--model", model, "-o", output, *options, code=2).err
-    assert "no volume" in fails("plan", slide, "--network", model)
+    refused = fails("segment", hole, "--model", model, "-o", output)
+    assert (refused.code, refused.file) == ("E-NOT-FINITE", str(hole)) and "4, 3, 2" in refused.why
+    assert fails("segment", volume, "--model", model, "-o", tmp_path / "l.tif", code=2).code == "E-OUTPUT-ENDING"
+    for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--mirror"], ["--patch", 64], ["--probability", "p.nii.gz"]):
+        assert fails("segment", volume, "--model", model, "-o", output, *options, code=2).option == options[0]
+    refused = fails("segment", volume, "--model", model, "-o", output, "--semantics", "patch", code=2)
+    assert refused.option == "--patch", "which the model does not say"
+    refused = fails("plan", slide, "--network", model)
+    assert (refused.code, refused.file) == ("E-MODEL-INPUT", str(slide))
     (tmp_path / "empty").mkdir()
-    assert "holds no volumes" in fails("segment", tmp_path / "empty", "--model", model, "-o", tmp_path / "out")
+    refused = fails("segment", tmp_path / "empty", "--model", model, "-o", tmp_path / "out")
+    assert (refused.code, refused.file) == ("E-FOLDER-EMPTY", str(tmp_path / "empty"))
     assert not output.exists()
 
 
@@ -218,11 +227,12 @@ def test_nothing_is_overwritten_unasked(volume, integers, tmp_path):
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
     output = tmp_path / "l.nii.gz"
     output.write_bytes(b"something")
-    assert "--overwrite" in fails("segment", volume, "--model", model, "-o", output)
+    assert ((refused := fails("segment", volume, "--model", model, "-o", output)).code, refused.file) == ("E-OUTPUT-EXISTS", str(output))
     assert output.read_bytes() == b"something"
     run("segment", volume, "--model", model, "-o", output, "--overwrite")
     assert (read_nifti(output)[0] == (integers > 49.5)).all()
-    assert f"{volume} is the volume {volume} itself" in fails("segment", volume, "--model", model, "-o", volume, "--overwrite")
+    refused = fails("segment", volume, "--model", model, "-o", volume, "--overwrite")
+    assert (refused.code, refused.file) == ("E-OUTPUT-INPUT", str(volume))
 
 
 @pytest.mark.usefixtures("network")
@@ -238,10 +248,11 @@ def test_labels_that_are_there_are_not_computed_again(ending, volume, integers, 
     assert (first["skipped"], again["skipped"]) == (False, True)
     assert again["voxelsOfClasses"] == first["voxelsOfClasses"] == [int((integers <= 49.5).sum()), int((integers > 49.5).sum())]
     assert "was there already" in run(*command, model).out
-    said = "but was made of another volume, by another model or with other options"
-    assert said in fails(*command, other) and said in fails(*command, model, "--tile-size", "64")
+    for words in ([other], [model, "--tile-size", "64"]):
+        refused = fails(*command, *words)
+        assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(output))
     write_nifti(volume, integers.astype("<i2") + 1)
-    assert said in fails(*command, model)
+    assert fails(*command, model).code == "E-OUTPUT-EXISTS"
     assert (output.stat().st_mtime_ns, output.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     assert not run(*command, model, "--overwrite", "--json").json["skipped"]
 
@@ -259,18 +270,19 @@ def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     others = "3 files that are no volumes (lone.img, scan.mgz, t1.nii.zip) and 1 folder (sub)"
     command = ["segment", volumes, "--model", model]
     none = fails(*command, "-o", tmp_path / "none")
-    assert f"{volumes} holds no volumes (NIfTI, NRRD, MetaImage or DICOM series), but {others}: name the folders that volumes are in" in none
+    assert (none.code, none.file) == ("E-FOLDER-EMPTY", str(volumes)) and others in none.why
     split_nifti(write_nifti(volumes / "t1.nii", integers.astype("<i2")))
-    assert "a folder of volumes is given: name a folder, or end it in / if it is one." in run(*command, "-o", one, code=2).err
+    assert fails(*command, "-o", one, code=2).code == "E-OUTPUT-KIND"
     result = run(*command, "-o", tmp_path / "labels", "--json")
     passed = {"folder": str(volumes), "files": 3, "folders": 1, "fileNames": ["lone.img", "scan.mgz", "t1.nii.zip"], "folderNames": ["sub"]}
     assert [entry["passedOver"] for entry in result.json] == [passed]
     assert f"Passed over in {volumes}: {others}; name a folder itself, too, if volumes are in it." in result.err
     assert (read_nifti(tmp_path / "labels" / "t1.nii.gz")[0] == (integers > 49.5)).all()
-    assert "is too little" in run(*command, "-o", tmp_path / "none", "--memory", "1M", code=1).err
+    refused = fails(*command, "-o", tmp_path / "none", "--memory", "1M")
+    assert (refused.code, refused.option, refused.value) == ("E-MEMORY-BUDGET", "--memory", "1M")
     assert not (tmp_path / "none").exists()
     (volumes / "t2.mha").write_bytes(b"no volume")
-    assert "there are 2 volumes: name a folder" in run(*command, "-o", one, code=2).err
+    assert fails(*command, "-o", one, code=2).code == "E-OUTPUT-KIND"
     write_metaimage(volumes / "t3.mhd", integers)
     (volumes / "t3.raw").write_bytes(integers.astype("u1").tobytes())
     header = (volumes / "t3.mhd").read_bytes()
@@ -297,20 +309,22 @@ def test_cut_and_damaged_files(volume, integers, tmp_path):
         bad = tmp_path / f"bad{''.join(whole.suffixes)}"
         for length in (1, 100, 347, 360, len(data) // 2, len(data) - 1):
             bad.write_bytes(data[:length])
-            assert str(bad) in fails("segment", bad, "--model", model, "-o", output), length
+            assert fails("segment", bad, "--model", model, "-o", output).file == str(bad), length
     data = bytearray(volume.read_bytes())
     data[len(data) // 2] ^= 0x10
     bad.write_bytes(data)
     (tmp_path / "flip.nii.gz").write_bytes(data)
-    assert "cut short or damaged" in fails("segment", tmp_path / "flip.nii.gz", "--model", model, "-o", output)
+    refused = fails("segment", tmp_path / "flip.nii.gz", "--model", model, "-o", output)
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "flip.nii.gz"))
     # A header that promises 32767 x 32767 x 32767 voxels.
     data = bytearray(plain.read_bytes())
     struct.pack_into("<4h", data, 40, 3, 32767, 32767, 32767)
     bad = tmp_path / "huge.nii"
     bad.write_bytes(data)
-    assert "is cut short or damaged: it has" in fails("segment", bad, "--model", model, "-o", output)
+    refused = fails("segment", bad, "--model", model, "-o", output)
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(bad))
     (tmp_path / "huge.nii.gz").write_bytes(gzip.compress(data))
-    assert "far more than the file can hold" in fails("info", tmp_path / "huge.nii.gz")
+    assert fails("info", tmp_path / "huge.nii.gz").code == "E-FILE-DAMAGED"
     assert not output.exists() and not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
 
 
@@ -322,7 +336,8 @@ def test_gzip_of_several_members(integers, tmp_path):
     assert gzip.open(joined).read() == data
     assert run("evaluate", joined, tmp_path / "plain.nii", "--json").json["meanDice"] == 1
     joined.write_bytes(joined.read_bytes()[:-100])
-    assert str(joined) in fails("evaluate", joined, tmp_path / "plain.nii")
+    refused = fails("evaluate", joined, tmp_path / "plain.nii")
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(joined))
 
 
 def test_headers_with_any_byte_changed(integers, tmp_path):
@@ -378,24 +393,27 @@ def test_long_lines_of_nrrd(integers, tmp_path):
             line = value.encode().replace(b"{}", letters)
             for place in (start, content.index(b"\n\n") + 1):
                 bad.write_bytes(content[:place] + line + b"\n" + content[place:])
-                assert f"of its header: it has {len(line)} bytes, and at most 500 are read" in fails("info", bad), value
+                refused = fails("info", bad)
+                assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(bad)) and f"{len(line)} bytes" in refused.why, value
         line = value.encode().replace(b"{}", b"a" * (502 - len(value)))
         bad.write_bytes(content[:start] + line + b"\n" + content[start:])
-        assert "are read" not in fails("info", bad), value
+        assert "are read" not in fails("info", bad).why, value
     for line in (b"#" + b"a" * 5000, b"key:=" + b"a" * 400000, b"k" * 5000 + b":=a", b"content: " + b"a" * 5000):
         bad.write_bytes(content[:start] + line + b"\n" + content[start:])
         assert run("info", bad, "--check", "--json").json["depth"] == SHAPE[0]
     many = b"NRRD0004\ntype: uint8\ndimension: 16\nsizes:" + b" 1" * 16 + b"\nencoding: raw\n\n1"  # which smashes NrrdIO's stack
     bad.write_bytes(many)
-    assert "dimension is to be a number of axes from 1 to 8" in fails("info", bad)
+    refused = fails("info", bad)
+    assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(bad)) and "dimension" in refused.why
     for number in ("-3", "0", "99999999999999999999", "nan"):
         for field, sizes in ((b"dimension: 3", f"dimension: {number}"), (b"sizes: 34", f"sizes: {number}")):
             bad.write_bytes(content.replace(field, sizes.encode()))
-            assert str(bad) in fails("info", bad)
+            assert fails("info", bad).file == str(bad)
     (tmp_path / "list.nhdr").write_bytes(content[: content.index(b"\n\n")] + b"\ndata file: LIST\n" + b"./" * 1000 + b"good.nrrd\n")
-    assert "of its header: it has 2009 bytes" in fails("info", tmp_path / "list.nhdr")
+    refused = fails("info", tmp_path / "list.nhdr")
+    assert refused.code == "E-FILE-DAMAGED" and "2009 bytes" in refused.why
     bad.write_bytes(content[:-100])
-    assert "its path, as it is named here, has" in fails("info", f"{tmp_path}/{'./' * 600}bad.nrrd")
+    assert fails("info", f"{tmp_path}/{'./' * 600}bad.nrrd").code == "E-FILE-NAME"
 
 
 def test_metaimages_that_metaio_must_not_see(integers, tmp_path):
@@ -406,17 +424,19 @@ def test_metaimages_that_metaio_must_not_see(integers, tmp_path):
     assert run("info", good, "--check", "--json").json["depth"] == SHAPE[0]
     size = b"DimSize = 34 23 11"
 
-    def refuse(old, new, sentence):
+    def refuse(old, new, sentence, code="E-FILE-DAMAGED"):
         changed = content.replace(old, new)
         assert changed != content
         bad.write_bytes(changed)
         for words in (["info", bad], ["evaluate", bad, good]):
-            assert f"{bad}: " in (said := fails(*words)) and sentence in said, (new[:100], said)
+            refused = fails(*words)
+            assert (refused.code, refused.file) == (code, str(bad)) and sentence in refused.why, (new[:100], refused)
 
     for number in ("5000", "200000", "-3", "2000000000", "99999999999999999999", "11", "0", "3.5", "nan", ""):
         numbers = b"DimSize = " + b"1 " * (int(number) if number in ("5000", "200000", "11") else 3)
         bad.write_bytes(content.replace(b"NDims = 3", f"NDims = {number}".encode()).replace(size, numbers))
-        assert "NDims is to be a number of axes from 1 to 10" in fails("info", bad)
+        refused = fails("info", bad)
+        assert refused.code == "E-FILE-DAMAGED" and "NDims" in refused.why
     many = b"\nDimSize = " + b"1 " * 5000
     for twice in (b"NDims = 5000" + many, b"NDims=5000" + many, b"NDims: 5000" + many):
         refuse(size, size + b"\n" + twice, "NDims is there twice")
@@ -443,7 +463,7 @@ def test_metaimages_that_metaio_must_not_see(integers, tmp_path):
     for name in ("LIST -1", "LIST -2000000000", "LIST 2000000000", "LIST x", "LIST 2 3", "LISTS"):
         refuse(b"LOCAL", name.encode() + b"\n" + b"p1.raw\n" * 11, "the list of files is to begin with LIST")
     refuse(b"LOCAL", b"./" * 300 + b"p1.raw", "at most 498 are read")
-    refuse(b"LOCAL", b"q%d.raw 1 11 1", "which is not there")
+    refuse(b"LOCAL", b"q%d.raw 1 11 1", "which is not there", "E-FILE-MISSING")
     planes = [tmp_path / f"plane{z:03}.raw" for z in range(1, SHAPE[0] + 1)]
     for plane, voxels in zip(planes, integers.astype("u1")):
         plane.write_bytes(voxels.tobytes())
@@ -468,46 +488,51 @@ def test_nifti_headers_of_extreme_numbers(integers, tmp_path):
     assert failed > 40
 
 
-def test_scaled_vectors_are_refused(integers, tmp_path):
-    """ITK's reader has memory for one value of each voxel then, and copies all of them."""
-    both = numpy.stack([integers] * 2)
-    for number, (slope, intercept) in enumerate([(0.5, 0), (1, 3), (-1, 0), (0, 7), (numpy.nan, 3)]):
-        file = write_nifti(tmp_path / f"v{number}.nii", both.astype("<i2"), slope=slope, intercept=intercept, vector=True)
-        assert "are to be scaled" in fails("info", file, "--check")
-    for slope, intercept in [(0, 0), (1, 0), (numpy.nan, numpy.nan), (1, numpy.inf)]:
-        file = write_nifti(tmp_path / "v.nii", both.astype("<i2"), slope=slope, intercept=intercept, vector=True)
-        assert run("info", file, "--check", "--json").json["channels"] == 2
+@pytest.mark.usefixtures("network")
+def test_scaled_vectors(integers, tmp_path):
+    """All values of a voxel are scaled; a slope of 0, or one that is no number, stands for none, whatever the intercept is."""
+    both = numpy.stack([integers, integers[::-1]])
+    model = write_threshold_model(tmp_path / "m.safetensors", weights=(1.0, 2.0), threshold=99.25)
+    pairs = [(0.5, 0), (1, 3), (-1, 0), (0, 7), (numpy.nan, 3), (0, 0), (1, 0), (numpy.nan, numpy.nan), (0, numpy.inf)]
+    files = [write_nifti(tmp_path / f"v{number}.nii", both.astype("<i2"), slope=slope, intercept=intercept, vector=True) for number, (slope, intercept) in enumerate(pairs)]
+    # In the other order of bytes, and without the length of the header, as niftilib takes it, too.
+    change_header(files[0], "i", 0, 77)
+    run("segment", *files, "--model", model, "-o", tmp_path / "out")
+    for file, (slope, intercept) in zip(files, pairs):
+        values = both * slope + intercept if slope and numpy.isfinite(slope) else both
+        assert (read_nifti(tmp_path / "out" / f"{file.stem}.nii.gz")[0] == (values[0] + 2 * values[1] > 99.25)).all(), (slope, intercept)
     colors = write_nifti(tmp_path / "rgb.nii", integers.astype("u1").repeat(3, axis=2), slope=2)
     colors = change_header(change_header(colors, "hh", 70, 128, 24), "h", 42, SHAPE[2])
-    assert "are to be scaled" in fails("info", colors, "--check")
-    # In the other order of bytes, and without the length of the header, as niftilib takes it, too.
-    file = write_nifti(tmp_path / "length.nii", both.astype("<i2"), slope=0.5, vector=True)
-    assert "are to be scaled" in fails("info", change_header(file, "i", 0, 77), "--check")
+    assert fails("info", colors, "--check").code == "E-VOLUME-FORMAT"
+    infinite = write_nifti(tmp_path / "i.nii", integers.astype("<i2"), slope=1, intercept=numpy.inf)
+    assert ((refused := fails("info", infinite, "--check")).code, refused.file) == ("E-VOLUME-FORMAT", str(infinite))
 
 
 def test_nifti_2_is_named(tmp_path):
     header = struct.pack("<i8s", 540, b"n+2\0\r\n\x1a\n") + bytes(540 - 12)
     (tmp_path / "two.nii").write_bytes(header + bytes(100))
-    assert "it is of NIfTI-2, which is not read: convert it to NIfTI-1" in fails("info", tmp_path / "two.nii")
+    assert ((refused := fails("info", tmp_path / "two.nii")).code, refused.file) == ("E-VOLUME-FORMAT", str(tmp_path / "two.nii"))
 
 
 def test_directions_that_are_none(integers, tmp_path):
     voxels = integers[:4, :5, :6]
-    for name, change, sentence in [
-        ("zero", {"matrix": [0] * 9}, "no direction of length 1"),
-        ("long", {"matrix": (1, 0, 0, 0, 2, 0, 0, 0, 1)}, "no direction of length 1"),
-        ("flat", {"matrix": (1, 0, 0, 0, 1, 0, 0, 1, 0)}, "along one plane"),
-        ("far", {"origin": (0, 1e30, 0)}, "mend the header"),
-        ("wide", {"spacing": (1, 1e30, 1)}, "mend the header"),
+    for name, change in [
+        ("zero", {"matrix": [0] * 9}),
+        ("long", {"matrix": (1, 0, 0, 0, 2, 0, 0, 0, 1)}),
+        ("flat", {"matrix": (1, 0, 0, 0, 1, 0, 0, 1, 0)}),
+        ("far", {"origin": (0, 1e30, 0)}),
+        ("wide", {"spacing": (1, 1e30, 1)}),
     ]:
-        assert sentence in fails("info", write_metaimage(tmp_path / f"{name}.mha", voxels, **change)), name
+        bad = write_metaimage(tmp_path / f"{name}.mha", voxels, **change)
+        refused = fails("info", bad)
+        assert (refused.code, refused.file) == ("E-VOLUME-GEOMETRY", str(bad)), name
     assert run("info", write_metaimage(tmp_path / "good.mha", voxels), "--check", "--json").json["depth"] == 4
     zero = write_nrrd_volume(tmp_path / "zero.nrrd", voxels.astype("u1"), numpy.zeros((4, 4)))
-    assert str(zero) in fails("info", zero)
+    assert ((refused := fails("info", zero)).code, refused.file) == ("E-VOLUME-GEOMETRY", str(zero))
     for number in (b"nan", b"inf", b"3e38"):
         file = write_nrrd_volume(tmp_path / "number.nrrd", voxels.astype("u1"))
         file.write_bytes(re.sub(rb"(space directions: \()[^,]+", rb"\g<1>" + number, file.read_bytes()))
-        assert str(file) in fails("info", file), number
+        assert fails("info", file).file == str(file), number
 
 
 def test_pairs_of_header_and_pixels(integers, tmp_path):
@@ -518,19 +543,19 @@ def test_pairs_of_header_and_pixels(integers, tmp_path):
         assert run("info", name, "--check", "--json").json["depth"] == SHAPE[0]
     pixels.write_bytes(values.tobytes()[:-1])
     for name in (header, pixels):
-        assert "pair.img is cut short or damaged" in fails("info", name)
+        assert ((refused := fails("info", name)).code, refused.file) == ("E-FILE-DAMAGED", str(pixels))
     packed = pixels.with_suffix(".img.gz")
     packed.write_bytes(gzip.compress(values.tobytes()))
     pixels.unlink()
     assert run("info", header, "--check", "--json").json["depth"] == SHAPE[0]
     packed.write_bytes(gzip.compress(values.tobytes()[:-1]))
-    assert "pair.img.gz is cut short or damaged" in fails("info", header, "--check")
+    assert ((refused := fails("info", header, "--check")).code, refused.file) == ("E-FILE-DAMAGED", str(packed))
     change_header(header, "4h", 40, 3, 32767, 32767, 32767)
-    assert "far more than the file can hold" in fails("info", header)
+    assert fails("info", header).code == "E-FILE-DAMAGED"
     packed.unlink()
-    assert "its pixels are not there" in fails("info", header)
+    assert ((refused := fails("info", header)).code, refused.file) == ("E-FILE-MISSING", str(header))
     vector = split_nifti(write_nifti(tmp_path / "v.nii", numpy.stack([values] * 2), slope=0.5, vector=True))
-    assert "are to be scaled" in fails("info", vector.with_suffix(".img"))
+    assert run("info", vector.with_suffix(".img"), "--check", "--json").json["channels"] == 2
 
 
 def test_compressed_metaimages_are_decompressed_when_they_are_read(integers, tmp_path):
@@ -540,16 +565,16 @@ def test_compressed_metaimages_are_decompressed_when_they_are_read(integers, tmp
     for bad in (packed[: len(packed) // 2], packed[:100] + b"xyz" + packed[103:]):
         write_metaimage(volume, integers, packed=bad)
         assert run("info", volume, "--json").json["depth"] == SHAPE[0]
-        assert "v.mha is cut short or damaged" in fails("info", volume, "--check")
+        assert ((refused := fails("info", volume, "--check")).code, refused.file) == ("E-FILE-DAMAGED", str(volume))
 
 
 @pytest.mark.usefixtures("network")
 @UNSANITIZED
 def test_memory_of_a_volume_is_that_of_its_plan(tmp_path):
-    """What an integer of 64 bits or a double takes is that of the file and of ITK's reader together, 16 bytes."""
+    """A double takes 8 bytes while the file is read, and the float that is kept 4."""
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=1e9)
     options = ["--tile-size", 32, "--threads", 1, "--json"]
-    for name, kind, slope, reading in [("double", "<f8", 0, 16), ("scaled", "<i2", 0.5, 10)]:
+    for name, kind, slope, reading in [("double", "<f8", 0, 12), ("scaled", "<i2", 0.5, 4)]:
         voxels = numpy.zeros((200, 200, 200), kind)
         voxels[0, 0, 0] = 5
         file = write_nifti(tmp_path / f"{name}.nii", voxels, slope=slope)
@@ -570,8 +595,8 @@ def test_labels_lie_where_a_tilted_volume_lies(integers, tmp_path):
     volume = write_nrrd_volume(tmp_path / "ct.nrrd", integers.astype("<i2"), tilted)
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=49.5)
     for ending in (".nii.gz", ".nii"):
-        sentence = fails("segment", volume, "--model", model, "-o", tmp_path / f"l{ending}")
-        assert "perpendicular axes" in sentence and sentence.endswith(": end the name in .nrrd or .mha")
+        refused = fails("segment", volume, "--model", model, "-o", tmp_path / f"l{ending}")
+        assert (refused.code, refused.file) == ("E-OUTPUT-ENDING", str(tmp_path / f"l{ending}"))
     for ending in (".nrrd", ".mha"):
         run("segment", volume, "--model", model, "-o", tmp_path / f"l{ending}")
         info, labels = (run("info", name, "--json").json for name in (volume, tmp_path / f"l{ending}"))
@@ -587,7 +612,7 @@ def test_plan_of_volumes(volume, tmp_path):
     assert (plan["width"], plan["height"], plan["depth"]) == (240, 240, 155)
     rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
     assert set(rows) == {(p, o) for p in ("training", "inference") for o in ("", "--tile-size image")}
-    assert rows["training", ""]["fits"] and rows["training", ""]["networkSeconds"] > rows["inference", ""]["networkSeconds"]
+    assert rows["training", ""]["fits"] and rows["training", ""]["networkSeconds"] > 0
     row = rows["inference", ""]
     side = row["tileSize"]
     assert row["fits"] and row["tiles"] >= (-(-240 // side)) ** 2 * -(-155 // side) and row["passes"] == max(1, len(row["segments"]))
@@ -599,11 +624,10 @@ def test_plan_of_volumes(volume, tmp_path):
     assert "240 x 240 x 155 voxels" in text
     of_file = run("plan", volume, *words[1:]).json
     assert (of_file["image"], of_file["depth"]) == (str(volume), 11)
-    assert "give --size WxHxD" in run("plan", "--network", "unet3d", "--size", "9x9", code=2).err
-    assert "takes slides: give --size WxH" in run("plan", "--size", "9x9x9", code=2).err
-    assert "like 240x240x155" in run("plan", "--size", "9x9x9x9", code=2).err
-    assert "like 16000x64000" in run("synthesize", "s.tif", "--size", "9x9x9", code=2).err
-    assert "that no machine holds" in run(*words, "--size", "2000000000x2000000000x2000000000", code=2).err
+    huge = "2000000000x2000000000x2000000000"
+    for command, size in ((["plan", "--network", "unet3d"], "9x9"), (["plan"], "9x9x9"), (["plan"], "9x9x9x9"), (["synthesize", "s.tif"], "9x9x9"), (words, huge)):
+        refused = fails(*command, "--size", size, code=2)
+        assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--size", size)
 
 
 @pytest.mark.usefixtures("network")
@@ -638,5 +662,5 @@ def test_wide_halos_are_computed_once(tmp_path):
 @UNSANITIZED
 def test_too_little_memory(volume, tmp_path):
     model = write_threshold_model(tmp_path / "m.safetensors")
-    sentence = fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz", "--memory", "30M")
-    assert "the memory limit of 30M is too small" in sentence and "are needed" in sentence
+    refused = fails("segment", volume, "--model", model, "-o", tmp_path / "l.nii.gz", "--memory", "30M")
+    assert (refused.code, refused.option, refused.value) == ("E-MEMORY-BUDGET", "--memory", "30M")

@@ -33,7 +33,8 @@ def test_training_and_segmentation_have_the_same_bits_in_memory_and_in_files(nor
     run(*words, tmp_path / "part.tif", "--region", "101,50,300,401")
     whole = tifffile.imread(tmp_path / "one.tif")
     assert numpy.array_equal(tifffile.imread(tmp_path / "part.tif"), whole[50:451, 101:401])
-    assert "is not there" in fails("segment", slide, "--model", tmp_path / "one", "-o", tmp_path / "x.tif", "--scratch", tmp_path / "none")
+    refused = fails("segment", slide, "--model", tmp_path / "one", "-o", tmp_path / "x.tif", "--scratch", tmp_path / "none")
+    assert (refused.code, refused.file) == ("E-FILE-MISSING", str(tmp_path / "none"))
 
 
 def test_plan_tells_what_norms_keep(tmp_path):

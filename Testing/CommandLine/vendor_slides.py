@@ -184,13 +184,15 @@ SourceLens=20
     return {"slide.vmu": text.encode(), "image.ngr": pack(32, 64, 32, 1), "map.ngr": pack(16, 32, 32, 2)}
 
 
-def ndpi(edit=no_edit):
+def ndpi(edit=no_edit, planes=(0,)):
     """256 x 128 pixels, their quarter, and the glass: a JPEG image each in one strip, cut by restart markers. `edit` is of
-    the list of entries (tag, type, count, value) of the first page."""
+    the list of entries (tag, type, count, value) of the first page. \\param planes offsets of focal planes"""
     content = struct.pack("<2sHQ", b"II", 42, 0)
     link = 4
-    for number, (height, width, lens) in enumerate(((16, 32, 20.0), (4, 8, 5.0), (4, 6, -1.0))):
-        stream, starts = encode_jpeg(draw(height, width, number), width // 4 if lens > 0 else 0)
+    pages = [(height, width, lens, z) for z in planes for height, width, lens in ((16, 32, 20.0), (4, 8, 5.0))]
+    for number, (height, width, lens, z) in enumerate([*pages, (4, 6, -1.0, 0)]):
+        seed = {20.0: 0, 5.0: 1, -1.0: 2}[lens] + z % 7919 * 3
+        stream, starts = encode_jpeg(draw(height, width, seed), width // 4 if lens > 0 else 0)
         place = len(content)
         content += stream
         table = len(content)
@@ -212,7 +214,7 @@ def ndpi(edit=no_edit):
             (296, 3, 1, 3),
             (65420, 4, 1, 1),
             (65421, 11, 1, struct.unpack("<I", struct.pack("<f", lens))[0]),
-            (65424, 9, 1, 0),
+            (65424, 9, 1, z & 0xFFFFFFFF),
         ]
         entries += [(65426, 4, len(starts), table)] if lens > 0 else []
         entries = entries if number else edit(entries)

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "gigapixelCalibration.h"
 
 #include <gtest/gtest.h>
@@ -44,10 +45,10 @@ TEST(Calibration, OfBlindCertaintyTheErrorIsTheShareOfErrors)
 
 TEST(Calibration, RefusesWhatIsNoProbability)
 {
-  EXPECT_THROW(GetReliability({ 1.1 }, { true }, 10), std::invalid_argument);
-  EXPECT_THROW(GetReliability({ std::nan("") }, { true }, 10), std::invalid_argument);
-  EXPECT_THROW(GetReliability({ 0.5 }, {}, 10), std::invalid_argument);
-  EXPECT_THROW(GetReliability({ 0.5 }, { true }, 0), std::invalid_argument);
+  EXPECT_REFUSAL(GetReliability({ 1.1 }, { true }, 10), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(GetReliability({ std::nan("") }, { true }, 10), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(GetReliability({ 0.5 }, {}, 10), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(GetReliability({ 0.5 }, { true }, 0), "E-OPTION-VALUE");
   EXPECT_EQ(GetExpectedCalibrationError(GetReliability({}, {}, 10)), 0);
 }
 

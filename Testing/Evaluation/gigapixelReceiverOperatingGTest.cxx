@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "gigapixelReceiverOperating.h"
 
 #include <gtest/gtest.h>
@@ -179,12 +180,12 @@ TEST(ReceiverOperating, OfOneCaseOfAKindNoVarianceIsKnown)
 TEST(ReceiverOperating, RefusesWhatHasNoOrder)
 {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(GetAreaUnderROC({ 0.1, 0.2 }, { true, true }), std::invalid_argument);
-  EXPECT_THROW(GetAreaUnderROC({ 0.1, 0.2 }, { false, false }), std::invalid_argument);
-  EXPECT_THROW(GetAreaUnderROC({}, {}), std::invalid_argument);
-  EXPECT_THROW(GetAreaUnderROC({ 0.1 }, { true, false }), std::invalid_argument);
-  EXPECT_THROW(GetAveragePrecision({ 0.1, nan }, { true, false }), std::invalid_argument);
-  EXPECT_THROW(GetOperatingPoints({ 0.1, 0.2 }, { true, true }), std::invalid_argument);
+  EXPECT_REFUSAL(GetAreaUnderROC({ 0.1, 0.2 }, { true, true }), "E-COHORT-LABELS");
+  EXPECT_REFUSAL(GetAreaUnderROC({ 0.1, 0.2 }, { false, false }), "E-COHORT-LABELS");
+  EXPECT_REFUSAL(GetAreaUnderROC({}, {}), "E-COHORT-LABELS");
+  EXPECT_REFUSAL(GetAreaUnderROC({ 0.1 }, { true, false }), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(GetAveragePrecision({ 0.1, nan }, { true, false }), "E-NOT-FINITE");
+  EXPECT_REFUSAL(GetOperatingPoints({ 0.1, 0.2 }, { true, true }), "E-COHORT-LABELS");
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "gigapixelRegressionFigures.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ TEST(RegressionFigures, LeavesOutWhatHasNothingToJudge)
   const auto same = RegressionFigures::Make({ 1, 4 }, { 2, 2 });
   EXPECT_TRUE(std::isnan(same.pearson));
   EXPECT_LT(same.determination, 0);
-  EXPECT_THROW(RegressionFigures::Make({}, {}), std::invalid_argument);
-  EXPECT_THROW(RegressionFigures::Make({ 1 }, { 1, 2 }), std::invalid_argument);
-  EXPECT_THROW(RegressionFigures::Make({ 1 }, { INFINITY }), std::invalid_argument);
+  EXPECT_REFUSAL(RegressionFigures::Make({}, {}), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(RegressionFigures::Make({ 1 }, { 1, 2 }), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(RegressionFigures::Make({ 1 }, { INFINITY }), "E-OPTION-VALUE");
 }

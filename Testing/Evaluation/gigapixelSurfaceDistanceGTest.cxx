@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "gigapixelSurfaceDistance.h"
 
 #include <gtest/gtest.h>
@@ -135,7 +136,7 @@ TEST(SurfaceDistance, OfWhatIsNotThereIsNone)
   EXPECT_FALSE(MeasureSurfaceDistance(b, a, 1));
   EXPECT_FALSE(MeasureSurfaceDistance(b, b, 1));
   b.labels.pop_back();
-  EXPECT_THROW(MeasureSurfaceDistance(a, b, 1), std::invalid_argument);
+  EXPECT_REFUSAL(MeasureSurfaceDistance(a, b, 1), "E-VOLUME-GEOMETRY");
 }
 
 /** Boxes and noise, several labels, three spacings: as by comparing each place with each other one. */

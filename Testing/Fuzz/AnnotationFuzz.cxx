@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Outlines as GeoJSON, and the masks that are drawn of them.
+// Outlines as GeoJSON or XML, packed or not, and the masks that are drawn of them.
 #include "FuzzTarget.h"
 #include "gigapixelAnnotation.h"
 #include "itkAnnotationImageSource.h"
@@ -35,11 +35,11 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   static const gigapixel_fuzz::InputFile input("outlines.geojson");
   const std::string &                    path = input.Write(data, size);
   gigapixel_fuzz::MayRefuse(path, [&] {
-    std::vector<std::string> warnings;
+    std::vector<gigapixel::Diagnostic> warnings;
     Draw(gigapixel::ReadAnnotations(path, &warnings));
-    for (const std::string & warning : warnings)
+    for (const gigapixel::Diagnostic & warning : warnings)
     {
-      gigapixel_fuzz::CheckRefusal(warning, path);
+      gigapixel_fuzz::CheckRefusal(warning.GetText(), path);
     }
   });
   return 0;

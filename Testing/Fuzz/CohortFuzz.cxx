@@ -17,9 +17,9 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   static_cast<void>(hasFiles);
   const std::string & path = input.Write(data, size);
   gigapixel_fuzz::MayRefuse(path, [&] {
-    for (const std::string & warning : gigapixel::Cohort::Load(path).warnings)
+    for (const gigapixel::Diagnostic & warning : gigapixel::Cohort::Load(path).warnings)
     {
-      gigapixel_fuzz::CheckRefusal(warning, path);
+      gigapixel_fuzz::CheckRefusal(warning.GetText(), path);
     }
   });
   return 0;

@@ -14,7 +14,8 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   DICOMFile::IsDICOM(path, true);
   gigapixel_fuzz::MayRefuse("", [&] {
     const DICOMFile file(path);
-    file.GetPositions();
+    file.GetPlaces();
+    file.GetOpticalPaths();
     file.GetText(DICOMTag::ImageType);
     file.GetText(DICOMTag::ICCProfile);
     file.GetInteger(DICOMTag::TotalColumns, 0);

@@ -36,7 +36,7 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   gigapixel_fuzz::MayRefuse("", [&] { ReadPages(path); });
   gigapixel_fuzz::MayRefuse("", [&] {
     TIFFLayout layout(path);
-    layout.AddPagesByTags();
+    layout.SetImages(layout.FindImages());
     layout.GetSizes();
   });
   gigapixel_fuzz::MayRefuse("", [&] { CheckStatedSizes(path); });

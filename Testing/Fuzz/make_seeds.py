@@ -5,6 +5,7 @@
 Most of slides and pages are files that the reader's own tests write, reduced by libFuzzer (-merge=1) to the
 smallest ones that reach as much code."""
 
+import gzip
 import io
 import json
 import os
@@ -169,6 +170,11 @@ def write_outlines():
     collection = {**feature, "properties": {}, "geometry": {"type": "GeometryCollection", "geometries": [feature["geometry"], {"type": "Point", "coordinates": [1, 2]}]}}
     named = {**feature, "properties": {"classification": {"names": ["a", "b"]}}, "geometry": None}
     write("Annotation", "feature", json.dumps(feature).encode())
+    coordinates = "".join(f'<Coordinate Order="{i}" X="{x}" Y="{y}"/>' for i, (x, y) in enumerate([(1, 1), (40, 2), (30, 50)]))
+    asap = f'<ASAP_Annotations><Annotations><Annotation Type="Polygon" PartOfGroup="Tumor"><Coordinates>{coordinates}</Coordinates></Annotation></Annotations></ASAP_Annotations>'
+    write("Annotation", "asap", asap.encode())
+    write("Annotation", "imagescope", asap.replace("ASAP_Annotations", "Annotations").replace("Coordinates", "Region").replace("Coordinate", "Vertex").encode())
+    write("Annotation", "gzip", gzip.compress(json.dumps(feature).encode(), mtime=0))
     write("Annotation", "list", json.dumps([feature, several]).encode())
     write("Annotation", "collection", json.dumps({"type": "FeatureCollection", "features": [feature, several, collection, named]}).encode())
 

@@ -228,6 +228,10 @@ private:
     {
       return { { "min_val", Number(-1, 0) }, { "max_val", Number(0.1, 2) } };
     }
+    if (type == "log" || type == "logit")
+    {
+      return { { "eps", Number(0.05, 0.4) } };
+    }
     if (type == "pixel_shuffle")
     {
       return { { "upscale_factor", std::int64_t(2) } };
@@ -273,7 +277,7 @@ private:
   bool
   DrawSecond(const std::string & type, std::vector<std::string> & inputs, Attributes & attributes)
   {
-    const bool pointwise = type == "add" || type == "sub" || type == "mul";
+    const bool pointwise = type == "add" || type == "sub" || type == "mul" || type == "maximum" || type == "minimum";
     if (pointwise && Whole(0, 3) == 0)
     {
       attributes["other"] = Number(-1, 1);

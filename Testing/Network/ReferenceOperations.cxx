@@ -391,6 +391,15 @@ GetReferenceOperations()
         return at::hardtanh(given.X(), given.operation.GetNumber("min_val"), given.operation.GetNumber("max_val"));
       } },
     { "channel_mean", [](const Given & given) { return given.X().mean(1, true); } },
+    { "channel_max", [](const Given & given) { return std::get<0>(given.X().max(1, true)); } },
+    { "maximum", [](const Given & given) { return at::maximum(given.X(), Second(given)); } },
+    { "minimum", [](const Given & given) { return at::minimum(given.X(), Second(given)); } },
+    { "softplus",
+      [](const Given & given) {
+        return at::softplus(given.X(), given.operation.GetNumber("beta"), given.operation.GetNumber("threshold"));
+      } },
+    { "log", [](const Given & given) { return given.X().clamp_min(given.operation.GetNumber("eps")).log(); } },
+    { "logit", [](const Given & given) { return given.X().logit(given.operation.GetNumber("eps")); } },
     { "softmax", [](const Given & given) { return at::softmax(given.X(), 1); } },
     { "pixel_shuffle",
       [](const Given & given) { return at::pixel_shuffle(given.X(), given.operation.GetInteger("upscale_factor")); } },

@@ -2,6 +2,7 @@
 #ifndef TrainerFixture_h
 #define TrainerFixture_h
 
+#include "RefusalCode.h"
 #include "SyntheticSources.h"
 #include "TemporaryFolder.h"
 #include "gigapixelTrainer.h"
@@ -48,19 +49,27 @@ MakeTrainer(const TrainingOptions & options, const std::string & folder)
   return trainer;
 }
 
-inline std::shared_ptr<LabelSource>
-MakeBackground(Size size)
+/** A mask that has one class everywhere. */
+template <std::uint8_t VClass>
+std::shared_ptr<LabelSource>
+MakeUniformMask(Size size)
 {
-  struct Background : ProceduralLabels
+  struct UniformMask : ProceduralLabels
   {
     using ProceduralLabels::ProceduralLabels;
     void
     Read(const Region & region, std::uint8_t * classes) override
     {
-      std::fill_n(classes, region.width * region.height, std::uint8_t{ 0 });
+      std::fill_n(classes, region.width * region.height, VClass);
     }
   };
-  return std::make_shared<Background>(size, 1);
+  return std::make_shared<UniformMask>(size, 1);
+}
+
+inline std::shared_ptr<LabelSource>
+MakeBackground(Size size)
+{
+  return MakeUniformMask<0>(size);
 }
 
 /** The run that nobody disturbs. */
@@ -83,22 +92,14 @@ ExpectSameFiles(const std::string & a, const std::string & b)
   }
 }
 
-inline std::string
+inline gigapixel::Diagnostic
 GetRefusal(const TrainingOptions & options, const std::string & folder, const Trainer::Observer & observer = {})
 {
-  try
-  {
-    MakeTrainer(options, folder)->Run(observer);
-  }
-  catch (const std::exception & error)
-  {
-    return error.what();
-  }
-  return "";
+  return gigapixel_test::FindRefusal([&] { MakeTrainer(options, folder)->Run(observer); });
 }
 
 /** That comes before anything is computed. */
-inline std::string
+inline gigapixel::Diagnostic
 GetRefusalAtOnce(const TrainingOptions & options, const std::string & folder)
 {
   return GetRefusal(options, folder, [](const TrainingProgress &) { return false; });

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "model/gigapixelInitialWeights.h"
 #include "gigapixelModel.h"
@@ -142,26 +143,20 @@ TEST(GraphModel, RefusesNetworksThatComputeNothing)
 {
   const auto refusal =
     [](const std::string & operations, const std::string & output, const std::string & input = "{}") {
-      try
-      {
-        NetworkDescription::FromJSON(R"({ "name": "n", "operations": [
-        { "name": "image", "type": "input", "channels": 1 })" +
-                                     operations + R"(], "output": ")" + output + R"(", "input": )" + input + "}");
-      }
-      catch (const std::invalid_argument & error)
-      {
-        return std::string(error.what());
-      }
-      return std::string("accepted");
+      const std::string begin = R"({ "name": "n", "operations": [{ "name": "image", "type": "input", "channels": 1 })";
+      return gigapixel_test::FindRefusal([&] {
+               NetworkDescription::FromJSON(begin + operations + R"(], "output": ")" + output + R"(", "input": )" +
+                                            input + "}");
+             })
+        .code;
     };
   const std::string convolution =
     R"(, { "name": "x", "type": "conv2d", "inputs": ["image"], "out_channels": 1, "kernel_size": 1 })";
   const std::string doubled = R"(, { "name": "y", "type": "mul", "inputs": ["image"], "other": 2 })";
-  EXPECT_EQ(refusal(convolution, "x"), "accepted");
-  EXPECT_EQ(refusal(convolution, "image"), "the output \"image\" is the network's input: there is nothing to compute");
-  EXPECT_NE(refusal(doubled, "y").find("no weights"), std::string::npos);
-  EXPECT_NE(refusal(convolution, "x", R"({ "mean": [0], "deviation": [1e-300] })").find("deviations"),
-            std::string::npos);
+  EXPECT_EQ(refusal(convolution, "x"), "");
+  EXPECT_EQ(refusal(convolution, "image"), "E-NETWORK-FORMAT");
+  EXPECT_EQ(refusal(doubled, "y"), "E-NETWORK-FORMAT");
+  EXPECT_EQ(refusal(convolution, "x", R"({ "mean": [0], "deviation": [1e-300] })"), "E-NETWORK-FORMAT");
 }
 
 TEST(GraphModel, WarnsOfWeightsThatSayNothing)
@@ -219,25 +214,27 @@ TEST(GraphModel, RefusesWrongParameters)
 {
   const TemporaryFolder folder("graph-model");
   const std::string     path = folder.path + "/m.safetensors";
-  const auto            refuse = [&](const std::function<void(Model &)> & change, const std::string & reason) {
+  const auto refuse = [&](const std::function<void(Model &)> & change, const char * code, const char * value) {
     Model model = MakeModel();
     change(model);
-    try
-    {
-      model.Save(path);
-      ADD_FAILURE() << reason;
-    }
-    catch (const std::invalid_argument & error)
-    {
-      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
-    }
+    const Diagnostic refusal = gigapixel_test::FindRefusal([&] { model.Save(path); });
+    EXPECT_EQ(refusal.code, code) << refusal.why;
+    EXPECT_EQ(refusal.value, value) << refusal.why;
   };
   refuse([](Model & model) { model.parameters.erase("enc.0.1.running_mean"); },
-         "\"enc.0.1.running_mean\", which are missing");
-  refuse([](Model & model) { model.parameters["enc.9.0.weight"] = { { 1 }, { 1 } }; }, "does not have");
-  refuse([](Model & model) { model.parameters["last.weight"].shape = { 4, 1, 1, 1 }; }, "not of the shape");
-  refuse([](Model & model) { model.parameters["up.0.bias"].values[1] = NAN; }, "no finite number");
-  refuse([](Model & model) { model.parameters["enc.0.1.running_var"].values[1] = -1; }, "hold a negative number");
+         "E-WEIGHTS-MISMATCH",
+         "enc.0.1.running_mean");
+  refuse([](Model & model) { model.parameters["enc.9.0.weight"] = { { 1 }, { 1 } }; }, "E-WEIGHTS-MISMATCH", "");
+  refuse(
+    [](Model & model) {
+      model.parameters["last.weight"].shape = { 4, 1, 1, 1 };
+    },
+    "E-WEIGHTS-MISMATCH",
+    "last.weight");
+  refuse([](Model & model) { model.parameters["up.0.bias"].values[1] = NAN; }, "E-NOT-FINITE", "up.0.bias");
+  refuse([](Model & model) { model.parameters["enc.0.1.running_var"].values[1] = -1; },
+         "E-MODEL-FORMAT",
+         "enc.0.1.running_var");
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
@@ -294,32 +291,24 @@ TEST(WeightsFile, IsRefusedWithTheReason)
   const std::string         path = folder.path + "/w.safetensors";
   const NetworkDescription  network = NetworkDescription::Load("unet:base=1,depth=1");
   const std::vector<double> before = MakeInitialWeights(network, 1, { 0.5, 0.5 });
-  const auto                refuse = [&](const std::string & reason) {
+  const auto                refuse = [&](const char * code) {
     std::vector<double> parameters = before;
-    try
-    {
-      TakeWeights(path, network, parameters);
-      ADD_FAILURE() << reason;
-    }
-    catch (const std::runtime_error & error)
-    {
-      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
-    }
+    const Diagnostic    refusal = gigapixel_test::FindRefusal([&] { TakeWeights(path, network, parameters); });
+    EXPECT_EQ(refusal.code, code) << refusal.why;
+    EXPECT_EQ(refusal.file, path);
     EXPECT_EQ(parameters, before);
   };
-  refuse("cannot be opened");
+  refuse("E-FILE-ACCESS");
   WriteWeights(path, { { "other", "F32", "[1]", ToBytes<float>({ 1 }) } });
-  refuse("no array of the name and shape");
+  refuse("E-WEIGHTS-MISMATCH");
   WriteWeights(path,
                { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
                  { "last.bias", "F32", "[1]", ToBytes<float>({ INFINITY }) } });
-  refuse("\"last.bias\" holds a value that is no finite number");
+  refuse("E-NOT-FINITE");
   WriteWeights(path,
                { { "enc.0.1.bias", "F32", "[1]", ToBytes<float>({ 1 }) },
                  { "enc.0.norm.running_var", "F32", "[1]", ToBytes<float>({ 1 }) } });
-  refuse("has the norm \"enc.0.norm\", and the network \"unet:base=1,depth=1\" has none there");
-  refuse("in eval() with dynamo=False and training=torch.onnx.TrainingMode.PRESERVE");
+  refuse("E-WEIGHTS-MISMATCH");
   std::ofstream(path) << "no weights";
-  refuse("safetensors");
+  refuse("E-FILE-KIND");
 }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "SegmentFixture.h"
 #include "TemporaryFolder.h"
 #include "maps/gigapixelKeptMaps.h"
@@ -123,19 +124,12 @@ TEST(KeptMap, TakesItsRoomWhenItIsMade)
     ASSERT_EQ(files.size(), 1u);
     EXPECT_GE(files.front(), map.GetBytes());
   }
-  std::string reason;
-  try
-  {
+  const Diagnostic refusal = gigapixel_test::FindRefusal([&] {
     const FileSizeLimit limit(1 << 20);
     const KeptMap       map(Map, 4, sizeof(float), scratch.path);
-  }
-  catch (const std::runtime_error & error)
-  {
-    reason = error.what();
-  }
-  EXPECT_EQ(reason,
-            "maps of the network cannot be written in the scratch folder \"" + scratch.path +
-              "\": File too large: choose another one");
+  });
+  EXPECT_EQ(refusal.code, "E-DISK-FULL");
+  EXPECT_EQ(refusal.file, scratch.path);
   EXPECT_TRUE(FindHeldFiles(scratch.path).empty());
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
 }
@@ -157,28 +151,23 @@ TEST(KeptMap, LeavesNothingWhereItIsKilled)
 
 TEST(KeptMap, SaysWhatIsWrongWithTheScratchFolder)
 {
-  const auto refuse = [](const Extent & image, const std::string & directory, bool training) -> std::string {
+  const auto refuse = [](const Extent & image, const std::string & directory, bool training) {
     const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2");
     const GraphGeometry      geometry(network.graph, image);
-    try
-    {
+    return gigapixel_test::FindRefusal([&] {
       const std::vector<int> kept{ network.graph.GetIndex(FindMap(network, 2, false)) };
       const KeptMaps         maps(geometry, MakeSegments(geometry, kept, { 32, 64 }), 4, directory, training);
-    }
-    catch (const std::runtime_error & error)
-    {
-      return error.what();
-    }
-    return "";
+    });
   };
   const TemporaryFolder scratch("no-space");
   const std::int64_t    side = std::int64_t{ 1 } << 24; // petabytes
   for (const bool training : { false, true })
   {
-    const std::string full = refuse({ side, side }, scratch.path, training);
-    EXPECT_NE(full.find("the scratch folder \"" + scratch.path + "\" has "), std::string::npos) << full;
-    EXPECT_NE(full.find("make room there or choose another one"), std::string::npos) << full;
-    const std::string none = refuse({ 64, 64 }, scratch.path + "/none", training);
-    EXPECT_NE(none.find("the scratch folder \"" + scratch.path + "/none\" is not there"), std::string::npos) << none;
+    const Diagnostic full = refuse({ side, side }, scratch.path, training);
+    EXPECT_EQ(full.code, "E-DISK-FULL");
+    EXPECT_EQ(full.file, scratch.path);
+    const Diagnostic none = refuse({ 64, 64 }, scratch.path + "/none", training);
+    EXPECT_EQ(none.code, "E-FILE-MISSING");
+    EXPECT_EQ(none.file, scratch.path + "/none");
   }
 }

@@ -27,7 +27,8 @@ MakeHeavyGraph(const OperationCase & test, Attributes attributes)
   const auto   input = Append(graph, "input", {}, { { "channels", std::int64_t(2) } });
   const auto   first = AppendConvolution(graph, input, Channels, 1, 0);
   auto         tested = Append(graph, test.type, AppendInputs(graph, test, first, Channels), attributes);
-  if (test.type == "channel_mean") // oneDNN makes sixteen channels of the one that a convolution would read
+  if (test.type == "channel_mean" ||
+      test.type == "channel_max") // oneDNN makes sixteen channels of the one that a convolution would read
   {
     tested = Append(graph, "mul", { first, tested }, {});
   }

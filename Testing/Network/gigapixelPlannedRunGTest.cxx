@@ -49,7 +49,7 @@ Make(const PlannedRun & run)
   }
   catch (const MemoryLimitError & refusal)
   {
-    return { {}, refusal.least, refusal.what() };
+    return { {}, refusal.least, refusal.GetDiagnostic().why };
   }
 }
 

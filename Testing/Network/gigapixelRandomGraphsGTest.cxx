@@ -116,13 +116,14 @@ DrawSegments(std::mt19937 & random, const GraphGeometry & geometry, unsigned dra
   return plan;
 }
 
-/** Graphs are drawn for one size, and some are none for images of others, so that tiles of theirs have no step. */
+/** Graphs are drawn for one size; some cannot be computed for images of others, and are no networks for slides. */
 bool
-HasStride(const NetworkDescription & network)
+IsOfAnySize(const NetworkDescription & network)
 {
   try
   {
-    return network.GetStride() > 0;
+    network.Validate();
+    return true;
   }
   catch (const std::invalid_argument &)
   {
@@ -183,6 +184,7 @@ TEST_P(RandomGraphs, InSegmentsAreTheWholeImage)
 {
   const int             axes = GetParam();
   constexpr std::size_t MostKept = 4;
+  constexpr double      Least = 1e-2; // the gradients of a map that is subtracted from itself cancel
   const unsigned        graphs = GetNumberOfGraphs(axes);
   std::vector<int>      counts(MostKept + 1);
   double                worst = 0;
@@ -209,15 +211,15 @@ TEST_P(RandomGraphs, InSegmentsAreTheWholeImage)
     const LabeledImage image = MakeImage(size, network.channels, std::max(network.graph.GetOutputChannels(), 2), seed);
     const GraphResult  reference = ComputeReference(network, parameters, image, at::kDouble);
     const GraphResult  result = ComputeInSegments(network, parameters, image, Precision::Double, kept, tile);
-    const Difference   difference = Compare(network.graph, result, reference);
+    const Difference   difference = Compare(network.graph, result, reference, Least);
     worst = std::max(worst, difference.gradient);
     ASSERT_LE(difference.loss, 1e-12);
-    ASSERT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient))
+    ASSERT_LE(difference.gradient, GetTolerance(network, parameters, image, reference, difference.gradient, Least))
       << difference.array;
     if (!kept.empty())
     {
       const GraphResult lacking = ComputeInSegments(network, parameters, image, Precision::Double, kept, tile, 1);
-      const Difference  found = Compare(network.graph, lacking, reference);
+      const Difference  found = Compare(network.graph, lacking, reference, Least);
       ++spoiled;
       seen += !(found.gradient <= 1e-12 && found.loss <= 1e-12);
     }
@@ -306,7 +308,7 @@ TEST_P(RandomGraphs, ArePredictedInSegments)
     const GraphOperatorsForTests chosen(static_cast<GraphOperators>(seed % 3));
     const Size                   size = DrawSize(random, axes);
     const NetworkDescription     network = MakeNetwork(RandomGraph(seed, size).Get());
-    if (!HasStride(network))
+    if (!IsOfAnySize(network))
     {
       ++ofOneSize;
       continue;
@@ -348,6 +350,7 @@ TEST_P(RandomGraphs, ArePredictedInSegments)
   }
   std::cout << inSeveral << " of " << graphs << " graphs have several segments, " << ofOneSize
             << " are for images of this size alone; they differ by at most " << worst << std::endl;
+  EXPECT_LE(ofOneSize, graphs / 50);
   EXPECT_GT(inSeveral, graphs / 2);
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path));
 }

@@ -266,7 +266,8 @@ TEST(GraphPlan, CountsTheMapsOfAGpuInItsMemory)
   }
   catch (const MemoryLimitError & error)
   {
-    EXPECT_NE(std::string(error.what()).find("of the memory of the GPU cuda:0 8 MiB are free"), std::string::npos);
+    EXPECT_EQ(error.GetDiagnostic().code, "E-DEVICE-MEMORY");
+    EXPECT_EQ(error.GetDiagnostic().value, std::to_string(error.least));
     EXPECT_NO_THROW(MakeGraphPlan(run, error.least));
   }
 }

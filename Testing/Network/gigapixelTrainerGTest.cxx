@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "Sanitized.h"
 #include "TrainerFixture.h"
 
@@ -64,12 +65,13 @@ TEST(Trainer, RefusesTwoRunsInOneFolder)
   const TemporaryFolder folder("lock");
   TrainingOptions       options = MakeOptions();
   options.resume = true;
-  std::string refusal;
+  gigapixel::Diagnostic refusal;
   MakeTrainer(options, folder.path)->Run([&](const TrainingProgress &) {
     refusal = GetRefusal(options, folder.path);
     return false;
   });
-  EXPECT_NE(refusal.find("in use by another training run"), std::string::npos) << refusal;
+  EXPECT_EQ(refusal.code, "E-RUN-CONFLICT");
+  EXPECT_EQ(refusal.file, folder.path);
 }
 
 TEST(Trainer, KeepsAHistoryOfSomebodyElse)
@@ -80,8 +82,9 @@ TEST(Trainer, KeepsAHistoryOfSomebodyElse)
   for (const bool resume : { false, true })
   {
     options.resume = resume;
-    const std::string refusal = GetRefusalAtOnce(options, folder.path);
-    EXPECT_NE(refusal.find("already holds a history.csv but no training run"), std::string::npos) << refusal;
+    const gigapixel::Diagnostic refusal = GetRefusalAtOnce(options, folder.path);
+    EXPECT_EQ(refusal.code, "E-OUTPUT-EXISTS");
+    EXPECT_EQ(refusal.file, folder.path);
     EXPECT_EQ(ReadAll(folder.path + "/history.csv"), "my own");
   }
 }
@@ -90,16 +93,18 @@ TEST(Trainer, RefusesAtOnceAFolderThatItCannotWriteTo)
 {
   const TemporaryFolder folder("obstacle");
   TrainingOptions       options = MakeOptions();
-  EXPECT_EQ(GetRefusal(options, folder.path, StopAfterStep), "");
+  EXPECT_EQ(GetRefusal(options, folder.path, StopAfterStep).code, "");
   std::filesystem::create_directory(folder.path + "/best.safetensors");
   options.resume = true;
-  std::string refusal = GetRefusalAtOnce(options, folder.path);
-  EXPECT_NE(refusal.find("holds best.safetensors, which is no regular file"), std::string::npos) << refusal;
+  gigapixel::Diagnostic refusal = GetRefusalAtOnce(options, folder.path);
+  EXPECT_EQ(refusal.code, "E-RUN-CONFLICT");
+  EXPECT_EQ(refusal.file, folder.path);
   const std::string system = "/proc/self/task"; // nobody can make files here, not even root
   if (std::filesystem::exists(system))
   {
     refusal = GetRefusalAtOnce(options, system);
-    EXPECT_NE(refusal.find("run folder \"" + system + "\" cannot be written: "), std::string::npos) << refusal;
+    EXPECT_EQ(refusal.code, "E-OUTPUT-WRITE");
+    EXPECT_EQ(refusal.file, system);
   }
 }
 
@@ -107,11 +112,11 @@ TEST(Trainer, LeavesNoFolderWithoutAStep)
 {
   const TemporaryFolder parent("nothing");
   const std::string     folder = parent.path + "/run";
-  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), folder), "");
+  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), folder).code, "");
   EXPECT_FALSE(std::filesystem::exists(folder));
-  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), parent.path), "");
+  EXPECT_EQ(GetRefusalAtOnce(MakeOptions(), parent.path).code, "");
   EXPECT_TRUE(std::filesystem::exists(parent.path)); // it was there before
-  EXPECT_EQ(GetRefusal(MakeOptions(), folder, StopAfterStep), "");
+  EXPECT_EQ(GetRefusal(MakeOptions(), folder, StopAfterStep).code, "");
   EXPECT_TRUE(std::filesystem::exists(folder + "/last.safetensors"));
 }
 
@@ -120,7 +125,7 @@ TEST(Trainer, RefusesWrongValidationLabelsAtOnce)
   const Size         size{ 128, 96 };
   const auto         pixels = std::make_shared<ProceduralPixels>(size, 1);
   NetworkDescription network = NetworkDescription::Load("remedios2023");
-  const auto         getRefusal = [&]() -> std::string {
+  const auto         getRefusal = [&] {
     struct Sevens : ProceduralLabels
     {
       using ProceduralLabels::ProceduralLabels;
@@ -133,21 +138,13 @@ TEST(Trainer, RefusesWrongValidationLabelsAtOnce)
     Trainer trainer(network, MakeOptions(), "");
     trainer.AddTrainingSample(MakeSample("good", size, 1));
     trainer.AddValidationSample({ "sevens", pixels, std::make_shared<Sevens>(size, 1) });
-    try
-    {
-      trainer.Run([](const TrainingProgress &) { return false; });
-    }
-    catch (const std::exception & error)
-    {
-      return error.what();
-    }
-    return "";
+    return gigapixel_test::FindRefusal([&] { trainer.Run([](const TrainingProgress &) { return false; }); });
   };
-  EXPECT_EQ(getRefusal(),
-            "sample \"sevens\": the labels hold the class 7, but the network tells only the classes 0 to "
-            "1 apart");
+  EXPECT_EQ(getRefusal().code, "E-LABEL-VALUE");
+  EXPECT_EQ(getRefusal().file, "sevens");
+  EXPECT_EQ(getRefusal().value, "7");
   network.ignoredLabel = 7;
-  EXPECT_EQ(getRefusal(), "");
+  EXPECT_EQ(getRefusal().code, "");
 }
 
 TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
@@ -155,9 +152,9 @@ TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
   const TemporaryFolder folder("diverged");
   TrainingOptions       options = MakeConstantOptions();
   options.learningRate = 1e30;
-  std::string refusal = GetRefusal(options, folder.path + "/never");
-  EXPECT_NE(refusal.find("the training has diverged in epoch 1"), std::string::npos) << refusal;
-  EXPECT_NE(refusal.find("smaller learning rate"), std::string::npos) << refusal;
+  gigapixel::Diagnostic refusal = GetRefusal(options, folder.path + "/never");
+  EXPECT_EQ(refusal.code, "E-NOT-FINITE");
+  EXPECT_FALSE(refusal.remedy.empty());
   EXPECT_FALSE(std::filesystem::exists(folder.path + "/never"));
 
   // The class 1 weighs more than a float holds. The first sample has none of it; what came of it stays.
@@ -178,32 +175,37 @@ TEST(Trainer, SaysThatItDivergedAndKeepsTheLastGoodStep)
   }
   catch (const std::runtime_error & error)
   {
-    refusal = error.what();
+    refusal = gigapixel::Diagnostic::Of(error);
   }
-  EXPECT_NE(refusal.find("the loss of sample \"object\""), std::string::npos) << refusal;
-  EXPECT_NE(refusal.find("is kept in " + folder.path + "/run/last.safetensors"), std::string::npos) << refusal;
+  EXPECT_EQ(refusal.code, "E-NOT-FINITE");
+  EXPECT_NE(refusal.why.find("\"object\""), std::string::npos) << refusal.why;
+  EXPECT_NE(refusal.why.find(folder.path + "/run/last.safetensors"), std::string::npos) << refusal.why;
   ASSERT_FALSE(last.empty());
   EXPECT_EQ(ReadAll(folder.path + "/run/last.safetensors"), last);
 }
 
 TEST(Trainer, WarnsOfClassesThatTheMasksLack)
 {
-  const auto warn = [](bool training, bool validation) {
+  constexpr Size image{ 600, 410 };
+  const auto     sound = MakeSample("a", image, 1);
+  const auto     warn = [&](const std::shared_ptr<LabelSource> & training,
+                        const std::shared_ptr<LabelSource> & validation) {
     TrainingOptions options = MakeOptions();
     options.epochs = 1;
     Trainer     trainer(NetworkDescription::Load("remedios2023"), options, "");
-    const auto  pixels = MakeSample("a", { 600, 410 }, 1);
-    const auto  labels = MakeBackground({ 600, 410 });
     std::string warnings;
-    trainer.AddTrainingSample({ "a", pixels.pixels, training ? pixels.labels : labels });
-    trainer.AddValidationSample({ "b", pixels.pixels, validation ? pixels.labels : labels });
-    trainer.SetWarning([&](const std::string & sentence) { warnings += sentence + '\n'; });
+    trainer.AddTrainingSample({ "a", sound.pixels, training });
+    trainer.AddValidationSample({ "b", sound.pixels, validation });
+    trainer.SetWarning([&](const Diagnostic & warning) { warnings += warning.code + ' ' + warning.value + '\n'; });
     trainer.Run();
     return warnings;
   };
-  EXPECT_EQ(warn(true, true), "");
-  EXPECT_EQ(warn(false, true).find("no pixel of the class 1 was found in the training masks"), 0u);
-  EXPECT_EQ(warn(true, false).find("no pixel of the class 1 was found in the validation masks"), 0u);
+  const auto empty = MakeBackground(image), full = MakeUniformMask<1>(image);
+  EXPECT_EQ(warn(sound.labels, sound.labels), "");
+  EXPECT_EQ(warn(empty, sound.labels), "W-DOUBT-MASK-EMPTY 0\n"); // the share of the object
+  EXPECT_EQ(warn(sound.labels, empty), "W-DOUBT-MASK-EMPTY 0\n");
+  EXPECT_EQ(warn(full, sound.labels), "W-DOUBT-MASK-FULL 1\n");
+  EXPECT_EQ(warn(sound.labels, full), "W-DOUBT-MASK-FULL 1\n");
 }
 
 TEST(Trainer, WarnsOfWhatIsFrozenAsItBeginsByChance)
@@ -217,12 +219,12 @@ TEST(Trainer, WarnsOfWhatIsFrozenAsItBeginsByChance)
     Trainer     trainer(network, options, "");
     std::string warnings;
     trainer.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
-    trainer.SetWarning([&](const std::string & sentence) { warnings += sentence + '\n'; });
+    trainer.SetWarning([&](const Diagnostic & warning) { warnings += warning.code + ' ' + warning.value + '\n'; });
     trainer.Run();
     return warnings;
   };
   EXPECT_EQ(warn({}, ""), "");
-  EXPECT_EQ(warn({ "L1" }, "").find("what is frozen stays as it begins"), 0u);
+  EXPECT_EQ(warn({ "L1" }, ""), "W-TRAINING \n");
   const TemporaryFolder folder("frozen");
   Trainer               first(network, MakeConstantOptions(), "");
   first.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
@@ -237,26 +239,19 @@ TEST(Trainer, RefusesBadSamplesAndOptions)
   Trainer                  none(network, MakeConstantOptions(), "");
   EXPECT_THROW(none.Run(), std::invalid_argument);
 
-  const auto refuses = [&](const Sample & sample, const char * expected) {
+  const auto refuses = [&](const Sample & sample, const char * code) {
     Trainer trainer(network, MakeConstantOptions(), "");
     trainer.AddTrainingSample(sample);
-    try
-    {
-      trainer.Run();
-      ADD_FAILURE() << "not refused: " << expected;
-    }
-    catch (const std::exception & error)
-    {
-      EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find("\"" + sample.name + "\""), std::string::npos) << error.what();
-    }
+    const Diagnostic refusal = gigapixel_test::FindRefusal([&] { trainer.Run(); });
+    EXPECT_EQ(refusal.code, code) << refusal.why;
+    EXPECT_EQ(refusal.file, sample.name);
   };
   const Sample good = MakeSample("good", { 100, 90 }, 1), other = MakeSample("other", { 100, 91 }, 1);
-  refuses({ "sizes", good.pixels, other.labels }, "another size (100 x 91) than the pixels (100 x 90)");
-  refuses({ "colors", std::make_shared<ProceduralPixels>(Size{ 100, 90 }, 1, 3), good.labels }, "has 3 channels");
+  refuses({ "sizes", good.pixels, other.labels }, "E-MASK-GRID");
+  refuses({ "colors", std::make_shared<ProceduralPixels>(Size{ 100, 90 }, 1, 3), good.labels }, "E-MODEL-INPUT");
   const Size wide{ 2000, 300 };
   refuses({ "classes", std::make_shared<ProceduralPixels>(wide, 1), std::make_shared<ProceduralLabels>(wide, 1, 4) },
-          "only the classes 0 to 1");
+          "E-LABEL-VALUE");
   struct AllIgnored : ProceduralLabels
   {
     using ProceduralLabels::ProceduralLabels;
@@ -266,7 +261,7 @@ TEST(Trainer, RefusesBadSamplesAndOptions)
       std::fill_n(classes, region.width * region.height, Ignored);
     }
   };
-  refuses({ "ignored", good.pixels, std::make_shared<AllIgnored>(Size{ 100, 90 }, 1) }, "no pixel that takes part");
+  refuses({ "ignored", good.pixels, std::make_shared<AllIgnored>(Size{ 100, 90 }, 1) }, "E-COHORT-LABELS");
 
   TrainingOptions tooSmall = MakeConstantOptions();
   tooSmall.memory = 1000000;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Training on volumes, against steps that are taken by hand with autograd's gradient of the whole volumes.
+#include "RefusalCode.h"
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "RelativeDifference.h"
@@ -159,22 +160,14 @@ TEST(VolumeTraining, RefusesVolumesThatTheNetworkIsNotFor)
     Trainer trainer(NetworkDescription::Load(network), MakeVolumeOptions(), {});
     trainer.AddTrainingSample(
       { "v", std::make_shared<MemoryPixels>(volume, 1), std::make_shared<MemoryLabels>(labels) });
-    try
-    {
-      trainer.Run();
-    }
-    catch (const std::invalid_argument & problem)
-    {
-      return std::string(problem.what());
-    }
-    return std::string();
+    return gigapixel_test::FindRefusal([&] { trainer.Run(); });
   };
-  EXPECT_EQ(
-    find("unet:base=2,depth=1,channels=1", volume),
-    "sample \"v\" is a volume, and the network \"unet:base=2,depth=1,channels=1\" is for images of two axes: give "
-    "one for volumes, as unet3d is");
-  EXPECT_EQ(find(NetworkName, MakeVolume({ 21, 18, 12 }, 1)),
-            "sample \"v\": the labels are of another size (21 x 18 x 12) than the pixels (21 x 18 x 13)");
+  const Diagnostic ofImages = find("unet:base=2,depth=1,channels=1", volume);
+  EXPECT_EQ(ofImages.code, "E-MODEL-INPUT");
+  EXPECT_EQ(ofImages.file, "v");
+  const Diagnostic smaller = find(NetworkName, MakeVolume({ 21, 18, 12 }, 1));
+  EXPECT_EQ(smaller.code, "E-MASK-GRID");
+  EXPECT_EQ(smaller.file, "v");
 }
 
 TEST(VolumeTraining, StopsWhileASampleIsMadeReady)

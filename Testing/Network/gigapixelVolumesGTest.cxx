@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Networks of three axes on volumes of floats and bytes, in many tiles, against autograd on the whole volume.
+#include "RefusalCode.h"
 #include "GraphFixture.h"
 #include "MemorySources.h"
 #include "gigapixelNetworkPresets.h"
@@ -169,21 +170,13 @@ TEST(VolumeNetworks, SayInTheirFileHowManyAxesTheyHave)
 namespace
 {
 
-std::string
+gigapixel::Diagnostic
 GetProblem(std::int64_t axes, const std::string & type, const Attributes & attributes)
 {
   NetworkGraph graph;
   const auto   input = Append(graph, "input", {}, { { "channels", std::int64_t{ 4 } }, { "axes", axes } });
   Append(graph, type, { input }, attributes);
-  try
-  {
-    graph.Validate();
-    return {};
-  }
-  catch (const std::invalid_argument & problem)
-  {
-    return problem.what();
-  }
+  return gigapixel_test::FindRefusal([&] { graph.Validate(); });
 }
 
 } // namespace
@@ -191,17 +184,20 @@ GetProblem(std::int64_t axes, const std::string & type, const Attributes & attri
 TEST(VolumeNetworks, RefuseOperationsOfImages)
 {
   const Attributes convolution{ { "out_channels", std::int64_t{ 2 } }, { "kernel_size", std::int64_t{ 3 } } };
-  EXPECT_EQ(GetProblem(3, "conv3d", convolution), "");
-  EXPECT_EQ(GetProblem(3, "conv2d", convolution),
-            "operation \"conv2d1\" (conv2d): it is for maps of 2 axes, and the network's input has 3 (its \"axes\")");
-  EXPECT_EQ(GetProblem(2, "conv3d", convolution),
-            "operation \"conv3d1\" (conv3d): it is for maps of 3 axes, and the network's input has 2 (its \"axes\")");
-  EXPECT_EQ(GetProblem(4, "relu", {}), "operation \"input0\" (input): \"axes\" is 4, not from 2 to 3");
-  EXPECT_EQ(GetProblem(3, "max_pool3d", { { "kernel_size", Pair(2, 2) } }),
-            "operation \"max_pool3d1\" (max_pool3d): \"kernel_size\" must be a whole number, or one for each of the "
-            "three axes");
-  EXPECT_EQ(GetProblem(3, "interpolate", { { "mode", std::string("bilinear") }, { "scale_factor", 2.0 } }),
-            "operation \"interpolate1\" (interpolate): its mode is bilinear, which in volumes is trilinear");
+  EXPECT_EQ(GetProblem(3, "conv3d", convolution).code, "");
+  EXPECT_EQ(GetProblem(3, "conv2d", convolution).code, "E-NETWORK-FORMAT");
+  EXPECT_EQ(GetProblem(3, "conv3d", convolution).code, "");
+  EXPECT_EQ(GetProblem(3, "conv2d", convolution).value, "conv2d1");
+  EXPECT_EQ(GetProblem(2, "conv3d", convolution).code, "E-NETWORK-FORMAT");
+  EXPECT_EQ(GetProblem(2, "conv3d", convolution).value, "conv3d1");
+  EXPECT_EQ(GetProblem(4, "relu", {}).code, "E-NETWORK-FORMAT");
+  EXPECT_EQ(GetProblem(4, "relu", {}).value, "input0");
+  EXPECT_EQ(GetProblem(3, "max_pool3d", { { "kernel_size", Pair(2, 2) } }).code, "E-NETWORK-FORMAT");
+  EXPECT_EQ(GetProblem(3, "max_pool3d", { { "kernel_size", Pair(2, 2) } }).value, "max_pool3d1");
+  EXPECT_EQ(GetProblem(3, "interpolate", { { "mode", std::string("bilinear") }, { "scale_factor", 2.0 } }).code,
+            "E-NETWORK-FORMAT");
+  EXPECT_EQ(GetProblem(3, "interpolate", { { "mode", std::string("bilinear") }, { "scale_factor", 2.0 } }).value,
+            "interpolate1");
 }
 
 TEST(VolumeNetworks, RefuseImages)

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What each kind of truth reads, predicts and is judged by, against closed forms.
+#include "RefusalCode.h"
 #include "gigapixelObjective.h"
 
 #include <gtest/gtest.h>
@@ -47,21 +48,30 @@ TEST(Objective, FieldsThatAreNoTruthAreRefused)
   const ObjectiveKind & findings = *ObjectiveKind::Find("findings");
   EXPECT_EQ(findings.readTruth("0"), 0);
   EXPECT_EQ(findings.readTruth("1"), 1);
-  for (const char * field : { "2", "yes", "1.0", " 1" })
+  for (const char * field : { "1.0", "True", "true", "TRUE", "1.00" })
   {
-    EXPECT_THROW(findings.readTruth(field), std::invalid_argument) << field;
+    EXPECT_EQ(findings.readTruth(field), 1) << field;
+  }
+  for (const char * field : { "0.0", "False", "false", "FALSE" })
+  {
+    EXPECT_EQ(findings.readTruth(field), 0) << field;
+  }
+  for (const char * field : { "2", "yes", "1.5", "1.", ".0", " 1", "truely" })
+  {
+    EXPECT_REFUSAL(findings.readTruth(field), "E-COHORT-FORMAT") << field;
   }
   const ObjectiveKind & grades = *ObjectiveKind::Find("grades");
   EXPECT_EQ(grades.readTruth("3"), 3);
+  EXPECT_EQ(grades.readTruth("3.0"), 3);
   for (const char * field : { "-1", "1.5", "G2", "", "1001", "99999999999999999999" })
   {
-    EXPECT_THROW(grades.readTruth(field), std::invalid_argument) << field;
+    EXPECT_REFUSAL(grades.readTruth(field), "E-COHORT-FORMAT") << field;
   }
   const ObjectiveKind & values = *ObjectiveKind::Find("values");
   EXPECT_EQ(values.readTruth("-2.5e3"), -2500);
   for (const char * field : { "12 %", "inf", "nan", "0,5", "1e999" })
   {
-    EXPECT_THROW(values.readTruth(field), std::invalid_argument) << field;
+    EXPECT_REFUSAL(values.readTruth(field), "E-COHORT-FORMAT") << field;
   }
 }
 
@@ -141,7 +151,7 @@ TEST(Objective, GradesAreThoseThatOccur)
   Objective objective = MakeObjective(Objective::Kind::Grades, {});
   objective.GetKind().learn(objective, { { 3 }, { 10 }, { 1 }, { 3 } }, {});
   EXPECT_EQ(objective.names, (std::vector<std::string>{ "1", "3", "10" }));
-  EXPECT_THROW(objective.GetKind().learn(objective, { { 2 }, { 2 } }, {}), std::runtime_error);
+  EXPECT_REFUSAL(objective.GetKind().learn(objective, { { 2 }, { 2 } }, {}), "E-COHORT-LABELS");
 }
 
 /** 1 less 12 squared ranks of disagreement over those that chance has: 4 images, each of another grade. */
@@ -169,8 +179,8 @@ TEST(Objective, ValuesAreStandardizedByTheTrainingImages)
   EXPECT_TRUE(std::isnan(targets.targets[0]));
   EXPECT_DOUBLE_EQ(targets.targets[1], 0.5);
   EXPECT_DOUBLE_EQ(kind.predict(objective, { 0, 0.5 })[1], 25);
-  EXPECT_THROW(kind.learn(objective, {}, { { 1, 10 }, { 3, 10 } }), std::runtime_error);
-  EXPECT_THROW(kind.learn(objective, {}, { { 1, NaN }, { 3, NaN } }), std::runtime_error);
+  EXPECT_REFUSAL(kind.learn(objective, {}, { { 1, 10 }, { 3, 10 } }), "E-COHORT-LABELS");
+  EXPECT_REFUSAL(kind.learn(objective, {}, { { 1, NaN }, { 3, NaN } }), "E-COHORT-LABELS");
 }
 
 /** R^2 of predictions that are all the mean is 0. */

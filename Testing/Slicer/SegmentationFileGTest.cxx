@@ -67,7 +67,7 @@ TEST(SegmentationFile, ClassNumbersBecomeSegments)
   const std::string                      file = folder.File("mask.seg.nrrd");
   const auto                             mask = WriteClasses(maskFile);
   // A mask of the level with downsample 4 that begins at the level-0 pixel (40, 80) of a slide with 0.5 um pixels.
-  const MaskPlace place{ { { 0.0005, 0.0005 } }, { { 0, 0 } }, 4, { { 40, 80 } } };
+  const MaskPlace place{ { { 0.0005, 0.0005 } }, { { 0, 0 } }, { { 4, 4 } }, { { 40, 80 } } };
   const auto      result = WriteSegmentation(*mask, place, 0, "Object", file);
 
   const auto reader = itk::ImageFileReader<LabelsType>::New();

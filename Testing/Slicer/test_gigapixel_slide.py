@@ -356,7 +356,7 @@ def test_failure_is_the_programs_sentence(gigapixel_slide, values, tmp_path):
     values.slide = str(tmp_path / "nothing.svs")
     process = gigapixel_slide.GigapixelSlideLogic().label(values)
     gigapixel_slide.application.wait(process.node)
-    assert "There is no file" in process.failure() and not process.wasCancelled()
+    assert process.failure().endswith("[E-FILE-MISSING]") and not process.wasCancelled()
 
 
 def test_cancel(gigapixel_slide, values, large):

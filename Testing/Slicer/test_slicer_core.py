@@ -130,7 +130,7 @@ def test_failure(application, tmp_path):
     node = start(application, "TissueLabel", slide=tmp_path / "no.svs", outputSegmentation=segmentation)
     application.wait(node)
     assert node.GetStatusString() == "Completed with errors"
-    assert "There is no file" in node.GetErrorText()
+    assert node.GetErrorText().rstrip().endswith("[E-FILE-MISSING]")
     assert segmentation.GetSegmentation().GetNumberOfSegments() == 0
 
 

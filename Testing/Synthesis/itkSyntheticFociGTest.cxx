@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Lesions and decoys of them: where they are, that colors and amounts do not tell them apart, and that patterns do.
+#include "RefusalCode.h"
 #include "itkSyntheticSlideImageSource.h"
 #include "itkSyntheticSlideTruthImageSource.h"
 
@@ -237,7 +238,7 @@ TEST(SyntheticFoci, SlidesHaveTheSameAmountOfNuclei)
 
 TEST(SyntheticFoci, ImpossibleSharesAreRefused)
 {
-  EXPECT_THROW(Draw<Slide>(1, Foci::Lesions, 0.06), itk::ExceptionObject);
-  EXPECT_THROW(Draw<Slide>(1, Foci::Lesions, -0.01), itk::ExceptionObject);
-  EXPECT_THROW(Slide::New()->GetFocusOutlines(), itk::ExceptionObject);
+  EXPECT_REFUSAL(Draw<Slide>(1, Foci::Lesions, 0.06), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(Draw<Slide>(1, Foci::Lesions, -0.01), "E-OPTION-VALUE");
+  EXPECT_REFUSAL(Slide::New()->GetFocusOutlines(), "E-CALL-ORDER");
 }

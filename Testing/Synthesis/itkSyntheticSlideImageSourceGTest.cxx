@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkSyntheticSlideImageSource.h"
 #include "itkSyntheticSlideTruthImageSource.h"
 
@@ -327,6 +328,6 @@ TEST(SyntheticSlide, GeometryAndLimits)
   EXPECT_EQ(source->GetOutput()->GetOrigin()[0], 0.0);
   EXPECT_NO_THROW(Draw<Slide>({ 1, 1, 1, 0.5 }));
   EXPECT_NO_THROW(Draw<Truth>({ 3, 900, 1, 0.5 }));
-  EXPECT_THROW(Draw<Slide>({ 0, 10, 1, 0.5 }), itk::ExceptionObject);
-  EXPECT_THROW(Draw<Truth>({ 10, 10, 1, 0.01 }), itk::ExceptionObject);
+  EXPECT_REFUSAL((Draw<Slide>({ 0, 10, 1, 0.5 })), "E-OPTION-VALUE");
+  EXPECT_REFUSAL((Draw<Truth>({ 10, 10, 1, 0.01 })), "E-OPTION-VALUE");
 }

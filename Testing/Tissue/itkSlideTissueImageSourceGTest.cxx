@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkSlideTissueImageSource.h"
 
 #include "DamagedTiles.h"
@@ -193,11 +194,21 @@ TEST_F(SlideTissueImageSource, LeavesTheSlideAsItIsAndFollowsIt)
   EXPECT_EQ(slide->GetNumberOfDamagedTiles(), 0u);
 }
 
+TEST_F(SlideTissueImageSource, RefusesResolutionsThatAreNone)
+{
+  const auto source = this->MakeSource("remedios2023");
+  for (const double none : { -1.0, std::nan(""), HUGE_VAL })
+  {
+    EXPECT_REFUSAL(source->SetMicronsPerPixel(none), "E-OPTION-VALUE");
+    EXPECT_EQ(source->GetMicronsPerPixel(), 0.0);
+  }
+}
+
 TEST_F(SlideTissueImageSource, SaysThatItHasToBeUpdatedFirst)
 {
   const auto source = itk::SlideTissueImageSource::New();
-  EXPECT_THROW(source->GetAdvice(), itk::ExceptionObject);
-  EXPECT_THROW(source->MakeGrid(), itk::ExceptionObject);
+  EXPECT_REFUSAL(source->GetAdvice(), "E-CALL-ORDER");
+  EXPECT_REFUSAL(source->MakeGrid(), "E-CALL-ORDER");
 }
 
 TEST_F(SlideTissueImageSource, SaysWhichPresetsThereAreAndWhichDoesNotSuit)
@@ -212,6 +223,6 @@ TEST_F(SlideTissueImageSource, SaysWhichPresetsThereAreAndWhichDoesNotSuit)
   EXPECT_EQ(names, itk::TissueLabelImageFilter<ColorType>::GetPresets());
   EXPECT_EQ(names.front(), "remedios2023");
   EXPECT_EQ(names.back(), "auto");
-  EXPECT_THROW(source->SetPreset("no such preset"), itk::ExceptionObject);
-  EXPECT_THROW(itk::SlideTissueImageSource::New()->Update(), itk::ExceptionObject);
+  EXPECT_REFUSAL(source->SetPreset("no such preset"), "E-TISSUE-PRESET");
+  EXPECT_REFUSAL(itk::SlideTissueImageSource::New()->Update(), "E-CALL-ORDER");
 }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkTissueClassImageFilter.h"
 
 #include "MaskImages.h"
@@ -169,7 +170,7 @@ TEST(ClassMap, PaintsAnyPartOfAnyRow)
       ASSERT_EQ(painted[i], values[classes[y * width + first + i]]);
     }
   }
-  EXPECT_THROW(map.Reset(std::size_t{ 1 } << 30), std::length_error);
+  EXPECT_REFUSAL(map.Reset(std::size_t{ 1 } << 30), "E-IMAGE-SIZE");
 }
 
 // Rows come in strips, the network in rows of tiles: neither is seen in the result. 2110 rows are three rows of tiles.

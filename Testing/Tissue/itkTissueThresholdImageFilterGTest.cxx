@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "MaskImages.h"
 
 #include "gigapixelTissuePresets.h"
@@ -358,15 +359,9 @@ TEST(TissueThresholdImageFilter, WhatIsNoMethodIsRefused)
   auto filter = itk::TissueThresholdImageFilter<ColorType>::New();
   for (const int number : { -1, 4 })
   {
-    try
-    {
-      filter->SetMethod(static_cast<TissueMethod>(number));
-      FAIL() << number;
-    }
-    catch (const itk::ExceptionObject & error)
-    {
-      EXPECT_NE(std::string(error.what()).find("no method " + std::to_string(number)), std::string::npos);
-    }
+    const auto refused = gigapixel_test::FindRefusal([&] { filter->SetMethod(static_cast<TissueMethod>(number)); });
+    EXPECT_EQ(refused.code, "E-OPTION-VALUE");
+    EXPECT_EQ(refused.value, std::to_string(number));
   }
   EXPECT_EQ(filter->GetMethod(), TissueMethod::MeanBelow);
 }

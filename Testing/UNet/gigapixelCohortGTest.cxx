@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
 
+#include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 
@@ -71,50 +72,62 @@ TEST_F(CohortTest, ReadsByteOrderMarkCarriageReturnsAndQuotesOfRFC4180)
 
 TEST_F(CohortTest, CountsLinesThroughQuotedLineBreaks)
 {
-  EXPECT_MESSAGE(this->Load("slide,mask,split,note\na.svs,m.tif,train,\"two\nlines\"\nb.svs,m.tif,tests,\n"),
-                 "line 4: ");
+  const auto refusal = gigapixel_test::FindRefusal(
+    [&] { this->Load("slide,mask,split,note\na.svs,m.tif,train,\"two\nlines\"\nb.svs,m.tif,tests,\n"); });
+  EXPECT_EQ(refusal.code, "E-COHORT-FORMAT");
+  EXPECT_EQ(refusal.value, "4");
 }
 
 TEST_F(CohortTest, WarnsOfColumnsThatItDoesNotRead)
 {
   const Cohort cohort = this->Load("slide,mask,split,regoin\na.svs,m.tif,train,\n");
   ASSERT_EQ(cohort.warnings.size(), 1u);
-  EXPECT_NE(cohort.warnings[0].find("\"regoin\" is not read"), std::string::npos);
+  EXPECT_EQ(cohort.warnings[0].code, "W-COHORT");
+  EXPECT_EQ(cohort.warnings[0].value, "regoin");
 }
 
 TEST_F(CohortTest, NamesFileAndLineOfEveryError)
 {
-  const std::string                             header = "slide,mask,split,region\n";
-  const std::string                             file = m_Folder.File("cohort.csv");
-  const std::vector<std::array<std::string, 2>> cases = {
-    { { "", ", line 1: the cohort is empty" } },
-    { { header, ", line 1: the cohort names no slides" } },
-    { { "slide,mask\na.svs,m.tif\n", ", line 1: the column \"split\" is missing" } },
-    { { "slide;mask;split\na.svs;m.tif;train\n",
-        ", line 1: its columns are to be separated by commas, not by semicolons" } },
-    { { "slide\tmask\n", ", line 1: its columns are to be separated by commas, not by tabs" } },
-    { { "slide,mask,split,mask\n", ", line 1: the column \"mask\" is there twice" } },
-    { { header + "a.svs,m.tif,train\n", ", line 2: there are 3 fields for 4 columns" } },
-    { { header + "a.svs,m.tif,train,1,2,3,4\n", ", line 2: there are 7 fields for 4 columns" } },
-    { { header + "a.svs,m.tif,Training,\n", ", line 2: the split \"Training\" is none of" } },
-    { { header + "no.svs,m.tif,train,\n", ", line 2: there is no slide " + m_Folder.File("no.svs") } },
-    { { header + "a.svs,no.tif,train,\n", ", line 2: there is no mask " + m_Folder.File("no.tif") } },
-    { { header + ",m.tif,train,\n", ", line 2: the slide is empty" } },
-    { { header + "a.svs,m.tif,train,1 2 3\n", ", line 2: the region \"1 2 3\"" } },
-    { { header + "a.svs,m.tif,train,1 2 0 4\n", ", line 2: the region \"1 2 0 4\"" } },
-    { { header + "a.svs,m.tif,train,1 2 3 4 5\n", ", line 2: the region" } },
-    { { header + "a.svs,m.tif,train,1.5 2 3 4\n", ", line 2: the region" } },
-    { { header + "a.svs,m.tif,train,\"1,2\n", ", line 2: the quote that opens here is never closed" } },
-    { { header + "\"a.svs\"x,m.tif,train,\n", ", line 2: text follows a closing quote" } },
-    { { header + "a.s\"vs,m.tif,train,\n", ", line 2: a quote stands inside" } },
-    { { header + "a.svs,m.tif,train,\n./a.svs,m.tif,train,\n", ", line 3: the slide " } },
-    { { header + "a.svs,m.tif,train,\na.svs,m.tif,test,1 2 3 4\n", ", line 3: the slide " } },
-  };
-  for (const auto & [text, message] : cases)
+  const std::string header = "slide,mask,split,region\n";
+  const std::string format = "E-COHORT-FORMAT";
+  const struct
   {
-    EXPECT_MESSAGE(this->Load(text), file + message);
+    std::string text, code, line;
+    std::string words; // of the table, or what is counted in it
+  } cases[] = {
+    { "", format, "1", "empty" },
+    { header, format, "1", "no slides" },
+    { "slide,mask\na.svs,m.tif\n", format, "1", "\"split\"" },
+    { "slide;mask;split\na.svs;m.tif;train\n", format, "1", "semicolons" },
+    { "slide\tmask\n", format, "1", "tabs" },
+    { "slide,mask,split,mask\n", format, "1", "\"mask\"" },
+    { header + "a.svs,m.tif,train\n", format, "2", "3 fields for 4 columns" },
+    { header + "a.svs,m.tif,train,1,2,3,4\n", format, "2", "7 fields for 4 columns" },
+    { header + "a.svs,m.tif,Training,\n", format, "2", "\"Training\"" },
+    { header + "no.svs,m.tif,train,\n", "E-FILE-MISSING", "2", "slide " + m_Folder.File("no.svs") },
+    { header + "a.svs,no.tif,train,\n", "E-FILE-MISSING", "2", "mask " + m_Folder.File("no.tif") },
+    { header + ",m.tif,train,\n", format, "2", "the slide is empty" },
+    { header + "a.svs,m.tif,train,1 2 3\n", format, "2", "\"1 2 3\"" },
+    { header + "a.svs,m.tif,train,1 2 0 4\n", format, "2", "\"1 2 0 4\"" },
+    { header + "a.svs,m.tif,train,1 2 3 4 5\n", format, "2", "\"1 2 3 4 5\"" },
+    { header + "a.svs,m.tif,train,1.5 2 3 4\n", format, "2", "\"1.5 2 3 4\"" },
+    { header + "a.svs,m.tif,train,\"1,2\n", format, "2", "never closed" },
+    { header + "\"a.svs\"x,m.tif,train,\n", format, "2", "closing quote" },
+    { header + "a.s\"vs,m.tif,train,\n", format, "2", "inside a field" },
+    { header + "a.svs,m.tif,train,\n./a.svs,m.tif,train,\n", "E-COHORT-CONFLICT", "3", "a.svs" },
+    { header + "a.svs,m.tif,train,\na.svs,m.tif,test,1 2 3 4\n", "E-COHORT-CONFLICT", "3", "a.svs" },
+  };
+  for (const auto & each : cases)
+  {
+    const auto refusal = gigapixel_test::FindRefusal([&] { this->Load(each.text); });
+    EXPECT_EQ(refusal.code, each.code) << each.text;
+    EXPECT_EQ(refusal.file, m_Folder.File("cohort.csv"));
+    EXPECT_EQ(refusal.value, each.line) << each.text;
+    EXPECT_NE(refusal.why.find(each.words), std::string::npos) << refusal.why;
   }
-  EXPECT_MESSAGE(Cohort::Load(m_Folder.File("none.csv")), m_Folder.File("none.csv"));
+  const auto missing = gigapixel_test::FindRefusal([&] { Cohort::Load(m_Folder.File("none.csv")); });
+  EXPECT_EQ(missing.code, "E-FILE-MISSING");
+  EXPECT_EQ(missing.file, m_Folder.File("none.csv"));
 }
 
 // "link/.." is where the file system says it is, not where the text says.
@@ -165,7 +178,8 @@ TEST_F(CohortTest, TellsPixelsInTwoSplitsFromNeighbors)
   const Cohort neighbors = this->Load(first + "a.svs,m.tif,validation,100 0 10 10\n");
   EXPECT_EQ(neighbors.entries.size(), 2u);
   ASSERT_EQ(neighbors.warnings.size(), 1u);
-  EXPECT_NE(neighbors.warnings[0].find("line 3: another region of the slide"), std::string::npos);
+  EXPECT_EQ(neighbors.warnings[0].code, "W-COHORT");
+  EXPECT_EQ(neighbors.warnings[0].value, "3"); // the line
   EXPECT_TRUE(this->Load(first + "a.svs,m.tif,train,50 0 10 10\n").warnings.empty());
 }
 

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "gigapixelMaskLabelSource.h"
 
 #include "UNetTestImages.h"
@@ -222,8 +223,8 @@ TEST(GridMatch, PartsLieWhereTheirOriginSays)
   const auto part = RandomMask(20, 10, 8 * mm, (80 + 3.5) * mm, (160 + 3.5) * mm);
   const Grid image = PixelGrid(1000, 500);
   EXPECT_EQ(place(part, image, PartOf::Image), (Place{ { 8, -80, 8, -160 } }));
-  EXPECT_MESSAGE(place(part, image, PartOf::None), "they differ in physical size");
-  EXPECT_MESSAGE(place(part, image, PartOf::Mask), "neither lies within the other");
+  EXPECT_REFUSAL(place(part, image, PartOf::None), "E-MASK-GRID");
+  EXPECT_REFUSAL(place(part, image, PartOf::Mask), "E-MASK-GRID");
   // An image of a region at level 1, on a mask of the whole slide that has no origin.
   Grid region = PixelGrid(100, 50, 2 * mm);
   region.origin = { { (40 + 0.5) * mm, (20 + 0.5) * mm } };
@@ -236,7 +237,7 @@ TEST(GridMatch, PartsLieWhereTheirOriginSays)
   {
     EXPECT_EQ(error.GetPart(), PartOf::Image);
   }
-  EXPECT_MESSAGE(place(RandomMask(20, 10, 1, 0, 0), image, PartOf::Image), "--partial needs both");
+  EXPECT_REFUSAL(place(RandomMask(20, 10, 1, 0, 0), image, PartOf::Image), "E-SLIDE-RESOLUTION");
 }
 
 TEST(MaskLabelSource, PixelsOutsideTheMaskAreIgnored)
@@ -380,12 +381,10 @@ TEST(MaskLabelSource, MasksOfOtherImagesAreRefused)
   const auto match = [&](const GrayImage::Pointer & mask) { MaskLabelSource(Source(mask), pixels, "a.svs", 2); };
   match(RandomMask(125, 63, 8 * mm, 3.5 * mm, 3.5 * mm));
   match(RandomMask(126, 63, 8 * mm, 3.5 * mm, 3.5 * mm)); // 8 pixels more: one of the mask
-  EXPECT_MESSAGE(match(RandomMask(128, 63, 8 * mm, 3.5 * mm, 3.5 * mm)),
-                 "the mask mask.png (128 x 63 pixels of 4 um) is not of the same slide as a.svs (1000 x 500 pixels of "
-                 "0.5 um): they differ in physical size");
-  EXPECT_MESSAGE(match(RandomMask(125, 63, 4 * mm, 3.5 * mm, 3.5 * mm)), "they differ in physical size");
-  EXPECT_MESSAGE(match(RandomMask(125, 63, 8 * mm, 30 * mm, 3.5 * mm)), "their edges lie 0.01325");
-  EXPECT_MESSAGE(match(RandomMask(63, 125, 1, 0, 0)), "their sides are in different proportions");
+  EXPECT_REFUSAL(match(RandomMask(128, 63, 8 * mm, 3.5 * mm, 3.5 * mm)), "E-MASK-GRID");
+  EXPECT_REFUSAL(match(RandomMask(125, 63, 4 * mm, 3.5 * mm, 3.5 * mm)), "E-MASK-GRID");
+  EXPECT_REFUSAL(match(RandomMask(125, 63, 8 * mm, 30 * mm, 3.5 * mm)), "E-MASK-GRID");
+  EXPECT_REFUSAL(match(RandomMask(63, 125, 1, 0, 0)), "E-MASK-GRID");
   const auto               turned = RandomMask(125, 63, 8 * mm, 3.5 * mm, 3.5 * mm);
   GrayImage::DirectionType direction;
   direction(0, 0) = 0;
@@ -393,20 +392,20 @@ TEST(MaskLabelSource, MasksOfOtherImagesAreRefused)
   direction(1, 0) = 1;
   direction(1, 1) = 0;
   turned->SetDirection(direction);
-  EXPECT_MESSAGE(match(turned), "the mask mask.png is turned: its rows and columns do not run along those of a.svs");
-  EXPECT_MESSAGE(match(RandomMask(1, 1, 1, 0, 0)), "it is too small to be a mask of it");
-  EXPECT_MESSAGE(MaskLabelSource(Source(RandomMask(2, 1, 1, 0, 0)), PixelGrid(5000, 2500), "a.svs", 2), "too small");
+  EXPECT_REFUSAL(match(turned), "E-MASK-GRID");
+  EXPECT_REFUSAL(match(RandomMask(1, 1, 1, 0, 0)), "E-MASK-GRID");
+  EXPECT_REFUSAL(MaskLabelSource(Source(RandomMask(2, 1, 1, 0, 0)), PixelGrid(5000, 2500), "a.svs", 2), "E-MASK-GRID");
   const auto color = gigapixel_test::NoiseImage<gigapixel_test::ColorImage>(125, 63);
-  EXPECT_MESSAGE(MaskLabelSource(itk::GigapixelImageSource(color.GetPointer(), "rgb.png"), pixels, "a.svs", 2),
-                 "the mask rgb.png has 3 channels");
+  EXPECT_REFUSAL(MaskLabelSource(itk::GigapixelImageSource(color.GetPointer(), "rgb.png"), pixels, "a.svs", 2),
+                 "E-MASK-FORMAT");
 }
 
 TEST(RegionSource, RegionsOutsideAreRefused)
 {
   const auto image = itk::GigapixelImageSource(gigapixel_test::NoiseImage(10, 20).GetPointer()).pixels;
-  EXPECT_MESSAGE(MakeRegionSource(image, Region{ 0, 0, 11, 20 }), "the region 0,0,11,20");
-  EXPECT_MESSAGE(MakeRegionSource(image, Region{ -1, 0, 5, 5 }), "not inside the image of 10 x 20 pixels");
-  EXPECT_MESSAGE(MakeRegionSource(image, Region{ 0, 0, 5, 0 }), "is empty");
+  EXPECT_REFUSAL(MakeRegionSource(image, Region{ 0, 0, 11, 20 }), "E-REGION");
+  EXPECT_REFUSAL(MakeRegionSource(image, Region{ -1, 0, 5, 5 }), "E-REGION");
+  EXPECT_REFUSAL(MakeRegionSource(image, Region{ 0, 0, 5, 0 }), "E-REGION");
 }
 
 } // namespace

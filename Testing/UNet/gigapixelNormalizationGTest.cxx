@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Normalized values against the formulas on all values at once, in long double and by sorting.
+#include "RefusalCode.h"
 #include "gigapixelKeptNormalization.h"
 #include "gigapixelNonZeroVoxels.h"
 
@@ -261,7 +262,7 @@ TEST(Normalization, IsChecked)
                                        Normalization{ Kind::Clip, Voxels::All, 2, 1 },
                                        Normalization{ Kind::Clip, Voxels::Box, 0, 1 } })
   {
-    EXPECT_THROW(wrong.Validate(), std::invalid_argument);
+    EXPECT_REFUSAL(wrong.Validate(), "E-NETWORK-FORMAT");
   }
 }
 
@@ -384,7 +385,7 @@ TEST(Normalization, IsOfEachChannelByItself)
   EXPECT_EQ(filled[at(0, 0, 0) + 1], 0);
   EXPECT_NEAR(filled[at(20, 100, 3) + 1], ofSeven, 1e-5);
   EXPECT_NEAR(filled[at(12, 22, 2) + 1], -7.0 / OfFilled * ofSeven / (7 - 7.0 / OfFilled), 1e-6); // enclosed
-  EXPECT_THROW(Normalize(shell, { { Kind::ZScore }, { Kind::ZScore }, { Kind::ZScore } }), std::invalid_argument);
+  EXPECT_REFUSAL(Normalize(shell, Normalizations(3, { Kind::ZScore })), "E-MODEL-INPUT");
   EXPECT_EQ(Describe({ { Kind::ZScore }, { Kind::Clip, Voxels::All, 1, 3 } }),
             "channel 1: z-score; channel 2: values are clipped to 1 to 3");
 }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkGigapixelClassifier.h"
 
 #include "TemporaryFolder.h"
@@ -234,8 +235,7 @@ TEST(GigapixelClassifier, AMapThatIsNotMadeYetIsRefusedByAnother)
   }
   catch (const itk::ExceptionObject & error)
   {
-    EXPECT_NE(std::string(error.GetDescription()).find("call Update() of that filter before"), std::string::npos)
-      << error.GetDescription();
+    EXPECT_EQ(gigapixel::Diagnostic::Of(error).code, "E-CALL-ORDER") << error.GetDescription();
   }
 }
 
@@ -307,7 +307,7 @@ TEST(GigapixelClassifier, ProgressRisesAndItCanBeStopped)
   classifier->AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) { classifier->AbortGenerateDataOn(); });
   classifier->Modified();
   EXPECT_THROW(classifier->Update(), itk::ProcessAborted);
-  EXPECT_MESSAGE(classifier->GetProbabilities(), "call Update() first");
+  EXPECT_REFUSAL(classifier->GetProbabilities(), "E-CALL-ORDER");
   classifier->RemoveAllObservers();
   classifier->Update();
   EXPECT_EQ(classifier->GetPredictedClass(), "tumor");
@@ -337,24 +337,24 @@ TEST(GigapixelClassifier, OnlyTissueCounts)
 TEST(GigapixelClassifier, WhatDoesNotFitIsRefused)
 {
   const auto image = MakeImage(43, true);
-  EXPECT_MESSAGE(GigapixelClassifier::New()->Update(), "no model");
+  EXPECT_REFUSAL(GigapixelClassifier::New()->Update(), "E-CALL-ORDER");
   const auto classifier = GigapixelClassifier::New();
   classifier->SetModel(GetModel());
-  EXPECT_MESSAGE(classifier->Update(), "nothing to classify");
-  EXPECT_MESSAGE(classifier->GetPredictedClass(), "call Update() first");
+  EXPECT_REFUSAL(classifier->Update(), "E-CALL-ORDER");
+  EXPECT_REFUSAL(classifier->GetPredictedClass(), "E-CALL-ORDER");
   classifier->SetSlide("no.svs");
   EXPECT_MESSAGE(classifier->Update(), "no.svs");
   classifier->SetImage(image.GetPointer());
   classifier->SetMapClass("cancer");
-  EXPECT_MESSAGE(classifier->Update(), "no class \"cancer\"");
+  EXPECT_REFUSAL(classifier->Update(), "E-OPTION-VALUE");
   classifier->SetMapClass("");
   gigapixel_test::SetSpacing(*image, 2);
-  EXPECT_MESSAGE(classifier->Update(), "micrometers per pixel");
+  EXPECT_REFUSAL(classifier->Update(), "E-SLIDE-RESOLUTION");
   gigapixel_test::SetSpacing(*image, 0.5);
   classifier->Update();
-  EXPECT_MESSAGE(classifier->GetProbability("cancer"), "no class \"cancer\"");
+  EXPECT_REFUSAL(classifier->GetProbability("cancer"), "E-OPTION-VALUE");
   classifier->SetModel(gigapixel_test::NoiseModel());
-  EXPECT_MESSAGE(classifier->Update(), "labels pixels");
+  EXPECT_REFUSAL(classifier->Update(), "E-MODEL-OUTPUT");
 }
 
 /** As slides are, by their labels. */
@@ -436,7 +436,7 @@ TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits
       EXPECT_EQ(trainer->GetBestModel().network.objective.kind, each.objective.kind);
     }
     // Truths of another kind do not go with them.
-    EXPECT_MESSAGE(images->SetObjective(Objective()), "call ClearSamples() before");
+    EXPECT_REFUSAL(images->SetObjective(Objective()), "E-SAMPLE-TRUTH");
   }
   const auto refuse = [&](const Objective & objective, const ImageTruth & truth) {
     const auto trainer = MakeTrainer("resnet18:width=2", 1);
@@ -444,13 +444,13 @@ TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits
     trainer->AddLabeledTrainingImage(MakeImage(0, false).GetPointer(), truth);
     return trainer;
   };
-  EXPECT_MESSAGE(refuse(cases[0].objective, { 1 })->Update(), "has 1 numbers, and 2 are learnt");
-  EXPECT_MESSAGE(refuse(cases[0].objective, { 1, 2 })->Update(), "the truth 2 of");
-  EXPECT_MESSAGE(refuse(cases[0].objective, { unknown, unknown })->Update(), "is known: leave it out");
-  EXPECT_MESSAGE(refuse(cases[1].objective, { 1.5 })->Update(), "is no grade");
-  EXPECT_MESSAGE(refuse(cases[1].objective, { unknown })->Update(), "is no grade");
-  EXPECT_MESSAGE(refuse({ Objective::Kind::Findings, {}, {}, {} }, { 1 })->Update(), "has 1 numbers, and 0 are learnt");
-  EXPECT_MESSAGE(refuse(Objective(), { 1 }), "call SetObjective() before");
+  EXPECT_REFUSAL(refuse(cases[0].objective, { 1 })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse(cases[0].objective, { 1, 2 })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse(cases[0].objective, { unknown, unknown })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse(cases[1].objective, { 1.5 })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse(cases[1].objective, { unknown })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse({ Objective::Kind::Findings, {}, {}, {} }, { 1 })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse(Objective(), { 1 }), "E-CALL-ORDER");
 }
 
 } // namespace

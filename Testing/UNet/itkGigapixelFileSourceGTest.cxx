@@ -5,6 +5,7 @@
 #include "TemporaryFolder.h"
 #include "UNetTestImages.h"
 #include "gigapixelMaskLabelSource.h"
+#include "gigapixelReadingMemory.h"
 #include "itkGigapixelUNetTrainer.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkSyntheticSlideImageSource.h"
@@ -105,13 +106,69 @@ TEST(GigapixelFileSource, SlidesAreReadAtEveryLevelInColorAndGray)
   resolution.level = 1;
   const auto second = itk::GigapixelFileSource(file, resolution);
   ExpectSame(second, *ReadWithITK<ColorImage>(file, 1));
-  EXPECT_EQ(second.downsample, 2);
+  EXPECT_EQ(second.downsamples[0], 2);
   resolution.level = 0;
   resolution.micronsPerPixel = 1.0;
-  EXPECT_EQ(itk::GigapixelFileSource(file, resolution).downsample, 2);
+  EXPECT_EQ(itk::GigapixelFileSource(file, resolution).downsamples[0], 2);
+  resolution.micronsPerPixel = 1.3;
+  const auto resampled = itk::GigapixelFileSource(file, resolution);
+  EXPECT_DOUBLE_EQ(resampled.grid.GetMicronsPerPixel(), 1.3);
+  EXPECT_DOUBLE_EQ(resampled.downsamples[1], 2.6);
+  EXPECT_EQ(resampled.pixels->GetSize().width, 428);
+  EXPECT_GT(resampled.decodingBytes, 0);
+  EXPECT_EQ(second.decodingBytes, 0);
   resolution.micronsPerPixel = 0;
   resolution.level = 9;
   EXPECT_MESSAGE(itk::GigapixelFileSource(file, resolution), file);
+}
+
+TEST(GigapixelFileSource, ResamplingTakesTheMemoryThatItsReaderSays)
+{
+  constexpr std::int64_t   budget = 64 * 1024 * 1024;
+  const TemporaryFolder    folder{ "unet" };
+  const std::string        file = DrawSlide(folder);
+  itk::GigapixelResolution resolution;
+  resolution.micronsPerPixel = 1.3;
+  gigapixel::ReadingMemory ofImage, ofReader;
+  EXPECT_EQ(ofImage.LimitThreads(64, budget), 64);
+  ofImage.AddResampling(itk::GigapixelFileSource(file, resolution));
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  io->SetMicronsPerPixel(1.3);
+  io->ReadImageInformation();
+  ofReader.AddResampling(*io);
+  EXPECT_EQ(ofImage.GetBytes(budget), ofReader.GetBytes(budget));
+  EXPECT_EQ(ofImage.LimitThreads(64, budget), ofReader.LimitThreads(64, budget));
+  EXPECT_LT(ofImage.LimitThreads(64, budget), 64);
+}
+
+TEST(GigapixelFileSource, FurtherReadersOfASlideGiveNoWarnings)
+{
+  const TemporaryFolder folder{ "unet" };
+  const auto            truth = DrawTruth();
+  gigapixel_test::SetSpacing(*truth, 25); // no resolution of a slide
+  const std::string own = "ITKGigapixel pyramid";
+  const std::string file = WritePyramid(truth.GetPointer(), folder.File("slide.tif"));
+  std::ifstream     stream(file, std::ios::binary);
+  std::string       bytes{ std::istreambuf_iterator<char>(stream), {} };
+  ASSERT_NE(bytes.find(own), std::string::npos);
+  bytes.replace(bytes.find(own), own.size(), own.size(), 'x'); // whose resolutions are never doubted
+  std::ofstream(file, std::ios::binary) << bytes;
+  testing::internal::CaptureStderr();
+  const auto slide = itk::GigapixelFileSource(file);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("W-SLIDE-RESOLUTION"), std::string::npos);
+
+  const auto writer = itk::ImageFileWriter<GrayImage>::New();
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->SetMadeBy("label " + slide.content);
+  writer->SetInput(DrawTruth());
+  writer->SetImageIO(io);
+  writer->SetFileName(folder.File("mask.tif"));
+  writer->Update();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(itk::GigapixelTissueSource(folder.File("mask.tif"), file).madeOf, slide.content);
+  gigapixel::ReadingMemory().AddFile(file, 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr().find("W-"), std::string::npos);
 }
 
 TEST(GigapixelFileSource, MaskPyramidAtOneEighthServesEveryLevel)

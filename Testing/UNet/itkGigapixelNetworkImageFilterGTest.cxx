@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkGigapixelNetworkImageFilter.h"
 
 #include "TemporaryFolder.h"
@@ -193,6 +194,69 @@ TEST(GigapixelNetworkImageFilter, TakesModalitiesAndGivesClasses)
   EXPECT_GT(std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; }), 1);
 }
 
+// Its first axis points to the back, and that of the training to the front.
+TEST(GigapixelNetworkImageFilter, BringsVolumesToTheOrientationOfTheTraining)
+{
+  auto       model = MakeModel(1, 2);
+  const auto volume = MakeVolume<ShortVolume>(), mirrored = MakeVolume<ShortVolume>();
+  for (std::int64_t row = 0; row < TheSize.height * TheSize.depth; ++row)
+  {
+    short * const first = mirrored->GetBufferPointer() + row * TheSize.width;
+    std::reverse(first, first + TheSize.width);
+  }
+  const auto expected = MakeFilter<FloatVolume, ShortVolume>(mirrored, model);
+  expected->Update();
+  model.network.orientation = "ALS";
+  const auto filter = MakeFilter<FloatVolume, ShortVolume>(volume, model);
+  const auto labels = MakeFilter<LabelVolume, ShortVolume>(volume, model);
+  filter->Update();
+  labels->Update();
+  for (std::int64_t row = 0; row < TheSize.height * TheSize.depth; ++row)
+  {
+    for (std::int64_t x = 0; x < TheSize.width; ++x)
+    {
+      const std::int64_t here = row * TheSize.width + x, there = (row + 1) * TheSize.width - 1 - x;
+      ASSERT_EQ(filter->GetOutput()->GetBufferPointer()[here], expected->GetOutput()->GetBufferPointer()[there]);
+      ASSERT_EQ(labels->GetOutput()->GetBufferPointer()[here], filter->GetOutput()->GetBufferPointer()[here] >= 0.5F);
+    }
+  }
+}
+
+// A volume of 512 MiB of labels is planned, and not computed.
+TEST(GigapixelNetworkImageFilter, ItsLimitCountsResultsInBothOrders)
+{
+  auto                  model = MakeModel(1, 3);
+  gigapixel::VolumeGrid grid;
+  grid.size = { 1024, 1024, 512 };
+  const auto findLeast = [&](bool givesLabels) {
+    constexpr std::int64_t Step = std::int64_t{ 16 } << 20;
+    std::int64_t           refused = 0, enough = 4096;
+    while (enough - refused > 1)
+    {
+      const std::int64_t   middle = (refused + enough) / 2;
+      gigapixel::VolumeRun run;
+      run.threads = 1;
+      try
+      {
+        itk::GigapixelPlanVolume(model, grid, middle * Step, 16, givesLabels, run);
+        enough = middle;
+      }
+      catch (const gigapixel::MemoryLimitError &)
+      {
+        refused = middle;
+      }
+    }
+    return static_cast<double>(enough * Step);
+  };
+  const double voxels = 1024.0 * 1024 * 512;
+  model.network.orientation = gigapixel::GetOrientation(grid);
+  const double labels = findLeast(true), probabilities = findLeast(false);
+  EXPECT_NEAR(probabilities - labels, (3 * 4 - 2) * voxels, 0.1 * voxels);
+  model.network.orientation = "RAS";
+  EXPECT_NEAR(findLeast(true) - labels, voxels, 0.1 * voxels);
+  EXPECT_NEAR(findLeast(false) - probabilities, 3 * 4 * voxels, 0.1 * voxels);
+}
+
 // The box around what is not 0, at the model's spacing: as the engine does it.
 TEST(GigapixelNetworkImageFilter, ShowsWhatTheModelWasTrainedOn)
 {
@@ -208,12 +272,13 @@ TEST(GigapixelNetworkImageFilter, ShowsWhatTheModelWasTrainedOn)
   const auto                  number = TheSize.width * TheSize.height * TheSize.depth;
   gigapixel::VolumeRun        run;
   run.tileSize = 16;
-  const auto wanted =
-    gigapixel::PredictVolume(std::make_shared<itk::GigapixelVolumeBuffer<ShortVolume>>(*volume, TheSize),
-                             { 0.5, 0.75, 2 },
-                             model,
-                             run,
-                             [](double) { return true; });
+  gigapixel::VolumeGrid grid;
+  grid.size = TheSize;
+  grid.spacing = { 0.5, 0.75, 2 };
+  const auto wanted = gigapixel::PredictVolume(
+    std::make_shared<itk::GigapixelVolumeBuffer<ShortVolume>>(*volume, TheSize), grid, model, run, [](double) {
+      return true;
+    });
   EXPECT_EQ(
     wanted->steps,
     "cropped to the 37 x 29 x 20 voxels around what is not 0, resampled from 0.5 x 0.75 x 2 mm to 0.6 x 0.6 x 2 "
@@ -230,19 +295,19 @@ TEST(GigapixelNetworkImageFilter, RefusesWhatDoesNotSuit)
   const auto volume = MakeVolume<ShortVolume>();
   const auto none = itk::GigapixelNetworkImageFilter<ShortVolume, LabelVolume>::New();
   none->SetInput(volume);
-  EXPECT_NE(GetRefusal(*none).find("no model"), std::string::npos);
+  EXPECT_REFUSAL(none->Update(), "E-CALL-ORDER");
   none->SetModelFileName("nowhere.safetensors");
   EXPECT_NE(GetRefusal(*none).find("nowhere.safetensors"), std::string::npos);
 
   const auto two = MakeFilter<LabelVolume, ShortVolume>(volume, MakeModel(2, 2));
-  EXPECT_NE(GetRefusal(*two).find("the volume has 1 channel, and the network"), std::string::npos);
+  EXPECT_REFUSAL(two->Update(), "E-MODEL-INPUT");
   const auto ofImages = MakeFilter<LabelVolume, ShortVolume>(volume, gigapixel::Model::Load("tissue"));
-  EXPECT_NE(GetRefusal(*ofImages).find("takes images of two axes, and no volumes"), std::string::npos);
+  EXPECT_REFUSAL(ofImages->Update(), "E-MODEL-INPUT");
   const auto classes = MakeFilter<FloatVolume, ShortVolume>(volume, MakeModel(1, 3));
-  EXPECT_NE(GetRefusal(*classes).find("do not fit in a scalar image"), std::string::npos);
+  EXPECT_REFUSAL(classes->Update(), "E-MODEL-OUTPUT");
   const auto threshold = MakeFilter<LabelVolume, ShortVolume>(volume, MakeModel(1, 3));
   threshold->SetThreshold(0.5);
-  EXPECT_NE(GetRefusal(*threshold).find("leave the threshold"), std::string::npos);
+  EXPECT_REFUSAL(threshold->Update(), "E-OPTION-APPLIES");
   const auto room = MakeFilter<LabelVolume, ShortVolume>(volume, MakeModel(1, 2));
   room->SetMemoryLimit(1 << 20);
   EXPECT_NE(GetRefusal(*room).find("memory limit"), std::string::npos) << GetRefusal(*room);
@@ -250,7 +315,7 @@ TEST(GigapixelNetworkImageFilter, RefusesWhatDoesNotSuit)
   const auto infinite = MakeVolume<FloatVolume>();
   infinite->GetBufferPointer()[TheSize.width * (3 * TheSize.height + 4)] = std::numeric_limits<float>::infinity();
   const auto filter = MakeFilter<LabelVolume, FloatVolume>(infinite, MakeModel(1, 2));
-  EXPECT_NE(GetRefusal(*filter).find("a voxel of row 4 of slice 3 is no finite number"), std::string::npos);
+  EXPECT_REFUSAL(filter->Update(), "E-NOT-FINITE");
 }
 
 TEST(GigapixelNetworkImageFilter, IsStopped)

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkGigapixelUNetImageFilter.h"
 
 #include "TemporaryFolder.h"
@@ -175,7 +176,7 @@ TEST(GigapixelUNetImageFilter, ThresholdAndPatchesAreSetAndTakenBack)
   const auto classes = MakeFilter(image.GetPointer(), gigapixel::Model::Load("tissue-classes"));
   EXPECT_EQ(classes->GetThreshold(), 0.5);
   classes->SetThreshold(0.5);
-  EXPECT_MESSAGE(classes->Update(), "the greatest of which decides: leave the threshold (--threshold) out");
+  EXPECT_REFUSAL(classes->Update(), "E-OPTION-APPLIES");
 }
 
 // The pixels of some tiles at a time go through shared memory, which on a CPU is plain memory.
@@ -338,8 +339,7 @@ TEST(GigapixelUNetImageFilter, SeveralClasses)
     ++counts[labels->GetBufferPointer()[i]];
   }
   EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);
-  EXPECT_MESSAGE(MakeFilter<FloatImage>(image.GetPointer(), model)->Update(),
-                 "the model has 3 classes, whose probabilities do not fit in a scalar image");
+  EXPECT_REFUSAL(MakeFilter<FloatImage>(image.GetPointer(), model)->Update(), "E-MODEL-OUTPUT");
 }
 
 /** Two classes are background and object, whether they have one output channel or one each. */
@@ -377,6 +377,30 @@ TEST(GigapixelUNetImageFilter, TwoClassesWithAnOutputEach)
     ++counts[object];
   }
   EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 0);
+}
+
+// A pipeline sets the bytes while it updates: tiles that are remembered stay, unless there is less room for the rest.
+TEST(GigapixelUNetImageFilter, BytesBesideItArePlannedAnewOnlyWhereTheyGrow)
+{
+  const auto filter = MakeFilter<FloatImage>(NoiseImage(Width, Height).GetPointer());
+  filter->SetMemoryLimit(4000000000);
+  filter->SetBesideBytes(20000000);
+  const auto output = filter->GetOutput();
+  const auto update = [&](unsigned y, unsigned rows) {
+    output->SetRequestedRegion(FloatImage::RegionType({ { 0, itk::IndexValueType(y) } }, { { Width, rows } }));
+    output->Update();
+  };
+  output->UpdateOutputInformation();
+  update(0, 10);
+  const auto time = filter->GetMTime();
+  const auto tiles = filter->GetNumberOfComputedTiles();
+  EXPECT_GT(tiles, 0u);
+  filter->SetBesideBytes(10000000);
+  update(5, 10); // of the same tiles
+  EXPECT_EQ(filter->GetNumberOfComputedTiles(), tiles);
+  EXPECT_EQ(filter->GetMTime(), time);
+  filter->SetBesideBytes(3999999999);
+  EXPECT_REFUSAL(update(Height - 10, 10), "E-MEMORY-BUDGET");
 }
 
 TEST(GigapixelUNetImageFilter, MemoryLimitChangesNothing)
@@ -431,14 +455,13 @@ TEST(GigapixelUNetImageFilter, ModelsOfAnotherResolutionAreRefused)
   gigapixel_test::SetSpacing(*image, 0.25);
   auto model = NoiseModel(Tile);
   model.micronsPerPixel = 0.5;
-  EXPECT_MESSAGE(MakeFilter(image.GetPointer(), model)->Update(),
-                 "the model was trained at 0.5 micrometers per pixel, the image has 0.25");
+  EXPECT_REFUSAL(MakeFilter(image.GetPointer(), model)->Update(), "E-SLIDE-RESOLUTION");
   model.micronsPerPixel = 0.26; // 4 %
   MakeFilter(image.GetPointer(), model)->Update();
-  EXPECT_EQ(itk::GigapixelCheckResolution(0.5, 0.51), "");
-  EXPECT_NE(itk::GigapixelCheckResolution(0.5, 0).find("of the image is unknown (the model was trained at 0.5)"),
-            std::string::npos);
-  EXPECT_NE(itk::GigapixelCheckResolution(0, 0).find("of the model and the image are unknown"), std::string::npos);
+  EXPECT_TRUE(itk::GigapixelCheckResolution(0.5, 0.51).IsEmpty());
+  EXPECT_EQ(itk::GigapixelCheckResolution(0.5, 0).code, "W-SLIDE-RESOLUTION");
+  EXPECT_NE(itk::GigapixelCheckResolution(0.5, 0).why.find("0.5"), std::string::npos);
+  EXPECT_EQ(itk::GigapixelCheckResolution(0, 0).code, "W-SLIDE-RESOLUTION");
 }
 
 TEST(GigapixelUNetImageFilter, ModelFilesGiveWhatTheirModelsGive)
@@ -448,7 +471,7 @@ TEST(GigapixelUNetImageFilter, ModelFilesGiveWhatTheirModelsGive)
   NoiseModel(Tile).Save(folder.File("model.safetensors"));
   const auto filter = itk::GigapixelUNetImageFilter<GrayImage, FloatImage>::New();
   filter->SetInput(image);
-  EXPECT_MESSAGE(filter->Update(), "no model: call SetModelFileName() or SetModel()");
+  EXPECT_REFUSAL(filter->Update(), "E-CALL-ORDER");
   filter->SetModelFileName(folder.File("none.safetensors"));
   EXPECT_MESSAGE(filter->Update(), folder.File("none.safetensors"));
   filter->SetModelFileName(folder.File("model.safetensors"));
@@ -470,7 +493,7 @@ TEST(GigapixelUNetImageFilter, WhatDoesNotSuitTheNetworkIsRefused)
   filter->SetTileSize(100);
   EXPECT_MESSAGE(filter->Update(), "100");
   filter->SetPatches(gigapixel::Patches{ 128 });
-  EXPECT_MESSAGE(filter->Update(), "sees each patch by itself");
+  EXPECT_REFUSAL(filter->Update(), "E-OPTION-CONFLICT");
   gigapixel::Model model;
   model.network = gigapixel::NetworkDescription::FromJSON(R"({ "name": "volumes", "operations": [
     { "name": "image", "type": "input", "channels": 1, "axes": 3 },
@@ -478,7 +501,7 @@ TEST(GigapixelUNetImageFilter, WhatDoesNotSuitTheNetworkIsRefused)
     "output": "logit" })");
   model.parameters = { { "logit.weight", { { 1, 1, 1, 1, 1 }, { 1 } } }, { "logit.bias", { { 1 }, { 0 } } } };
   model.tileSize = 64;
-  EXPECT_MESSAGE(MakeFilter<GrayImage>(image.GetPointer(), model)->Update(), "takes volumes");
+  EXPECT_REFUSAL(MakeFilter<GrayImage>(image.GetPointer(), model)->Update(), "E-MODEL-INPUT");
 }
 
 TEST(GigapixelUNetImageFilter, ChannelsThatDoNotFitAreRefused)
@@ -487,7 +510,7 @@ TEST(GigapixelUNetImageFilter, ChannelsThatDoNotFitAreRefused)
   vectors->SetRegions(itk::Size<2>{ { 100, 80 } });
   vectors->SetNumberOfComponentsPerPixel(4);
   vectors->Allocate(true);
-  EXPECT_MESSAGE((MakeFilter<GrayImage>(vectors.GetPointer())->Update()), "the image has 4 channels where 1 is needed");
+  EXPECT_REFUSAL((MakeFilter<GrayImage>(vectors.GetPointer())->Update()), "E-MODEL-INPUT");
 }
 
 // A 1x1 convolution: the logit of a pixel is a sum over its own channels.
@@ -522,8 +545,7 @@ TEST(GigapixelUNetImageFilter, ImagesOfFourChannelsAreVectorImages)
     greatest = std::max(greatest, std::abs(static_cast<float>(expected) - probabilities->GetBufferPointer()[i]));
   }
   EXPECT_LT(greatest, 1e-6);
-  EXPECT_MESSAGE(MakeFilter(NoiseImage(83, 70).GetPointer(), model)->Update(),
-                 "the image has 1 channels where 4 are needed");
+  EXPECT_REFUSAL(MakeFilter(NoiseImage(83, 70).GetPointer(), model)->Update(), "E-MODEL-INPUT");
 }
 
 } // namespace

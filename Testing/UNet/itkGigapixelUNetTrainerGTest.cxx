@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkGigapixelUNetTrainer.h"
 
 #include "TemporaryFolder.h"
@@ -228,7 +229,7 @@ TEST(GigapixelUNetTrainer, LearnsFromImagesOfFourChannels)
   const auto gray = MakeTrainer();
   gray->SetNetwork(folder.File("four.json"));
   gray->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
-  EXPECT_MESSAGE(gray->Update(), "training image 1 has 1 channels where 4 are needed");
+  EXPECT_REFUSAL(gray->Update(), "E-MODEL-INPUT");
 }
 
 TEST(GigapixelUNetTrainer, PlanIsKnownBeforeTheFirstStep)
@@ -279,7 +280,7 @@ TEST(GigapixelUNetTrainer, AbortStopsAndKeepsTheLastFullStep)
   const Pair a(1);
   const auto trainer = MakeTrainer(100);
   trainer->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
-  EXPECT_MESSAGE(trainer->GetBestModel(), "there is no model yet");
+  EXPECT_REFUSAL(trainer->GetBestModel(), "E-CALL-ORDER");
   int steps = 0;
   trainer->AddObserver(itk::GigapixelStepEvent(),
                        [&](const itk::EventObject &) { trainer->SetAbortGenerateData(++steps == 2); });
@@ -357,32 +358,29 @@ TEST(GigapixelUNetTrainer, ErrorsAreOneSentence)
 {
   const Pair a(1), b(2);
   const auto empty = MakeTrainer();
-  EXPECT_MESSAGE(empty->Update(), "there are no training samples");
+  EXPECT_REFUSAL(empty->Update(), "E-CALL-ORDER");
   empty->SetNetwork("none.json");
   EXPECT_MESSAGE(empty->Update(), "none.json");
 
   const auto missing = MakeTrainer();
   missing->AddTrainingSlide("/no/slide.svs", "/no/mask.png");
-  EXPECT_MESSAGE(missing->Update(), "/no/slide.svs: there is no such file");
+  EXPECT_REFUSAL(missing->Update(), "E-FILE-MISSING");
 
   const auto resolutions = MakeTrainer();
   gigapixel_test::SetSpacing(*b.image, 0.25);
   gigapixel_test::SetSpacing(*b.mask, 1.0, 0.375 / 1000);
   resolutions->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
   resolutions->AddValidationImage(b.image.GetPointer(), b.mask.GetPointer());
-  EXPECT_MESSAGE(resolutions->Update(),
-                 "all samples have to be of one resolution: training image 1 has 0.5 micrometers per pixel, "
-                 "validation image 2 has 0.25");
+  EXPECT_REFUSAL(resolutions->Update(), "E-SLIDE-RESOLUTION");
 
   const auto mismatch = MakeTrainer();
   mismatch->AddTrainingImage(a.image.GetPointer(), b.mask.GetPointer());
-  EXPECT_MESSAGE(mismatch->Update(),
-                 "the mask label of training image 1 (63 x 48 pixels of 1 um) is not of the same slide as");
+  EXPECT_REFUSAL(mismatch->Update(), "E-MASK-GRID");
 
   const auto outside = MakeTrainer();
   outside->AddTrainingImage(
     a.image.GetPointer(), a.mask.GetPointer(), itk::ImageRegion<2>({ { 200, 0 } }, { { 100, 10 } }));
-  EXPECT_MESSAGE(outside->Update(), "training image 1: the region 200,0,100,10");
+  EXPECT_REFUSAL(outside->Update(), "E-REGION");
 }
 
 std::string
@@ -416,7 +414,7 @@ TEST(GigapixelUNetTrainer, LabelsOfVolumesThatChangeMeanwhileAreRefused)
     WriteVolume(folder.File("a.labels.nii"), 6, 2);
     WriteVolume(folder.File("b.labels.nii"), 6, 2);
   });
-  EXPECT_MESSAGE(trainer->Update(), "labels.nii is another volume than it was when the training began");
+  EXPECT_REFUSAL(trainer->Update(), "E-FILE-CHANGED");
 }
 
 } // namespace

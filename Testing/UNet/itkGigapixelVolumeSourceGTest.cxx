@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Volumes that ITK's own writer has written, read as the engine reads them.
+#include "RefusalCode.h"
 #include "itkGigapixelVolumeSource.h"
 
 #include "TemporaryFolder.h"
@@ -146,11 +147,12 @@ TEST(Volume, LiesWhereITKsReaderSays)
     EXPECT_EQ(volume.grid.size.depth, static_cast<std::int64_t>(Depth));
     for (unsigned axis = 0; axis < 3; ++axis)
     {
-      EXPECT_EQ(volume.grid.spacing[axis], image.GetSpacing()[axis]);
-      EXPECT_EQ(volume.grid.origin[axis], image.GetOrigin()[axis]);
+      constexpr double rounding = 1e-6; // of the floats and texts in headers
+      EXPECT_NEAR(volume.grid.spacing[axis], image.GetSpacing()[axis], rounding);
+      EXPECT_NEAR(volume.grid.origin[axis], image.GetOrigin()[axis], rounding);
       for (unsigned i = 0; i < 3; ++i)
       {
-        EXPECT_EQ(volume.grid.axes[axis][i], image.GetDirection()[i][axis]);
+        EXPECT_NEAR(volume.grid.axes[axis][i], image.GetDirection()[i][axis], rounding);
       }
     }
   }
@@ -213,12 +215,12 @@ TEST(Volume, ThatChangesAfterItsHeaderWasReadIsRefused)
     const auto file = Write(MakeVolume<short>(), folder.File(std::string("v") + ending));
     const auto type = itk::GigapixelVolumeSource({ file }), size = itk::GigapixelVolumeSource({ file });
     Write(MakeVolume<double>(), file);
-    EXPECT_THROW(Read(*type.voxels, Box), std::runtime_error);
+    EXPECT_REFUSAL(Read(*type.voxels, Box), "E-FILE-CHANGED");
     const auto large = itk::Image<short, 3>::New();
     large->SetRegions(itk::Size<3>{ { Width, Height, Depth + 20 } });
     large->Allocate(true);
     Write(large, file);
-    EXPECT_THROW(Read(*size.voxels, Box), std::runtime_error);
+    EXPECT_REFUSAL(Read(*size.voxels, Box), "E-FILE-CHANGED");
   }
 }
 
@@ -238,7 +240,7 @@ TEST(Volume, OfLabelsIsNotWrittenWhereNIfTIWouldMoveIt)
   {
     for (const char * file : { "l.nii.gz", "a/l.nii", "l.hdr", "l.img" })
     {
-      EXPECT_THROW(itk::GigapixelRequireLabelPlace(file, other), std::runtime_error);
+      EXPECT_REFUSAL(itk::GigapixelRequireLabelPlace(file, other), "E-OUTPUT-ENDING");
     }
     EXPECT_NO_THROW(itk::GigapixelRequireLabelPlace("l.nrrd", other));
   }
@@ -275,9 +277,10 @@ TEST(Volume, OfLabelsIsWrittenAndReadByITKAlike)
     EXPECT_EQ(itk::GigapixelGetMadeBy(file), "");
     gigapixel::VolumeGrid moved = like.grid;
     moved.origin[0] += moved.spacing[0];
-    EXPECT_THROW(itk::GigapixelReadLabelVolume(file, moved), std::runtime_error);
+    EXPECT_REFUSAL(itk::GigapixelReadLabelVolume(file, moved), "E-VOLUME-GEOMETRY");
   }
-  EXPECT_THROW(itk::GigapixelWriteLabelVolume(folder.File("labels.xyz"), labels, like.grid, false), std::runtime_error);
+  EXPECT_REFUSAL(itk::GigapixelWriteLabelVolume(folder.File("labels.xyz"), labels, like.grid, false),
+                 "E-OUTPUT-ENDING");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()), 5);
 }
 

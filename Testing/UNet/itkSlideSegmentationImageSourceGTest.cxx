@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "RefusalCode.h"
 #include "itkSlideSegmentationImageSource.h"
 
 #include "DamagedTiles.h"
 #include "TemporaryFolder.h"
 #include "UNetTestImages.h"
+#include "gigapixelFollowedSlide.h"
 #include "itkBinaryHoleFillImageFilter.h"
 #include "itkPyramidTIFFImageIO.h"
 #include "itkRegionOfInterestImageFilter.h"
@@ -253,6 +255,42 @@ TEST(SlideSegmentationImageSource, LeavesTheSlideAsItIsAndFollowsIt)
   ExpectSamePixels(*source->GetOutput(), *SegmentByHand<ColorImage>(other.File("slide.tif"), MakeModel(3, 0), 0));
 }
 
+TEST(SlideSegmentationImageSource, FollowsAllThatACopyTakes)
+{
+  using Slide = itk::WholeSlideImageIO;
+  const TemporaryFolder folder{ "unet" };
+  const auto            writer = itk::ImageFileWriter<GrayImage>::New();
+  writer->SetInput(gigapixel_test::NoiseImage(1111, 900));
+  writer->SetImageIO(itk::PyramidTIFFImageIO::New());
+  writer->SetFileName(folder.File("gray.tif"));
+  writer->Update();
+  const auto               slide = Open(folder.File("gray.tif"));
+  gigapixel::FollowedSlide followed;
+  followed.Set(slide);
+  const std::vector<std::function<void(Slide &)>> changes{
+    [](Slide & it) { it.SetLevel(1); },
+    [](Slide & it) { it.SetMicronsPerPixel(1.06); },
+    [](Slide & it) { it.SetMicronsPerPixel(1.3); },
+    [](Slide & it) { it.SetMicronsPerPixel(1.06, 0.1); },
+    [](Slide & it) { it.SetLevelZeroMicronsPerPixel(0.5); },
+    [](Slide & it) { it.GrayOn(); },
+    [](Slide & it) { it.GrayFromRGBOn(); },
+    [](Slide & it) { it.ConvertToSRGBOn(); },
+    [](Slide & it) { it.StoredValuesOn(); },
+    [](Slide & it) { it.PickPixelsOn(); },
+    [](Slide & it) { it.UnscannedAsBackgroundOn(); },
+    [](Slide & it) { it.SetStrict(!it.GetStrict()); },
+    [](Slide & it) { it.SetImage("1"); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i)
+  {
+    followed.Copy();
+    EXPECT_FALSE(followed.HasChanged()) << i;
+    changes[i](*slide);
+    EXPECT_TRUE(followed.HasChanged()) << i;
+  }
+}
+
 TEST(SlideSegmentationImageSource, TheSameValueChangesNothing)
 {
   const auto source = itk::SlideSegmentationImageSource<>::New();
@@ -284,28 +322,28 @@ TEST(SlideSegmentationImageSource, TheSameValueChangesNothing)
 
 TEST(SlideSegmentationImageSource, RefusesInASentence)
 {
-  EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->GetMadeBy(), "UpdateOutputInformation() first");
+  EXPECT_REFUSAL(itk::SlideSegmentationImageSource<>::New()->GetMadeBy(), "E-CALL-ORDER");
   const TemporaryFolder folder{ "unet" };
   const std::string     file = DrawSlide(folder);
-  EXPECT_MESSAGE(MakeSource(file, MakeModel(1, 0.1))->Update(), "no level at the model's resolution");
-  EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), file + " has 3 channels where 2 are needed");
+  EXPECT_REFUSAL(MakeSource(file, MakeModel(1, 0.1))->Update(), "E-SLIDE-RESOLUTION");
+  EXPECT_MESSAGE(MakeSource(file, MakeModel(2, 0.5))->Update(), file);
   const auto three = MakeSource(file, MakeModel(1, 0.5, 3));
   three->FillHolesOn();
-  EXPECT_MESSAGE(three->Update(), "3 classes apart; holes are filled in the masks of two only");
+  EXPECT_REFUSAL(three->Update(), "E-OPTION-APPLIES");
   three->FillHolesOff();
   three->SetThreshold(0.4);
-  EXPECT_MESSAGE(three->Update(), "an output for each of 3 classes, the greatest of which decides");
+  EXPECT_REFUSAL(three->Update(), "E-OPTION-APPLIES");
   three->ClearThreshold();
   three->UpdateLargestPossibleRegion();
   three->SetOutputMode(GigapixelUNetOutput::Probability);
-  EXPECT_MESSAGE(three->Update(), "do not fit into one picture");
+  EXPECT_REFUSAL(three->Update(), "E-MODEL-OUTPUT");
   const auto outside = MakeSource(file, MakeModel(1, 0.5));
   outside->SetRegion({ 5000, 0, 100, 100 });
-  EXPECT_MESSAGE(outside->Update(), "The region 5000,0,100,100 lies outside of " + file);
-  EXPECT_MESSAGE(itk::SlideSegmentationImageSource<>::New()->Update(), "no slide or no model");
+  EXPECT_REFUSAL(outside->Update(), "E-REGION");
+  EXPECT_REFUSAL(itk::SlideSegmentationImageSource<>::New()->Update(), "E-CALL-ORDER");
 
   const auto blind = MakeSource(DrawSlide(folder, 1.0), MakeModel(1, 0.5));
-  EXPECT_MESSAGE(blind->Update(), "does not tell its resolution");
+  EXPECT_REFUSAL(blind->Update(), "E-SLIDE-RESOLUTION");
   blind->SetLevel(1);
   blind->Update();
   EXPECT_EQ(blind->GetOutput()->GetLargestPossibleRegion().GetSize(0), 556u);

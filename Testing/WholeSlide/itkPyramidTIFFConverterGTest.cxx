@@ -118,10 +118,81 @@ TEST(PyramidTIFFConverter, RefusesToKeepAnImageThatIsNoPicture)
   converter->SetSlide(slide);
   converter->SetImageIO(out);
   converter->KeepLabelOn();
-  EXPECT_NE(GetFailure([&] { converter->Update(); }).find("its image 'label' has 3 channel(s) of 16 bit"),
-            std::string::npos);
+  EXPECT_NE(GetFailure([&] { converter->Update(); }).find("[E-SLIDE-CHANNELS]"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(out->GetFileName()));
   converter->KeepLabelOff();
   converter->Update();
   EXPECT_TRUE(std::filesystem::exists(out->GetFileName()));
+}
+
+std::uint16_t
+ReadPhotometric(const std::string & path)
+{
+  std::uint16_t photometric = 0;
+  TIFF * const  file = TIFFOpen(path.c_str(), "r");
+  EXPECT_EQ(TIFFGetField(file, TIFFTAG_PHOTOMETRIC, &photometric), 1);
+  TIFFClose(file);
+  return photometric;
+}
+
+/** Values of a mask, whatever its colors. The slide that is given reads colors, and still does so afterwards. */
+TEST(PyramidTIFFConverter, KeepsTheValuesOfMasks)
+{
+  using Region = itk::PyramidTIFFConverter::RegionType;
+  for (const std::uint16_t photometric : { PHOTOMETRIC_PALETTE, PHOTOMETRIC_MINISWHITE })
+  {
+    PyramidOptions options;
+    options.samples = 1;
+    options.levels = 1;
+    options.photometric = photometric;
+    const std::string path = TemporaryFile("mask.tif");
+    WritePyramid(path, options);
+    const Picture stored = MakePicture(options.width, options.height, 1, 0);
+    for (const Region & region : { Region{ { 0, 0, 0, 0 } }, Region{ { 3, 5, 500, 400 } } }) // copied, and decoded
+    {
+      const auto slide = OpenSlideFile(path);
+      const auto out = itk::PyramidTIFFImageIO::New();
+      out->SetFileName(TemporaryFile("mask.pyramid.tif"));
+      const auto converter = itk::PyramidTIFFConverter::New();
+      converter->SetSlide(slide);
+      converter->SetImageIO(out);
+      converter->SetRegion(region);
+      converter->ChooseCompressor();
+      EXPECT_TRUE(converter->HoldsLabels());
+      converter->Update();
+      EXPECT_EQ(converter->GetNumberOfCopiedTiles() > 0, region[2] == 0);
+      EXPECT_FALSE(slide->GetStoredValues());
+      const Picture made = ReadWithLibTIFF(out->GetFileName(), 0);
+      ASSERT_EQ(made.width, region[2] > 0 ? region[2] : stored.width);
+      for (std::size_t y = 0; y < made.height; ++y)
+      {
+        ASSERT_EQ(std::memcmp(&made.pixels[y * made.width],
+                              &stored.pixels[(region[1] + y) * stored.width + region[0]],
+                              made.width),
+                  0)
+          << "row " << y;
+      }
+      EXPECT_EQ(ReadPhotometric(out->GetFileName()), photometric); // other programs show the colors of before
+    }
+  }
+}
+
+TEST(PyramidTIFFConverter, GivesColorsOfMasksAsPictures)
+{
+  PyramidOptions options;
+  options.samples = 1;
+  options.levels = 1;
+  options.photometric = PHOTOMETRIC_PALETTE;
+  const std::string path = TemporaryFile("colors.tif");
+  WritePyramid(path, options);
+  const auto slide = OpenSlideFile(path);
+  const auto out = itk::PyramidTIFFImageIO::New();
+  out->SetFileName(TemporaryFile("colors.pyramid.tif"));
+  out->SetContent(itk::PyramidTIFFImageIO::Content::Picture);
+  const auto converter = itk::PyramidTIFFConverter::New();
+  converter->SetSlide(slide);
+  converter->SetImageIO(out);
+  EXPECT_FALSE(converter->HoldsLabels());
+  converter->Update();
+  EXPECT_TRUE(ReadWithLibTIFF(out->GetFileName(), 0) == ReadLevel(*slide, 0, 3));
 }

@@ -371,10 +371,14 @@ TEST_F(PyramidTIFFImageIOTest, ColorProfileAndObjectivePowerComeBack)
   itk::EncapsulateMetaData<std::string>(dictionary, "ICCProfile", "SUNDIHByb2ZpbGU="); // "ICC profile"
   itk::EncapsulateMetaData<std::string>(dictionary, "openslide.objective-power", "20");
   itk::EncapsulateMetaData<std::string>(dictionary, "openslide.vendor", "aperio");
+  std::uint32_t size = 0;
+  const char *  profile = nullptr;
   WriteImage(image.GetPointer(), itk::PyramidTIFFImageIO::New().GetPointer(), file);
+  EXPECT_FALSE(TIFFGetField(OpenTIFF(file).get(), TIFFTAG_ICCPROFILE, &size, &profile)) << "bytes that are no profile";
+  const auto io = itk::PyramidTIFFImageIO::New();
+  io->KeepTextOn();
+  WriteImage(image.GetPointer(), io.GetPointer(), file);
   const TIFFPointer tiff = OpenTIFF(file);
-  std::uint32_t     size = 0;
-  const char *      profile = nullptr;
   ASSERT_TRUE(TIFFGetField(tiff.get(), TIFFTAG_ICCPROFILE, &size, &profile));
   EXPECT_EQ(std::string(profile, size), "ICC profile");
 

@@ -3,6 +3,7 @@
 #include "JPEGFixture.h"
 #include "ReaderTesting.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelSlidePixels.h"
 #include "itkImageFileReader.h"
 #include "itkImageFileWriter.h"
@@ -17,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -155,25 +157,54 @@ TEST_F(DamagedTile, IsNamedWithWhatLibjpegSays)
   const std::string path = WriteDamaged("named.tif", 3);
   ReadLevel(*OpenSlideFile(path), 0, 3);
   ASSERT_EQ(m_Window->texts.size(), 3u);
-  const std::string start = "WARNING: " + path + ": the tile at ";
-  const std::string end = "; its pixels are taken as far as they decode.\n";
-  EXPECT_EQ(m_Window->texts[0].find(start + "2,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[0];
-  EXPECT_EQ(m_Window->texts[1].find(start + "3,0 of level 0 is damaged: Corrupt JPEG data"), 0u) << m_Window->texts[1];
-  EXPECT_EQ(m_Window->texts[2].find(start + "0,1 of level 0 is damaged: Premature end of JPEG file" + end), 0u)
-    << m_Window->texts[2];
+  const std::pair<const char *, const char *> expected[] = { { "2,0", "Corrupt JPEG data" },
+                                                             { "3,0", "Corrupt JPEG data" },
+                                                             { "0,1", "Premature end of JPEG file" } };
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    const auto warning = gigapixel::Diagnostic::OfText(m_Window->texts[i], "");
+    EXPECT_EQ(warning.code, "W-SLIDE-DAMAGED") << m_Window->texts[i];
+    EXPECT_EQ(warning.file, path);
+    EXPECT_NE(warning.why.find(std::string("tile at ") + expected[i].first + " of level 0"), std::string::npos)
+      << warning.why;
+    EXPECT_NE(warning.why.find(expected[i].second), std::string::npos) << warning.why; // libjpeg's words
+  }
+}
+
+TEST_F(DamagedTile, WarningsAboutAFileAreGivenByEachObjectOnce)
+{
+  const std::string path = TemporaryFile("coarse.tif");
+  PyramidOptions    options;
+  options.pixelsPerCentimeter = 1000.0; // 10 micrometers
+  WritePyramid(path, options);
+  const auto first = OpenSlideFile(path);
+  first->ReadImageInformation();
+  ASSERT_EQ(m_Window->texts.size(), 1u);
+  EXPECT_EQ(gigapixel::Diagnostic::OfText(m_Window->texts[0], "").code, "W-SLIDE-RESOLUTION-COARSE");
+  OpenSlideFile(path); // while the slide is open and shared
+  ASSERT_EQ(m_Window->texts.size(), 2u);
+  EXPECT_EQ(m_Window->texts[1], m_Window->texts[0]);
+  const auto further = itk::WholeSlideImageIO::New();
+  further->SetFileName(path);
+  further->GiveWarningsOff();
+  further->ReadImageInformation();
+  EXPECT_EQ(m_Window->texts.size(), 2u);
 }
 
 TEST_F(DamagedTile, OnlyFiveAreNamed)
 {
   const std::string path = WriteDamaged("flood.tif", 9);
-  ReadLevel(*OpenSlideFile(path), 0, 3);
-  ReadLevel(*OpenSlideFile(path), 0, 3);
-  ASSERT_EQ(m_Window->texts.size(), 5u);
-  const auto isLast = [](const std::string & text) {
-    return text.find(" Further damaged tiles are only counted.\n") != std::string::npos;
-  };
-  EXPECT_EQ(std::count_if(m_Window->texts.begin(), m_Window->texts.end(), isLast), 1);
-  EXPECT_TRUE(isLast(m_Window->texts.back()));
+  const auto isLast = [](const std::string & text) { return text.find("Further damaged tiles") != std::string::npos; };
+  {
+    const auto io = OpenSlideFile(path);
+    ReadLevel(*io, 0, 3);
+    ReadLevel(*OpenSlideFile(path), 0, 3);
+    ASSERT_EQ(m_Window->texts.size(), 5u);
+    EXPECT_EQ(std::count_if(m_Window->texts.begin(), m_Window->texts.end(), isLast), 1);
+    EXPECT_TRUE(isLast(m_Window->texts.back()));
+  }
+  ReadLevel(*OpenSlideFile(path), 0, 3); // the slide is opened again
+  EXPECT_EQ(m_Window->texts.size(), 10u);
 }
 
 /** The places in warnings, or of the first sentence alone: "2,0". */
@@ -375,16 +406,20 @@ TEST_F(DamagedTile, AllThatCannotBeDecodedAreFound)
   const auto io = OpenSlideFile(WriteUndecodable("undecodable.tif", 5));
   const auto all = io->FindUndecodableTiles(0, 0, 3 * side);
   ASSERT_EQ(all.size(), 5u);
-  EXPECT_EQ(FindPlace(all[0]), "2,0");
-  EXPECT_EQ(FindPlace(all[4]), "2,1");
-  EXPECT_NE(all[0].find(" of level 0 cannot be decoded: "), std::string::npos) << all[0];
-  std::vector<std::string> inBands;
+  EXPECT_EQ(FindPlace(all[0].why), "2,0");
+  EXPECT_EQ(FindPlace(all[4].why), "2,1");
+  EXPECT_EQ(all[0].file, io->GetFileName());
+  EXPECT_NE(all[0].remedy, "");
+  std::size_t inBands = 0;
   for (itk::SizeValueType y = 0; y < 3 * side; y += 10) // bands of any height look at each tile once
   {
     const auto band = io->FindUndecodableTiles(0, y, std::min<itk::SizeValueType>(10, 3 * side - y));
-    inBands.insert(inBands.end(), band.begin(), band.end());
+    for (std::size_t i = 0; i < band.size() && inBands < all.size(); ++i, ++inBands)
+    {
+      EXPECT_EQ(band[i].GetText(), all[inBands].GetText());
+    }
   }
-  EXPECT_EQ(inBands, all);
+  EXPECT_EQ(inBands, all.size());
   EXPECT_EQ(io->GetNumberOfDamagedTiles(), 0u);
 
   const std::string damaged = WriteDamaged("only-damaged.tif", 5);

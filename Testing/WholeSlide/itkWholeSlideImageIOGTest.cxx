@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which files are read and what is said of them: geometry, properties, choice of levels, refusals.
 #include "ReaderTesting.h"
+#include "RefusalCode.h"
 
 #include "TestData.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFreeMemory.h"
 
 #include "itkImage.h"
@@ -41,7 +43,7 @@ struct Expectation
 {
   const char *                              file;
   bool                                      claimed;
-  const char *                              failsWith; // part of the sentence; null: it opens
+  const char *                              refusal; // its code; null: it opens
   std::vector<std::array<std::uint64_t, 2>> levels;
   double                                    mpp;
   unsigned                                  components;
@@ -80,8 +82,8 @@ const std::vector<Expectation> expectations = {
     3,
     "tiles (deflate)",
     0 },
-  { "malformed/unopenable.tiff", true, "compression (52479)", {}, 0, 0, "", 0 },
-  { "malformed/broken.svs", false, "neither a TIFF nor a DICOM file", {}, 0, 0, "", 0 },
+  { "malformed/unopenable.tiff", true, "E-TIFF-CODEC", {}, 0, 0, "", 0 },
+  { "malformed/broken.svs", false, "E-SLIDE-FORMAT", {}, 0, 0, "", 0 },
   { "tiff-edge-cases/yb10kx5k.zstd.tiff",
     true,
     nullptr,
@@ -92,8 +94,8 @@ const std::vector<Expectation> expectations = {
     0 },
   { "tiff-edge-cases/grey10kx5k.tif", false, nullptr, { { 10000, 5000 } }, 0, 1, "strips (deflate)", 0 },
   { "tiff-edge-cases/rgba_geotiff.tiff", false, nullptr, { { 600, 600 }, { 300, 300 } }, 0, 3, "tiles (LZW)", 0 },
-  { "tiff-edge-cases/small_la.tiff", false, "2 samples per pixel", {}, 0, 0, "", 0 },
-  { "tiff-edge-cases/zero_gi.tif", false, "no page with pixels", {}, 0, 0, "", 0 }
+  { "tiff-edge-cases/small_la.tiff", false, "E-TIFF-CODEC", {}, 0, 0, "", 0 },
+  { "tiff-edge-cases/zero_gi.tif", false, "E-TIFF-FORMAT", {}, 0, 0, "", 0 }
 };
 
 /** With the nine files that differ in the orientation tag only; 0 is invalid and means 1. */
@@ -124,15 +126,15 @@ TEST_P(RealFile, DoesWhatItMust)
   const auto io = itk::WholeSlideImageIO::New();
   EXPECT_EQ(io->CanReadFile(path.c_str()), expected.claimed);
   io->SetFileName(path);
-  const std::string failure = GetFailure([&io] { io->ReadImageInformation(); });
-  if (expected.failsWith != nullptr)
+  const gigapixel::Diagnostic refusal = FindRefusal([&io] { io->ReadImageInformation(); });
+  if (expected.refusal != nullptr)
   {
-    EXPECT_NE(failure.find(expected.failsWith), std::string::npos) << failure;
-    EXPECT_EQ(failure.find(path), 0u) << failure;
-    EXPECT_EQ(failure.back(), '.') << failure;
+    EXPECT_EQ(refusal.code, expected.refusal) << refusal.GetText();
+    EXPECT_EQ(refusal.file, path);
+    EXPECT_FALSE(refusal.remedy.empty());
     return;
   }
-  ASSERT_EQ(failure, "");
+  ASSERT_EQ(refusal.code, "") << refusal.GetText();
   ASSERT_EQ(io->GetNumberOfLevels(), expected.levels.size());
   for (unsigned level = 0; level < expected.levels.size(); ++level)
   {
@@ -285,7 +287,7 @@ TEST(WholeSlideImageIO, ImplausibleResolutionIsUnknownUnlessStated)
   EXPECT_EQ(io->GetSpacing(0), 1.0);
   EXPECT_EQ(io->GetOrigin(0), 0.0);
   testing::internal::CaptureStderr();
-  OpenSlideFile(path);
+  io->ReadImageInformation();
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("not plausible"), std::string::npos) << "warned twice";
 
   io->SetMicronsPerPixel(1.0);
@@ -357,8 +359,6 @@ TEST(WholeSlideImageIO, ChoosesTheCoarsestLevelThatIsFineEnough)
   for (const auto & downsample : downsamples)
   {
     io->SetDownsample(downsample.asked);
-    EXPECT_EQ(choose(), downsample.level) << downsample.asked;
-    io->SetMicronsPerPixel(downsample.asked / 2);
     EXPECT_EQ(choose(), downsample.level) << downsample.asked;
   }
   io->SetLevel(2);
@@ -517,13 +517,26 @@ TEST(WholeSlideImageIOFactory, StacksAreReadByName)
   EXPECT_FALSE(io->CanReadFile(path.c_str()));
   EXPECT_EQ(io->GetNumberOfLevels(), 1u);
   EXPECT_EQ(ReadLevel(*io, 0, 1).pixels[0], 1);
-  ASSERT_EQ(io->GetAssociatedImageNames(), std::vector<std::string>{ "page 2" });
-  io->SetAssociatedImage("page 2");
-  io->GrayOn();
+  EXPECT_TRUE(io->GetAssociatedImageNames().empty());
+  ASSERT_EQ(io->GetImages().size(), 2u);
+  EXPECT_TRUE(io->GetImages().front().isRead);
+  io->SetImage("2");
   io->ReadImageInformation();
-  std::vector<unsigned char> pixels(64 * 32);
-  io->Read(pixels.data());
-  EXPECT_EQ(pixels[0], 2);
+  EXPECT_TRUE(io->GetImages().back().isRead);
+  EXPECT_EQ(ReadLevel(*io, 0, 1).pixels[0], 2);
+  io->SetImage("3");
+  try
+  {
+    io->ReadImageInformation();
+    FAIL() << "image 3 is read";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    const gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(error);
+    EXPECT_EQ(diagnostic.code, "E-SLIDE-IMAGE");
+    EXPECT_EQ(diagnostic.value, "3");
+    EXPECT_EQ(diagnostic.file, path);
+  }
 }
 
 TEST(WholeSlideImageIOFactory, ComesBeforeITKsReader)

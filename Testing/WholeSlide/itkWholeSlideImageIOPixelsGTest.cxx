@@ -409,6 +409,46 @@ TEST(WholeSlideImageIOPixels, AbsentTilesAreWhiteAndNotScanned)
   }
 }
 
+TEST(WholeSlideImageIOPixels, AbsentTilesOfGrayAreTheStoredZeroUnlessTheBackgroundIsAskedFor)
+{
+  for (const std::uint16_t photometric : { PHOTOMETRIC_MINISBLACK, PHOTOMETRIC_MINISWHITE })
+  {
+    PyramidOptions options;
+    options.samples = 1;
+    options.photometric = photometric;
+    options.leaveOutFirstTile = true;
+    const std::string path = TemporaryFile("absent-gray.tif");
+    WritePyramid(path, options);
+    const auto io = OpenSlideFile(path);
+    EXPECT_EQ(ReadLevel(*io, 0, 1).pixels.front(), photometric == PHOTOMETRIC_MINISBLACK ? 0 : 255);
+    EXPECT_EQ(ReadLevel(*io, 0, 3).pixels.front(), photometric == PHOTOMETRIC_MINISBLACK ? 0 : 255);
+    io->UnscannedAsBackgroundOn();
+    EXPECT_EQ(ReadLevel(*io, 0, 1).pixels.front(), 255);
+    EXPECT_EQ(ReadLevel(*io, 0, 3).pixels.front(), 255);
+  }
+}
+
+TEST(WholeSlideImageIOPixels, StoredValuesAreNotInverted)
+{
+  PyramidOptions options;
+  options.samples = 1;
+  options.levels = 1;
+  options.photometric = PHOTOMETRIC_MINISWHITE;
+  const std::string path = TemporaryFile("stored.tif");
+  WritePyramid(path, options);
+  const Picture inverted = ReadLevel(*OpenSlideFile(path), 0, 1);
+  const auto    io = itk::WholeSlideImageIO::New();
+  io->SetFileName(path);
+  io->StoredValuesOn();
+  io->ReadImageInformation();
+  const Picture stored = ReadLevel(*io, 0, 1);
+  EXPECT_TRUE(stored == MakePicture(options.width, options.height, 1, 0));
+  for (std::size_t i = 0; i < stored.pixels.size(); ++i)
+  {
+    ASSERT_EQ(stored.pixels[i], 255 - inverted.pixels[i]);
+  }
+}
+
 TEST(WholeSlideImageIOPixels, AperioIsAsLibTIFFAndOpenSlide)
 {
   GIGAPIXEL_REAL_SLIDE(path, "slides/cmu-1-small-region.svs");

@@ -45,6 +45,9 @@ function(gigapixel_add_library room)
     $<BUILD_INTERFACE:${generated}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/ITKGigapixel>)
   target_link_libraries(${name} ${scope} ${ARG_PUBLIC})
+  if(NOT room STREQUAL "System")
+    target_link_libraries(${name} ${scope} Gigapixel::System) # whose exceptions all of them throw
+  endif()
   install(TARGETS ${name} EXPORT GigapixelTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ITKGigapixel)
 endfunction()

@@ -3,6 +3,7 @@
 #define gigapixelAnnotation_h
 
 #include "GigapixelAnnotationExport.h"
+#include "gigapixelDiagnostic.h"
 
 #include <cstddef>
 #include <string>
@@ -32,14 +33,17 @@ struct Annotation
   std::vector<std::size_t>    laterParts; ///< first ring of each part but the first, which begins with ring 0
 };
 
-/** Reads GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features or one feature, whose
- * geometries are Polygon, MultiPolygon or GeometryCollection of these. Features without a geometry (null), and points
- * and lines, which have no area, are passed over. The class is properties.classification.name (names joined by ": "
- * where it has several).
- * \param warnings gets a sentence for each kind of feature that was passed over, with their number; null: not wanted
- * \throw std::runtime_error with one sentence that names the file and what is wrong with it */
-GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string &        file,
-                                                                   std::vector<std::string> * warnings = nullptr);
+/** Reads outlines in level-0 pixels. The format is found by the content, which may be packed by gzip:
+ * - GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features, a feature or a geometry. The class
+ *   is properties.classification: its name, its names joined by ": ", or plain text.
+ * - XML of ASAP: the class is PartOfGroup. XML of ImageScope: the class is the name of the layer, and negative regions
+ *   are holes.
+ *
+ * Shapes without an area (points, lines) are left out.
+ * \param warnings gets one for each kind of shape that is left out or simplified, with their number; null: not wanted
+ * \throw Refusal E-ANNOTATION-FORMAT, or E-FILE-... where the file cannot be read */
+GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string &       file,
+                                                                   std::vector<Diagnostic> * warnings = nullptr);
 
 /** Writes them as a FeatureCollection of QuPath annotations, one Polygon each: the first ring is the outer one. The
  * file appears when it is complete. \throw std::runtime_error */

@@ -6,6 +6,7 @@
 #include "gigapixelAnnotation.h"
 #include "itkImage.h"
 #include "itkImageSource.h"
+#include "itkPoint.h"
 
 #include <functional>
 #include <vector>
@@ -21,9 +22,9 @@ namespace itk
  * overlap, the later one counts. Any region has the bits that it has in the whole mask.
  *
  * Outlines whose area lies outside of the mask, or that are smaller than one of its pixels, leave nothing in it: they
- * are counted in a warning. Where all outlines lie outside, they are of another slide or in other units than its
- * pixels, and the filter throws an exception that says how far they and the mask reach. Without any outline the mask is
- * empty.
+ * are counted in a warning (W-ANNOTATION-OUTSIDE). Where all outlines lie outside, they are of another slide or in
+ * other units than its pixels, and the filter throws an exception (E-ANNOTATION-EMPTY) that says how far they and the
+ * mask reach. Without any outline the mask is empty.
  *
  * Output: size and spacing as set, origin 0, unsigned char.
  *
@@ -39,6 +40,7 @@ public:
   using Superclass = ImageSource<OutputImageType>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
+  using Point2 = Point<double, 2>;
 
   itkNewMacro(Self);
   itkTypeMacro(AnnotationImageSource, ImageSource);
@@ -53,9 +55,18 @@ public:
   itkSetMacro(Downsample, double);
   itkGetConstMacro(Downsample, double);
 
+  /** Where the outlines' (0, 0) lies, in level-0 pixels; default (0, 0). QuPath counts from the corner of the scanned
+   * area (openslide.bounds-x, openslide.bounds-y) where a slide states one. */
+  void SetOutlineOrigin(const Point2 & origin);
+  itkGetConstMacro(OutlineOrigin, Point2);
+
   /** Of the mask, mm; default 1. */
   itkSetMacro(Spacing, double);
   itkGetConstMacro(Spacing, double);
+
+  /** From one row of the mask to the next, mm; default 0: as Spacing, for square pixels. */
+  itkSetMacro(RowSpacing, double);
+  itkGetConstMacro(RowSpacing, double);
 
   /** Which outlines have their area outside of the mask: their numbers in the order in which they were added, known
    * after UpdateOutputInformation(). */
@@ -70,7 +81,7 @@ protected:
   ~AnnotationImageSource() override = default;
   void GenerateOutputInformation() override;
   void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
-  /** \throw itk::ExceptionObject all outlines lie outside */
+  /** \throw itk::GigapixelException all outlines lie outside */
   void CheckPlaces();
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
@@ -104,11 +115,16 @@ private:
   /** Whether the outline leaves a pixel in the mask when it is drawn alone. */
   bool DrawsPixels(const LabeledAnnotation & labeled) const;
 
-  std::vector<LabeledAnnotation> m_Annotations;
+  /** Moves an outline by (x, y), and finds how far it reaches. */
+  static void Move(LabeledAnnotation & labeled, double x, double y);
+
+  std::vector<LabeledAnnotation> m_Annotations; // with the origin added
   std::vector<std::size_t>       m_Outside;
   Size<2>                        m_Size{ { 0, 0 } };
   double                         m_Downsample{ 1.0 };
   double                         m_Spacing{ 1.0 };
+  double                         m_RowSpacing{ 0.0 };
+  Point2                         m_OutlineOrigin;
 };
 
 } // namespace itk

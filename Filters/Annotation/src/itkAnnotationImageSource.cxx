@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkAnnotationImageSource.h"
 
+#include "itkGigapixelException.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 namespace itk
 {
@@ -42,24 +45,49 @@ AddCrossings(const gigapixel::AnnotationPoint &         from,
 AnnotationImageSource::AnnotationImageSource()
 {
   this->DynamicMultiThreadingOn();
+  m_OutlineOrigin.Fill(0.0);
 }
 
 void
-AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label)
+AnnotationImageSource::Move(LabeledAnnotation & labeled, double x, double y)
 {
-  constexpr double  most = std::numeric_limits<double>::max();
-  LabeledAnnotation labeled{ annotation, label, most, -most, most, -most };
-  for (const gigapixel::AnnotationRing & ring : annotation.rings)
+  constexpr double most = std::numeric_limits<double>::max();
+  labeled.left = labeled.top = most;
+  labeled.right = labeled.bottom = -most;
+  for (gigapixel::AnnotationRing & ring : labeled.annotation.rings)
   {
-    for (const gigapixel::AnnotationPoint & point : ring)
+    for (gigapixel::AnnotationPoint & point : ring)
     {
+      point.x += x;
+      point.y += y;
       labeled.left = std::min(labeled.left, point.x);
       labeled.right = std::max(labeled.right, point.x);
       labeled.top = std::min(labeled.top, point.y);
       labeled.bottom = std::max(labeled.bottom, point.y);
     }
   }
-  m_Annotations.push_back(std::move(labeled));
+}
+
+void
+AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label)
+{
+  m_Annotations.push_back({ annotation, label, 0, 0, 0, 0 });
+  Move(m_Annotations.back(), m_OutlineOrigin[0], m_OutlineOrigin[1]);
+  this->Modified();
+}
+
+void
+AnnotationImageSource::SetOutlineOrigin(const Point2 & origin)
+{
+  if (origin == m_OutlineOrigin)
+  {
+    return;
+  }
+  for (LabeledAnnotation & labeled : m_Annotations)
+  {
+    Move(labeled, origin[0] - m_OutlineOrigin[0], origin[1] - m_OutlineOrigin[1]);
+  }
+  m_OutlineOrigin = origin;
   this->Modified();
 }
 
@@ -75,12 +103,16 @@ AnnotationImageSource::GenerateOutputInformation()
 {
   if (!(m_Downsample > 0.0) || m_Size[0] == 0 || m_Size[1] == 0)
   {
-    itkExceptionMacro("a mask of " << m_Size[0] << " x " << m_Size[1] << " pixels at downsample " << m_Downsample
-                                   << " is not possible");
+    std::ostringstream why;
+    why << "a mask of " << m_Size[0] << " x " << m_Size[1] << " pixels at downsample " << m_Downsample
+        << " is not possible";
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE", why.str(), "give a size and a downsample above 0"));
   }
   CheckPlaces();
   OutputImageType::SpacingType spacing;
-  spacing.Fill(m_Spacing);
+  spacing[0] = m_Spacing;
+  spacing[1] = m_RowSpacing > 0.0 ? m_RowSpacing : m_Spacing;
   this->GetOutput()->SetLargestPossibleRegion(OutputImageType::RegionType(m_Size));
   this->GetOutput()->SetSpacing(spacing);
 }
@@ -185,24 +217,32 @@ AnnotationImageSource::CheckPlaces()
     all.top = isFirst ? one.top : std::min(all.top, one.top);
     all.bottom = isFirst ? one.bottom : std::max(all.bottom, one.bottom);
   }
-  const std::size_t outside = m_Outside.size();
-  const std::string ofAll = " of " + std::to_string(m_Annotations.size()) + " outlines ";
+  const std::size_t  outside = m_Outside.size();
+  const std::string  ofAll = " of " + std::to_string(m_Annotations.size()) + " outlines ";
+  std::ostringstream why;
   if (outside > 0 && outside == m_Annotations.size())
   {
-    itkExceptionMacro("all outlines (" << outside << ") lie outside of the slide: they reach from (" << all.left << ", "
-                                       << all.top << ") to (" << all.right << ", " << all.bottom
-                                       << "), the slide's mask from (0, 0) to (" << width << ", " << height
-                                       << ") in pixels of level 0; give those of this slide, in its pixels");
+    why << "all outlines (" << outside << ") lie outside the slide: they reach from (" << all.left << ", " << all.top
+        << ") to (" << all.right << ", " << all.bottom << "), the slide's mask from (0, 0) to (" << width << ", "
+        << height << ") in level-0 pixels";
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic(
+      "E-ANNOTATION-EMPTY", why.str(), "give outlines of this slide, in its pixels, and check their origin"));
   }
   if (outside > 0)
   {
-    itkWarningMacro(<< outside << ofAll << "outside of the slide (" << width << " x " << height
-                    << " pixels) left out of the mask");
+    why << outside << ofAll << "lie outside the slide (" << width << " x " << height << " pixels) and are left out";
+    itkWarningMacro(<< gigapixel::Remember(gigapixel::Diagnostic("W-ANNOTATION-OUTSIDE",
+                                                                 why.str(),
+                                                                 "check that they were drawn on this slide")
+                                             .OfValue(std::to_string(outside))));
   }
   if (small > 0)
   {
-    itkWarningMacro(<< small << ofAll << "smaller than a pixel of the mask, which is " << m_Downsample
-                    << " pixels of level 0 wide, leave nothing in it; a smaller downsample shows them");
+    why.str({});
+    why << small << ofAll << "leave nothing in the mask, whose pixels are " << m_Downsample << " level-0 pixels wide";
+    itkWarningMacro(<< gigapixel::Remember(
+                      gigapixel::Diagnostic("W-ANNOTATION-SMALL", why.str(), "use a smaller downsample to see them")
+                        .OfValue(std::to_string(small))));
   }
 }
 
@@ -239,7 +279,9 @@ AnnotationImageSource::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Annotations: " << m_Annotations.size() << '\n';
   os << indent << "Size: " << m_Size << '\n';
   os << indent << "Downsample: " << m_Downsample << '\n';
+  os << indent << "OutlineOrigin: " << m_OutlineOrigin << '\n';
   os << indent << "Spacing: " << m_Spacing << '\n';
+  os << indent << "RowSpacing: " << m_RowSpacing << '\n';
 }
 
 } // namespace itk

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSyntheticSlideSource.h"
+#include "itkGigapixelException.h"
 #include "gigapixelSyntheticScene.h"
 #include "itkMultiThreaderBase.h"
 
@@ -28,20 +29,31 @@ template <typename TOutputImage>
 void
 SyntheticSlideSource<TOutputImage>::GenerateOutputInformation()
 {
+  const auto toText = [](double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  };
+  const auto refuse = [](const std::string & why, const char * name, const std::string & given) {
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-OPTION-VALUE", why).OfOption(name, given));
+  };
   constexpr SizeValueType limit = 1 << 24;
   if (std::min(m_Size[0], m_Size[1]) < 1 || std::max(m_Size[0], m_Size[1]) > limit)
   {
-    itkExceptionMacro("a slide of " << m_Size[0] << " x " << m_Size[1] << " pixels is not possible; each side is 1 to "
-                                    << limit);
+    const std::string given = std::to_string(m_Size[0]) + " x " + std::to_string(m_Size[1]);
+    refuse(
+      "a slide of " + given + " pixels is not possible; each side is 1 to " + std::to_string(limit), "Size", given);
   }
   if (!(m_MicronsPerPixel >= 0.1 && m_MicronsPerPixel <= 8.0))
   {
-    itkExceptionMacro(<< m_MicronsPerPixel
-                      << " micrometers per pixel are not possible; the tissue is drawn for 0.1 to 8");
+    const std::string given = toText(m_MicronsPerPixel);
+    refuse(
+      given + " micrometers per pixel are not possible; the tissue is drawn for 0.1 to 8", "MicronsPerPixel", given);
   }
   if (!(m_FocusShare >= 0.0 && m_FocusShare <= 0.05))
   {
-    itkExceptionMacro("foci that take " << m_FocusShare << " of the slide's area are not possible; it is 0 to 0.05");
+    const std::string given = toText(m_FocusShare);
+    refuse("foci that take " + given + " of the slide's area are not possible; it is 0 to 0.05", "FocusShare", given);
   }
   using gigapixel::FocusKind;
   const FocusKind foci = m_FocusShare == 0.0 ? FocusKind::None : m_Decoys ? FocusKind::Decoy : FocusKind::Lesion;
@@ -68,7 +80,10 @@ SyntheticSlideSource<TOutputImage>::GetFocusOutlines() const
 {
   if (m_Scene == nullptr)
   {
-    itkExceptionMacro("the outlines of the foci are not known before UpdateOutputInformation()");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER",
+                                                     "the outlines of the foci are not known before "
+                                                     "UpdateOutputInformation()",
+                                                     "call it first"));
   }
   auto outlines = m_Scene->GetFocusOutlines();
   for (auto & outline : outlines)

@@ -3,6 +3,7 @@
 #define itkNearestUpsampleImageFilter_hxx
 
 #include "gigapixelPixelRows.h"
+#include "itkGigapixelException.h"
 #include "itkTotalProgressReporter.h"
 
 #include <algorithm>
@@ -34,9 +35,11 @@ NearestUpsampleImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation
     const SizeValueType size = m_OutputSize[d] == 0 ? whole.GetSize(d) * m_Factor : m_OutputSize[d];
     if ((size + m_Factor - 1) / m_Factor != whole.GetSize(d))
     {
-      itkExceptionMacro("An output of " << m_OutputSize << " pixels needs an input of ceil(size / " << m_Factor
-                                        << ") pixels, but the input has " << whole.GetSize()
-                                        << ": set OutputSize to the size of the image that was shrunk");
+      std::ostringstream why;
+      why << "An output of " << m_OutputSize << " pixels needs an input of ceil(size / " << m_Factor
+          << ") pixels, but the input has " << whole.GetSize();
+      itkGigapixelExceptionMacro(
+        gigapixel::Diagnostic("E-OPTION-VALUE", why.str(), "set OutputSize to the size of the image that was shrunk"));
     }
     pixels.SetIndex(d, 0);
     pixels.SetSize(d, size);

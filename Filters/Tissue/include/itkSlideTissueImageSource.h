@@ -6,6 +6,7 @@
 #include "itkImage.h"
 #include "itkImageSource.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,8 +21,9 @@ class WholeSlideImageIO;
  *
  * The pipeline from a slide to its TissueLabelImageFilter, put together in one place for all who need it: the program
  * `gigapixel label`, Python's `itkgigapixel.label()` and other programs get the same mask, to the bit, from the same
- * settings. It opens the slide, reads it at the coarsest level of which whole pixels make one of the mask, as gray or
- * as RGB by what it is, and chooses the preset where that is "auto".
+ * settings. It opens the slide, and reads it as gray or as RGB by what it is. It reads the coarsest level of which
+ * whole pixels make one of the mask. A resolution that is no whole downsample (MicronsPerPixel) is resampled instead.
+ * It chooses the preset where that is "auto".
  *
  * It streams as TissueLabelImageFilter does. A mask of up to 64 megabytes of pixels to be judged is read once.
  *
@@ -75,7 +77,14 @@ public:
   itkSetClampMacro(Downsample, unsigned int, 1, 256);
   itkGetConstMacro(Downsample, unsigned int);
 
-  /** The mask is enlarged from the label grid to the size of level 0. Default off. */
+  /** The resolution of the label grid, in place of its downsample: pixels of level 0 are averaged to exactly so many
+   * micrometers, as WholeSlideImageIO::SetMicronsPerPixel() says. A whole downsample of that resolution is taken as
+   * such. 0, the default: the downsample counts. Negative, infinite and NaN are refused (E-OPTION-VALUE). */
+  virtual void SetMicronsPerPixel(double micronsPerPixel);
+  itkGetConstMacro(MicronsPerPixel, double);
+
+  /** The mask is enlarged from the label grid to the size of level 0. Default off. Refused (E-OPTION-CONFLICT) where
+   * the resolution of the label grid is no whole downsample. */
   itkSetMacro(FullResolution, bool);
   itkGetConstMacro(FullResolution, bool);
   itkBooleanMacro(FullResolution);
@@ -83,6 +92,10 @@ public:
   /** \name After UpdateOutputInformation(). @{ */
   /** The level that is read. */
   itkGetConstMacro(Level, unsigned int);
+  /** The slide as it is read: the level, or resampled. */
+  const WholeSlideImageIO * GetReadSlide() const;
+  /** Pixels of level 0 along a side of one of the label grid, x and y. */
+  std::array<double, 2> GetGridDownsamples() const;
   /** The preset, or that which was chosen for the slide. */
   itkGetStringMacro(ChosenPreset);
   /** All that decides on the mask's pixels, in a line for PyramidTIFFImageIO::SetMadeBy(). */
@@ -123,6 +136,7 @@ protected:
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
+  void SelectGrid();
   void ChoosePreset();
   void ConnectStages();
   void DescribeMaking();
@@ -142,6 +156,8 @@ private:
   std::string             m_Model;
   bool                    m_OutputClasses{ false };
   unsigned int            m_Downsample{ 8 };
+  unsigned int            m_GridDownsample{ 8 }; // 0: the label grid is resampled
+  double                  m_MicronsPerPixel{ 0.0 };
   unsigned int            m_Level{ 0 };
   bool                    m_FullResolution{ false };
   GridMaker               m_GridMaker;

@@ -3,6 +3,7 @@
 #define itkTissueClassImageFilter_hxx
 
 #include "itkStreamedInput.h"
+#include "itkGigapixelException.h"
 #include "itkTissueSample.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::UpdateClasses()
   }
   catch (const std::exception & failure)
   {
-    itkExceptionMacro(<< failure.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(failure));
   }
   m_ClassesTime.Modified();
   m_ClassesAreComplete = true;

@@ -3,6 +3,7 @@
 #define itkTissueLabelImageFilter_hxx
 
 #include "itkStreamedInput.h"
+#include "itkGigapixelException.h"
 #include "itkTissueSample.h"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
   }
   catch (const std::invalid_argument & unknown)
   {
-    itkExceptionMacro(<< unknown.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unknown));
   }
   m_Preset = name;
   m_ChosenPreset = name;
@@ -101,7 +102,10 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::MeasureLabelPixel()
   const auto       spacing = this->GetInput()->GetSpacing();
   if (std::isnan(m_MicronsPerPixel))
   {
-    itkExceptionMacro("MicronsPerPixel is " << m_MicronsPerPixel << ", which is no number");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE",
+                            "MicronsPerPixel is " + std::to_string(m_MicronsPerPixel) + ", which is no number")
+        .OfOption("MicronsPerPixel", std::to_string(m_MicronsPerPixel)));
   }
   const double pixel =
     m_MicronsPerPixel > 0.0 ? m_MicronsPerPixel : 0.5 * (spacing[0] + spacing[1]) * micrometersPerMillimeter;
@@ -119,10 +123,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixels(double micrometers) 
   const double     pixels = micrometers / m_LabelMicronsPerPixel;
   if (!(pixels <= most)) // nor if it is no number
   {
-    itkExceptionMacro("A radius of " << micrometers << " um is " << pixels << " label pixels of "
-                                     << m_LabelMicronsPerPixel
-                                     << " um; at most 1000 are supported: check the radius and the resolution "
-                                        "(SetMicronsPerPixel)");
+    std::ostringstream why;
+    why << "A radius of " << micrometers << " um is " << pixels << " label pixels of " << m_LabelMicronsPerPixel
+        << " um; at most 1000 are supported";
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE", why.str(), "check the radius and the resolution (SetMicronsPerPixel)")
+        .OfValue(std::to_string(micrometers)));
   }
   return static_cast<unsigned int>(std::lround(pixels));
 }
@@ -133,7 +139,9 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixelArea(double squareMicr
 {
   if (std::isnan(squareMicrometers))
   {
-    itkExceptionMacro("An area is " << squareMicrometers << ", which is no number");
+    const std::string given = std::to_string(squareMicrometers);
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE", "An area is " + given + ", which is no number").OfValue(given));
   }
   return static_cast<SizeValueType>(
     std::llround(squareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel)));

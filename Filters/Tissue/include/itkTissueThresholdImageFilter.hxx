@@ -3,6 +3,7 @@
 #define itkTissueThresholdImageFilter_hxx
 
 #include "gigapixelSpreadColor.h"
+#include "itkGigapixelException.h"
 #include "itkStreamedInput.h"
 #include "itkTotalProgressReporter.h"
 
@@ -27,7 +28,10 @@ TissueThresholdImageFilter<TInputImage, TOutputImage>::SetMethod(MethodType meth
   const int last = static_cast<int>(MethodType::BrightOnDark);
   if (number < 0 || number > last)
   {
-    itkExceptionMacro("There is no method " << number << "; there are 0 to " << last);
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE",
+                            "There is no method " + std::to_string(number) + "; there are 0 to " + std::to_string(last))
+        .OfValue(std::to_string(number)));
   }
   if (m_Method != method)
   {

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelClassMap.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -12,7 +14,7 @@ ClassMap::Reset(std::size_t width)
 {
   if (width >= std::size_t{ 1 } << 30)
   {
-    throw std::length_error("A row of classes has fewer than 2^30 pixels");
+    throw RefusalOf<std::length_error>(Diagnostic("E-IMAGE-SIZE", "A row of classes has fewer than 2^30 pixels"));
   }
   m_Width = width;
   m_Runs.clear();

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueNetwork.h"
 
-#include <stdexcept>
+#include "gigapixelDiagnostic.h"
 
 /** In place of gigapixelTissueNetwork.cxx where the engine is not built. */
 namespace gigapixel
@@ -31,7 +31,8 @@ TissueNetwork::GetFactor(double)
 
 TissueNetwork::TissueNetwork(std::size_t, std::size_t, unsigned, unsigned, const TissueRule &, const std::string &, int)
 {
-  throw std::runtime_error("This build has no networks (Gigapixel_BUILD_NETWORK is off); use another tissue preset.");
+  throw Refusal(Diagnostic(
+    "E-INSTALLATION", "This build has no networks (Gigapixel_BUILD_NETWORK is off)", "use another tissue preset"));
 }
 
 TissueNetwork::~TissueNetwork() = default;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRunLengthMask.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelBitRows.h"
 
 #include <algorithm>
@@ -37,7 +38,8 @@ public:
   {
     if (count > std::numeric_limits<std::uint32_t>::max())
     {
-      throw std::length_error("The mask has more than 2^32 runs: it is noise; smooth it (median) before");
+      throw RefusalOf<std::length_error>(
+        Diagnostic("E-IMAGE-SIZE", "The mask has more than 2^32 runs: it is noise", "smooth it (median) before"));
     }
     std::iota(m_Parents.begin(), m_Parents.end(), std::uint32_t(0));
   }
@@ -134,7 +136,7 @@ RunLengthMask::Reset(std::size_t width)
 {
   if (width >= std::numeric_limits<std::uint32_t>::max())
   {
-    throw std::length_error("A mask row is too long");
+    throw RefusalOf<std::length_error>(Diagnostic("E-IMAGE-SIZE", "A mask row is too long"));
   }
   m_Width = width;
   m_Changes.clear();

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueNetwork.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPredictor.h"
 #include "gigapixelSource.h"
 #include "gigapixelWorkers.h"
@@ -12,7 +13,6 @@
 #include <iomanip>
 #include <locale>
 #include <sstream>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -105,9 +105,12 @@ LoadModel(const std::string & name)
   if (model.network.channels != static_cast<int>(InputChannels) ||
       model.network.GetNumberOfOutputChannels() != static_cast<int>(ClassMap::Classes))
   {
-    throw std::runtime_error(
-      "The model " + name + " does not tell glass, tissue, pen and artifacts apart in pixels of " +
-      std::to_string(InputChannels) + " channels; take one that Utilities/train-tissue-model made.");
+    throw Refusal(Diagnostic("E-MODEL-OUTPUT",
+                             "The model " + name +
+                               " does not tell glass, tissue, pen and artifacts apart in pixels of " +
+                               std::to_string(InputChannels) + " channels",
+                             "take one that Utilities/train-tissue-model made")
+                    .OfFile(name));
   }
   return model;
 }

@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissuePresets.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelTissueNetwork.h"
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -201,11 +201,13 @@ GetTissuePresetNames()
 
 namespace
 {
-std::invalid_argument
+InvalidArgument
 NoSuchPreset(const std::string & name)
 {
-  return std::invalid_argument("There is no tissue preset \"" + name +
-                               "\"; there are: " + JoinNames(GetTissuePresetNames()));
+  return InvalidArgument(
+    Diagnostic("E-TISSUE-PRESET",
+               "There is no tissue preset \"" + name + "\"; there are: " + JoinNames(GetTissuePresetNames()))
+      .OfValue(name));
 }
 } // namespace
 

@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSlideTissueImageSource.h"
 
+#include "itkGigapixelException.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFollowedSlide.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelSlideFiles.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelTissuePresets.h"
@@ -15,6 +17,7 @@
 #include "itkTissueLabelImageFilter.h"
 #include "itkWholeSlideImageIO.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <iomanip>
@@ -34,6 +37,26 @@ constexpr SizeValueType LargestGridInMemory = SizeValueType{ 64 } << 20;
 
 /** What of the progress making the grid is, where that is a step of its own. */
 constexpr double ShareOfGrid = 0.6;
+
+/** The downsample of level 0 that has this resolution, to less than half a pixel over the slide; 0: none that is whole
+ * has. */
+unsigned
+FindWholeDownsample(const WholeSlideImageIO & slide, double micronsPerPixel)
+{
+  constexpr double greatest = 256;
+  const auto       resolution = slide.GetLevelZeroResolution();
+  const auto       size = slide.GetLevelSize(0);
+  const double     whole = resolution[0] > 0 ? std::round(micronsPerPixel / resolution[0]) : 0;
+  for (std::size_t axis = 0; axis < 2; ++axis)
+  {
+    const double off = std::abs(micronsPerPixel / (resolution[axis] * whole) - 1);
+    if (!(whole >= 1 && whole <= greatest && off * static_cast<double>(size[axis]) / whole < 0.5))
+    {
+      return 0;
+    }
+  }
+  return static_cast<unsigned>(whole);
+}
 
 /** The coarsest stored level of a megapixel or more, so that few tiles are decoded for a sample, else that which is
  * labeled. */
@@ -122,7 +145,7 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
     const auto base = slide->GetLevelSize(0);
     const auto upsample = NearestUpsampleImageFilter<MaskType>::New();
     upsample->SetInput(tissue->GetOutput());
-    upsample->SetFactor(source.GetDownsample());
+    upsample->SetFactor(source.m_GridDownsample);
     upsample->SetOutputSize({ { base[0], base[1] } });
     last = upsample.GetPointer();
   }
@@ -144,6 +167,21 @@ SlideTissueImageSource::SetSlide(WholeSlideImageIO * slide)
 }
 
 void
+SlideTissueImageSource::SetMicronsPerPixel(double micronsPerPixel)
+{
+  if (!(micronsPerPixel >= 0.0 && std::isfinite(micronsPerPixel)))
+  {
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-OPTION-VALUE", "micrometers per pixel have to be 0 or greater")
+                                 .OfValue(gigapixel::FormatShortest(micronsPerPixel)));
+  }
+  if (m_MicronsPerPixel != micronsPerPixel)
+  {
+    m_MicronsPerPixel = micronsPerPixel;
+    this->Modified();
+  }
+}
+
+void
 SlideTissueImageSource::SetPreset(const std::string & name)
 {
   try
@@ -152,7 +190,7 @@ SlideTissueImageSource::SetPreset(const std::string & name)
   }
   catch (const std::invalid_argument & unknown)
   {
-    itkExceptionMacro(<< unknown.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unknown));
   }
   if (m_Preset != name)
   {
@@ -204,10 +242,12 @@ SlideTissueImageSource::DescribeMaking()
   }
   std::ostringstream text;
   text.imbue(std::locale::classic());
-  text << "label preset=" << m_ChosenPreset << " downsample=" << m_Downsample
-       << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
+  text << "label preset=" << m_ChosenPreset;
+  m_GridDownsample > 0 ? text << " downsample=" << m_GridDownsample
+                       : text << " resolution=" << gigapixel::FormatShortest(m_MicronsPerPixel);
+  text << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
        << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
-       << gigapixel::IdentifySlide(slide.GetFileName());
+       << gigapixel::IdentifySlide(slide.GetFileName(), slide.GetImage());
   m_MadeBy = text.str();
 }
 
@@ -228,13 +268,15 @@ void
 SlideTissueImageSource::ConnectStages()
 {
   WholeSlideImageIO & slide = *m_Stages->slide;
-  const double        factor = static_cast<double>(m_Downsample) / slide.GetLevelDownsample(m_Level);
-  const auto          shrinkFactor = static_cast<unsigned>(std::llround(factor));
+  const double        factor = static_cast<double>(m_GridDownsample) / slide.GetLevelDownsample(m_Level);
+  const auto          shrinkFactor = std::max(1u, static_cast<unsigned>(std::llround(factor)));
+  // Areas that were not scanned are ground: white, but dark under fluorescence, where tiles that are not stored are 0.
+  slide.SetUnscannedAsBackground(m_ChosenPreset != "fluorescence");
   slide.GetNumberOfComponents() == 3 ? m_Stages->Connect<RGBPixel<unsigned char>>(*this, shrinkFactor)
-                                              : m_Stages->Connect<unsigned char>(*this, shrinkFactor);
+                                     : m_Stages->Connect<unsigned char>(*this, shrinkFactor);
   for (unsigned axis = 0; axis < 2; ++axis)
   {
-    m_Stages->gridBytes *= (slide.GetLevelSize(0)[axis] + m_Downsample - 1) / m_Downsample;
+    m_Stages->gridBytes *= (slide.GetLevelSize(m_Level)[axis] + shrinkFactor - 1) / shrinkFactor;
   }
   m_Stages->counts = gigapixel::GetTissuePreset(m_ChosenPreset).method != gigapixel::TissueMethod::MeanBelow;
   m_Stages->gridIsMade = false;
@@ -259,12 +301,40 @@ SlideTissueImageSource::UpdateOutputInformation()
   Superclass::UpdateOutputInformation();
 }
 
+/** Blocks of whole pixels where the grid allows, which the codec may decode smaller; else the reader resamples. */
+void
+SlideTissueImageSource::SelectGrid()
+{
+  WholeSlideImageIO & slide = *m_Stages->slide;
+  m_GridDownsample = m_MicronsPerPixel > 0 ? FindWholeDownsample(slide, m_MicronsPerPixel) : m_Downsample;
+  if (m_GridDownsample > 0)
+  {
+    slide.SetLevel(slide.GetLevelForBlocks(m_GridDownsample));
+  }
+  else
+  {
+    slide.SetMicronsPerPixel(m_MicronsPerPixel);
+  }
+  slide.ReadImageInformation();
+  m_Level = slide.GetLevel();
+  if (m_GridDownsample == 0 && m_FullResolution)
+  {
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "a mask of level 0 is made of a whole downsample, and " +
+                                                     gigapixel::FormatShortest(m_MicronsPerPixel) +
+                                                     " micrometers per pixel are none",
+                                                   "choose a downsample (--downsample, SetDownsample())")
+                               .OfFile(slide.GetFileName())
+                               .OfOption("--full-resolution"));
+  }
+}
+
 void
 SlideTissueImageSource::GenerateOutputInformation()
 {
   if (!m_Stages->given.IsSet())
   {
-    itkExceptionMacro("no slide: call SetSlide()");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "no slide", "call SetSlide()"));
   }
   m_Stages->slide = m_Stages->given.Copy();
   WholeSlideImageIO & slide = *m_Stages->slide;
@@ -273,16 +343,14 @@ SlideTissueImageSource::GenerateOutputInformation()
     slide.SetLevel(0);
     slide.ReadImageInformation();
     gigapixel::RequirePicture(slide);
-    m_Level = slide.GetLevelForBlocks(m_Downsample);
-    slide.SetLevel(m_Level);
-    slide.ReadImageInformation();
+    this->SelectGrid();
     this->ChoosePreset();
     this->DescribeMaking();
     this->ConnectStages();
   }
   catch (const std::runtime_error & unsuitable)
   {
-    itkExceptionMacro(<< unsuitable.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unsuitable));
   }
   m_Stages->last->UpdateOutputInformation();
   this->GetOutput()->CopyInformation(m_Stages->last->GetOutput());
@@ -322,6 +390,20 @@ SlideTissueImageSource::GetArtifactShare() const
   return m_Stages->getArtifactShare();
 }
 
+const WholeSlideImageIO *
+SlideTissueImageSource::GetReadSlide() const
+{
+  return m_Stages->slide;
+}
+
+std::array<double, 2>
+SlideTissueImageSource::GetGridDownsamples() const
+{
+  const auto whole = static_cast<double>(m_GridDownsample);
+  return m_GridDownsample > 0 ? std::array<double, 2>{ { whole, whole } }
+                              : m_Stages->slide->GetLevelDownsamples(m_Level);
+}
+
 SizeValueType
 SlideTissueImageSource::GetGridBytes() const
 {
@@ -333,7 +415,8 @@ SlideTissueImageSource::RequireStages() const
 {
   if (!m_Stages->last)
   {
-    itkExceptionMacro("the slide was not opened: call UpdateOutputInformation() first");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-CALL-ORDER", "the slide was not opened", "call UpdateOutputInformation() first"));
   }
 }
 
@@ -396,6 +479,7 @@ SlideTissueImageSource::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Model: " << m_Model << '\n';
   os << indent << "OutputClasses: " << (m_OutputClasses ? "On" : "Off") << '\n';
   os << indent << "Downsample: " << m_Downsample << '\n';
+  os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "FullResolution: " << (m_FullResolution ? "On" : "Off") << '\n';
   os << indent << "MadeBy: " << m_MadeBy << '\n';

@@ -55,7 +55,8 @@ public:
    * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
    * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself
    * \param tileSize 0: the model's; patches have their own
-   * \param scratch as of Predictor */
+   * \param scratch as of Predictor
+   * \param besideBytes of the memory, what others take */
   TilePrediction(const Model &                  model,
                  const PredictionFormat &       format,
                  Size                           image,
@@ -66,7 +67,8 @@ public:
                  std::shared_ptr<Ranks>         ranks = {},
                  const std::optional<Patches> & patches = {},
                  std::int64_t                   tileSize = 0,
-                 const std::string &            scratch = {});
+                 const std::string &            scratch = {},
+                 std::int64_t                   besideBytes = 0);
   ~TilePrediction();
 
   /** The plan by which tiles are computed; none without a memory limit. */

@@ -85,12 +85,16 @@ public:
     this->SetSource([kept] { return GigapixelImageSource(kept.GetPointer()); }, image, std::string());
   }
 
-  /** A file: of a slide the level of the model's resolution is read. */
+  /** A file: a slide is read at the model's resolution, a level within 10 % as it is. */
   void SetSlide(const std::string & fileName);
   /** @} */
 
-  /** Of slides, where the resolution of slide or model is unknown: the level to read. Without it, that of the model's
-   * resolution, or level 0. */
+  /** Number (from 1) or name of the image to read, of a slide's file with several; empty, the default: the main one. */
+  itkSetStringMacro(SlideImage);
+  itkGetStringMacro(SlideImage);
+
+  /** The level of a slide to read, where the resolution of the slide or of the model is unknown. By default pixels of
+   * the model's resolution are read, or level 0. */
   void SetLevel(unsigned int level);
   void ClearLevel();
 
@@ -198,12 +202,13 @@ private:
 
   void                     LoadModel();
   gigapixel::PhysicalImage OpenImage();
-  int                      FindThreads(const gigapixel::Size & image) const;
+  int                      FindThreads(const gigapixel::PhysicalImage & image) const;
 
   /** \throw ExceptionObject before the first Update() */
   void RequireResult() const;
 
   std::string                 m_ModelFileName;
+  std::string                 m_SlideImage;
   std::optional<unsigned int> m_Level;
   double                      m_LevelZeroMicronsPerPixel{ 0 };
   std::string                 m_Tissue;
@@ -224,6 +229,7 @@ struct GigapixelSlideOptions
   std::optional<unsigned> level; ///< none: that of the model's resolution
   double                  levelZeroMicronsPerPixel{ 0 };
   std::string             tissue; ///< a mask, or a folder of masks; empty: everything is
+  std::string             image;  ///< of a file with several, as WholeSlideImageIO::SetImage() takes it
 };
 
 /** A slide's file with the channels and at the resolution that the model was trained on, its glass white. Its `content`

@@ -15,8 +15,9 @@ namespace itk
  * \brief Segments a volume with any network for volumes, exactly, in bounded memory.
  *
  * The volume is computed in tiles, whose voxels are those that the network gives for the whole volume at once. What the
- * model wants of volumes is done first: values are normalized by the volume itself, the box around what is not 0 is cut
- * out, voxels are brought to the spacing that it was trained on, and labels back. So the whole volume is asked for, and
+ * model wants of volumes is done first: axes are brought to the orientation that it was trained on, values are
+ * normalized by the volume itself, the box around what is not 0 is cut out, voxels are brought to the spacing of the
+ * training, and labels back. So the whole volume is asked for, and
  * the whole output is made. Its place in the patient is the input's.
  *
  * \tparam TInputImage Image of any numbers, or VectorImage with a component for each modality, in the network's order;
@@ -105,7 +106,7 @@ protected:
 
 private:
   gigapixel::Size       GetInputSize() const;
-  std::array<double, 3> GetInputSpacing() const;
+  gigapixel::VolumeGrid GetInputGrid() const;
 
   std::string                             m_ModelFileName;
   std::shared_ptr<const gigapixel::Model> m_Model;
@@ -121,14 +122,15 @@ GigapixelUNet_EXPORT void GigapixelCheckTakesVolume(const gigapixel::Model & mod
                                                     const gigapixel::Size &  size,
                                                     unsigned                 channels);
 
-/** The run with the tiles that fit.
- * \param spacing along x, y and z, in mm \param memory,tileSize as the filter has them
+/** The run with the tiles that fit beside the results.
+ * \param memory,tileSize as the filter has them
+ * \param givesLabels whether the filter gives labels, not probabilities
  * \throw gigapixel::MemoryLimitError not one tile fits */
 GigapixelUNet_EXPORT gigapixel::VolumeRun GigapixelPlanVolume(const gigapixel::Model &      model,
-                                                              const gigapixel::Size &       size,
-                                                              const std::array<double, 3> & spacing,
+                                                              const gigapixel::VolumeGrid & grid,
                                                               std::int64_t                  memory,
                                                               std::int64_t                  tileSize,
+                                                              bool                          givesLabels,
                                                               gigapixel::VolumeRun          run);
 
 } // namespace itk

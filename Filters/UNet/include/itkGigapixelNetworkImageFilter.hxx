@@ -3,12 +3,12 @@
 #define itkGigapixelNetworkImageFilter_hxx
 
 #include "itkGigapixelNetworkImageFilter.h"
+#include "itkGigapixelException.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 namespace itk
 {
@@ -57,8 +57,10 @@ public:
         std::transform(first, first + row, values, [](auto sample) { return static_cast<float>(sample); });
         if (!std::all_of(values, values + row, [](float value) { return std::isfinite(value); }))
         {
-          throw std::runtime_error("a voxel of row " + std::to_string(y) + " of slice " + std::to_string(z) +
-                                   " is no finite number (NaN or infinite): replace such values, by 0 for instance");
+          throw gigapixel::Refusal(gigapixel::Diagnostic("E-NOT-FINITE",
+                                                         "a voxel of row " + std::to_string(y) + " of slice " +
+                                                           std::to_string(z) + " is no finite number (NaN or infinite)",
+                                                         "replace such values, by 0 for instance"));
         }
       }
     }
@@ -114,11 +116,21 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSize() const
 }
 
 template <typename TInputImage, typename TOutputImage>
-std::array<double, 3>
-GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSpacing() const
+gigapixel::VolumeGrid
+GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputGrid() const
 {
-  const auto & spacing = this->GetInput()->GetSpacing();
-  return { spacing[0], spacing[1], spacing[2] };
+  gigapixel::VolumeGrid grid;
+  grid.size = this->GetInputSize();
+  for (unsigned axis = 0; axis < 3; ++axis)
+  {
+    grid.spacing[axis] = this->GetInput()->GetSpacing()[axis];
+    grid.origin[axis] = this->GetInput()->GetOrigin()[axis];
+    for (unsigned i = 0; i < 3; ++i)
+    {
+      grid.axes[axis][i] = this->GetInput()->GetDirection()[i][axis];
+    }
+  }
+  return grid;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -128,7 +140,8 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformatio
   Superclass::GenerateOutputInformation();
   if (!m_Model && m_ModelFileName.empty())
   {
-    itkExceptionMacro(<< "no model: call SetModelFileName() or SetModel()");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-CALL-ORDER", "no model", "call SetModelFileName() or SetModel()"));
   }
   try
   {
@@ -141,15 +154,16 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformatio
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   const int outputs = GivesLabels ? 1 : m_Model->network.GetNumberOfOutputChannels();
   this->GetOutput()->SetNumberOfComponentsPerPixel(outputs);
   if (static_cast<int>(this->GetOutput()->GetNumberOfComponentsPerPixel()) != outputs)
   {
-    itkExceptionMacro(<< "the model has " << outputs
-                      << " classes, whose probabilities do not fit in a scalar image: use a VectorImage as output, or "
-                         "labels (unsigned char)");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-MODEL-OUTPUT",
+                                                     "the model has " + std::to_string(outputs) +
+                                                       " classes, whose probabilities do not fit in a scalar image",
+                                                     "use a VectorImage as output, or labels (unsigned char)"));
   }
 }
 
@@ -175,31 +189,33 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateData()
   bool finished = false;
   try
   {
-    const auto size = this->GetInputSize();
-    const auto spacing = this->GetInputSpacing();
-    const auto voxels = std::make_shared<GigapixelVolumeBuffer<TInputImage>>(*this->GetInput(), size);
+    const auto grid = this->GetInputGrid();
+    const auto voxels = std::make_shared<GigapixelVolumeBuffer<TInputImage>>(*this->GetInput(), grid.size);
+    if (const auto doubt = gigapixel::DoubtOrientation(grid, m_Model->network))
+    {
+      itkWarningMacro(<< gigapixel::Remember(*doubt));
+    }
     const auto progress = [this](double done) {
       this->UpdateProgress(static_cast<float>(done));
       return !this->GetAbortGenerateData();
     };
     gigapixel::VolumeRun run;
     run.threshold = this->GetThreshold();
-    run.threads = static_cast<int>(
-      std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+    run.threads = GigapixelCountThreads(*this);
     run.device = gigapixel::Device::Find(m_Device, "fp32");
     run.scratch = m_ScratchFolder;
     const auto memory = static_cast<std::int64_t>(m_MemoryLimit);
-    run = GigapixelPlanVolume(*m_Model, size, spacing, memory, m_TileSize, run);
+    run = GigapixelPlanVolume(*m_Model, grid, memory, m_TileSize, GivesLabels, run);
     auto * const output = this->GetOutput()->GetBufferPointer();
     if constexpr (GivesLabels)
     {
-      const auto prediction = gigapixel::PredictVolume(voxels, spacing, *m_Model, run, progress);
+      const auto prediction = gigapixel::PredictVolume(voxels, grid, *m_Model, run, progress);
       finished = prediction.has_value();
       std::copy_n(finished ? prediction->labels.data() : nullptr, finished ? prediction->labels.size() : 0, output);
     }
     else
     {
-      finished = gigapixel::PredictVolumeProbabilities(voxels, spacing, *m_Model, run, output, progress);
+      finished = gigapixel::PredictVolumeProbabilities(voxels, grid, *m_Model, run, output, progress);
     }
   }
   catch (const ExceptionObject &)
@@ -208,7 +224,7 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateData()
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   if (!finished)
   {

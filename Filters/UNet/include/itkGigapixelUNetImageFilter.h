@@ -2,6 +2,7 @@
 #ifndef itkGigapixelUNetImageFilter_h
 #define itkGigapixelUNetImageFilter_h
 
+#include "gigapixelDiagnostic.h"
 #include "GigapixelUNetExport.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelTilePrediction.h"
@@ -136,6 +137,15 @@ public:
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
+  /** Bytes of the memory limit that other filters keep. Default 0. SlideSegmentationImageSource sets it. It changes
+   * no result, so that the output stays up to date; tiles are planned anew only where it grows. */
+  void
+  SetBesideBytes(SizeValueType bytes)
+  {
+    m_BesideBytes = bytes;
+  }
+  itkGetConstMacro(BesideBytes, SizeValueType);
+
   /** Tiles that were computed since input, model or a parameter last changed. */
   SizeValueType GetNumberOfComputedTiles() const;
 
@@ -176,10 +186,12 @@ private:
   std::optional<gigapixel::Patches>          m_Patches;
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
+  SizeValueType                              m_BesideBytes{ 0 };
   std::int64_t                               m_TileSize{ 0 };
   std::string                                m_ScratchFolder;
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };
+  SizeValueType                              m_PlannedBesideBytes{ 0 };
 };
 
 /** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,
@@ -198,6 +210,10 @@ GigapixelSetMember(TObject & object, TMember & member, const TValue & value)
   }
 }
 
+/** Threads that a filter uses: its work units, but no more than there are threads, or cores that a container allows
+ * where nobody has set a number. */
+GigapixelUNet_EXPORT int GigapixelCountThreads(const ProcessObject & filter);
+
 /** \throw std::runtime_error the model takes volumes */
 GigapixelUNet_EXPORT void GigapixelCheckTakesImages(const gigapixel::Model & model);
 
@@ -210,7 +226,8 @@ GigapixelUNet_EXPORT void GigapixelCheckThreshold(const gigapixel::Model & model
 
 /** \throw std::runtime_error when both are known and differ by more than 10 %; the message names both
  * \return a warning, or an empty string */
-GigapixelUNet_EXPORT std::string GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel);
+GigapixelUNet_EXPORT gigapixel::Diagnostic GigapixelCheckResolution(double modelMicronsPerPixel,
+                                                                    double imageMicronsPerPixel);
 
 } // namespace itk
 

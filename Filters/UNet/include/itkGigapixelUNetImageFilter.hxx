@@ -3,10 +3,10 @@
 #define itkGigapixelUNetImageFilter_hxx
 
 #include "itkGigapixelUNetImageFilter.h"
+#include "itkGigapixelException.h"
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace itk
 {
@@ -120,7 +120,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::LoadModel()
   }
   if (m_ModelFileName.empty())
   {
-    itkExceptionMacro(<< "no model: call SetModelFileName() or SetModel()");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-CALL-ORDER", "no model", "call SetModelFileName() or SetModel()"));
   }
   try
   {
@@ -128,7 +129,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::LoadModel()
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
 }
 
@@ -140,7 +141,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindDevice() const
   const std::string problem = m_SharedMemory ? device.GetSharingProblem() : std::string();
   if (!problem.empty())
   {
-    throw std::runtime_error(problem + ": leave out shared memory, the result is the same");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-DEVICE-MISSING", problem, "leave out shared memory, the result is the same"));
   }
   device.shared = m_SharedMemory;
   return device;
@@ -152,44 +154,47 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
 {
   const TInputImage *    input = this->GetInput();
   const ModifiedTimeType mTime = std::max(this->GetMTime(), GigapixelUpstreamMTime(*input));
-  if (m_Prediction && mTime == m_PredictionMTime)
+  if (m_Prediction && mTime == m_PredictionMTime && m_BesideBytes <= m_PlannedBesideBytes)
   {
     return;
   }
   m_Prediction.reset();
   const gigapixel::Grid grid = GigapixelGridOf(*input);
-  const auto            threads =
-    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads());
+  const int             threads = GigapixelCountThreads(*this);
   try
   {
     GigapixelCheckTakesImages(*m_Model);
     GigapixelCheckTiling(m_Patches.has_value(), m_TileSize, m_SharedMemory);
     GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
-    for (const std::string & warning :
-         { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()), m_Model->GetWarning() })
+    const std::string ofWeights = m_Model->GetWarning();
+    for (const gigapixel::Diagnostic & warning :
+         { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()),
+           ofWeights.empty() ? gigapixel::Diagnostic() : gigapixel::Diagnostic("W-MODEL-WEIGHTS", ofWeights) })
     {
-      if (!warning.empty())
+      if (!warning.IsEmpty())
       {
-        itkWarningMacro(<< warning);
+        itkWarningMacro(<< gigapixel::Remember(warning));
       }
     }
     m_Prediction = std::make_unique<gigapixel::TilePrediction>(*m_Model,
                                                                this->GetFormat(),
                                                                grid.size,
                                                                input->GetNumberOfComponentsPerPixel(),
-                                                               static_cast<int>(threads),
+                                                               threads,
                                                                static_cast<std::int64_t>(m_MemoryLimit),
                                                                this->FindDevice(),
                                                                m_Ranks,
                                                                m_Patches,
                                                                m_TileSize,
-                                                               m_ScratchFolder);
+                                                               m_ScratchFolder,
+                                                               static_cast<std::int64_t>(m_BesideBytes));
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   m_PredictionMTime = mTime;
+  m_PlannedBesideBytes = m_BesideBytes;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -208,9 +213,10 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
   this->GetOutput()->SetNumberOfComponentsPerPixel(samples);
   if (oneSample && samples != 1)
   {
-    itkExceptionMacro(<< "the model has " << samples
-                      << " classes, whose probabilities do not fit in a scalar image: use a VectorImage as output, or "
-                         "the output mode Label");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-MODEL-OUTPUT",
+                                                     "the model has " + std::to_string(samples) +
+                                                       " classes, whose probabilities do not fit in a scalar image",
+                                                     "use a VectorImage as output, or the output mode Label"));
   }
 }
 
@@ -232,6 +238,7 @@ template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
 {
+  this->PreparePrediction(); // where other filters keep more than before
   auto *                  input = const_cast<TInputImage *>(this->GetInput());
   const auto              whole = input->GetLargestPossibleRegion();
   const gigapixel::Region region =
@@ -280,7 +287,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateData()
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   if (!finished)
   {
@@ -304,6 +311,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole image)") << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+  os << indent << "BesideBytes: " << m_BesideBytes << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }
 

@@ -69,6 +69,11 @@ public:
   itkSetStringMacro(Weights);
   itkGetStringMacro(Weights);
 
+  /** Which of several sets of weights in the file: its dictionary, or what stands before the names, such as "ema" or
+   * "state_dict.model". "." is the set without either. Empty, the default: the only set; several are refused. */
+  itkSetStringMacro(WeightsSet);
+  itkGetStringMacro(WeightsSet);
+
   /** Whether the file may have only some of the network's arrays; the others begin by chance then. Default off: it is
    * refused. */
   itkSetMacro(PartialWeights, bool);
@@ -165,7 +170,7 @@ public:
                                  const gigapixel::Region &     region = {});
   /** @} */
 
-  /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsample) */
+  /** Samples from anything. \param region in level-0 pixels (see PhysicalImage::downsamples) */
   void AddTrainingSample(const gigapixel::PhysicalImage & pixels,
                          const gigapixel::PhysicalImage & mask,
                          const gigapixel::Region &        region = {});
@@ -191,13 +196,18 @@ public:
   itkSetMacro(Level, unsigned int);
   itkGetConstMacro(Level, unsigned int);
 
-  /** If not 0, the default, slides are read at the coarsest level that is not coarser than this. */
+  /** If not 0, the default, slides are resampled to this resolution; see WholeSlideImageIO::SetMicronsPerPixel(). */
   itkSetMacro(MicronsPerPixel, double);
   itkGetConstMacro(MicronsPerPixel, double);
 
   /** Resolution of slides whose files have none; 0, the default: unknown. */
   itkSetMacro(LevelZeroMicronsPerPixel, double);
   itkGetConstMacro(LevelZeroMicronsPerPixel, double);
+
+  /** Which image of slides with several, as WholeSlideImageIO::SetImage() takes it; empty, the default: the main one.
+   * Of slides that are given as files. */
+  itkSetStringMacro(SlideImage);
+  itkGetStringMacro(SlideImage);
 
   /** Each takes every training sample once; 1 or more, 50 by default. */
   itkSetMacro(Epochs, int);
@@ -354,6 +364,7 @@ private:
 
   std::string              m_Network;
   std::string              m_Weights;
+  std::string              m_WeightsSet;
   bool                     m_PartialWeights{ false };
   int                      m_Calibrate{ 0 };
   std::vector<std::string> m_Freeze;
@@ -365,6 +376,7 @@ private:
   unsigned int             m_Level{ 0 };
   double                   m_MicronsPerPixel{ 0 };
   double                   m_LevelZeroMicronsPerPixel{ 0 };
+  std::string              m_SlideImage;
   int                      m_Epochs{ 50 };
   std::string              m_Optimizer{ "adam" };
   double                   m_Momentum{ 0.9 };

@@ -3,6 +3,7 @@
 #define itkGlassValueImageFilter_hxx
 
 #include "itkImageScanlineIterator.h"
+#include "itkGigapixelException.h"
 
 #include <stdexcept>
 
@@ -30,7 +31,7 @@ GlassValueImageFilter<TImage>::VerifyPreconditions() const
   Superclass::VerifyPreconditions();
   if (!m_Tissue)
   {
-    itkExceptionMacro("no tissue: call SetTissue()");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "no tissue", "call SetTissue()"));
   }
 }
 
@@ -43,9 +44,12 @@ GlassValueImageFilter<TImage>::VerifyInputInformation() const
   const gigapixel::Size expected = m_Tissue->GetSize();
   if (static_cast<std::int64_t>(size[0]) != expected.width || static_cast<std::int64_t>(size[1]) != expected.height)
   {
-    itkExceptionMacro("the tissue mask is made for an image of " << expected.width << " x " << expected.height
-                                                                 << " pixels, and the input has " << size[0] << " x "
-                                                                 << size[1] << ": call SetTissue() with its own");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-MASK-GRID",
+                                                     "the tissue mask is made for an image of " +
+                                                       std::to_string(expected.width) + " x " +
+                                                       std::to_string(expected.height) + " pixels, and the input has " +
+                                                       std::to_string(size[0]) + " x " + std::to_string(size[1]),
+                                                     "call SetTissue() with its own"));
   }
 }
 
@@ -73,7 +77,7 @@ GlassValueImageFilter<TImage>::ReadTissue(const RegionType & region)
   }
   catch (const std::runtime_error & unreadable)
   {
-    itkExceptionMacro(<< unreadable.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unreadable));
   }
 }
 

@@ -13,6 +13,11 @@
 #include <memory>
 #include <string>
 
+namespace gigapixel
+{
+struct SlideMemory;
+}
+
 namespace itk
 {
 class WholeSlideImageIO;
@@ -72,8 +77,8 @@ public:
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
   /** The level to read, where the resolution of slide or model is unknown; one of another resolution than the model's
-   * is refused. Without this: the level of the model's resolution (10 % allowed), or, where the model knows none, the
-   * one that the slide is set to. */
+   * is refused. Without this: the level of the model's resolution (10 % allowed), else pixels that are resampled to
+   * it; where the model knows none, what the slide is set to. */
   void SetLevel(unsigned int level);
   void ClearLevel();
 
@@ -142,6 +147,9 @@ public:
   unsigned int GetLevel() const;
   double       GetMicronsPerPixel() const;
 
+  /** The slide as it is read: the level, or resampled to the resolution of the model. */
+  const WholeSlideImageIO * GetReadSlide() const;
+
   /** Side of the tiles; of the network over patches, of those that are computed together. */
   std::int64_t GetEffectiveTileSize() const;
 
@@ -188,6 +196,10 @@ private:
   /** Hands progress on, and an abort back to the stages. */
   void Advance(double share);
   void UpdateStage(TOutputImage * made, const ImageRegion<2> & region);
+  /** Rows that are computed at a time where the output is more than a writer asks for. */
+  SizeValueType          GetBandHeight(const ImageRegion<2> & region) const;
+  void                   GenerateInBands(TOutputImage * last, const ImageRegion<2> & region, SizeValueType height);
+  gigapixel::SlideMemory CountSlideMemory() const;
 
   struct Stages;
 
@@ -207,6 +219,8 @@ private:
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;
   std::unique_ptr<Stages>           m_Stages;
+  double                            m_Begin{ 0 }; ///< of the progress, what bands before have done
+  double                            m_Share{ 1 }; ///< and what this one is of it
 };
 
 extern template class GigapixelUNet_EXPORT SlideSegmentationImageSource<Image<unsigned char, 2>>;

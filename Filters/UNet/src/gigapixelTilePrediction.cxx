@@ -32,6 +32,7 @@ MakePlan(const NetworkDescription &     network,
          bool                           inPlace,
          int                            threads,
          std::int64_t                   memory,
+         std::int64_t                   besideBytes,
          const Device &                 device,
          bool                           hasScratch)
 {
@@ -41,7 +42,8 @@ MakePlan(const NetworkDescription &     network,
   }
   PlannedRun run(network, image, Purpose::Inference, device);
   run.LeaveOutWeights();
-  run.budget = memory;
+  run.budget = std::max<std::int64_t>(1, memory - besideBytes);
+  run.besideBytes = besideBytes;
   run.threads = threads;
   run.tileSize = patches ? 0 : tileSize;
   run.inPlace = inPlace;
@@ -89,7 +91,8 @@ struct TilePrediction::Implementation
                  std::shared_ptr<Ranks>         others,
                  const std::optional<Patches> & patches,
                  std::int64_t                   side,
-                 const std::string &            scratch)
+                 const std::string &            scratch,
+                 std::int64_t                   besideBytes)
     : format(f)
     , size(image)
     , tileSize(FindTileSize(model, patches, image, side))
@@ -100,6 +103,7 @@ struct TilePrediction::Implementation
                     static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                     numberOfThreads,
                     memory,
+                    besideBytes,
                     device,
                     !scratch.empty()))
     , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
@@ -356,7 +360,8 @@ TilePrediction::TilePrediction(const Model &                  model,
                                std::shared_ptr<Ranks>         ranks,
                                const std::optional<Patches> & patches,
                                std::int64_t                   tileSize,
-                               const std::string &            scratch)
+                               const std::string &            scratch,
+                               std::int64_t                   besideBytes)
   : m_Implementation(std::make_unique<Implementation>(model,
                                                       format,
                                                       image,
@@ -367,7 +372,8 @@ TilePrediction::TilePrediction(const Model &                  model,
                                                       std::move(ranks),
                                                       patches,
                                                       tileSize,
-                                                      scratch))
+                                                      scratch,
+                                                      besideBytes))
 {}
 
 TilePrediction::~TilePrediction() = default;

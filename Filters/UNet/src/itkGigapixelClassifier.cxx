@@ -1,19 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelClassifier.h"
 
+#include "itkGigapixelException.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelSlideMemory.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
-#include <stdexcept>
 
 namespace itk
 {
@@ -110,7 +109,8 @@ GigapixelClassifier::LoadModel()
   auto & model = m_Implementation->model;
   if (!model && m_ModelFileName.empty())
   {
-    throw std::runtime_error("no model: call SetModelFileName() or SetModel()");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-CALL-ORDER", "no model", "call SetModelFileName() or SetModel()"));
   }
   if (!model)
   {
@@ -118,11 +118,13 @@ GigapixelClassifier::LoadModel()
   }
   if (!model->network.LabelsImage())
   {
-    throw std::runtime_error("the model labels pixels, and no images: use GigapixelUNetImageFilter");
+    throw gigapixel::Refusal(gigapixel::Diagnostic(
+      "E-MODEL-OUTPUT", "the model labels pixels, and no images", "use itk::GigapixelUNetImageFilter"));
   }
   if (model->network.TakesVolumes())
   {
-    throw std::runtime_error("the model takes volumes, and no images of two axes");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT", "the model takes volumes, and no images of two axes"));
   }
 }
 
@@ -133,17 +135,23 @@ GigapixelClassifier::OpenImage()
   const gigapixel::Model & model = *state.model;
   if (!state.open && state.slide.empty())
   {
-    throw std::runtime_error("nothing to classify: call SetImage() or SetSlide()");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-CALL-ORDER", "nothing to classify", "call SetImage() or SetSlide()"));
   }
   if (!state.open)
   {
-    return GigapixelSlideForModel(state.slide, model, { m_Level, m_LevelZeroMicronsPerPixel, m_Tissue });
+    GigapixelSlideOptions options;
+    options.level = m_Level;
+    options.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
+    options.tissue = m_Tissue;
+    options.image = m_SlideImage;
+    return GigapixelSlideForModel(state.slide, model, options);
   }
   gigapixel::PhysicalImage image = state.open();
-  const std::string        warning = GigapixelCheckResolution(model.micronsPerPixel, image.grid.GetMicronsPerPixel());
-  if (!warning.empty())
+  const auto               warning = GigapixelCheckResolution(model.micronsPerPixel, image.grid.GetMicronsPerPixel());
+  if (!warning.IsEmpty())
   {
-    itkWarningMacro(<< warning);
+    itkWarningMacro(<< gigapixel::Remember(warning.OfFile(image.name)));
   }
   image.pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(model.network.channels), image.name);
   if (!m_Tissue.empty())
@@ -156,22 +164,31 @@ GigapixelClassifier::OpenImage()
 }
 
 int
-GigapixelClassifier::FindThreads(const gigapixel::Size & image) const
+GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
 {
-  const auto threads = static_cast<int>(
-    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  const auto threads = GigapixelCountThreads(*this);
   if (m_MemoryLimit == 0)
   {
     return threads;
   }
   const gigapixel::Model & model = *m_Implementation->model;
   gigapixel::PlannedRun    run(
-    model.network, image, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
+    model.network, image.grid.size, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
   run.LeaveOutWeights();
-  run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network, image) : 0;
+  run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network, image.grid.size) : 0;
+  run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;
   run.budget = static_cast<std::int64_t>(m_MemoryLimit);
   run.threads = threads;
-  run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;
+  if (!m_Implementation->open)
+  {
+    gigapixel::SlideMemory memory{ model.network, image.grid.size, gigapixel::Purpose::Inference };
+    memory.tileSize = run.tileSize;
+    memory.reading.AddFile(m_Implementation->slide, model.network.channels, m_SlideImage);
+    memory.reading.AddResampling(image);
+    run.threads = memory.reading.LimitThreads(threads, run.budget);
+    run.besideBytes = memory.GetBytes(run.budget);
+    run.budget = memory.GetEngineBudget(run.budget);
+  }
   return gigapixel::MemoryPlan::Make(run).tilesInFlight;
 }
 
@@ -207,11 +224,11 @@ GigapixelClassifier::InSentences(const std::function<void()> & f) const
   }
   catch (const gigapixel::MemoryLimitError & error)
   {
-    std::throw_with_nested(ExceptionObject(__FILE__, __LINE__, error.what(), ITK_LOCATION));
+    std::throw_with_nested(GigapixelException(__FILE__, __LINE__, gigapixel::Diagnostic::Of(error), ITK_LOCATION));
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
 }
 
@@ -242,11 +259,12 @@ GigapixelClassifier::EnlargeOutputRequestedRegion(DataObject *)
 void
 GigapixelClassifier::GenerateData()
 {
-  Implementation &         state = *m_Implementation;
-  std::vector<double>      probabilities;
-  gigapixel::ActivationMap map;
-  gigapixel::Grid          grid;
-  bool                     finished = false;
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
+  Implementation &                state = *m_Implementation;
+  std::vector<double>             probabilities;
+  gigapixel::ActivationMap        map;
+  gigapixel::Grid                 grid;
+  bool                            finished = false;
   state.classNames.clear();
   this->InSentences([&] {
     this->LoadModel();
@@ -256,7 +274,7 @@ GigapixelClassifier::GenerateData()
     grid = image.grid;
     model.network.CheckImage(grid.size);
     gigapixel::Classifier classifier(
-      model, this->FindThreads(grid.size), gigapixel::Device::Find(m_Device, m_Precision), m_TileSize);
+      model, this->FindThreads(image), gigapixel::Device::Find(m_Device, m_Precision), m_TileSize);
     const auto report = [this](double done) {
       this->UpdateProgress(static_cast<float>(done));
       return !this->GetAbortGenerateData();
@@ -289,7 +307,8 @@ GigapixelClassifier::RequireResult() const
 {
   if (m_Implementation->classNames.empty())
   {
-    itkExceptionMacro(<< "nothing is classified yet: call Update() first");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-CALL-ORDER", "nothing is classified yet", "call Update() first"));
   }
 }
 
@@ -314,7 +333,10 @@ GigapixelClassifier::GetProbability(const std::string & className) const
   const auto                     found = std::find(names.begin(), names.end(), className);
   if (found == names.end())
   {
-    itkExceptionMacro(<< "the model has no class \"" << className << "\": it has " << gigapixel::JoinNames(names));
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE",
+                            "the model has no class \"" + className + "\": it has " + gigapixel::JoinNames(names))
+        .OfValue(className));
   }
   return this->GetProbabilities()[found - names.begin()];
 }
@@ -368,6 +390,7 @@ GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Slide: " << (state.open ? "(an image)" : state.slide) << '\n';
   os << indent << "Level: " << m_Level.value_or(0) << (m_Level ? "" : " (not set)") << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
+  os << indent << "SlideImage: " << m_SlideImage << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "ComputeMap: " << (m_ComputeMap ? "On" : "Off") << '\n';
   os << indent << "MapClass: " << (m_MapClass.empty() ? "(by itself)" : m_MapClass) << '\n';
@@ -386,24 +409,16 @@ GigapixelSlideForModel(const std::string &           fileName,
   GigapixelResolution resolution;
   resolution.level = options.level.value_or(0);
   resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
+  resolution.tolerance = gigapixel::ResolutionTolerance;
   resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
+  resolution.image = options.image;
+  resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
   gigapixel::PhysicalImage image = GigapixelFileSource(fileName, resolution, channels);
-  const double             mpp = image.grid.GetMicronsPerPixel();
-  if (!options.level && model.micronsPerPixel > 0 &&
-      !(std::abs(mpp / model.micronsPerPixel - 1) <= gigapixel::ResolutionTolerance))
-  {
-    std::ostringstream text;
-    text.precision(3);
-    mpp > 0 ? text << fileName << " has no level of " << model.micronsPerPixel
-                   << " micrometers per pixel, which the model was trained at: choose one (--level)"
-            : text << fileName << " has no known resolution: say it (--slide-mpp), or choose a level (--level)";
-    throw std::runtime_error(text.str());
-  }
   image.pixels = gigapixel::AdaptChannels(image.pixels, channels, image.name);
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
-    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName);
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.image);
     image.pixels = gigapixel::MakeGlassWhite(
       image.pixels, std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name));
     image.content = "tissue=(" + mask.content + ") " + image.content;
@@ -423,8 +438,10 @@ GigapixelFindMapClass(const gigapixel::NetworkDescription & network, const std::
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
   {
-    throw std::runtime_error("The model has no class \"" + name + "\" (--map-class): it has " +
-                             gigapixel::JoinNames(names) + '.');
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-VALUE",
+                                                   "The model has no class \"" + name + "\" (--map-class): it has " +
+                                                     gigapixel::JoinNames(names))
+                               .OfOption("--map-class", name));
   }
   return static_cast<int>(found - names.begin());
 }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelImageSource.h"
 
+#include "gigapixelDiagnostic.h"
 #include "itkProcessObject.h"
 
 #include <cstring>
@@ -33,8 +34,10 @@ public:
   {
     if (m_IsHeld)
     {
-      throw std::runtime_error("what computes this image reads an image itself, for a network: call Update() of that "
-                               "filter before the image is given to another network");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-CALL-ORDER",
+                              "what computes this image reads an image itself, for a network",
+                              "call Update() of that filter before the image is given to another network"));
     }
     Mutex().lock();
     m_IsHeld = true;
@@ -187,7 +190,8 @@ GigapixelBufferSource::FindRows(const gigapixel::Region & region) const
   if (region.x < have.x || region.y < have.y || region.x + region.width > have.x + have.width ||
       region.y + region.height > have.y + have.height)
   {
-    throw std::out_of_range("pixels outside the buffered region of an image were asked for");
+    throw gigapixel::RefusalOf<std::out_of_range>(
+      gigapixel::Diagnostic("E-REGION", "pixels outside the buffered region of an image were asked for"));
   }
   const std::ptrdiff_t channels = m_Channels;
   const std::ptrdiff_t pitch = have.width * channels;

@@ -1,9 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelNetworkImageFilter.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelMemoryPlan.h"
 
-#include <stdexcept>
+#include <algorithm>
 
 namespace itk
 {
@@ -14,31 +15,41 @@ GigapixelCheckTakesVolume(const gigapixel::Model & model, const gigapixel::Size 
   const gigapixel::NetworkDescription & network = model.network;
   if (!network.TakesVolumes())
   {
-    throw std::runtime_error("the network \"" + network.name +
-                             "\" takes images of two axes, and no volumes: use "
-                             "itk::GigapixelUNetImageFilter");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT",
+                            "the network \"" + network.name + "\" takes images of two axes, and no volumes",
+                            "use itk::GigapixelUNetImageFilter"));
   }
   if (static_cast<int>(channels) != network.channels)
   {
-    throw std::runtime_error("the volume has " + std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
-                             ", and the network \"" + network.name + "\" takes " + std::to_string(network.channels) +
-                             ": give it all modalities as the components of a vector image, in the network's order");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT",
+                            "the volume has " + std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
+                              ", and the network \"" + network.name + "\" takes " + std::to_string(network.channels),
+                            "give it all modalities as the components of a vector image, in the network's order")
+        .OfValue(std::to_string(channels)));
   }
   network.CheckImage(size);
 }
 
 gigapixel::VolumeRun
 GigapixelPlanVolume(const gigapixel::Model &      model,
-                    const gigapixel::Size &       size,
-                    const std::array<double, 3> & spacing,
+                    const gigapixel::VolumeGrid & grid,
                     std::int64_t                  memory,
                     std::int64_t                  tileSize,
+                    bool                          givesLabels,
                     gigapixel::VolumeRun          run)
 {
   using namespace gigapixel;
-  PlannedRun planned(model.network, GetShownSize(size, spacing, model.network), Purpose::Inference, run.device);
+  PlannedRun planned(model.network, GetShownSize(grid, model.network), Purpose::Inference, run.device);
   planned.LeaveOutWeights();
-  planned.budget = memory;
+  if (memory > 0)
+  {
+    const std::int64_t beside =
+      GetResultBytes(grid, model.network, !givesLabels) + GetResamplingBytes(grid, model.network);
+    planned.budget = std::max<std::int64_t>(1, memory - beside);
+    planned.besideBytes = memory - planned.budget;
+  }
   planned.threads = run.threads;
   planned.tileSize = tileSize;
   planned.segmentation.inFiles = !run.scratch.empty();

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelTrainingSample.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelNetworkPresets.h"
@@ -36,20 +37,20 @@ GetLabels(const std::vector<GigapixelTrainingSample> & samples)
 /** Level-0 pixels to those of the level, outwards to whole ones; at its end a level may be cut by a part of a pixel,
  * but not by more: what reaches beyond the slide is refused. */
 gigapixel::Region
-AtLevel(const gigapixel::Region & region, double downsample, gigapixel::Size size)
+AtLevel(const gigapixel::Region & region, const std::array<double, 2> & downsamples, gigapixel::Size size)
 {
-  const auto down = [&](std::int64_t pixel) {
+  const auto down = [&](std::int64_t pixel, double downsample) {
     return static_cast<std::int64_t>(std::floor(static_cast<double>(pixel) / downsample));
   };
-  const auto up = [&](std::int64_t pixel, std::int64_t most) {
+  const auto up = [&](std::int64_t pixel, double downsample, std::int64_t most) {
     const auto end = static_cast<std::int64_t>(std::ceil(static_cast<double>(pixel) / downsample));
     return downsample != 1 && end == most + 1 ? most : end;
   };
   gigapixel::Region result;
-  result.x = down(region.x);
-  result.y = down(region.y);
-  result.width = up(region.x + region.width, size.width) - result.x;
-  result.height = up(region.y + region.height, size.height) - result.y;
+  result.x = down(region.x, downsamples[0]);
+  result.y = down(region.y, downsamples[1]);
+  result.width = up(region.x + region.width, downsamples[0], size.width) - result.x;
+  result.height = up(region.y + region.height, downsamples[1], size.height) - result.y;
   return result;
 }
 
@@ -61,14 +62,17 @@ RequireTissue(const gigapixel::TissueMask &    tissue,
               const gigapixel::Region &        region)
 {
   const gigapixel::Size size = pixels.grid.size;
-  gigapixel::Region     part = AtLevel(region, pixels.downsample, size);
+  gigapixel::Region     part = AtLevel(region, pixels.downsamples, size);
   const bool            isInside = part.x >= 0 && part.y >= 0 && part.x + part.width <= size.width &&
                         part.y + part.height <= size.height; // else it is refused later
   if (isInside && !tissue.HasTissue(part))
   {
-    throw std::runtime_error("the tissue mask " + name + " has no tissue " +
-                             (region.width > 0 ? "in the region of " : "at all on ") + pixels.name +
-                             ": give the right one, or leave out this sample");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-EMPTY",
+                                                   "the tissue mask " + name + " has no tissue " +
+                                                     (region.width > 0 ? "in the region of " : "at all on ") +
+                                                     pixels.name,
+                                                   "give the right one, or leave out this sample")
+                               .OfFile(name));
   }
 }
 
@@ -79,9 +83,12 @@ MakeLabels(const gigapixel::PhysicalImage &      mask,
 {
   if (!mask.pixels)
   {
-    throw std::runtime_error(pixels.name + " has no mask, and the network " + network.name +
-                             " labels pixels: give one (of a cohort in the column mask), or a network that labels "
-                             "images, such as resnet18");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic(
+        "E-SAMPLE-TRUTH",
+        "it has no mask, and the network " + network.name + " labels pixels",
+        "give one (of a cohort in the column mask), or a network that labels images, such as resnet18")
+        .OfFile(pixels.name));
   }
   return std::make_shared<gigapixel::MaskLabelSource>(mask,
                                                       pixels.grid,
@@ -100,13 +107,20 @@ FindLabel(const std::string & label, const std::string & image, const gigapixel:
   const auto   found = std::find(names.begin(), names.end(), label);
   if (label.empty())
   {
-    throw std::runtime_error(image + " has no label, and the network " + network.name +
-                             " labels images: give it one (of a cohort in the column label), or another network");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                            "it has no label, and the network " + network.name + " labels images",
+                            "give it one (of a cohort in the column label), or another network")
+        .OfFile(image));
   }
   if (found == names.end())
   {
-    throw std::runtime_error(image + " has the label \"" + label + "\", which is no class of the network " +
-                             network.name + " (" + gigapixel::JoinNames(names) + ")");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-LABEL-VALUE",
+                                                   "it has the label \"" + label +
+                                                     "\", which is no class of the network " + network.name + " (" +
+                                                     gigapixel::JoinNames(names) + ")")
+                               .OfFile(image)
+                               .OfValue(label));
   }
   return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
 }
@@ -123,9 +137,12 @@ MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const 
 {
   if (!LearnsClasses(network) && truth.truth.empty())
   {
-    throw std::runtime_error(image + " has no truth, and the network " + network.name + " learns " +
-                             network.objective.GetKind().name + ": give it some (of a cohort in the column " +
-                             network.objective.GetKind().column + "), or another network");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                                                   "it has no truth, and the network " + network.name + " learns " +
+                                                     network.objective.GetKind().name,
+                                                   std::string("give it some (of a cohort in the column ") +
+                                                     network.objective.GetKind().column + "), or another network")
+                               .OfFile(image));
   }
   return LearnsClasses(network) ? FindLabel(truth.label, image, network)
                                 : std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
@@ -139,10 +156,14 @@ CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const
   const std::size_t                wanted = kind.HasNames() ? objective.names.size() : 1;
   if (truth.size() != wanted || wanted == 0)
   {
-    throw std::runtime_error(image + " has " + std::to_string(truth.size()) + " numbers, and " +
-                             std::to_string(wanted) + " are learnt (" + kind.name +
-                             (kind.HasNames() ? ": " + gigapixel::JoinNames(objective.names) : "") +
-                             "): give one for each, NaN where it is not known");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                            "it has " + std::to_string(truth.size()) + " numbers, and " + std::to_string(wanted) +
+                              " are learnt (" + kind.name +
+                              (kind.HasNames() ? ": " + gigapixel::JoinNames(objective.names) : "") + ")",
+                            "give one for each, NaN where it is not known")
+        .OfFile(image)
+        .OfValue(std::to_string(truth.size())));
   }
   bool isKnown = false;
   for (const double value : truth)
@@ -157,13 +178,21 @@ CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const
     }
     catch (const std::invalid_argument & error)
     {
-      throw std::runtime_error("the truth " + gigapixel::FormatTruth(value) + " of " + image + ' ' + error.what());
+      const std::string given = gigapixel::FormatTruth(value);
+      const auto        reason = gigapixel::Diagnostic::Of(error);
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-SAMPLE-TRUTH", "the truth " + given + " of " + image + ' ' + reason.why, reason.remedy)
+          .OfFile(image)
+          .OfValue(given));
     }
     isKnown = true;
   }
   if (!isKnown)
   {
-    throw std::runtime_error("none of the " + std::string(kind.name) + " of " + image + " is known: leave it out");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic(
+        "E-SAMPLE-TRUTH", "none of the " + std::string(kind.name) + " of " + image + " is known", "leave it out")
+        .OfFile(image));
   }
 }
 
@@ -219,13 +248,13 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
   {
     try
     {
-      const gigapixel::Region part = AtLevel(region, pixels.downsample, pixels.grid.size);
+      const gigapixel::Region part = AtLevel(region, pixels.downsamples, pixels.grid.size);
       sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
       sample.labels = labelsImage ? sample.labels : gigapixel::MakeRegionSource(sample.labels, part);
     }
     catch (const std::runtime_error & error)
     {
-      throw std::runtime_error(pixels.name + ": " + error.what());
+      throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error).OfFile(pixels.name));
     }
   }
   return sample;
@@ -253,14 +282,20 @@ GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapi
   std::vector<std::string> labels = GetLabels(samples);
   if (labels.size() == 1)
   {
-    throw std::runtime_error("all slides have the label " + labels.front() + ": there is nothing to tell apart");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                            "all slides have the label " + labels.front() + ": there is nothing to tell apart")
+        .OfValue(labels.front()));
   }
   if (!labels.empty() && static_cast<int>(labels.size()) != network.GetNumberOfClasses())
   {
-    throw std::runtime_error(
-      "the slides have " + std::to_string(labels.size()) + " labels (" + gigapixel::JoinNames(labels) +
-      "), and the network " + network.name + " tells " + std::to_string(network.GetNumberOfClasses()) +
-      " classes apart: give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()));
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-OUTPUT",
+                            "the slides have " + std::to_string(labels.size()) + " labels (" +
+                              gigapixel::JoinNames(labels) + "), and the network " + network.name + " tells " +
+                              std::to_string(network.GetNumberOfClasses()) + " classes apart",
+                            "give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()))
+        .OfValue(std::to_string(network.GetNumberOfClasses())));
   }
   return labels;
 }
@@ -274,8 +309,11 @@ LearnObjective(const std::vector<GigapixelTrainingSample> & samples, gigapixel::
     const std::string & image = sample.pixels.pixels ? sample.pixels.name : sample.pixelsFile;
     if (sample.truth.empty())
     {
-      throw std::runtime_error(image + " has no truth, and others have " + objective.GetKind().name +
-                               ": give all samples of one kind");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                              std::string("it has no truth, and others have ") + objective.GetKind().name,
+                              "give all samples of one kind")
+          .OfFile(image));
     }
     CheckTruth(sample.truth, image, objective);
     all.push_back(sample.truth);
@@ -312,11 +350,14 @@ CheckOutputs(const gigapixel::NetworkDescription & network, const gigapixel::Obj
   const int wanted = objective.GetKind().countOutputs(static_cast<int>(objective.names.size()));
   if (network.GetNumberOfOutputChannels() != wanted)
   {
-    throw std::runtime_error(std::string("the slides' ") + objective.GetKind().name + " (" +
-                             gigapixel::JoinNames(objective.names) + ") want " + std::to_string(wanted) +
-                             " outputs, and the network " + network.name + " has " +
-                             std::to_string(network.GetNumberOfOutputChannels()) +
-                             ": give a network of as many, such as resnet18:outputs=" + std::to_string(wanted));
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-OUTPUT",
+                            std::string("the slides' ") + objective.GetKind().name + " (" +
+                              gigapixel::JoinNames(objective.names) + ") want " + std::to_string(wanted) +
+                              " outputs, and the network " + network.name + " has " +
+                              std::to_string(network.GetNumberOfOutputChannels()),
+                            "give a network of as many, such as resnet18:outputs=" + std::to_string(wanted))
+        .OfValue(std::to_string(network.GetNumberOfOutputChannels())));
   }
 }
 
@@ -350,6 +391,18 @@ CommonResolution::Add(const gigapixel::PhysicalImage & image)
     m_Unknown = m_Unknown.empty() ? image.name : m_Unknown;
     return;
   }
+  const auto &  spacing = image.grid.spacing;
+  constexpr int micrometers = 1000; // in a millimeter
+  if (std::abs(spacing[0] / spacing[1] - 1) > gigapixel::ResolutionTolerance)
+  {
+    std::ostringstream text;
+    text << "its pixels are not square (" << spacing[0] * micrometers << " x " << spacing[1] * micrometers
+         << " micrometers), and a model has one resolution";
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic(
+        "E-SLIDE-RESOLUTION", text.str(), "choose a resolution to which it is resampled (--mpp, SetMicronsPerPixel())")
+        .OfFile(image.name));
+  }
   if (m_Mpp <= 0)
   {
     m_Mpp = mpp;
@@ -359,21 +412,29 @@ CommonResolution::Add(const gigapixel::PhysicalImage & image)
   {
     std::ostringstream text;
     text << "all samples have to be of one resolution: " << m_Name << " has " << m_Mpp << " micrometers per pixel, "
-         << image.name << " has " << mpp
-         << "; choose slides that agree, or one resolution for all (--mpp, SetMicronsPerPixel())";
-    throw std::runtime_error(text.str());
+         << image.name << " has " << mpp;
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SLIDE-RESOLUTION",
+                            text.str(),
+                            "choose slides that agree, or one resolution for all (--mpp, SetMicronsPerPixel())")
+        .OfFile(image.name));
   }
 }
 
-std::string
+gigapixel::Diagnostic
 CommonResolution::GetWarning() const
 {
   if (m_Unknown.empty())
   {
-    return std::string();
+    return {};
   }
-  return m_Unknown + " has no known resolution; " +
-         (m_Mpp > 0 ? "it is taken for that of " + m_Name : "the model will not know the one it was trained at");
+  return gigapixel::Diagnostic(
+           "W-SLIDE-RESOLUTION",
+           "it has no known resolution; " +
+             (m_Mpp > 0 ? "it is taken for that of " + m_Name : "the model will not know the one it was trained at"),
+           "state it (--slide-mpp, SetLevelZeroMicronsPerPixel())")
+    .OfFile(m_Unknown)
+    .OfValue("0");
 }
 
 } // namespace itk

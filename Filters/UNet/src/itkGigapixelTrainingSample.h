@@ -2,6 +2,7 @@
 #ifndef itkGigapixelTrainingSample_h
 #define itkGigapixelTrainingSample_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPhysicalImage.h"
 #include "gigapixelTrainer.h"
 
@@ -84,7 +85,7 @@ public:
   }
 
   /** Empty, or what is to be warned of. */
-  std::string GetWarning() const;
+  gigapixel::Diagnostic GetWarning() const;
 
 private:
   double      m_Mpp{ 0 };

@@ -1,13 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelTrainingVolume.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelKeptNormalization.h"
+#include "gigapixelVolumePrediction.h"
 #include "itkGigapixelVolumeSource.h"
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+#include <iomanip>
+#include <locale>
+#include <set>
+#include <sstream>
 
 namespace itk
 {
@@ -36,7 +41,10 @@ OpenAgain(const std::string & name, const gigapixel::Size & size, unsigned chann
   if (now.width != size.width || now.height != size.height || now.depth != size.depth ||
       volume.voxels->GetNumberOfChannels() != channels)
   {
-    throw std::runtime_error(name + " is another volume than it was when the training began: start it anew");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-FILE-CHANGED",
+                                                   "it is another volume than it was when the training began",
+                                                   "start it anew")
+                               .OfFile(name));
   }
   return volume;
 }
@@ -49,6 +57,7 @@ public:
     : m_Held(std::move(held))
     , m_Name(volume.name)
     , m_Size(volume.grid.size)
+    , m_Order(gigapixel::FindAxisOrder(volume.grid, network))
     , m_Channels(volume.voxels->GetNumberOfChannels())
     , m_Normalization(network.normalization)
   {}
@@ -56,7 +65,7 @@ public:
   gigapixel::Size
   GetSize() const override
   {
-    return m_Size;
+    return m_Order.Apply({ m_Size }).size;
   }
 
   unsigned
@@ -94,7 +103,8 @@ private:
     {
       m_Held->voxelsOf = nullptr;
       m_Held->voxels.reset(); // before there is another one
-      m_Held->voxels = m_Normalization.Apply(OpenAgain(m_Name, m_Size, m_Channels).voxels, goesOn);
+      const auto voxels = gigapixel::MakeOrderedSource(OpenAgain(m_Name, m_Size, m_Channels).voxels, m_Order);
+      m_Held->voxels = m_Normalization.Apply(voxels, goesOn);
       m_Held->voxelsOf = m_Held->voxels ? this : nullptr;
     }
     return m_Held->voxels;
@@ -102,7 +112,8 @@ private:
 
   std::shared_ptr<Held>        m_Held;
   const std::string            m_Name;
-  const gigapixel::Size        m_Size;
+  const gigapixel::Size        m_Size; ///< of the file
+  const gigapixel::AxisOrder   m_Order;
   const unsigned               m_Channels;
   gigapixel::KeptNormalization m_Normalization; ///< found when the first turn comes
 };
@@ -111,10 +122,15 @@ private:
 class Classes : public gigapixel::LabelSource
 {
 public:
-  Classes(std::shared_ptr<Held> held, const GigapixelVolume & labels, const gigapixel::NetworkDescription & network)
+  /** \param grid of the volume, whose axes decide */
+  Classes(std::shared_ptr<Held>                 held,
+          const GigapixelVolume &               labels,
+          const gigapixel::VolumeGrid &         grid,
+          const gigapixel::NetworkDescription & network)
     : m_Held(std::move(held))
     , m_Name(labels.name)
     , m_Size(labels.grid.size)
+    , m_Order(gigapixel::FindAxisOrder(grid, network))
     , m_IsObject(network.GetNumberOfClasses() == 2)
     , m_IgnoredLabel(network.ignoredLabel)
   {}
@@ -122,7 +138,7 @@ public:
   gigapixel::Size
   GetSize() const override
   {
-    return m_Size;
+    return m_Order.Apply({ m_Size }).size;
   }
 
   void
@@ -142,7 +158,7 @@ private:
     {
       m_Held->labelsOf = nullptr;
       m_Held->labels.reset();
-      m_Held->labels = OpenAgain(m_Name, m_Size, 1).voxels;
+      m_Held->labels = gigapixel::MakeOrderedSource(OpenAgain(m_Name, m_Size, 1).voxels, m_Order);
       m_Held->labelsOf = this;
     }
     return m_Held->labels;
@@ -153,8 +169,15 @@ private:
   {
     if (value != std::floor(value) || value < 0 || value > gigapixel::LabelSource::Ignored)
     {
-      throw std::runtime_error(m_Name + " has the value " + std::to_string(value) +
-                               ", which is no label: labels are whole numbers from 0 to 255");
+      std::ostringstream text;
+      text.imbue(std::locale::classic());
+      text << std::setprecision(9) << value;
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-LABEL-VALUE",
+                                                     "it has the value " + text.str() +
+                                                       ", and labels to train on are whole numbers from 0 to 255",
+                                                     "number the classes from 0 on")
+                                 .OfFile(m_Name)
+                                 .OfValue(text.str()));
     }
     const int label = static_cast<int>(value);
     // Masks of two classes are written as 0 and 255, which is also the label that is ignored by default.
@@ -164,11 +187,12 @@ private:
                                           : static_cast<std::uint8_t>(label);
   }
 
-  std::shared_ptr<Held> m_Held;
-  const std::string     m_Name;
-  const gigapixel::Size m_Size;
-  const bool            m_IsObject; ///< what is 255
-  const int             m_IgnoredLabel;
+  std::shared_ptr<Held>      m_Held;
+  const std::string          m_Name;
+  const gigapixel::Size      m_Size; ///< of the file
+  const gigapixel::AxisOrder m_Order;
+  const bool                 m_IsObject; ///< what is 255
+  const int                  m_IgnoredLabel;
 };
 
 } // namespace
@@ -180,38 +204,66 @@ GigapixelTrainingVolumes::Add(const std::string &                   volume,
 {
   if (network.LabelsImage())
   {
-    throw std::runtime_error(volume + " is a volume, and the network " + network.name +
-                             " gives a whole image one label, which is learned of slides only so far: give a network "
-                             "that labels voxels, such as unet3d");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT",
+                            "it is a volume, and the network " + network.name +
+                              " gives a whole image one label, which is learned of slides only so far",
+                            "give a network that labels voxels, such as unet3d")
+        .OfFile(volume));
   }
   if (labels.empty())
   {
-    throw std::runtime_error(volume + " has no labels, and the network " + network.name +
-                             " labels voxels: give a volume of them (of a cohort in the column mask)");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                            "it has no labels, and the network " + network.name + " labels voxels",
+                            "give a volume of them (of a cohort in the column mask)")
+        .OfFile(volume));
   }
   const auto            files = GigapixelSplitModalities(volume);
   const GigapixelVolume voxels = GigapixelVolumeSource(files), classes = GigapixelVolumeSource({ labels });
   if (classes.voxels->GetNumberOfChannels() != 1)
   {
-    throw std::runtime_error(labels + " has " + std::to_string(classes.voxels->GetNumberOfChannels()) +
-                             " channels, and a volume of labels has one");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-FORMAT",
+                                                   "it has " + std::to_string(classes.voxels->GetNumberOfChannels()) +
+                                                     " channels, and a volume of labels has one")
+                               .OfFile(labels));
   }
   if (const std::string difference = voxels.grid.DescribeDifference(classes.grid); !difference.empty())
   {
-    throw std::runtime_error(labels + " is not on the grid of " + volume + ": it " + difference +
-                             "; resample it to that grid");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-GEOMETRY",
+                                                   "it is not on the grid of " + volume + ": it " + difference,
+                                                   "resample it to that grid")
+                               .OfFile(labels));
+  }
+  for (const auto & warnings : { voxels.warnings, classes.warnings })
+  {
+    m_Warnings.insert(m_Warnings.end(), warnings.begin(), warnings.end());
   }
   m_Held = m_Held ? m_Held : std::make_shared<Held>();
+  m_HeldBytes =
+    std::max(m_HeldBytes, std::max(voxels.readingBytes, voxels.heldBytes + classes.readingBytes) + classes.heldBytes);
   gigapixel::Sample sample;
   sample.name = volume;
   const auto source = std::make_shared<Voxels>(m_Held, voxels, network);
   sample.pixels = source;
   sample.prepare = [source](const std::function<bool()> & goesOn) { return source->Prepare(goesOn); };
-  sample.labels = std::make_shared<Classes>(m_Held, classes, network);
-  sample.square = std::abs(voxels.grid.spacing[0] / voxels.grid.spacing[1] - 1) < 0.01;
+  sample.labels = std::make_shared<Classes>(m_Held, classes, voxels.grid, network);
+  const auto spacing = gigapixel::FindAxisOrder(voxels.grid, network).Apply(voxels.grid).spacing;
+  sample.square = std::abs(spacing[0] / spacing[1] - 1) < 0.01;
   sample.identity = GigapixelIdentifyVolume(files, gigapixel::HashedBytes::Samples) +
                     " labels: " + GigapixelIdentifyVolume({ labels }, gigapixel::HashedBytes::All);
   return sample;
+}
+
+std::string
+GigapixelTrainingVolumes::FindOrientation(const std::vector<std::string> & volumes)
+{
+  std::set<std::string> found;
+  for (const std::string & volume : volumes)
+  {
+    found.insert(gigapixel::GetOrientation(GigapixelVolumeSource(GigapixelSplitModalities(volume)).grid));
+  }
+  return found.empty() ? "" : found.size() == 1 ? *found.begin() : "RAS";
 }
 
 } // namespace itk

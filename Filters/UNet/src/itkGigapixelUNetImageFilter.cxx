@@ -1,10 +1,15 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetImageFilter.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelGrid.h"
+#include "gigapixelUsableCores.h"
+#include "itkMultiThreaderBase.h"
 #include "itkProcessObject.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 namespace itk
 {
@@ -28,13 +33,23 @@ GigapixelUpstreamMTime(const DataObject & image)
   return mTime;
 }
 
+int
+GigapixelCountThreads(const ProcessObject & filter)
+{
+  const auto set = static_cast<int>(
+    std::min<ThreadIdType>(filter.GetNumberOfWorkUnits(), filter.GetMultiThreader()->GetMaximumNumberOfThreads()));
+  const bool isDefault = set == static_cast<int>(std::thread::hardware_concurrency());
+  return isDefault ? std::min(set, gigapixel::CountUsableCores()) : set;
+}
+
 void
 GigapixelCheckTakesImages(const gigapixel::Model & model)
 {
   if (model.network.TakesVolumes())
   {
-    throw std::runtime_error("it takes volumes, and no images of two axes: use gigapixel segment (in Python "
-                             "segment_volume)");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MODEL-INPUT",
+                                                   "it takes volumes, and no images of two axes",
+                                                   "use gigapixel segment (in Python segment_volume)"));
   }
 }
 
@@ -43,8 +58,9 @@ GigapixelCheckTiling(bool hasPatches, std::int64_t tileSize, bool sharedMemory)
 {
   if (hasPatches && (tileSize != 0 || sharedMemory))
   {
-    throw std::runtime_error("The network sees each patch by itself, in one piece: a tile size and shared memory are "
-                             "of a network over the whole image.");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "The network sees each patch by itself, in one piece: a tile size "
+                                                   "and shared memory are of a network over the whole image"));
   }
 }
 
@@ -53,12 +69,14 @@ GigapixelCheckThreshold(const gigapixel::Model & model, bool hasThreshold)
 {
   if (const int channels = model.network.GetNumberOfOutputChannels(); hasThreshold && channels > 1)
   {
-    throw std::runtime_error("the network has an output for each of " + std::to_string(channels) +
-                             " classes, the greatest of which decides: leave the threshold (--threshold) out");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-APPLIES",
+                                                   "the network has an output for each of " + std::to_string(channels) +
+                                                     " classes, the greatest of which decides",
+                                                   "leave the threshold (--threshold) out"));
   }
 }
 
-std::string
+gigapixel::Diagnostic
 GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixel)
 {
   std::ostringstream text;
@@ -79,16 +97,21 @@ GigapixelCheckResolution(double modelMicronsPerPixel, double imageMicronsPerPixe
       text << " (the image has " << imageMicronsPerPixel << ")";
     }
     text << ": the result is right only if they are the same";
-    return text.str();
+    return gigapixel::Diagnostic(
+             "W-SLIDE-RESOLUTION", text.str(), "state it (--slide-mpp, or the spacing of the image)")
+      .OfValue("0");
   }
   if (std::abs(imageMicronsPerPixel / modelMicronsPerPixel - 1) > gigapixel::ResolutionTolerance)
   {
     text << "the model was trained at " << modelMicronsPerPixel << " micrometers per pixel, the image has "
-         << imageMicronsPerPixel << ": read the slide at the model's resolution (SetMicronsPerPixel() of the reader), "
-         << "resample it, or correct its spacing if that is wrong";
-    throw std::runtime_error(text.str());
+         << imageMicronsPerPixel;
+    throw gigapixel::Refusal(
+      { "E-SLIDE-RESOLUTION",
+        text.str(),
+        "read the slide at the model's resolution (SetMicronsPerPixel() of the reader), resample "
+        "it, or correct its spacing if that is wrong" });
   }
-  return std::string();
+  return {};
 }
 
 } // namespace itk

@@ -1,10 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelUNetTrainer.h"
 
+#include "itkGigapixelException.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelSlideMemory.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelTrainingSample.h"
 #include "itkGigapixelTrainingVolume.h"
+#include "itkGigapixelUNetImageFilter.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkMultiThreaderBase.h"
 #include "itkSimpleDataObjectDecorator.h"
@@ -25,6 +28,7 @@ struct GigapixelUNetTrainer::Implementation
   std::unique_ptr<gigapixel::Trainer>  trainer;
   gigapixel::MemoryPlan                plan;
   gigapixel::TrainingProgress          progress;
+  std::optional<std::string>           orientation; ///< of the volumes among the samples; none: it was not looked for
   double                               fraction{ 0 };
   bool                                 stepped{ false };
 };
@@ -65,10 +69,12 @@ GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
   if (!sample.truth.empty() && m_Implementation->objective.kind == gigapixel::Objective::Kind::Classes)
   {
-    itkExceptionMacro(<< "what the truths of images are is not known: call SetObjective() before");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic(
+      "E-CALL-ORDER", "what the truths of images are is not known", "call SetObjective() before"));
   }
   m_Implementation->samples.push_back(sample);
   m_Implementation->samples.back().validates = split == Split::Validation;
+  m_Implementation->orientation.reset();
   this->Modified();
 }
 
@@ -173,9 +179,11 @@ GigapixelUNetTrainer::SetObjective(const gigapixel::Objective & objective)
   gigapixel::Objective & mine = m_Implementation->objective;
   if (!m_Implementation->samples.empty() && (mine.kind != objective.kind || mine.names != objective.names))
   {
-    itkExceptionMacro(<< "what is learnt (" << objective.GetKind().name
-                      << ") is something else than the samples before it have (" << mine.GetKind().name
-                      << "): train on one kind, with the same names, or call ClearSamples() before");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-SAMPLE-TRUTH",
+                            std::string("what is learnt (") + objective.GetKind().name +
+                              ") is something else than the samples before it have (" + mine.GetKind().name + ")",
+                            "train on one kind, with the same names, or call ClearSamples() before"));
   }
   mine = objective;
   this->Modified();
@@ -200,6 +208,7 @@ void
 GigapixelUNetTrainer::ClearSamples()
 {
   m_Implementation->samples.clear();
+  m_Implementation->orientation.reset();
   m_Implementation->objective = gigapixel::Objective();
   this->Modified();
 }
@@ -212,6 +221,37 @@ GigapixelUNetTrainer::FindBegunRun() const
            ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
            : std::nullopt;
 }
+
+namespace
+{
+
+/** The orientation of the volumes among the samples. \param ranks of which the first one looks, and tells all others;
+ * null: this process alone */
+std::string
+FindOrientation(const std::vector<GigapixelTrainingSample> & samples, gigapixel::Ranks * ranks)
+{
+  std::vector<std::string> volumes;
+  for (const GigapixelTrainingSample & sample : samples)
+  {
+    const auto files = GigapixelSplitModalities(sample.pixelsFile);
+    if (!sample.pixels.pixels && std::all_of(files.begin(), files.end(), GigapixelIsVolumeName))
+    {
+      volumes.push_back(sample.pixelsFile);
+    }
+  }
+  std::string orientation;
+  if (ranks == nullptr || ranks->GetRank() == 0)
+  {
+    orientation = GigapixelTrainingVolumes::FindOrientation(volumes);
+  }
+  if (ranks != nullptr)
+  {
+    ranks->Broadcast(orientation);
+  }
+  return orientation;
+}
+
+} // namespace
 
 gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
@@ -239,6 +279,18 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
   {
     network.classNames = GetClassNames(m_Implementation->samples, network);
   }
+  if (network.TakesVolumes() && network.orientation.empty() && !asBegun)
+  {
+    // A run of former versions goes on as it began.
+    const auto run = m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
+                              : std::optional<gigapixel::BegunRun>();
+    auto &     found = m_Implementation->orientation;
+    if (!run && !found)
+    {
+      found = FindOrientation(m_Implementation->samples, m_Implementation->ranks.get());
+    }
+    network.orientation = run ? run->network.orientation : *found;
+  }
   if (!m_Loss.empty())
   {
     network.SetLoss(m_Loss);
@@ -261,6 +313,7 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
   gigapixel::TrainingOptions options;
   options.epochs = m_Epochs;
   options.weights = m_Weights;
+  options.weightsSet = m_WeightsSet;
   options.partialWeights = m_PartialWeights;
   options.calibrate = m_Calibrate;
   options.freeze = m_Freeze;
@@ -282,8 +335,7 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
   options.seed = m_Seed;
   options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
-  options.threads = static_cast<int>(
-    std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  options.threads = GigapixelCountThreads(*this);
   options.tileSize = m_TileSize;
   options.scratch = m_ScratchFolder;
   options.resume = m_Resume;
@@ -309,22 +361,65 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
   const std::size_t slides = CountTrainingSlides(m_Implementation->samples);
   if (mask == m_Tissue && slides > 1)
   {
-    throw std::runtime_error("the tissue mask " + m_Tissue + " is of one slide, but there are " +
-                             std::to_string(slides) + ": name a folder with a mask for each");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                            "the tissue mask " + m_Tissue + " is of one slide, but there are " + std::to_string(slides),
+                            "name a folder with a mask for each")
+        .OfFile(m_Tissue));
   }
   std::error_code error;
-  return std::make_unique<gigapixel::PhysicalImage>(
-    std::filesystem::is_regular_file(sample, error) ? GigapixelTissueSource(mask, sample) : GigapixelMaskSource(mask));
+  return std::make_unique<gigapixel::PhysicalImage>(std::filesystem::is_regular_file(sample, error)
+                                                      ? GigapixelTissueSource(mask, sample, m_SlideImage)
+                                                      : GigapixelMaskSource(mask));
 }
+
+namespace
+{
+
+/** Images of a pipeline take what their owner keeps of them: files alone are counted. */
+void
+CountMemory(const GigapixelTrainingSample &       sample,
+            const gigapixel::PhysicalImage &      pixels,
+            const std::string &                   image,
+            gigapixel::Size                       size,
+            const gigapixel::NetworkDescription & network,
+            gigapixel::SlideMemory &              memory)
+{
+  const auto area = [](gigapixel::Size each) { return each.width * each.height; };
+  memory.image = area(size) > area(memory.image) ? size : memory.image;
+  ++memory.images;
+  memory.reading.AddFile(sample.pixelsFile, network.channels, image);
+  memory.reading.AddResampling(pixels);
+  if (!sample.maskFile.empty() && !network.LabelsImage())
+  {
+    memory.reading.AddFile(sample.maskFile, 1);
+  }
+}
+
+void
+LimitMemory(gigapixel::Trainer & trainer, const gigapixel::SlideMemory & memory, std::int64_t limit, int threads)
+{
+  if (limit > 0)
+  {
+    const std::int64_t engine = memory.GetEngineBudget(limit);
+    trainer.SetMemory(engine, limit - engine, memory.reading.LimitThreads(threads, limit));
+  }
+}
+
+} // namespace
 
 /** Options of slides have no meaning for volumes, and images of a pipeline are none. */
 void
 GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
-  if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0)
+  if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0 ||
+      !m_SlideImage.empty())
   {
-    throw std::runtime_error("tissue, level and micrometers per pixel are of slides, and the network " + network.name +
-                             " takes volumes: leave them out");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-APPLIES",
+                            "tissue, level, micrometers per pixel and image are of slides, and the network " +
+                              network.name + " takes volumes",
+                            "leave them out"));
   }
   GigapixelTrainingVolumes volumes;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
@@ -332,27 +427,47 @@ GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel
     const auto files = GigapixelSplitModalities(definition.pixelsFile);
     if (definition.pixels.pixels || !std::all_of(files.begin(), files.end(), GigapixelIsVolumeName))
     {
-      throw std::runtime_error(
-        (definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile) +
-        " is no file of a volume, and the network " + network.name +
-        " takes volumes: give it NIfTI, NRRD or MetaImage files or DICOM series, or take a network for slides");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-MODEL-INPUT",
+                              "it is no file of a volume, and the network " + network.name + " takes volumes",
+                              "give it NIfTI, NRRD or MetaImage files or DICOM series, or take a network for slides")
+          .OfFile(definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile));
     }
     if (definition.region.width > 0)
     {
-      throw std::runtime_error(definition.pixelsFile +
-                               " is to be trained on by a region, and a volume is trained on as a whole");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-OPTION-APPLIES",
+                              "it is to be trained on by a region, and a volume is trained on as a whole",
+                              "leave the region out")
+          .OfFile(definition.pixelsFile));
     }
     const gigapixel::Sample sample = volumes.Add(definition.pixelsFile, definition.maskFile, network);
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
   }
+  gigapixel::SlideMemory memory{ network, {}, gigapixel::Purpose::Training };
+  memory.keptBytes = volumes.GetHeldBytes();
+  for (const gigapixel::Diagnostic & warning : volumes.GetWarnings())
+  {
+    itkWarningMacro(<< gigapixel::Remember(warning));
+  }
+  LimitMemory(trainer, memory, static_cast<std::int64_t>(m_MemoryLimit), GigapixelCountThreads(*this));
 }
 
 void
 GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
-  const GigapixelResolution resolution{ m_Level, m_MicronsPerPixel, m_LevelZeroMicronsPerPixel };
-  CommonResolution          common;
-  bool                      anyTraining = false;
+  GigapixelResolution resolution;
+  resolution.level = m_Level;
+  resolution.micronsPerPixel = m_MicronsPerPixel;
+  resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
+  resolution.image = m_SlideImage;
+  resolution.emptyAsBackground = network.TakesWhiteForBackground();
+  CommonResolution       common;
+  bool                   anyTraining = false;
+  gigapixel::SlideMemory memory{ network, {}, gigapixel::Purpose::Training };
+  memory.tileSize = m_TileSize;
+  memory.sharedMemory = m_SharedMemory;
+  memory.images = 0;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
   {
     const auto pixels =
@@ -369,14 +484,21 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network);
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
+    if (m_MemoryLimit > 0 && !definition.pixelsFile.empty())
+    {
+      CountMemory(definition, pixels, m_SlideImage, sample.pixels->GetSize(), network, memory);
+    }
   }
   if (!anyTraining)
   {
-    throw std::runtime_error("there are no training samples: add an image or a slide with its mask or label");
+    throw gigapixel::Refusal(gigapixel::Diagnostic(
+      "E-CALL-ORDER", "there are no training samples", "add an image or a slide with its mask or label"));
   }
-  if (!common.GetWarning().empty())
+  LimitMemory(
+    trainer, memory, memory.images > 0 ? static_cast<std::int64_t>(m_MemoryLimit) : 0, GigapixelCountThreads(*this));
+  if (const auto warning = common.GetWarning(); !warning.IsEmpty())
   {
-    itkWarningMacro(<< common.GetWarning());
+    itkWarningMacro(<< gigapixel::Remember(warning));
   }
   trainer.SetMicronsPerPixel(common.Get());
 }
@@ -421,13 +543,23 @@ GigapixelUNetTrainer::GenerateData()
   state.progress = gigapixel::TrainingProgress();
   state.fraction = 0;
   state.stepped = false;
-  bool finished = false;
+  bool                            finished = false;
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
   try
   {
     const auto begun = this->FindBegunRun();
     const auto network = this->MakeNetwork(begun);
+    if (begun && begun->hasOtherOutput)
+    {
+      const gigapixel::Diagnostic warning("W-MODEL-OUTPUT",
+                                          "an earlier version took the network's probabilities for logits in the run's "
+                                          "first epochs: losses before and after are not those of one loss",
+                                          "train anew for weights that were trained with one loss");
+      itkWarningMacro(<< gigapixel::Remember(warning.OfFile(m_RunFolder)));
+    }
     state.trainer = std::make_unique<gigapixel::Trainer>(network, this->MakeOptions(begun), m_RunFolder);
-    state.trainer->SetWarning([this](const std::string & sentence) { itkWarningMacro(<< sentence); });
+    state.trainer->SetWarning(
+      [this](const gigapixel::Diagnostic & warning) { itkWarningMacro(<< gigapixel::Remember(warning)); });
     state.trainer->SetPlanObserver([&](const gigapixel::MemoryPlan & plan) {
       state.plan = plan;
       this->InvokeEvent(GigapixelPlanEvent());
@@ -442,11 +574,11 @@ GigapixelUNetTrainer::GenerateData()
   }
   catch (const gigapixel::MemoryLimitError & error)
   {
-    std::throw_with_nested(ExceptionObject(__FILE__, __LINE__, error.what(), ITK_LOCATION));
+    std::throw_with_nested(GigapixelException(__FILE__, __LINE__, gigapixel::Diagnostic::Of(error), ITK_LOCATION));
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   if (!finished)
   {
@@ -471,7 +603,7 @@ GigapixelUNetTrainer::GetBestModel() const
 {
   if (!m_Implementation->trainer || !m_Implementation->stepped)
   {
-    itkExceptionMacro(<< "there is no model yet: call Update() first");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "there is no model yet", "call Update() first"));
   }
   return m_Implementation->trainer->GetBestModel();
 }
@@ -481,7 +613,7 @@ GigapixelUNetTrainer::GetLastModel() const
 {
   if (!m_Implementation->trainer || !m_Implementation->stepped)
   {
-    itkExceptionMacro(<< "there is no model yet: call Update() first");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "there is no model yet", "call Update() first"));
   }
   return m_Implementation->trainer->GetLastModel();
 }
@@ -492,6 +624,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << (m_Network.empty() ? "(the run's, or what suits the samples)" : m_Network) << '\n';
   os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
+  os << indent << "WeightsSet: " << m_WeightsSet << '\n';
   os << indent << "PartialWeights: " << m_PartialWeights << '\n';
   os << indent << "Calibrate: " << m_Calibrate << '\n';
   os << indent << "Freeze:";
@@ -512,6 +645,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
+  os << indent << "SlideImage: " << m_SlideImage << '\n';
   os << indent << "Epochs: " << m_Epochs << '\n';
   os << indent << "Optimizer: " << m_Optimizer << '\n';
   os << indent << "Momentum: " << m_Momentum << '\n';

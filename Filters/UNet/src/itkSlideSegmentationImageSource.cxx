@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkSlideSegmentationImageSource.h"
+#include "itkGigapixelException.h"
 #include "itkSlideSegmentationStages.h"
 
 #include "gigapixelGrid.h"
@@ -9,11 +10,14 @@
 #include "gigapixelTissueSource.h"
 
 #include "itkGigapixelFileSource.h"
+#include "itkImageAlgorithm.h"
+#include "itkMultiThreaderBase.h"
 #include "itkRGBPixel.h"
 #include "itkVectorImage.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iomanip>
 #include <locale>
@@ -28,12 +32,32 @@ namespace
 {
 
 std::string
-FormatResolution(double micronsPerPixel)
+FormatResolution(double x, double y)
 {
   std::ostringstream text;
   text.imbue(std::locale::classic());
-  text << std::fixed << std::setprecision(3) << micronsPerPixel << " µm/px";
+  text << std::fixed << std::setprecision(3) << x;
+  if (std::abs(x - y) >= 0.0005)
+  {
+    text << " x " << y;
+  }
+  text << " µm/px";
   return text.str();
+}
+
+std::string
+FormatResolution(double micronsPerPixel)
+{
+  return FormatResolution(micronsPerPixel, micronsPerPixel);
+}
+
+/** The resolution of the level that is read, in micrometers per pixel along x and y. */
+std::array<double, 2>
+GetResolution(const WholeSlideImageIO & slide)
+{
+  const auto levelZero = slide.GetLevelZeroResolution();
+  const auto downsamples = slide.GetLevelDownsamples(slide.GetLevel());
+  return { { levelZero[0] * downsamples[0], levelZero[1] * downsamples[1] } };
 }
 
 /** \throw std::runtime_error a sentence */
@@ -46,8 +70,9 @@ CheckPatches(const gigapixel::Patches & patches, const gigapixel::NetworkDescrip
   }
   catch (const std::invalid_argument & unsuitable)
   {
-    throw std::runtime_error(std::string("The network cannot be applied patch by patch like this: ") +
-                             unsuitable.what() + '.');
+    gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(unsuitable);
+    diagnostic.why = "The network cannot be applied patch by patch like this: " + diagnostic.why;
+    throw gigapixel::Refusal(diagnostic);
   }
 }
 
@@ -59,21 +84,26 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
   const int classes = model.network.GetNumberOfClasses();
   if (model.network.LabelsImage())
   {
-    throw std::runtime_error("it labels images, and no pixels: use classify (gigapixel::Classifier)");
+    throw gigapixel::Refusal(gigapixel::Diagnostic(
+      "E-MODEL-OUTPUT", "it labels images, and no pixels", "use classify (itk::GigapixelClassifier)"));
   }
   if (content == GigapixelUNetOutput::Probability && classes > 2)
   {
-    throw std::runtime_error("it tells " + std::to_string(classes) +
-                             " classes apart, whose probabilities do not fit into one picture: ask for labels");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MODEL-OUTPUT",
+                                                   "it tells " + std::to_string(classes) +
+                                                     " classes apart, whose probabilities do not fit into one picture",
+                                                   "ask for labels"));
   }
   if (fillHoles && classes > 2)
   {
-    throw std::runtime_error("it tells " + std::to_string(classes) +
-                             " classes apart; holes are filled in the masks of two only");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-APPLIES",
+                                                   "it tells " + std::to_string(classes) +
+                                                     " classes apart; holes are filled in the masks of two only"));
   }
   if (fillHoles && content == GigapixelUNetOutput::Probability)
   {
-    throw std::runtime_error("a filled hole has no probability: ask for labels");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-CONFLICT", "a filled hole has no probability", "ask for labels"));
   }
   GigapixelCheckThreshold(model, hasThreshold);
 }
@@ -188,6 +218,7 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   slide.ReadImageInformation();
   gigapixel::RequireChannels(slide, static_cast<unsigned>(m_Stages->model->network.channels));
   slide.SetGray(m_Stages->model->network.channels == 1);
+  slide.SetUnscannedAsBackground(m_Stages->model->network.TakesWhiteForBackground());
   if (m_Level)
   {
     slide.SetLevel(*m_Level);
@@ -195,33 +226,48 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   const std::string name = slide.GetFileName();
   const std::string trained = "the model was trained at " + FormatResolution(wanted);
   const auto        isWanted = [&slide, wanted] {
-    return std::abs(slide.GetMicronsPerPixel() / wanted - 1) <= gigapixel::ResolutionTolerance;
+    const auto given = GetResolution(slide);
+    return std::all_of(given.begin(), given.end(), [wanted](double each) {
+      return std::abs(each / wanted - 1) <= gigapixel::ResolutionTolerance;
+    });
   };
   if (m_Level || wanted <= 0)
   {
     slide.ReadImageInformation();
     if (wanted > 0 && slide.GetMicronsPerPixel() > 0 && !isWanted())
     {
-      throw std::runtime_error(
-        "Level " + std::to_string(slide.GetLevel()) + " of " + name + " has " +
-        FormatResolution(slide.GetMicronsPerPixel()) + ", but " + trained +
-        ": leave the level out (--level), and one of that resolution is taken, if there is one.");
+      const auto given = GetResolution(slide);
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-SLIDE-RESOLUTION",
+                              "Level " + std::to_string(slide.GetLevel()) + " of " + name + " has " +
+                                FormatResolution(given[0], given[1]) + ", but " + trained,
+                              "leave the level out (--level), and one of that resolution is taken, if there is one")
+          .OfFile(name));
     }
     return;
   }
   if (slide.GetMicronsPerPixel() <= 0)
   {
-    throw std::runtime_error(name + " does not tell its resolution, but " + trained +
-                             "; state the slide's (--slide-mpp, in Python mpp), or choose a level.");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-RESOLUTION",
+                                                   "it does not tell its resolution, but " + trained,
+                                                   "state the slide's (--slide-mpp, in Python mpp), or choose a level")
+                               .OfFile(name));
   }
-  slide.SetMicronsPerPixel(wanted);
-  slide.ReadImageInformation();
-  if (!isWanted())
+  slide.SetMicronsPerPixel(wanted, gigapixel::ResolutionTolerance);
+  try
   {
-    throw std::runtime_error(name + " has no level at the model's resolution: " + trained + ", the nearest level (" +
-                             std::to_string(slide.GetLevel()) + ") has " +
-                             FormatResolution(slide.GetMicronsPerPixel()) +
-                             "; take a model of a resolution that the slide has.");
+    slide.ReadImageInformation();
+  }
+  catch (const ExceptionObject & error)
+  {
+    gigapixel::Diagnostic refusal = gigapixel::Diagnostic::Of(error);
+    if (refusal.code == "E-SLIDE-RESOLUTION")
+    {
+      const auto finest = slide.GetLevelZeroResolution();
+      refusal.why = trained + ", but " + name + " has " + FormatResolution(finest[0], finest[1]);
+      refusal.remedy = "take a model of a resolution that the slide has";
+    }
+    throw gigapixel::Refusal(refusal);
   }
 }
 
@@ -236,22 +282,26 @@ SlideSegmentationImageSource<TOutputImage>::SelectRegion()
   {
     return;
   }
-  const double                      downsample = slide.GetLevelDownsample(slide.GetLevel());
+  const auto                        downsamples = slide.GetLevelDownsamples(slide.GetLevel());
   const std::array<std::int64_t, 2> begin{ { m_Region.x, m_Region.y } };
   const std::array<std::int64_t, 2> extent{ { m_Region.width, m_Region.height } };
   for (unsigned axis = 0; axis < 2; ++axis)
   {
-    const auto first = static_cast<IndexValueType>(std::floor(static_cast<double>(begin[axis]) / downsample));
+    const auto first = static_cast<IndexValueType>(std::floor(static_cast<double>(begin[axis]) / downsamples[axis]));
     const auto last =
-      static_cast<IndexValueType>(std::ceil(static_cast<double>(begin[axis] + extent[axis]) / downsample));
+      static_cast<IndexValueType>(std::ceil(static_cast<double>(begin[axis] + extent[axis]) / downsamples[axis]));
     const auto end = std::min(last, static_cast<IndexValueType>(size[axis]));
     if (first < 0 || first >= end)
     {
       std::ostringstream text;
-      text << "The region " << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height
-           << " lies outside of " << slide.GetFileName() << ", which has " << slide.GetLevelSize(0)[0] << " x "
-           << slide.GetLevelSize(0)[1] << " pixels; choose one that begins inside.";
-      throw std::runtime_error(text.str());
+      text << m_Region.x << ',' << m_Region.y << ',' << m_Region.width << ',' << m_Region.height;
+      const std::string given = text.str();
+      text.str({});
+      text << "The region " << given << " lies outside of " << slide.GetFileName() << ", which has "
+           << slide.GetLevelSize(0)[0] << " x " << slide.GetLevelSize(0)[1] << " pixels";
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-REGION", text.str(), "choose one that begins inside")
+                                 .OfFile(slide.GetFileName())
+                                 .OfOption("--region", given));
     }
     m_SlideRegion.SetIndex(axis, first);
     m_SlideRegion.SetSize(axis, static_cast<SizeValueType>(end - first));
@@ -270,14 +320,18 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
   const std::string              file = gigapixel::FindMask(m_Tissue, slide.GetFileName());
-  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName());
+  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName(), slide.GetImage());
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());
   if (!m_Stages->tissue->HasTissue())
   {
-    itkWarningMacro(<< "the tissue mask " << file << " has no tissue at all: all of " << slide.GetFileName()
-                    << " is taken for glass");
+    itkWarningMacro(<< gigapixel::Remember(gigapixel::Diagnostic("W-DOUBT-MASK-EMPTY",
+                                                                 "the tissue mask " + file +
+                                                                   " has no tissue at all: all of " +
+                                                                   slide.GetFileName() + " is taken for glass")
+                                             .OfFile(file)
+                                             .OfValue("0")));
   }
 }
 
@@ -287,7 +341,8 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
 {
   if (!m_Stages->given.IsSet() || !m_Stages->model)
   {
-    itkExceptionMacro("no slide or no model: call SetSlide() and SetModel()");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-CALL-ORDER", "no slide or no model", "call SetSlide() and SetModel()"));
   }
   try
   {
@@ -296,7 +351,9 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   catch (const std::runtime_error & unsuitable)
   {
-    itkExceptionMacro(<< "The model cannot be used here: " << unsuitable.what() << '.');
+    gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(unsuitable);
+    diagnostic.why = "The model cannot be used here: " + diagnostic.why;
+    itkGigapixelExceptionMacro(diagnostic);
   }
   m_Stages->slide = m_Stages->given.Copy();
   try
@@ -309,7 +366,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   catch (const std::runtime_error & unsuitable)
   {
-    itkExceptionMacro(<< unsuitable.what());
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unsuitable));
   }
 }
 
@@ -325,8 +382,9 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
   }
   if (m_TileSize == gigapixel::WholeImage && m_Region.width > 0)
   {
-    throw std::runtime_error("In one piece a slide is computed as a whole: ask for all of it in place of a region, or "
-                             "for another tile size.");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "In one piece a slide is computed as a whole",
+                                                   "ask for all of it in place of a region, or for another tile size"));
   }
   try
   {
@@ -334,7 +392,7 @@ SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
   }
   catch (const std::invalid_argument & unsuitable)
   {
-    throw std::runtime_error(unsuitable.what());
+    throw gigapixel::Refusal(gigapixel::Diagnostic::Of(unsuitable));
   }
 }
 
@@ -355,7 +413,7 @@ SlideSegmentationImageSource<TOutputImage>::CheckSize() const
   }
   catch (const std::invalid_argument & unsuitable)
   {
-    throw std::runtime_error(std::string(slide.GetFileName()) + ": " + unsuitable.what() + '.');
+    throw gigapixel::Refusal(gigapixel::Diagnostic::Of(unsuitable).OfFile(slide.GetFileName()));
   }
 }
 
@@ -393,6 +451,13 @@ SlideSegmentationImageSource<TOutputImage>::GetLevel() const
 }
 
 template <typename TOutputImage>
+const WholeSlideImageIO *
+SlideSegmentationImageSource<TOutputImage>::GetReadSlide() const
+{
+  return m_Stages->slide;
+}
+
+template <typename TOutputImage>
 double
 SlideSegmentationImageSource<TOutputImage>::GetMicronsPerPixel() const
 {
@@ -405,7 +470,8 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
 {
   if (m_SlideRegion.GetNumberOfPixels() == 0)
   {
-    itkExceptionMacro("the slide was not opened: call UpdateSlideInformation() or UpdateOutputInformation() first");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic(
+      "E-CALL-ORDER", "the slide was not opened", "call UpdateSlideInformation() or UpdateOutputInformation() first"));
   }
   const bool isProbability =
     (content == GigapixelUNetOutput::Automatic ? this->GetContent() : content) == GigapixelUNetOutput::Probability;
@@ -425,9 +491,12 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   }
   text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
        << (m_TileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
-       << (m_Precision == "fp32" ? "" : " precision=" + m_Precision) << " level=" << this->GetLevel()
-       << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
-       << ',' << m_SlideRegion.GetSize(1) << ' ' << gigapixel::IdentifySlide(m_Stages->slide->GetFileName());
+       << (m_Precision == "fp32" ? "" : " precision=" + m_Precision);
+  m_Stages->slide->IsResampled() ? text << " resolution=" << this->GetMicronsPerPixel()
+                                 : text << " level=" << this->GetLevel();
+  text << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
+       << ',' << m_SlideRegion.GetSize(1) << ' '
+       << gigapixel::IdentifySlide(m_Stages->slide->GetFileName(), m_Stages->slide->GetImage());
   return text.str();
 }
 
@@ -435,9 +504,9 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::Advance(double share)
 {
-  if (share > this->GetProgress())
+  if (const double all = m_Begin + m_Share * share; all > this->GetProgress())
   {
-    this->UpdateProgress(static_cast<float>(share));
+    this->UpdateProgress(static_cast<float>(all));
   }
   if (this->GetAbortGenerateData())
   {
@@ -499,11 +568,99 @@ SlideSegmentationImageSource<TOutputImage>::UpdateStage(TOutputImage * made, con
   }
 }
 
+constexpr SizeValueType BandBytes = gigapixel::SlideMemory::BandBytes;
+
+template <typename TOutputImage>
+gigapixel::SlideMemory
+SlideSegmentationImageSource<TOutputImage>::CountSlideMemory() const
+{
+  const auto size = [](const auto & sides) {
+    return gigapixel::Size{ static_cast<std::int64_t>(sides[0]), static_cast<std::int64_t>(sides[1]) };
+  };
+  const WholeSlideImageIO & slide = *m_Stages->slide;
+  gigapixel::SlideMemory    memory{ m_Stages->model->network,
+                                 size(slide.GetLevelSize(slide.GetLevel())),
+                                 gigapixel::Purpose::Inference };
+  memory.tileSize = m_TileSize == gigapixel::WholeImage ? m_TileSize : this->GetEffectiveTileSize();
+  memory.sharedMemory = m_SharedMemory;
+  memory.patches = m_Patches;
+  memory.part = size(this->GetComputedRegion().GetSize());
+  memory.reading.AddTiles(slide, memory.network.channels);
+  memory.reading.AddResampling(slide);
+  memory.isProbability = this->GetContent() == GigapixelUNetOutput::Probability;
+  memory.hasTissue = m_Stages->tissue != nullptr;
+  memory.writingThreads = static_cast<int>(MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
+  return memory;
+}
+
+/** Counts the bytes of a region beyond what a writer asks for, a row of its tiles, which SlideMemory counts. */
+template <typename TOutputImage>
+SizeValueType
+CountFurtherBytes(const ImageRegion<2> & region)
+{
+  constexpr SizeValueType tile = gigapixel::SlideMemory::TileSide;
+  const SizeValueType     row = region.GetSize(0) * sizeof(typename TOutputImage::PixelType);
+  const SizeValueType     bytes = row * region.GetSize(1);
+  return bytes - std::min(bytes, std::max(BandBytes, row * tile));
+}
+
+template <typename TOutputImage>
+SizeValueType
+SlideSegmentationImageSource<TOutputImage>::GetBandHeight(const ImageRegion<2> & region) const
+{
+  // Holes are filled in the whole mask, and a network that sees all of the image reads it at once.
+  const bool seesAll = !m_Patches && m_Stages->model->network.graph.SeesWholeImage();
+  if (m_MemoryLimit == 0 || m_Stages->fill || seesAll || CountFurtherBytes<TOutputImage>(region) == 0)
+  {
+    return region.GetSize(1);
+  }
+  const auto tile = static_cast<SizeValueType>(this->GetEffectiveTileSize());
+  const auto rows = BandBytes / (region.GetSize(0) * sizeof(typename TOutputImage::PixelType)) / tile * tile;
+  return std::max(rows, tile);
+}
+
+/** The reader would have all pixels of the region at once, which may be the whole slide. */
+template <typename TOutputImage>
+void
+SlideSegmentationImageSource<TOutputImage>::GenerateInBands(TOutputImage *         last,
+                                                            const ImageRegion<2> & region,
+                                                            SizeValueType          height)
+{
+  const auto output = this->GetOutput();
+  const auto tile = static_cast<SizeValueType>(this->GetEffectiveTileSize());
+  const auto end = static_cast<SizeValueType>(region.GetUpperIndex()[1]) + 1;
+  for (auto y = static_cast<SizeValueType>(region.GetIndex(1)); y < end;)
+  {
+    const SizeValueType next = std::min(end, (y + height) / tile * tile);
+    ImageRegion<2>      band = region;
+    band.SetIndex(1, static_cast<IndexValueType>(y));
+    band.SetSize(1, next - y);
+    const auto all = static_cast<double>(region.GetSize(1));
+    m_Begin = static_cast<double>(y - static_cast<SizeValueType>(region.GetIndex(1))) / all;
+    m_Share = static_cast<double>(next - y) / all;
+    this->UpdateStage(last, band);
+    ImageAlgorithm::Copy(last, output, band, band);
+    y = next;
+  }
+}
+
 template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::GenerateData()
 {
-  TOutputImage * last = m_Stages->GetLast().GetOutput();
+  TOutputImage *                  last = m_Stages->GetLast().GetOutput();
+  const ImageRegion<2>            requested = this->GetOutput()->GetRequestedRegion();
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
+  m_Begin = 0;
+  m_Share = 1;
+  m_Stages->countBeside(static_cast<std::int64_t>(CountFurtherBytes<TOutputImage>(requested)));
+  if (const SizeValueType height = this->GetBandHeight(requested); height < requested.GetSize(1))
+  {
+    this->AllocateOutputs();
+    this->GenerateInBands(last, requested, height);
+    last->ReleaseData();
+    return;
+  }
   this->AllocateOutputs(); // the memory of the region before, if nobody else has it
   m_Stages->GetLast().GraftOutput(this->GetOutput());
   this->UpdateStage(last, this->GetOutput()->GetRequestedRegion());

@@ -5,6 +5,7 @@
 #include "itkSlideSegmentationImageSource.h"
 
 #include "gigapixelFollowedSlide.h"
+#include "gigapixelSlideMemory.h"
 #include "gigapixelTissueSource.h"
 
 #include "itkBinaryHoleFillImageFilter.h"
@@ -88,6 +89,7 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
   typename ImageSource<TOutputImage>::Pointer  region;     ///< null: all of the level
   typename ImageSource<TOutputImage>::Pointer  fill;       ///< null: holes stay
   std::function<std::vector<ImageRegion<2>>()> getOwnRows;
+  std::function<void(std::int64_t)>            countBeside; ///< what others than the engine take, but for these bytes
   gigapixel::StageSeconds                      seconds;
 
   ImageSource<TOutputImage> &
@@ -146,6 +148,20 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   }
   unet->SetRanks(source.m_Ranks);
   unet->SetMemoryLimit(source.m_MemoryLimit);
+  int threads = GigapixelCountThreads(source);
+  countBeside = [](std::int64_t) {};
+  if (source.m_MemoryLimit > 0)
+  {
+    const auto                   limit = static_cast<std::int64_t>(source.m_MemoryLimit);
+    const gigapixel::SlideMemory memory = source.CountSlideMemory();
+    const std::int64_t           bytes = memory.GetBytes(limit);
+    threads = memory.reading.LimitThreads(threads, limit);
+    countBeside = [filter = unet.GetPointer(), bytes](std::int64_t further) {
+      filter->SetBesideBytes(static_cast<SizeValueType>(bytes + further));
+    };
+    countBeside(0);
+  }
+  unet->SetNumberOfWorkUnits(static_cast<ThreadIdType>(threads));
   Measure(unet, seconds.network);
   getOwnRows = [filter = unet.GetPointer(), &source] { return filter->GetOwnRows(source.m_SlideRegion); };
   network = unet.GetPointer();

@@ -3,6 +3,7 @@
 #define gigapixelCohort_h
 
 #include "GigapixelCohortExport.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelObjective.h"
 #include "gigapixelSource.h"
 
@@ -58,8 +59,8 @@ struct GigapixelCohort_EXPORT Cohort
   /** Names of the classes that the table has labels of, sorted; empty: it has none. */
   std::vector<std::string> classes;
   /** What else than a class the slides' truths are, with its names but for those of grades. */
-  Objective                objective;
-  std::vector<std::string> warnings; ///< sentences: unread columns, disjoint regions of one slide in two splits
+  Objective               objective;
+  std::vector<Diagnostic> warnings; ///< unread columns, disjoint regions of one slide in two splits
 
   /** \param needsSplit false: of a table without the column split, all rows are for training
    * \param objective the kind of truths that are read, by its name (see ObjectiveKind), where the table may have

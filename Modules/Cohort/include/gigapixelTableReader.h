@@ -3,6 +3,7 @@
 #define gigapixelTableReader_h
 
 #include "GigapixelCohortExport.h"
+#include "gigapixelDiagnostic.h"
 
 #include <string>
 #include <vector>
@@ -25,8 +26,15 @@ public:
   };
 
   /** Takes in the whole file, of at most 64 MiB, and reads its first line.
-   * \throw std::runtime_error names the file: there is none, it is no text, no table, or a quote is wrong */
-  explicit TableReader(const std::string & fileName);
+   * \param code of what is wrong with the table
+   * \throw Refusal there is no such file, it is no text, no table, or a quote is wrong */
+  explicit TableReader(const std::string & fileName, const std::string & code = "E-COHORT-FORMAT");
+
+  const std::string &
+  GetFile() const
+  {
+    return m_File;
+  }
 
   /** The columns' names; none, if the file is empty. */
   const Row &
@@ -39,14 +47,15 @@ public:
   int FindColumn(const std::string & name) const;
 
   /** \return false behind the last row
-   * \throw std::runtime_error names file and line: there are not as many fields as columns, or a quote is wrong */
+   * \throw Refusal there are not as many fields as columns, or a quote is wrong */
   bool Next(Row & row);
 
-  /** \throw std::runtime_error "FILE, line N: reason", as ToMessage() shows a reason */
-  [[noreturn]] void Fail(int line, const std::string & reason) const;
+  /** \throw Refusal of the reader's code: "FILE: line N: reason; remedy", as ToMessage() shows them. The file and the
+   * line are its fields `file` and `value`. */
+  [[noreturn]] void Fail(int line, const std::string & reason, const std::string & remedy = {}) const;
 
-  /** The same for who does not have the reader at hand. */
-  [[noreturn]] static void Fail(const std::string & file, int line, const std::string & reason);
+  /** The same without the reader. \param problem its code, reason and remedy */
+  [[noreturn]] static void Fail(const std::string & file, int line, const Diagnostic & problem);
 
 private:
   bool        Take(char expected);
@@ -56,6 +65,7 @@ private:
   void        EndLine();
 
   std::string m_File;
+  std::string m_Code;
   std::string m_Text;
   std::size_t m_At{ 0 };
   int         m_Line{ 1 };

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelTruthField.h"
 
 #include <algorithm>
 #include <array>
@@ -67,9 +69,10 @@ CheckText(const std::string & file, int line, const std::string & what, const st
     TableReader::Fail(
       file,
       line,
-      what + " \"" + shown +
-        "\" has bytes (\\xNN) that are no text in UTF-8, or characters that cannot be printed: save the "
-        "table as CSV in UTF-8");
+      Diagnostic("E-COHORT-FORMAT",
+                 what + " \"" + shown +
+                   "\" has bytes (\\xNN) that are no text in UTF-8, or characters that cannot be printed",
+                 "save the table as CSV in UTF-8"));
   }
 }
 
@@ -90,14 +93,17 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   const ObjectiveKind * found = ObjectiveKind::Find(wanted.empty() ? "classes" : wanted);
   if (!found)
   {
-    throw std::runtime_error("There is no objective \"" + wanted + "\": it is classes, findings, grades or values.");
+    throw Refusal(Diagnostic("E-OPTION-VALUE",
+                             "there is no objective \"" + wanted + "\": it is classes, findings, grades or values")
+                    .OfValue(wanted));
   }
   if (!wanted.empty() && !HasColumnOf(columns, *found))
   {
     TableReader::Fail(file,
                       header.line,
-                      "the column \"" + ShowColumn(*found) + "\" is missing, which has the " + found->name +
-                        " of whole slides (--objective " + found->name + ")");
+                      Diagnostic("E-COHORT-FORMAT",
+                                 "the column \"" + ShowColumn(*found) + "\" is missing, which has the " + found->name +
+                                   " of whole slides (--objective " + found->name + ")"));
   }
   if (!wanted.empty() || has("label") || has("mask"))
   {
@@ -110,8 +116,10 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
     {
       TableReader::Fail(file,
                         header.line,
-                        std::string("there are ") + first->name + " (" + ShowColumn(*first) + ") and " + kind->name +
-                          " (" + ShowColumn(*kind) + "): say which are to be learnt (--objective " + first->name + ")");
+                        Diagnostic("E-COHORT-FORMAT",
+                                   std::string("there are ") + first->name + " (" + ShowColumn(*first) + ") and " +
+                                     kind->name + " (" + ShowColumn(*kind) + ")",
+                                   std::string("say which are to be learnt (--objective ") + first->name + ")"));
     }
     first = !first && HasColumnOf(columns, *kind) ? kind : first;
   }
@@ -119,11 +127,11 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
 }
 
 Columns
-ReadHeader(const std::string &        file,
-           const TableReader::Row &   header,
-           bool                       needsSplit,
-           Objective &                objective,
-           std::vector<std::string> & warnings)
+ReadHeader(const std::string &       file,
+           const TableReader::Row &  header,
+           bool                      needsSplit,
+           Objective &               objective,
+           std::vector<Diagnostic> & warnings)
 {
   const ObjectiveKind &                               kind = objective.GetKind();
   Columns                                             columns;
@@ -138,8 +146,9 @@ ReadHeader(const std::string &        file,
   {
     TableReader::Fail(file,
                       header.line,
-                      std::string("its columns are to be separated by commas, not by ") +
-                        (header.fields[0][separator] == ';' ? "semicolons" : "tabs"));
+                      Diagnostic("E-COHORT-FORMAT",
+                                 std::string("its columns are to be separated by commas, not by ") +
+                                   (header.fields[0][separator] == ';' ? "semicolons" : "tabs")));
   }
   for (std::size_t i = 0; i < header.fields.size(); ++i)
   {
@@ -150,7 +159,8 @@ ReadHeader(const std::string &        file,
     if (isTruth && (kind.HasNames() ? std::count(objective.names.begin(), objective.names.end(), name)
                                     : static_cast<std::ptrdiff_t>(columns.truths.size())) > 0)
     {
-      TableReader::Fail(file, header.line, "the column \"" + header.fields[i] + "\" is there twice");
+      TableReader::Fail(
+        file, header.line, Diagnostic("E-COHORT-FORMAT", "the column \"" + header.fields[i] + "\" is there twice"));
     }
     if (isTruth)
     {
@@ -164,12 +174,15 @@ ReadHeader(const std::string &        file,
     }
     if (found == known.end())
     {
-      warnings.push_back(file + ": the column \"" + ToMessage(header.fields[i]) + "\" is not read");
+      const std::string column = ToMessage(header.fields[i]);
+      warnings.push_back(
+        Diagnostic("W-COHORT", "the column \"" + column + "\" is not read").OfFile(file).OfValue(column));
       continue;
     }
     if (*found->second >= 0)
     {
-      TableReader::Fail(file, header.line, "the column \"" + header.fields[i] + "\" is there twice");
+      TableReader::Fail(
+        file, header.line, Diagnostic("E-COHORT-FORMAT", "the column \"" + header.fields[i] + "\" is there twice"));
     }
     *found->second = static_cast<int>(i);
   }
@@ -182,9 +195,10 @@ ReadHeader(const std::string &        file,
       TableReader::Fail(
         file,
         header.line,
-        std::string("the column \"") + known[i].first +
-          "\" is missing; the first line names the columns: slide,mask,split and optionally region, or label (the "
-          "class of a whole slide) instead of, or beside, mask; or label:NAME, grade or value:NAME");
+        Diagnostic("E-COHORT-FORMAT",
+                   std::string("the column \"") + known[i].first + "\" is missing",
+                   "name the columns in the first line: slide,mask,split and optionally region, or label (the class of "
+                   "a whole slide) instead of, or beside, mask; or label:NAME, grade or value:NAME"));
     }
   }
   return columns;
@@ -215,8 +229,9 @@ ParseRegion(const std::string & file, int line, const std::string & text)
   {
     TableReader::Fail(file,
                       line,
-                      "the region \"" + text +
-                        "\" is not x,y,width,height in level-0 pixels, with width and height above 0");
+                      Diagnostic("E-COHORT-FORMAT",
+                                 "the region \"" + text +
+                                   "\" is not x,y,width,height in level-0 pixels, with width and height above 0"));
   }
   return Region{ numbers[0], numbers[1], numbers[2], numbers[3] };
 }
@@ -242,7 +257,8 @@ ParseSplit(const std::string & file, int line, const std::string & text)
   {
     return CohortEntry::Split::Test;
   }
-  TableReader::Fail(file, line, "the split \"" + text + "\" is none of train, validation, test");
+  TableReader::Fail(
+    file, line, Diagnostic("E-COHORT-FORMAT", "the split \"" + text + "\" is none of train, validation, test"));
 }
 
 /** A path of the table seen from the table's folder. It is put together, and no more: where a link and ".." lead, the
@@ -252,7 +268,7 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
 {
   if (path.empty())
   {
-    TableReader::Fail(file, line, std::string("the ") + column + " is empty");
+    TableReader::Fail(file, line, Diagnostic("E-COHORT-FORMAT", std::string("the ") + column + " is empty"));
   }
   const fs::path  besideName = fs::path(file).parent_path() / path;
   std::error_code error;
@@ -263,13 +279,16 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
   {
     TableReader::Fail(file,
                       line,
-                      std::string("the ") + column + " " + path + " is there twice, beside this link (" +
-                        besideName.string() + ") and beside the table that it leads to (" + besideFile.string() +
-                        "): name the table itself, or one of them");
+                      Diagnostic("E-COHORT-FORMAT",
+                                 std::string("the ") + column + " " + path + " is there twice, beside this link (" +
+                                   besideName.string() + ") and beside the table that it leads to (" +
+                                   besideFile.string() + ")",
+                                 "name the table itself, or one of them"));
   }
   if (!isBesideName && !isBesideFile)
   {
-    TableReader::Fail(file, line, std::string("there is no ") + column + " " + besideName.string());
+    TableReader::Fail(
+      file, line, Diagnostic("E-FILE-MISSING", std::string("there is no ") + column + " " + besideName.string()));
   }
   return (isBesideName ? besideName : besideFile).string();
 }
@@ -315,19 +334,19 @@ ReadTruth(const TableReader & reader, const TableReader::Row & row, const Column
     const std::string & field = row.fields[static_cast<std::size_t>(column)];
     try
     {
-      truth.push_back(field.empty() && kind.HasNames() ? std::numeric_limits<double>::quiet_NaN()
-                                                       : kind.readTruth(field));
+      truth.push_back(IsNotKnown(field) && kind.HasNames() ? std::numeric_limits<double>::quiet_NaN()
+                                                           : kind.readTruth(field));
     }
     catch (const std::invalid_argument & error)
     {
       reader.Fail(row.line,
                   "\"" + field + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(column)] +
-                    ' ' + error.what());
+                    ' ' + Diagnostic::Of(error).why);
     }
   }
   if (!truth.empty() && std::all_of(truth.begin(), truth.end(), [](double value) { return std::isnan(value); }))
   {
-    reader.Fail(row.line, std::string("none of the ") + kind.name + " is known: leave out the row");
+    reader.Fail(row.line, std::string("none of the ") + kind.name + " is known", "leave out the row");
   }
   return truth;
 }
@@ -356,7 +375,7 @@ GetFileNumbers(const std::string & file, const CohortEntry & entry)
     };
     if (stat(part.c_str(), &status) != 0)
     {
-      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " cannot be read");
+      TableReader::Fail(file, entry.line, Diagnostic("E-FILE-ACCESS", "the slide " + entry.slide + " cannot be read"));
     }
     numbers.emplace_back(status.st_dev, status.st_ino);
   }
@@ -380,17 +399,29 @@ CheckAgainstEarlier(const std::string &           file,
     const auto          line = std::to_string(earlier.line);
     if (same && earlier.split == entry.split)
     {
-      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " is there already, on line " + line);
+      TableReader::Fail(file,
+                        entry.line,
+                        Diagnostic("E-COHORT-CONFLICT",
+                                   "the slide " + entry.slide + " is there already, on line " + line,
+                                   "remove one of the lines"));
     }
     if (earlier.split != entry.split && Overlap(a, b))
     {
-      TableReader::Fail(file, entry.line, "the slide " + entry.slide + " is in another split already, on line " + line);
+      TableReader::Fail(file,
+                        entry.line,
+                        Diagnostic("E-COHORT-CONFLICT",
+                                   "the slide " + entry.slide + " is in another split already, on line " + line,
+                                   "put it into one split, or name regions that do not overlap"));
     }
     if (earlier.split != entry.split)
     {
-      cohort.warnings.push_back(file + ", line " + std::to_string(entry.line) + ": another region of the slide " +
-                                ToMessage(entry.slide) + " is in another split, on line " + line +
-                                "; regions of one slide are alike");
+      const std::string own = std::to_string(entry.line);
+      cohort.warnings.push_back(Diagnostic("W-COHORT",
+                                           "line " + own + ": another region of the slide " + ToMessage(entry.slide) +
+                                             " is in another split, on line " + line +
+                                             "; regions of one slide are alike")
+                                  .OfFile(file)
+                                  .OfValue(own));
     }
   }
 }
@@ -405,7 +436,10 @@ CheckPatient(const std::string &                  file,
 {
   if (entry.patient.empty())
   {
-    TableReader::Fail(file, entry.line, "the patient is empty; name the slide's patient, or leave out the column");
+    TableReader::Fail(
+      file,
+      entry.line,
+      Diagnostic("E-COHORT-FORMAT", "the patient is empty", "name the slide's patient, or leave out the column"));
   }
   const auto          first = rowOfPatient.emplace(entry.patient, cohort.entries.size()).first->second;
   const CohortEntry * earlier = first < cohort.entries.size() ? &cohort.entries[first] : nullptr;
@@ -413,9 +447,11 @@ CheckPatient(const std::string &                  file,
   {
     TableReader::Fail(file,
                       entry.line,
-                      "the patient " + entry.patient + " is in the split " + GetName(entry.split) + " here, and in " +
-                        GetName(earlier->split) + " on line " + std::to_string(earlier->line) +
-                        "; all slides of a patient belong into one split");
+                      Diagnostic("E-COHORT-CONFLICT",
+                                 "the patient " + entry.patient + " is in the split " + GetName(entry.split) +
+                                   " here, and in " + GetName(earlier->split) + " on line " +
+                                   std::to_string(earlier->line),
+                                 "put all slides of a patient into one split"));
   }
 }
 
@@ -428,7 +464,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
   Cohort      cohort;
   if (reader.GetHeader().fields.empty())
   {
-    reader.Fail(1, "the cohort is empty; its first line names the columns: slide,mask,split");
+    reader.Fail(1, "the cohort is empty", "name the columns in its first line: slide,mask,split");
   }
   cohort.objective.kind = FindKind(fileName, reader.GetHeader(), objective).kind;
   const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.objective, cohort.warnings);
@@ -447,7 +483,10 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
     entry.label = columns.label < 0 ? "" : field(columns.label);
     if (columns.label >= 0 && entry.label.empty())
     {
-      TableReader::Fail(fileName, entry.line, "the label is empty; name the slide's class, or leave out the row");
+      TableReader::Fail(
+        fileName,
+        entry.line,
+        Diagnostic("E-COHORT-FORMAT", "the label is empty", "name the slide's class, or leave out the row"));
     }
     for (const char * const prefix : { "label:", "grade:" })
     {
@@ -455,16 +494,18 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
       {
         TableReader::Fail(fileName,
                           entry.line,
-                          "the label \"" + entry.label +
-                            "\" begins as columns of findings and grades do: leave out \"" + prefix + "\"");
+                          Diagnostic("E-COHORT-FORMAT",
+                                     "the label \"" + entry.label + "\" begins as columns of findings and grades do",
+                                     std::string("leave out \"") + prefix + '"'));
       }
     }
     if (entry.label.size() > LongestLabel)
     {
       TableReader::Fail(fileName,
                         entry.line,
-                        "the label \"" + entry.label + "\" is longer than the " + std::to_string(LongestLabel) +
-                          " bytes that the name of a class may have");
+                        Diagnostic("E-COHORT-FORMAT",
+                                   "the label \"" + entry.label + "\" is longer than the " +
+                                     std::to_string(LongestLabel) + " bytes that the name of a class may have"));
     }
     CheckText(fileName, entry.line, "the label", entry.label);
     entry.truth = ReadTruth(reader, row, columns, cohort.objective.GetKind());
@@ -494,7 +535,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
   }
   if (cohort.entries.empty())
   {
-    TableReader::Fail(fileName, 1, "the cohort names no slides below its header");
+    TableReader::Fail(fileName, 1, Diagnostic("E-COHORT-FORMAT", "the cohort names no slides below its header"));
   }
   std::set<std::string> classes;
   for (const CohortEntry & entry : cohort.entries)

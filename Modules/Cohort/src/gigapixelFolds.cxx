@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFolds.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelTableReader.h"
 
 #include <algorithm>
@@ -96,9 +97,11 @@ AssignFolds(const Cohort & cohort, int folds)
     cohort.entries.begin(), cohort.entries.end(), [](const CohortEntry & entry) { return !entry.patient.empty(); });
   if (static_cast<int>(groups.size()) < folds)
   {
-    throw std::runtime_error(std::to_string(folds) + " folds need as many " + (knowsPatients ? "patients" : "slides") +
-                             " with the split train, and there are " + std::to_string(groups.size()) +
-                             ": take fewer folds");
+    throw Refusal(Diagnostic("E-COHORT-LABELS",
+                             std::to_string(folds) + " folds need as many " + (knowsPatients ? "patients" : "slides") +
+                               " with the split train, and there are " + std::to_string(groups.size()),
+                             "take fewer folds")
+                    .OfValue(std::to_string(folds)));
   }
   Counts all;
   for (const Group & group : groups)
@@ -137,10 +140,12 @@ AssignFolds(const Cohort & cohort, int folds)
     {
       if (count == all.at(label))
       {
-        throw std::runtime_error("all slides of the label " + ToMessage(label) + " are in fold " +
-                                 std::to_string(fold + 1) +
-                                 ", so that nothing would be left to learn it from: it needs two " +
-                                 (knowsPatients ? "patients" : "slides") + " at least");
+        throw Refusal(Diagnostic("E-COHORT-LABELS",
+                                 "all slides of the label " + ToMessage(label) + " are in fold " +
+                                   std::to_string(fold + 1) +
+                                   ", so that nothing would be left to learn it from: it needs two " +
+                                   (knowsPatients ? "patients" : "slides") + " at least")
+                        .OfValue(label));
       }
     }
   }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMaskName.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <filesystem>
 #include <stdexcept>
 
@@ -34,8 +36,9 @@ FindMask(const std::string & maskOrFolder, const std::string & slide)
   std::error_code error;
   if (!fs::exists(fs::symlink_status(maskOrFolder, error)))
   {
-    throw std::runtime_error("there is neither a mask nor a folder of masks " + maskOrFolder +
-                             ": see whether its name is right");
+    throw Refusal(
+      Diagnostic("E-FILE-MISSING", "there is neither a mask nor a folder of masks of this name", "check the name")
+        .OfFile(maskOrFolder));
   }
   if (!fs::is_directory(maskOrFolder, error))
   {
@@ -44,8 +47,11 @@ FindMask(const std::string & maskOrFolder, const std::string & slide)
   std::string mask = GetMaskInFolder(maskOrFolder, slide);
   if (!fs::is_regular_file(mask, error))
   {
-    throw std::runtime_error("the folder " + maskOrFolder + " has no " + fs::path(mask).filename().string() +
-                             ", the mask of " + slide + ": make it, or name the mask itself");
+    throw Refusal(Diagnostic("E-FILE-MISSING",
+                             "the folder " + maskOrFolder + " has no " + fs::path(mask).filename().string() +
+                               ", the mask of " + slide,
+                             "make it, or name the mask itself")
+                    .OfFile(maskOrFolder));
   }
   return mask;
 }

@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTableReader.h"
 
+#include "gigapixelDiagnostic.h"
+#include "gigapixelFileRefusal.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -15,32 +18,35 @@ namespace
 namespace fs = std::filesystem;
 
 std::string
-ReadText(const std::string & fileName)
+ReadText(const std::string & fileName, const std::string & code)
 {
   // Before it is opened: a pipe would wait for a writer for ever.
   std::error_code error;
   if (fs::exists(fileName, error) && !fs::is_regular_file(fileName, error))
   {
-    throw std::runtime_error(fileName + ": it is not a file; a table (CSV) is wanted here");
+    throw Refusal(Diagnostic("E-FILE-KIND", "it is not a file", "name a table (CSV)").OfFile(fileName));
   }
   constexpr std::uintmax_t maximumBytes = 64 << 20; // half a million slides; a slide is not read to its end
   if (fs::file_size(fileName, error) > maximumBytes && !error)
   {
-    throw std::runtime_error(fileName + ": it is larger than a table of slides can be; a table (CSV) is wanted here");
+    throw Refusal(
+      Diagnostic("E-FILE-LIMIT", "it is larger than a table of slides can be", "name a table (CSV)").OfFile(fileName));
   }
+  RequireReadable(fileName);
   std::ifstream stream(fileName, std::ios::binary);
   std::string   text{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
   if (!stream)
   {
-    throw std::runtime_error(fileName + ": there is no such file, or it cannot be read");
+    throw Refusal(Diagnostic("E-FILE-ACCESS", "it cannot be read").OfFile(fileName));
   }
   // As a part of a name it would end the name for the system, and the sentence for whoever prints it.
   if (const std::size_t zero = text.find('\0'); zero != std::string::npos)
   {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
-    TableReader::Fail(fileName,
-                      static_cast<int>(line),
-                      "there is a zero byte, which no text has; save the table as CSV in UTF-8, and not in UTF-16");
+    TableReader::Fail(
+      fileName,
+      static_cast<int>(line),
+      Diagnostic(code, "there is a zero byte, which no text has", "save the table as CSV in UTF-8, and not in UTF-16"));
   }
   return text;
 }
@@ -96,9 +102,10 @@ ToField(const std::string & text)
   return quoted + '"';
 }
 
-TableReader::TableReader(const std::string & fileName)
+TableReader::TableReader(const std::string & fileName, const std::string & code)
   : m_File(fileName)
-  , m_Text(ReadText(fileName))
+  , m_Code(code)
+  , m_Text(ReadText(fileName, code))
 {
   if (m_Text.compare(0, 3, "\xEF\xBB\xBF") == 0)
   {
@@ -131,15 +138,18 @@ TableReader::Next(Row & row)
 }
 
 void
-TableReader::Fail(int line, const std::string & reason) const
+TableReader::Fail(int line, const std::string & reason, const std::string & remedy) const
 {
-  Fail(m_File, line, reason);
+  Fail(m_File, line, Diagnostic(m_Code, reason, remedy));
 }
 
 void
-TableReader::Fail(const std::string & file, int line, const std::string & reason)
+TableReader::Fail(const std::string & file, int line, const Diagnostic & problem)
 {
-  throw std::runtime_error(file + ", line " + std::to_string(line) + ": " + ToMessage(reason));
+  const std::string number = std::to_string(line);
+  const std::string remedy = problem.remedy.empty() ? "" : ToMessage(problem.remedy);
+  throw Refusal(
+    Diagnostic(problem.code, "line " + number + ": " + ToMessage(problem.why), remedy).OfFile(file).OfValue(number));
 }
 
 bool
@@ -190,7 +200,7 @@ TableReader::ReadField()
   std::string       field = m_Text.substr(m_At, end - m_At);
   if (field.find('"') != std::string::npos)
   {
-    this->Fail(m_Line, "a quote stands inside a field that is not quoted: quote the whole field");
+    this->Fail(m_Line, "a quote stands inside a field that is not quoted", "quote the whole field");
   }
   m_At = end;
   const std::size_t first = field.find_first_not_of(" \t");
@@ -209,7 +219,7 @@ TableReader::ReadQuoted()
     {
       if (m_At < m_Text.size() && m_Text.find_first_of(",\r\n", m_At) != m_At)
       {
-        this->Fail(m_Line, "text follows a closing quote: double the quotes that belong to the field");
+        this->Fail(m_Line, "text follows a closing quote", "double the quotes that belong to the field");
       }
       return field;
     }

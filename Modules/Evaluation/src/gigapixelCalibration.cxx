@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCalibration.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -13,7 +15,8 @@ GetReliability(const std::vector<double> & probabilities, const std::vector<bool
 {
   if (probabilities.size() != cameTrue.size() || bins < 1)
   {
-    throw std::invalid_argument("there are not as many truths as probabilities, or there is no bin");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "there are not as many truths as probabilities, or there is no bin"));
   }
   std::vector<CalibrationBin> result(static_cast<std::size_t>(bins));
   for (std::size_t i = 0; i < result.size(); ++i)
@@ -26,7 +29,7 @@ GetReliability(const std::vector<double> & probabilities, const std::vector<bool
     const double probability = probabilities[i];
     if (!(probability >= 0 && probability <= 1))
     {
-      throw std::invalid_argument("a probability is not from 0 to 1");
+      throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "a probability is not from 0 to 1"));
     }
     const auto isBelow = [](const CalibrationBin & bin, double value) { return bin.upper < value; };
     const auto bin = std::lower_bound(result.begin(), result.end(), probability, isBelow);

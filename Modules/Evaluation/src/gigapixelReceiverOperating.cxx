@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelReceiverOperating.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,16 +22,16 @@ CheckCases(const std::vector<double> & scores, const std::vector<bool> & isPosit
 {
   if (scores.size() != isPositive.size())
   {
-    throw std::invalid_argument("there are not as many truths as scores");
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "there are not as many truths as scores"));
   }
   if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); }))
   {
-    throw std::invalid_argument("a score is no finite number");
+    throw InvalidArgument(Diagnostic("E-NOT-FINITE", "a score is no finite number"));
   }
   const auto positives = static_cast<std::size_t>(std::count(isPositive.begin(), isPositive.end(), true));
   if (positives == 0 || positives == scores.size())
   {
-    throw std::invalid_argument("all cases are of one kind: there is nothing to tell apart");
+    throw InvalidArgument(Diagnostic("E-COHORT-LABELS", "all cases are of one kind: there is nothing to tell apart"));
   }
   return positives;
 }

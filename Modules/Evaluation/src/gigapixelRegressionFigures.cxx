@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRegressionFigures.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -76,7 +78,7 @@ RegressionFigures::Make(const std::vector<double> & truths, const std::vector<do
   if (truths.empty() || truths.size() != predictions.size() || !std::all_of(truths.begin(), truths.end(), isFinite) ||
       !std::all_of(predictions.begin(), predictions.end(), isFinite))
   {
-    throw std::invalid_argument("numbers are compared with as many finite ones, one at least");
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "numbers are compared with as many finite ones, one at least"));
   }
   std::vector<double> errors(truths.size());
   std::transform(predictions.begin(), predictions.end(), truths.begin(), errors.begin(), std::minus<>());

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSurfaceDistance.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -218,7 +220,7 @@ MeasureSurfaceDistance(const LabelVolume & a, const LabelVolume & b, std::uint8_
   const auto       count = static_cast<std::size_t>(a.size[0] * a.size[1] * a.size[2]);
   if (a.size != b.size || a.labels.size() != count || b.labels.size() != count)
   {
-    throw std::invalid_argument("the volumes of labels are not of the same size");
+    throw InvalidArgument(Diagnostic("E-VOLUME-GEOMETRY", "the volumes of labels are not of the same size"));
   }
   const auto ofA = FindSurface(a, label), ofB = FindSurface(b, label);
   if (ofA.empty() || ofB.empty())

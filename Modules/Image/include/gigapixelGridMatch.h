@@ -2,11 +2,11 @@
 #ifndef gigapixelGridMatch_h
 #define gigapixelGridMatch_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPhysicalImage.h"
 
 #include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 
 namespace gigapixel
@@ -35,11 +35,11 @@ enum class PartOf
 };
 
 /** A mask that does not lie on its image. */
-class GigapixelImage_EXPORT GridMismatch : public std::runtime_error
+class GigapixelImage_EXPORT GridMismatch : public Refusal
 {
 public:
-  GridMismatch(const std::string & sentence, PartOf part)
-    : std::runtime_error(sentence)
+  GridMismatch(const Diagnostic & diagnostic, PartOf part)
+    : Refusal(diagnostic)
     , m_Part(part)
   {}
 

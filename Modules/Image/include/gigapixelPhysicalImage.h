@@ -30,7 +30,8 @@ struct PhysicalImage
   std::uint8_t                 objectValue{ 0 };  ///< that the only segment of a segmentation has; 0: it is not known
   std::int64_t                 heldBytes{ 0 };    ///< of pixels that are read as a whole, and kept from then on
   std::int64_t                 readingBytes{ 0 }; ///< and beside them while they are read
-  double                       downsample{ 1 }; ///< level-0 pixels per pixel; regions of slides are given in the former
+  std::array<double, 2>        downsamples{ { 1, 1 } }; ///< level-0 pixels in one, x and y; regions are given in them
+  std::int64_t decodingBytes{ 0 }; ///< that each reading thread takes where pixels are averaged to a resolution
 };
 
 /** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGridMatch.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -132,10 +134,14 @@ struct Pair
 };
 
 [[noreturn]] void
-Refuse(const Pair & pair, const std::string & reason, PartOf part = PartOf::None)
+Refuse(const Pair & pair, const std::string & reason, PartOf part = PartOf::None, const std::string & remedy = {})
 {
-  throw GridMismatch("the mask " + pair.mask.name + " (" + Describe(pair.mask.grid) + ") is not of the same slide as " +
-                       pair.name + " (" + Describe(pair.pixels) + "): " + reason,
+  throw GridMismatch(Diagnostic("E-MASK-GRID",
+                                "the mask " + pair.mask.name + " (" + Describe(pair.mask.grid) +
+                                  ") is not of the same slide as " + pair.name + " (" + Describe(pair.pixels) +
+                                  "): " + reason,
+                                remedy)
+                       .OfFile(pair.mask.name),
                      part);
 }
 
@@ -169,7 +175,7 @@ RequireSameExtent(const Pair & pair, const AxisMatch & axis, double spacing, Par
   const double allowed = (1 + 1e-6) * std::max(std::max(1.0, axis.ratio), 0.01 * length);
   if (std::abs(static_cast<double>(axis.maskPixels) * axis.ratio - length) > allowed)
   {
-    Refuse(pair, "they differ in physical size; give the mask of the whole image, with its spacing", part);
+    Refuse(pair, "they differ in physical size", part, "give the mask of the whole image, with its spacing");
   }
   if (std::abs(axis.shift) > allowed)
   {
@@ -305,8 +311,11 @@ GridMatch::Make(const PhysicalImage & mask, const Grid & pixels, const std::stri
   match.inMillimeters = mask.grid.IsSpacingKnown() && pixels.IsSpacingKnown();
   if (part != PartOf::None && !match.inMillimeters)
   {
-    throw std::runtime_error("the place of " + mask.name + " on " + pixelsName +
-                             " is unknown, because a resolution is: --partial needs both");
+    throw Refusal(Diagnostic("E-SLIDE-RESOLUTION",
+                             "the place of " + mask.name + " on " + pixelsName +
+                               " is unknown, because a resolution is: --partial needs both",
+                             "state the slide's resolution, or leave --partial out")
+                    .OfFile(mask.name));
   }
   match.axes = match.inMillimeters ? MatchInMillimeters(pair, part) : MatchByExtent(pair);
   RequireProportions(pair, match.axes);
@@ -321,9 +330,12 @@ AlignAxes(PhysicalImage mask, const Grid & pixels, const std::string & pixelsNam
   const auto mirrored = saysDirections ? FindMirroredAxes(mask.grid, pixels) : std::array<bool, 2>{};
   if (!mirrored)
   {
-    throw GridMismatch("the mask " + mask.name + " is turned: its rows and columns do not run along those of " +
-                         pixelsName + "; resample it",
-                       PartOf::None);
+    throw GridMismatch(
+      Diagnostic("E-MASK-GRID",
+                 "the mask " + mask.name + " is turned: its rows and columns do not run along those of " + pixelsName,
+                 "resample it")
+        .OfFile(mask.name),
+      PartOf::None);
   }
   if ((*mirrored)[0] || (*mirrored)[1])
   {
@@ -339,8 +351,11 @@ RequireMask(const PhysicalImage & mask)
   const unsigned channels = mask.pixels->GetNumberOfChannels();
   if (channels != 1)
   {
-    throw std::runtime_error("the mask " + mask.name + " has " + std::to_string(channels) +
-                             " channels: give one with a single channel");
+    throw Refusal(Diagnostic("E-MASK-FORMAT",
+                             "the mask " + mask.name + " has " + std::to_string(channels) + " channels",
+                             "give one with a single channel")
+                    .OfFile(mask.name)
+                    .OfValue(std::to_string(channels)));
   }
 }
 

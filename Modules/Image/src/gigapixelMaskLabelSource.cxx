@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMaskLabelSource.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelGridMatch.h"
 
 #include <algorithm>
@@ -71,12 +72,15 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, std::uin
   {
     if (!valid[value])
     {
-      throw std::runtime_error(
-        "the mask " + name + " has the value " + std::to_string(value) + "; for " + std::to_string(classes) +
-        " classes it may have " +
-        (classes == 2 ? "0 and 1, or 0 and 255" : "0 to " + std::to_string(classes - 1) + ", and 255 for unknown") +
-        (ignoresAnother ? ", and " + std::to_string(ignored) + ", the ignored label" : "") +
-        ": convert it, or name the value that is to be ignored");
+      throw Refusal(Diagnostic("E-LABEL-VALUE",
+                               "the mask " + name + " has the value " + std::to_string(value) + "; for " +
+                                 std::to_string(classes) + " classes it may have " +
+                                 (classes == 2 ? "0 and 1, or 0 and 255"
+                                               : "0 to " + std::to_string(classes - 1) + ", and 255 for unknown") +
+                                 (ignoresAnother ? ", and " + std::to_string(ignored) + ", the ignored label" : ""),
+                               "convert the mask, or name the value that is to be ignored (--ignored-label)")
+                      .OfFile(name)
+                      .OfValue(std::to_string(value)));
     }
     value = table[value];
   }
@@ -88,8 +92,7 @@ std::string
 DescribeLayers(unsigned layers)
 {
   return "its segments are in " + std::to_string(layers) +
-         " layers, as 3D Slicer keeps those that overlap: a mask has one; export the segments to a labelmap there, and "
-         "save that";
+         " layers, as 3D Slicer keeps those that overlap, and a mask has one";
 }
 
 MaskLabelSource::MaskLabelSource(PhysicalImage       mask,

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNormalization.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFloatReader.h"
 #include "gigapixelKeptNormalization.h"
 #include "gigapixelNonZeroVoxels.h"
@@ -11,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <vector>
 
 namespace gigapixel
@@ -198,8 +198,9 @@ OfEachChannel(const Normalizations & normalizations, unsigned channels)
 {
   if (normalizations.size() > 1 && normalizations.size() != channels)
   {
-    throw std::invalid_argument("there are normalizations of " + std::to_string(normalizations.size()) +
-                                " channels, and the volume has " + std::to_string(channels));
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "there are normalizations of " + std::to_string(normalizations.size()) +
+                                       " channels, and the volume has " + std::to_string(channels)));
   }
   return normalizations.size() > 1
            ? normalizations
@@ -456,18 +457,24 @@ Normalization::Validate() const
   const bool hasLimits = kind == Kind::Percentiles || kind == Kind::Window || kind == Kind::Clip;
   if (hasLimits && !(std::isfinite(low) && std::isfinite(high) && low < high))
   {
-    throw std::invalid_argument("the normalization \"" + std::string(this->GetName()) + "\" needs a \"low\" (" +
-                                ToText(low) + ") that is below \"high\" (" + ToText(high) + ")");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT",
+                                     "the normalization \"" + std::string(this->GetName()) + "\" needs a \"low\" (" +
+                                       ToText(low) + ") that is below \"high\" (" + ToText(high) + ")")
+                            .OfValue(ToText(low)));
   }
   if (kind == Kind::Percentiles && (low < 0 || high > 100))
   {
-    throw std::invalid_argument("percentiles lie between 0 and 100, which " + ToText(low) + " to " + ToText(high) +
-                                " does not");
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-FORMAT",
+                 "percentiles lie between 0 and 100, which " + ToText(low) + " to " + ToText(high) + " does not")
+        .OfValue(ToText(low < 0 ? low : high)));
   }
   if (voxels != Voxels::All && !TakesFigures(*this))
   {
-    throw std::invalid_argument("the normalization \"" + std::string(this->GetName()) +
-                                "\" takes nothing of the voxels: leave out which ones count");
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-FORMAT",
+                 "the normalization \"" + std::string(this->GetName()) + "\" takes nothing of the voxels",
+                 "leave out which ones count"));
   }
 }
 

@@ -1,8 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPhysicalImage.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 namespace gigapixel
@@ -80,9 +81,12 @@ AdaptChannels(std::shared_ptr<PixelSource> pixels, unsigned channels, const std:
   {
     return std::make_shared<GraySource>(std::move(pixels));
   }
-  throw std::runtime_error(name + " has " + std::to_string(given) + " channels where " + std::to_string(channels) +
-                           (channels == 1 ? " is" : " are") +
-                           " needed: convert it, or describe a network with that many input channels");
+  throw Refusal(Diagnostic("E-MODEL-INPUT",
+                           "it has " + std::to_string(given) + " channels where " + std::to_string(channels) +
+                             (channels == 1 ? " is" : " are") + " needed",
+                           "convert it, or describe a network with that many input channels")
+                  .OfFile(name)
+                  .OfValue(std::to_string(given)));
 }
 
 } // namespace gigapixel

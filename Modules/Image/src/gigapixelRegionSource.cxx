@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRegionSource.h"
 
-#include <stdexcept>
+#include "gigapixelDiagnostic.h"
+
 #include <string>
 
 namespace gigapixel
@@ -17,10 +18,12 @@ CheckInside(const Region & region, Size image)
                       region.y <= image.height - region.height && region.z <= image.depth - region.depth;
   if (!inside)
   {
-    throw std::runtime_error("the region " + std::to_string(region.x) + "," + std::to_string(region.y) + "," +
-                             std::to_string(region.width) + "," + std::to_string(region.height) +
-                             " (x,y,width,height) is empty or not inside the image of " + std::to_string(image.width) +
-                             " x " + std::to_string(image.height) + " pixels");
+    const std::string given = std::to_string(region.x) + "," + std::to_string(region.y) + "," +
+                              std::to_string(region.width) + "," + std::to_string(region.height);
+    throw Refusal(Diagnostic("E-REGION",
+                             "the region " + given + " (x,y,width,height) is empty or not inside the image of " +
+                               std::to_string(image.width) + " x " + std::to_string(image.height) + " pixels")
+                    .OfValue(given));
   }
 }
 

@@ -8,12 +8,15 @@
 namespace itk
 {
 
-/** Which level of a slide is read. */
+/** Which pixels of a slide are read, and of which image. */
 struct GigapixelResolution
 {
   unsigned level{ 0 };
-  double   micronsPerPixel{ 0 }; ///< if not 0: the coarsest level that is not coarser (10 %), whatever level says
+  double   micronsPerPixel{ 0 };          ///< if not 0: pixels of that resolution, whatever level says
   double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
+  double   tolerance{ 0 };                ///< a level whose resolution differs by so much or less is read as it is
+  std::string image;                      ///< as WholeSlideImageIO::SetImage() takes it; empty: the main one
+  bool        emptyAsBackground{ false }; ///< whether gray tiles that are not stored show the background, else 0
 };
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
@@ -30,18 +33,22 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std
  * of the file is read: enough to know how much memory it takes. */
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelOpenWithoutSlides(const std::string & fileName);
 
-/** Level 0 of a mask by file name, as GigapixelFileSource() reads it. Its `content` is of all its bytes, since masks
- * are edited where they lie; that of a slide is of samples.
- * \param high of masks whose values are not classes, but 0 for background and any other for the object
+/** Level 0 of a mask by file name. Its values are those that the file holds and not colors: a palette gives its indices
+ * (TIFF, PNG), and bits and min-is-white samples of a TIFF are as stored. TIFFs are read by WholeSlideImageIO whatever
+ * their layout, which reads integers of 1 to 64 bit and floats; tiles that are not stored are 0 or the value of
+ * GDAL_NODATA. Its `content` is of all its bytes, since masks are edited where they lie; that of a slide is of samples.
+ * \param high what becomes of values above 255; fractions and values below 0 are refused (E-LABEL-VALUE)
  * \throw std::runtime_error as GigapixelFileSource(), and if it has more than one channel */
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std::string & fileName,
-                                                                       HighSamples         high = HighSamples::Refused);
+                                                                       HighSamples high = HighSamples::RefusedAsLabels);
 
 /** A mask of tissue, of one slide: pyramids of ours say which slide they were made of. That may also be the one that
- * the slide was converted from. Masks that name no slide are taken. \throw std::runtime_error as GigapixelMaskSource(),
- * and if it was made of another slide */
+ * the slide was converted from. Masks that name no slide are taken.
+ * \param image of the slide, as WholeSlideImageIO::SetImage() takes it \throw std::runtime_error as
+ * GigapixelMaskSource(), and if it was made of another slide */
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string & fileName,
-                                                                         const std::string & slide);
+                                                                         const std::string & slide,
+                                                                         const std::string & image = {});
 
 } // namespace itk
 

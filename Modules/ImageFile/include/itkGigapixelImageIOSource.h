@@ -16,8 +16,9 @@ using GigapixelImageIOMaker = std::function<ImageIOBase::Pointer()>;
 /** What is made of samples above 255. */
 enum class HighSamples
 {
-  Refused,
-  Are255 ///< where all that counts is whether a sample is 0
+  Refused,         ///< of images, with E-SLIDE-CHANNELS
+  RefusedAsLabels, ///< of masks, with E-LABEL-VALUE
+  Are255           ///< of masks where all that counts is whether a sample is 0
 };
 
 /** The pixels of any ImageIO for the engine, region by region, from as many threads as want to.

@@ -3,6 +3,7 @@
 #define itkGigapixelVolumeSource_h
 
 #include "GigapixelImageFileExport.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelVolumeGrid.h"
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct GigapixelVolume
   std::string                             sampleType;        ///< of the first file, as ITK calls it: "short", "float"
   std::int64_t                            heldBytes{ 0 };    ///< that the voxels take from the first one read on
   std::int64_t                            readingBytes{ 0 }; ///< and at most while the files are read
+  std::string                             placedBy;          ///< fields of the first file's header, for people
+  std::vector<gigapixel::Diagnostic>      warnings;          ///< of what the headers say of the place
 };
 
 /** Whether a file is a volume by its name's ending: .nii, .nii.gz, .hdr, .img (NIfTI), .nrrd, .nhdr, .mha or .mhd; or
@@ -64,19 +67,19 @@ GigapixelImageFile_EXPORT std::string GigapixelIdentifyVolume(const std::vector<
  *
  * \param files of the same grid, to a hundredth of a voxel; or folders of DICOM series, each a modality
  * \throw std::runtime_error one sentence that names the file; the first read throws it as well, for a file that is cut
- * short or damaged, has a voxel that is no finite number (of which NIfTI's reader has made 0 before), or is another
+ * short or damaged, has a voxel that is no finite number (of NIfTI these are 0), or is another
  * one than when its header was read */
 GigapixelImageFile_EXPORT GigapixelVolume GigapixelVolumeSource(const std::vector<std::string> & files);
 
-/** Before what takes long: NIfTI keeps axes that are perpendicular, origins as floats and sizes up to 32767, and labels
- * of another volume would lie elsewhere than it, as those of a CT with a tilted gantry.
- * \throw std::runtime_error one sentence that names the file, whose ending is one of NIfTI */
+/** Before what takes long: NIfTI keeps origins as floats and sizes up to 32767, and many of its readers refuse axes
+ * that are not perpendicular, as those of a CT with a tilted gantry. Labels of a NIfTI file have its own place,
+ * whatever it is. \throw std::runtime_error one sentence that names the file, whose ending is one of NIfTI */
 GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &           fileName,
                                                           const gigapixel::VolumeGrid & grid);
 
 /** Writes a volume of labels through the ImageIO that the file's ending asks for, compressed where the format knows
- * that. It takes its name when it is complete, and is read again and compared before: NIfTI's writer does not say when
- * a disk is full. What is read takes the memory of the labels, whose hash is known by then.
+ * that. It takes its name when it is complete, and is read again and compared before: writers do not say when a disk is
+ * full. What is read takes the memory of the labels, whose hash is known by then.
  * \param labels a byte for each voxel, x fastest
  * \param mayReplace as AtomicFile has it
  * \param madeBy how they were made: up to 23 printable characters of ASCII, which all formats keep (NIfTI as aux_file)

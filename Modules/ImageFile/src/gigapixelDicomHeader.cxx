@@ -7,6 +7,7 @@
 #include <locale>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace gigapixel
 {
@@ -25,11 +26,12 @@ CheckClass(const std::string & file, const DicomWalk & walk)
   }
   if (walk.GetText(Photometric) == "PALETTE COLOR") // whose tables are asserted
   {
-    Refuse(file, "its pixels are numbers of a palette's colors, which are not read: convert them to gray or to RGB");
+    Refuse(file, "its pixels are numbers of a palette's colors, which are not read", "convert them to gray or to RGB");
   }
   if (walk.GetText(SOPClass) == "1.2.840.10008.5.1.4.1.1.481.2")
   {
-    Refuse(file, "it is a radiation dose and no slice of a series: convert it to NIfTI, or move it to another folder");
+    Refuse(
+      file, "it is a radiation dose and no slice of a series", "convert it to NIfTI, or move it to another folder");
   }
 }
 
@@ -50,7 +52,8 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
     Refuse(file,
            "its header says that a pixel has " + std::to_string(samples) + " samples of " + std::to_string(allocated) +
              " bits, " + std::to_string(stored) + " of them in use up to bit " + std::to_string(high) +
-             ", which is no image that is read: convert it to NIfTI, or get it again from where it came");
+             ", which is no image that is read",
+           "convert it to NIfTI");
   }
   const auto frames = walk.GetDecimals(NumberOfFrames, "number of frames");
   if (!frames.empty() && frames[0] != 1)
@@ -58,7 +61,7 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
     std::ostringstream number;
     number.imbue(std::locale::classic());
     number << frames[0];
-    Refuse(file, "it has " + number.str() + " slices in one file, and a series has one in each; convert it to NIfTI");
+    Refuse(file, "it has " + number.str() + " slices in one file, and a series has one in each", "convert it to NIfTI");
   }
   const std::uint64_t pixels =
     static_cast<std::uint64_t>(walk.GetNumber(Rows, "rows")) * walk.GetNumber(Columns, "columns");
@@ -145,24 +148,39 @@ CheckJPEG2000(const std::string & file, DicomWalk & walk)
   }
 }
 
-/** GDCM takes 1 mm for a spacing that it cannot use, and the unit matrix for such a direction. */
-void
-CheckPlace(const std::string & file, const DicomWalk & walk)
+/** Checks what GDCM replaces: it takes 1 mm for a spacing that it cannot use, and the unit matrix for such a direction.
+ */
+DicomPlace
+ReadPlace(const std::string & file, const DicomWalk & walk)
 {
-  const auto spacing = walk.GetDecimals(Spacing, "pixel spacing");
+  DicomPlace place;
+  place.spacing = walk.GetDecimals(Spacing, "pixel spacing");
+  place.spacing = place.spacing.empty() ? walk.GetDecimals(ImagerSpacing, "imager pixel spacing") : place.spacing;
+  const auto & spacing = place.spacing;
   if (!spacing.empty() && !(spacing.size() == 2 && spacing[0] > 0 && spacing[1] > 0))
   {
-    Refuse(file, "its pixel spacing (0028,0030) is not two lengths above 0: mend the header");
+    Refuse(file, "its pixel spacing (0028,0030) is not two lengths above 0", "mend the header");
   }
-  const auto position = walk.GetDecimals(Position, "position");
-  if (!position.empty() && position.size() != 3)
+  place.position = walk.GetDecimals(Position, "position");
+  if (!place.position.empty() && place.position.size() != 3)
   {
-    Refuse(file, "its position (0020,0032) has " + std::to_string(position.size()) + " of 3 numbers: mend the header");
+    Refuse(file,
+           "its position (0020,0032) has " + std::to_string(place.position.size()) + " of 3 numbers",
+           "mend the header");
   }
-  const auto direction = walk.GetDecimals(Orientation, "orientation");
+  for (const auto & [tag, name] : { std::pair(SliceSpacing, "spacing of slices"), { SliceThickness, "thickness" } })
+  {
+    const auto lengths = walk.GetDecimals(tag, name);
+    if (place.step.empty() && lengths.size() == 1 && lengths[0] != 0) // its sign says in which order slices are
+    {
+      place.step = { std::abs(lengths[0]) };
+    }
+  }
+  place.orientation = walk.GetDecimals(Orientation, "orientation");
+  const auto & direction = place.orientation;
   if (direction.empty())
   {
-    return;
+    return place;
   }
   constexpr double rounding = 1e-3; // that GDCM allows
   const auto       dot = [&direction](std::size_t a, std::size_t b) {
@@ -173,8 +191,10 @@ CheckPlace(const std::string & file, const DicomWalk & walk)
   if (!(lengths > 0 && std::isfinite(lengths) && std::abs(dot(0, 3)) < rounding * lengths))
   {
     Refuse(file,
-           "its orientation (0020,0037) is not two directions that are perpendicular to each other: mend the header");
+           "its orientation (0020,0037) is not two directions that are perpendicular to each other",
+           "mend the header");
   }
+  return place;
 }
 
 /** GDCM takes a slope of 1 for one of 0. */
@@ -187,13 +207,14 @@ CheckScale(const std::string & file, const DicomWalk & walk)
   {
     Refuse(file,
            "its rescale slope (0028,1053) and intercept (0028,1052) are not two numbers, the first of them other than "
-           "0: mend the header");
+           "0",
+           "mend the header");
   }
 }
 
 } // namespace
 
-bool
+DicomPlace
 CheckDicomFile(const std::string & file)
 {
   DicomWalk walk(file);
@@ -217,9 +238,8 @@ CheckDicomFile(const std::string & file)
   {
     CheckJPEG2000(file, walk);
   }
-  CheckPlace(file, walk);
   CheckScale(file, walk);
-  return !walk.GetText(Position).empty();
+  return ReadPlace(file, walk);
 }
 
 } // namespace gigapixel

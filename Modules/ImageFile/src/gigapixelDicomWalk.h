@@ -3,6 +3,8 @@
 #ifndef gigapixelDicomWalk_h
 #define gigapixelDicomWalk_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -11,7 +13,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ namespace gigapixel::dicom
 constexpr std::uint32_t TransferSyntax = 0x00020010;
 constexpr std::uint32_t RecognitionCode = 0x00080010; ///< of ACR-NEMA, DICOM's forerunner
 constexpr std::uint32_t SOPClass = 0x00080016;
+constexpr std::uint32_t SliceThickness = 0x00180050;
+constexpr std::uint32_t SliceSpacing = 0x00180088;
+constexpr std::uint32_t ImagerSpacing = 0x00181164; ///< at the detector of an X-ray
 constexpr std::uint32_t Position = 0x00200032;
 constexpr std::uint32_t Orientation = 0x00200037;
 constexpr std::uint32_t SamplesPerPixel = 0x00280002;
@@ -46,13 +50,14 @@ constexpr std::uint32_t SequenceEnd = 0xfffee0dd;
 [[noreturn]] inline void
 RefuseDamage(const std::string & file, const std::string & reason)
 {
-  throw std::runtime_error(file + " is cut short or damaged: " + reason + "; get it again from where it came");
+  throw Refusal(Diagnostic("E-FILE-DAMAGED", "it is cut short or damaged: " + reason, "get it again from where it came")
+                  .OfFile(file));
 }
 
 [[noreturn]] inline void
-Refuse(const std::string & file, const std::string & reason)
+Refuse(const std::string & file, const std::string & reason, const std::string & remedy)
 {
-  throw std::runtime_error(file + ": " + reason);
+  throw Refusal(Diagnostic("E-DICOM-FORMAT", reason, remedy).OfFile(file));
 }
 
 /** How the elements behind the first group are written. */
@@ -87,10 +92,9 @@ GetSyntax(const std::string & file, const std::string & name)
     return { true, false, true };
   }
   Refuse(file,
-         name == standard + ".1.99" ? "its elements are deflated, which is not read: convert it to an uncompressed "
-                                      "transfer syntax"
-                                    : "its DICOM transfer syntax is none that is read: convert it to an uncompressed "
-                                      "one, or get it again from where it came");
+         name == standard + ".1.99" ? "its elements are deflated, which is not read"
+                                    : "its DICOM transfer syntax is none that is read",
+         "convert it to an uncompressed transfer syntax");
 }
 
 /** The elements of a file, of which those of its image itself are kept, not those within sequences. */
@@ -287,15 +291,15 @@ private:
   RequireKind(const Element & element) const
   {
     static const std::map<std::uint32_t, std::string> kinds{
-      { TransferSyntax, "UI" },  { SOPClass, "UI" },    { 0x00080018, "UI" },
-      { 0x00080060, "CS" },      { 0x00180050, "DS" },  { 0x00180088, "DS" },
-      { 0x00181164, "DS" },      { 0x0020000d, "UI" },  { 0x0020000e, "UI" },
-      { Position, "DS" },        { Orientation, "DS" }, { 0x00200052, "UI" },
-      { SamplesPerPixel, "US" }, { Photometric, "CS" }, { PlanarConfiguration, "US" },
-      { NumberOfFrames, "IS" },  { Rows, "US" },        { Columns, "US" },
-      { Spacing, "DS" },         { 0x00280034, "IS" },  { BitsAllocated, "US" },
-      { BitsStored, "US" },      { HighBit, "US" },     { PixelRepresentation, "US" },
-      { 0x00281050, "DS" },      { 0x00281051, "DS" },  { Intercept, "DS" },
+      { TransferSyntax, "UI" },  { SOPClass, "UI" },       { 0x00080018, "UI" },
+      { 0x00080060, "CS" },      { SliceThickness, "DS" }, { SliceSpacing, "DS" },
+      { ImagerSpacing, "DS" },   { 0x0020000d, "UI" },     { 0x0020000e, "UI" },
+      { Position, "DS" },        { Orientation, "DS" },    { 0x00200052, "UI" },
+      { SamplesPerPixel, "US" }, { Photometric, "CS" },    { PlanarConfiguration, "US" },
+      { NumberOfFrames, "IS" },  { Rows, "US" },           { Columns, "US" },
+      { Spacing, "DS" },         { 0x00280034, "IS" },     { BitsAllocated, "US" },
+      { BitsStored, "US" },      { HighBit, "US" },        { PixelRepresentation, "US" },
+      { 0x00281050, "DS" },      { 0x00281051, "DS" },     { Intercept, "DS" },
       { Slope, "DS" },           { 0x3004000e, "DS" }
     };
     const auto found = kinds.find(element.tag);

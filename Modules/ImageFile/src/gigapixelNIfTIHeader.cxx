@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNIfTIHeader.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,7 +10,6 @@
 #include <initializer_list>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <zlib.h>
 
 namespace gigapixel
@@ -97,6 +98,19 @@ public:
     return floats;
   }
 
+  bool
+  IsSwapped() const
+  {
+    return m_IsSwapped;
+  }
+
+  std::string
+  GetText(std::size_t place, std::size_t most) const
+  {
+    const auto begin = m_Bytes.begin() + static_cast<std::ptrdiff_t>(place);
+    return { begin, std::find(begin, begin + static_cast<std::ptrdiff_t>(most), '\0') };
+  }
+
   unsigned char
   operator[](std::size_t place) const
   {
@@ -108,32 +122,34 @@ private:
   bool                              m_IsSwapped{ false };
 };
 
-/** Those that count: what does not may be anything. */
-void
-ReadPlace(const HeaderBytes & bytes, NIfTIHeader & header)
+/** What does not count may be anything. */
+NIfTIForms
+ReadForms(const HeaderBytes & bytes, int dimensions)
 {
-  const auto spacing = bytes.GetFloats<3>(80);
-  for (std::size_t axis = 0; axis < 3 && static_cast<int>(axis) < header.dimensions; ++axis)
+  NIfTIForms forms;
+  const auto pixdim = bytes.GetFloats<4>(76);
+  std::copy_n(pixdim.begin(), std::clamp(dimensions + 1, 1, 4), forms.pixdim.begin());
+  forms.unit = bytes[123] & 7U; // the bits above are of time
+  forms.qformCode = bytes.Get<std::int16_t>(252);
+  forms.sformCode = bytes.Get<std::int16_t>(254);
+  if (forms.qformCode > 0)
   {
-    header.spacing[axis] = spacing[axis];
+    forms.quaternion = bytes.GetFloats<6>(256);
   }
-  if (header.isNIfTI && bytes.Get<std::int16_t>(252) > 0)
+  if (forms.sformCode > 0)
   {
-    header.quaternion = bytes.GetFloats<6>(256);
+    forms.affine = bytes.GetFloats<12>(280);
   }
-  if (header.isNIfTI && bytes.Get<std::int16_t>(254) > 0)
-  {
-    header.affine = bytes.GetFloats<12>(280);
-  }
+  return forms;
 }
 
 [[noreturn]] void
-Refuse(const std::string & file, const std::string & reason)
+Refuse(const std::string & file, const char * code, const std::string & reason, const std::string & remedy)
 {
-  throw std::runtime_error(file + ": " + reason);
+  throw Refusal(Diagnostic(code, reason, remedy).OfFile(file));
 }
 
-/** Lengths in mm, which no scanner and no microscope have; ITK's decomposition of a matrix of 1e38 has no end. */
+/** Lengths that no scanner and no microscope have, in whatever unit. */
 template <std::size_t Number>
 void
 CheckPlace(const std::string & file, const std::array<float, Number> & values, const std::string & what)
@@ -143,23 +159,38 @@ CheckPlace(const std::string & file, const std::array<float, Number> & values, c
   {
     if (!(std::abs(value) <= Largest))
     {
-      Refuse(file, "its NIfTI header gives " + what + " the value " + std::to_string(value) + ": mend the header");
+      Refuse(file,
+             "E-VOLUME-GEOMETRY",
+             "its NIfTI header gives " + what + " the value " + std::to_string(value),
+             "mend the header");
     }
   }
 }
 
-/** Into floats ITK's reader scales one value of a voxel, and copies as many as the voxel has. */
+/** The standard knows no scale of colors. */
 void
 CheckScale(const std::string & file, const NIfTIHeader & header)
 {
-  static const std::set<std::int16_t> vectors{ 1004, 1005, 1006, 1007 }; // matrices, displacements and vectors
   static const std::set<std::int16_t> colors{ 128, 2304 };
-  if (header.IsScaled() && (vectors.count(header.intent) > 0 || colors.count(header.type) > 0))
+  if (!header.IsScaled())
+  {
+    return;
+  }
+  if (colors.count(header.type) > 0)
   {
     Refuse(file,
-           "its voxels have several values and are to be scaled (scl_slope " + std::to_string(header.slope) +
-             ", scl_inter " + std::to_string(header.intercept) +
-             "), which is not read: store the scaled values as floats, or the channels along the fourth axis");
+           "E-VOLUME-FORMAT",
+           "its voxels are colors and are to be scaled (scl_slope " + std::to_string(header.slope) + ", scl_inter " +
+             std::to_string(header.intercept) + "), which is not read",
+           "store the scaled values as floats, or the channels along the fourth axis");
+  }
+  if (!std::isfinite(header.intercept))
+  {
+    Refuse(file,
+           "E-VOLUME-FORMAT",
+           "its values are to be multiplied by " + std::to_string(header.slope) +
+             " (scl_slope), and what is to be added (scl_inter) is no finite number",
+           "mend the header");
   }
 }
 
@@ -174,7 +205,7 @@ ReadNIfTIHeader(const std::string & file)
   }
   if (bytes.HasMagic(4, '2'))
   {
-    Refuse(file, "it is of NIfTI-2, which is not read: convert it to NIfTI-1");
+    Refuse(file, "E-VOLUME-FORMAT", "it is of NIfTI-2, which is not read", "convert it to NIfTI-1");
   }
   NIfTIHeader header;
   header.isNIfTI = bytes.HasMagic(344, '1');
@@ -184,18 +215,22 @@ ReadNIfTIHeader(const std::string & file)
     return std::nullopt;
   }
   header.hasPixels = header.isNIfTI && bytes[345] == '+';
+  header.isSwapped = bytes.IsSwapped();
   header.dimensions = bytes.Get<std::int16_t>(40);
   header.columns = bytes.Get<std::int16_t>(42);
-  header.intent = bytes.Get<std::int16_t>(68);
   header.type = bytes.Get<std::int16_t>(70);
   header.slope = bytes.Get<float>(112);
   header.intercept = bytes.Get<float>(116);
-  ReadPlace(bytes, header);
-  std::uintmax_t samples = 1;
-  for (int d = 1; d <= std::min<int>(header.dimensions, 7); ++d)
+  if (header.isNIfTI)
   {
-    samples *=
-      static_cast<std::uintmax_t>(std::max<int>(bytes.Get<std::int16_t>(40 + 2 * static_cast<std::size_t>(d)), 1));
+    header.forms = ReadForms(bytes, header.dimensions);
+    header.auxiliary = bytes.GetText(228, 24);
+  }
+  std::uintmax_t samples = 1;
+  for (std::size_t d = 0; d < header.sizes.size() && static_cast<int>(d) < header.dimensions; ++d)
+  {
+    header.sizes[d] = std::max<std::int64_t>(bytes.Get<std::int16_t>(42 + 2 * d), 1);
+    samples *= static_cast<std::uintmax_t>(header.sizes[d]);
   }
   header.pixelBytes = samples * static_cast<std::uintmax_t>(std::max<int>(bytes.Get<std::int16_t>(72), 0)) / 8;
   const auto     offset = bytes.Get<float>(108);
@@ -227,8 +262,8 @@ FindBeside(const fs::path & stem, std::initializer_list<const char *> endings)
 bool
 NIfTIHeader::IsScaled() const
 {
-  const bool hasSlope = std::isfinite(slope) && slope != 0 && slope != 1;
-  return isNIfTI && (hasSlope || (std::isfinite(intercept) && intercept != 0));
+  const bool hasSlope = isNIfTI && std::isfinite(slope) && slope != 0;
+  return hasSlope && (slope != 1 || intercept != 0);
 }
 
 void
@@ -239,14 +274,16 @@ CheckNIfTIHeader(const std::string & file, const NIfTIHeader & header)
   };
   if (header.dimensions < 1 || header.dimensions > 7 || header.columns < 1 || types.count(header.type) == 0)
   {
-    throw std::runtime_error(file + " is cut short or damaged: its NIfTI header has " +
-                             std::to_string(header.dimensions) + " axes, the first with " +
-                             std::to_string(header.columns) + " voxels, of type " + std::to_string(header.type) +
-                             "; get it again from where it came");
+    Refuse(file,
+           "E-FILE-DAMAGED",
+           "it is cut short or damaged: its NIfTI header has " + std::to_string(header.dimensions) +
+             " axes, the first with " + std::to_string(header.columns) + " voxels, of type " +
+             std::to_string(header.type),
+           "get it again from where it came");
   }
-  CheckPlace(file, header.spacing, "the spacing (pixdim)");
-  CheckPlace(file, header.quaternion, "the turn or the origin (quatern, qoffset)");
-  CheckPlace(file, header.affine, "the matrix to mm (srow)");
+  CheckPlace(file, header.forms.pixdim, "the spacing (pixdim)");
+  CheckPlace(file, header.forms.quaternion, "the rotation or the origin (quatern, qoffset)");
+  CheckPlace(file, header.forms.affine, "the matrix (srow)");
   CheckScale(file, header);
 }
 

@@ -1,12 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWholeFile.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJPEGFile.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +16,6 @@
 #include <map>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <vector>
 #include <zlib.h>
 
@@ -34,7 +35,9 @@ namespace fs = std::filesystem;
 [[noreturn]] void
 RefuseCut(const std::string & file, const std::string & reason)
 {
-  throw std::runtime_error(file + " is cut short or damaged: " + reason + "; get it again from where it came");
+  throw Refusal(
+    Diagnostic("E-FILE-DAMAGED", file + " is cut short or damaged: " + reason, "get it again from where it came")
+      .OfFile(file));
 }
 
 std::string
@@ -182,6 +185,13 @@ CheckCompressedMetaImage(const std::string & file, const PixelHeader & header)
 void
 CheckMetaImage(const std::string & file, const PixelHeader & header)
 {
+  for (const char * const field : { "DimSize", "ElementType" })
+  {
+    if (header.fields.count(field) == 0)
+    {
+      RefuseCut(file, std::string("its header has no field ") + field);
+    }
+  }
   const bool isLocal = header.files.empty();
   const bool isText = IsText(header);
   if (IsCompressed(header))
@@ -213,6 +223,34 @@ CheckMetaImage(const std::string & file, const PixelHeader & header)
   }
 }
 
+/** Pixels of an NRRD that are said to be text: words that are no numbers end the reader of ITK. */
+void
+CheckTextOfNRRD(const std::string & file, const PixelHeader & header)
+{
+  const std::string encoding = GetField(header, "encoding");
+  if (encoding != "ascii" && encoding != "text" && encoding != "txt")
+  {
+    return;
+  }
+  for (const fs::path & pixels : header.files.empty() ? std::vector<fs::path>{ file } : header.files)
+  {
+    std::ifstream stream(pixels, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(header.files.empty() ? header.bytes : 0));
+    constexpr std::size_t longest = 64; // digits of a number
+    std::size_t           length = 0;
+    for (std::istreambuf_iterator<char> at(stream), end; at != end; ++at)
+    {
+      const auto byte = static_cast<unsigned char>(*at);
+      const bool isSpace = std::isspace(byte) != 0 || byte == ',';
+      length = isSpace ? 0 : length + 1;
+      if (length > longest || (!isSpace && std::isalnum(byte) == 0 && byte != '+' && byte != '-' && byte != '.'))
+      {
+        RefuseCut(file, "its header says that its pixels are text (encoding), and they are none");
+      }
+    }
+  }
+}
+
 /** What a header names is opened by its reader, whatever it is. */
 void
 CheckPixelFiles(const std::string & file, const PixelHeader & header)
@@ -223,11 +261,13 @@ CheckPixelFiles(const std::string & file, const PixelHeader & header)
     const auto      type = fs::status(pixels, error).type();
     if (type != fs::file_type::regular)
     {
-      throw std::runtime_error(
-        file + ": its pixels are said to be in " + pixels.string() + ", which is " +
-        (type == fs::file_type::not_found
-           ? "not there: put it beside the header, under this name"
-           : "no file (a folder, a pipe, a device or a loop of links): name the file with the pixels there"));
+      const bool isMissing = type == fs::file_type::not_found;
+      throw Refusal(
+        Diagnostic(isMissing ? "E-FILE-MISSING" : "E-FILE-KIND",
+                   "its header names " + pixels.string() + " as the file of its pixels, which is " +
+                     (isMissing ? "not there" : "no file (a folder, a pipe, a device or a loop of links)"),
+                   isMissing ? "put it beside the header, under this name" : "name the file with the pixels there")
+          .OfFile(file));
     }
   }
 }
@@ -338,7 +378,8 @@ CheckNIfTI(const std::string & file)
   CheckNIfTIHeader(nifti.header, *nifti.said);
   if (nifti.pixels.empty())
   {
-    throw std::runtime_error(file + ": its pixels are not there: put the file that ends in .img beside it");
+    throw Refusal(Diagnostic("E-FILE-MISSING", "its pixels are not there", "put the file that ends in .img beside it")
+                    .OfFile(file));
   }
   if (std::ifstream plain(nifti.pixels, std::ios::binary); !IsGzip(plain))
   {
@@ -365,14 +406,18 @@ RequireWholeHeader(const std::string & file)
   CheckNIfTI(file);
   if (const auto header = ReadPixelHeader(file))
   {
-    if (!header->trouble.empty())
+    if (!header->trouble.IsEmpty())
     {
-      throw std::runtime_error(file + ": " + header->trouble);
+      throw Refusal(header->trouble.OfFile(file));
     }
     CheckPixelFiles(file, *header);
     if (header->isMetaImage)
     {
       CheckMetaImage(file, *header);
+    }
+    else
+    {
+      CheckTextOfNRRD(file, *header);
     }
   }
 }
@@ -426,6 +471,12 @@ std::string
 DescribeFailedReading(const std::string & reason)
 {
   const std::string again = "; get it again from where it came";
+  if (reason.find("nrrdSpacingStatusScalarWithSpace") != std::string::npos)
+  {
+    return "its header names a space and spacings, which say nothing of directions in it; write \"space directions\" "
+           "in "
+           "place of \"spacings\"";
+  }
   const std::string ofNRRD = "fread got only "; // 4000 1-sized things, not 8000
   const std::size_t place = reason.find(ofNRRD);
   if (place != std::string::npos)

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelDicomSeries.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDicomHeader.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelPlainMessage.h"
@@ -18,7 +19,6 @@
 #include <functional>
 #include <mutex>
 #include <set>
-#include <stdexcept>
 
 namespace itk
 {
@@ -89,11 +89,11 @@ ListFiles(const std::string & folder)
 /** One file. */
 struct Slice
 {
-  std::string          file;
-  bool                 hasPlace{ false }; ///< else it is at 0
-  std::string          series;
-  GigapixelVolumeShape shape;
-  double               place{ 0 }; ///< along the normal of all slices
+  std::string           file;
+  gigapixel::DicomPlace said; ///< by its header
+  std::string           series;
+  GigapixelVolumeShape  shape;
+  double                place{ 0 }; ///< along the normal of all slices
 };
 
 Triple
@@ -108,6 +108,13 @@ Dot(const Triple & a, const Triple & b)
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+Triple
+Normalize(const Triple & vector)
+{
+  const double length = std::sqrt(Dot(vector, vector));
+  return { vector[0] / length, vector[1] / length, vector[2] / length };
+}
+
 std::string
 GetText(const ImageIOBase & io, const char * tag)
 {
@@ -118,16 +125,80 @@ GetText(const ImageIOBase & io, const char * tag)
   return text;
 }
 
+/** Corrects what GDCM takes for the place of kinds of images whose place it does not read, such as secondary captures.
+ */
+void
+SetPlace(const gigapixel::DicomPlace & said, gigapixel::VolumeGrid & grid)
+{
+  if (!said.position.empty())
+  {
+    std::copy_n(said.position.begin(), 3, grid.origin.begin());
+  }
+  if (!said.spacing.empty())
+  {
+    grid.spacing = { said.spacing[1], said.spacing[0], grid.spacing[2] };
+  }
+  grid.spacing[2] = said.step.empty() ? grid.spacing[2] : said.step[0];
+  if (!said.orientation.empty())
+  {
+    Triple row{}, column{};
+    std::copy_n(said.orientation.begin(), 3, row.begin());
+    std::copy_n(said.orientation.begin() + 3, 3, column.begin());
+    row = Normalize(row);
+    column = Normalize(column);
+    // Rounded directions are replaced by the nearest perpendicular ones.
+    const double half = Dot(row, column) / 2;
+    grid.axes[0] = Normalize({ row[0] - half * column[0], row[1] - half * column[1], row[2] - half * column[2] });
+    grid.axes[1] = Normalize({ column[0] - half * row[0], column[1] - half * row[1], column[2] - half * row[2] });
+    grid.axes[2] = Cross(grid.axes[0], grid.axes[1]);
+  }
+}
+
+/** What the header does not say, and what is taken for it. GDCM reads the place of some kinds within sequences. */
+std::vector<gigapixel::Diagnostic>
+ListMissing(const Slice & slice, bool isAlone)
+{
+  const gigapixel::DicomPlace &      said = slice.said;
+  const gigapixel::VolumeGrid &      grid = slice.shape.grid;
+  std::vector<gigapixel::Diagnostic> warnings;
+  const auto                         warn = [&](const std::string & why) {
+    warnings.push_back(
+      gigapixel::Diagnostic("W-VOLUME-GEOMETRY", "its header does not say " + why, "mend the header if this is wrong")
+        .OfFile(slice.file));
+  };
+  if (said.position.empty() && grid.origin == Triple{})
+  {
+    warn("where its slice lies (Image Position (Patient), 0020,0032): 0, 0, 0 mm is taken");
+  }
+  if (said.orientation.empty() && grid.axes[0] == Triple{ 1, 0, 0 } && grid.axes[1] == Triple{ 0, 1, 0 })
+  {
+    warn("how its slice is turned (Image Orientation (Patient), 0020,0037): axial is taken");
+  }
+  if (said.spacing.empty() && grid.spacing[0] == 1 && grid.spacing[1] == 1)
+  {
+    warn("how large a pixel is (Pixel Spacing, 0028,0030): 1 mm is taken");
+  }
+  if (isAlone && said.step.empty() && grid.spacing[2] == 1)
+  {
+    warn("how thick its slice is (Slice Thickness, 0018,0050): 1 mm is taken");
+  }
+  return warnings;
+}
+
 Slice
 ReadHeader(const std::string & file)
 {
-  const bool                 hasPlace = gigapixel::CheckDicomFile(file);
-  const ImageIOBase::Pointer io = OpenVolume(file);
-  Slice                      slice{ file, hasPlace, GetText(*io, "0020|000e"), GigapixelVolumeShape::Get(file, *io) };
+  const gigapixel::DicomPlace said = gigapixel::CheckDicomFile(file);
+  const ImageIOBase::Pointer  io = OpenVolume(file);
+  Slice                       slice{ file, said, GetText(*io, "0020|000e"), GigapixelVolumeShape::Get(file, *io) };
+  SetPlace(said, slice.shape.grid);
   if (slice.shape.grid.size.depth != 1)
   {
-    throw std::runtime_error(file + ": it has " + std::to_string(slice.shape.grid.size.depth) +
-                             " slices in one file, and a series has one in each; convert it to NIfTI");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-DICOM-FORMAT",
+                                                   "it has " + std::to_string(slice.shape.grid.size.depth) +
+                                                     " slices in one file, and a series has one in each",
+                                                   "convert it to NIfTI")
+                               .OfFile(file));
   }
   return slice;
 }
@@ -148,8 +219,11 @@ RequireSameGrid(const Slice & first, const Slice & slice)
   }
   if (!isSame)
   {
-    throw std::runtime_error(slice.file + " has another size, pixel spacing or direction than " + first.file +
-                             " of the same series: move slices that do not belong to the volume to another folder");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-GEOMETRY",
+                                                   "it has another size, pixel spacing or direction than " +
+                                                     first.file + " of the same series",
+                                                   "move slices that do not belong to the volume to another folder")
+                               .OfFile(slice.file));
   }
 }
 
@@ -162,39 +236,151 @@ GetDistance(const Slice & first, const Slice & slice)
   return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
 }
 
-/** \throw std::runtime_error two are at one place, or beside each other, or one is missing */
-void
-RequireEvenSteps(const std::vector<Slice> & slices)
+/** What positions along the normal may be off by, in mm: scanners write them with few digits. */
+double
+GetRounding(const std::vector<Slice> & slices)
 {
-  constexpr double Least = 1e-6;   // mm
-  constexpr double Allowed = 0.05; // of a step: places are written with few digits
-  const double     step = (slices.back().place - slices.front().place) / static_cast<double>(slices.size() - 1);
+  constexpr double Digits = 1e-6; // of what is written
+  const auto       isMultiple = [&slices](double unit) {
+    return std::all_of(slices.begin(), slices.end(), [unit](const Slice & slice) {
+      const Triple & origin = slice.shape.grid.origin;
+      return std::all_of(origin.begin(), origin.end(), [unit](double coordinate) {
+        return std::abs(coordinate - unit * std::round(coordinate / unit)) < Digits;
+      });
+    });
+  };
+  const auto & axes = slices.front().shape.grid.axes;
+  const Triple normal = Cross(axes[0], axes[1]);
+  const double length = std::abs(normal[0]) + std::abs(normal[1]) + std::abs(normal[2]);
+  for (const double unit : { 0.1, 0.01, 0.001 })
+  {
+    if (isMultiple(unit))
+    {
+      return unit * length + Digits;
+    }
+  }
+  return Digits;
+}
+
+/** The usual distance of neighbors, which one that is missing does not change. */
+double
+GetUsualStep(const std::vector<Slice> & slices)
+{
+  std::vector<double> steps;
   for (std::size_t i = 1; i < slices.size(); ++i)
   {
-    const double distance = slices[i].place - slices[i - 1].place;
-    if (!(distance >= Least && std::abs(distance - step) <= Allowed * step))
+    steps.push_back(slices[i].place - slices[i - 1].place);
+  }
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() - 1) / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  return *middle;
+}
+
+/** Distances that are not even.
+ * \param step on average \param allowed difference of two distances */
+[[noreturn]] void
+RefuseStep(const Slice & before, const Slice & slice, double step, double usual, double allowed)
+{
+  constexpr double Least = 1e-6; // mm
+  const double     distance = slice.place - before.place;
+  const auto       refusal = [&slice](const char * code, const std::string & why, const char * remedy) {
+    return gigapixel::Refusal(gigapixel::Diagnostic(code, why, remedy).OfFile(slice.file));
+  };
+  const std::string both = before.file + " and " + slice.file;
+  if (distance < Least && GetDistance(before, slice) >= Least)
+  {
+    throw refusal("E-VOLUME-GEOMETRY",
+                  both + " lie beside each other in one plane, which is no volume",
+                  "mend their positions (0020,0032) or their orientation (0020,0037)");
+  }
+  if (distance < Least || (distance < step - allowed && distance < 0.01))
+  {
+    throw refusal("E-DICOM-PARTS",
+                  both + " are slices at the same place, and a volume has one",
+                  "move one of the two acquisitions away");
+  }
+  const double      steps = distance / usual;
+  const std::string missing = std::to_string(std::lround(steps) - 1);
+  const bool        isMissing = usual >= Least && steps > 1.5;
+  throw refusal("E-DICOM-PARTS",
+                both + " lie " + std::to_string(distance) + " mm apart, and most slices of the series " +
+                  std::to_string(usual) + " mm: " +
+                  (isMissing
+                     ? (missing == "1" ? "a slice is missing" : missing + " slices are missing") + " between them"
+                     : std::string("they are not even, or one is too much")),
+                "put all files of the series, and no others, into one folder");
+}
+
+/** \throw std::runtime_error one does not say where it lies */
+void
+RequirePlaces(const std::vector<Slice> & slices)
+{
+  for (const Slice & slice : slices)
+  {
+    if (slice.said.position.empty() && slice.shape.grid.origin == Triple{})
     {
-      if (distance < Least && !slices[i].hasPlace)
-      {
-        throw std::runtime_error(slices[i].file + ": it does not say where its slice lies (Image Position (Patient), "
-                                                  "0020,0032): convert the series to NIfTI with its right spacing");
-      }
-      const std::string both = slices[i - 1].file + " and " + slices[i].file;
-      if (distance < Least && GetDistance(slices[i - 1], slices[i]) >= Least)
-      {
-        throw std::runtime_error(both + " lie beside each other in one plane, which is no volume: mend their positions "
-                                        "(0020,0032) or their orientation (0020,0037)");
-      }
-      throw std::runtime_error(
-        distance < Least || (distance < (1 - Allowed) * step && distance < 0.01)
-          ? both + " are slices at the same place: a volume has one, so move one of the two acquisitions away"
-          : both + " lie " + std::to_string(distance) + " mm apart, and the series' slices " + std::to_string(step) +
-              " mm on average: a slice is missing or too much");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-VOLUME-GEOMETRY",
+                              "it does not say where its slice lies (Image Position (Patient), 0020,0032)",
+                              "mend the header, or convert the series to NIfTI with its right spacing")
+          .OfFile(slice.file));
     }
   }
 }
 
-/** The volume's third axis goes from the first slice to the last one, which of a tilted gantry is not their normal. */
+/** \throw std::runtime_error two are at one place, or beside each other, or one is missing */
+void
+RequireEvenSteps(const std::vector<Slice> & slices)
+{
+  constexpr double Allowed = 0.05, Most = 0.4; // of a step
+  constexpr double Least = 1e-6;               // mm
+  const double     first = slices.front().place;
+  const double     step = (slices.back().place - first) / static_cast<double>(slices.size() - 1);
+  const double     usual = GetUsualStep(slices), rounding = GetRounding(slices);
+  const double     allowed = std::max(Allowed * step, std::min(rounding, Most * step));
+  // A slice that is missing makes all distances differ from the average: the distance that is another one is named.
+  std::size_t worst = 0;
+  double      difference = 0;
+  for (std::size_t i = 1; i < slices.size(); ++i)
+  {
+    const double distance = slices[i].place - slices[i - 1].place;
+    const double place = slices[i].place - (first + step * static_cast<double>(i));
+    const bool   isEven = distance >= Least && std::abs(distance - step) <= allowed &&
+                        (std::abs(distance - step) <= Allowed * step || std::abs(place) <= rounding);
+    if (!isEven && std::abs(distance - usual) > difference)
+    {
+      worst = i;
+      difference = std::abs(distance - usual);
+    }
+    else if (!isEven && worst == 0)
+    {
+      worst = i;
+    }
+  }
+  if (worst > 0)
+  {
+    RefuseStep(slices[worst - 1], slices[worst], step, usual, allowed);
+  }
+}
+
+/** Whether rounding explains all that positions are beside the normal through the first one. */
+bool
+AreAlongNormal(const std::vector<Slice> & slices, const Triple & normal)
+{
+  const double   rounding = GetRounding(slices);
+  const Triple & first = slices.front().shape.grid.origin;
+  return std::all_of(slices.begin(), slices.end(), [&](const Slice & slice) {
+    const Triple & origin = slice.shape.grid.origin;
+    const double   distance = slice.place - slices.front().place;
+    const Triple   beside{ origin[0] - first[0] - distance * normal[0],
+                         origin[1] - first[1] - distance * normal[1],
+                         origin[2] - first[2] - distance * normal[2] };
+    return std::sqrt(Dot(beside, beside)) <= rounding;
+  });
+}
+
+/** Sets the third axis: the normal of the slices, or the way from the first to the last one where a gantry is tilted.
+ */
 void
 SetThirdAxis(const std::vector<Slice> & slices, gigapixel::VolumeGrid & grid)
 {
@@ -203,12 +389,19 @@ SetThirdAxis(const std::vector<Slice> & slices, gigapixel::VolumeGrid & grid)
   {
     return;
   }
+  const auto     steps = static_cast<double>(slices.size() - 1);
   const Triple & first = slices.front().shape.grid.origin;
   const Triple & last = slices.back().shape.grid.origin;
-  const Triple   way{ last[0] - first[0], last[1] - first[1], last[2] - first[2] };
-  const double   length = std::sqrt(Dot(way, way));
-  grid.spacing[2] = length / static_cast<double>(slices.size() - 1);
-  grid.axes[2] = { way[0] / length, way[1] / length, way[2] / length };
+  const Triple   normal = Cross(grid.axes[0], grid.axes[1]);
+  if (AreAlongNormal(slices, normal))
+  {
+    grid.spacing[2] = (slices.back().place - slices.front().place) / steps;
+    grid.axes[2] = normal;
+    return;
+  }
+  const Triple way{ last[0] - first[0], last[1] - first[1], last[2] - first[2] };
+  grid.spacing[2] = std::sqrt(Dot(way, way)) / steps;
+  grid.axes[2] = Normalize(way);
 }
 
 std::size_t
@@ -265,7 +458,8 @@ ConvertToFloats(IOComponentEnum type, const std::vector<unsigned char> & from, f
     case IOComponentEnum::FLOAT:
       return ConvertTo<float>(from, to, number);
     default:
-      throw std::runtime_error("its samples are of a type that no DICOM file has");
+      throw gigapixel::Refusal(gigapixel::Diagnostic(
+        "E-DICOM-FORMAT", "its samples are of a type that no DICOM file has", "convert the series to NIfTI"));
   }
 }
 
@@ -321,9 +515,11 @@ GigapixelDicomSeries::Find(const std::string & folder)
     }
     if (content == Content::Damaged) // as well
     {
-      throw std::runtime_error(
-        file.string() + (fs::file_size(file) == 0 ? ": it is empty" : ": it is no DICOM file, which its name says") +
-        ": get it again from where it came, or move it to another folder if it is no slice");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic(fs::file_size(file) == 0 ? "E-FILE-DAMAGED" : "E-FILE-KIND",
+                              fs::file_size(file) == 0 ? "it is empty" : "its name says DICOM, but it is no DICOM file",
+                              "get it again from where it came, or move it to another folder if it is no slice")
+          .OfFile(file.string()));
     }
     if (content == Content::Slice && file.filename() != "DICOMDIR")
     {
@@ -333,12 +529,17 @@ GigapixelDicomSeries::Find(const std::string & folder)
   }
   if (slices.empty())
   {
-    throw std::runtime_error(folder + " holds no DICOM files: name the folder of a series");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-FOLDER-EMPTY", "it holds no DICOM files", "name the folder of a series").OfFile(folder));
   }
   if (series.size() > 1)
   {
-    throw std::runtime_error(folder + " holds " + std::to_string(series.size()) +
-                             " DICOM series, and a volume is one of them: give each a folder of its own");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-DICOM-PARTS",
+                            "it holds " + std::to_string(series.size()) + " DICOM series, and a volume is one of them",
+                            "give each a folder of its own")
+        .OfFile(folder)
+        .OfValue(std::to_string(series.size())));
   }
   const Slice & first = slices.front();
   const Triple  normal = Cross(first.shape.grid.axes[0], first.shape.grid.axes[1]);
@@ -350,6 +551,7 @@ GigapixelDicomSeries::Find(const std::string & folder)
   std::stable_sort(slices.begin(), slices.end(), [](const Slice & a, const Slice & b) { return a.place < b.place; });
   if (slices.size() > 1)
   {
+    RequirePlaces(slices);
     RequireEvenSteps(slices);
   }
   GigapixelDicomSeries found;
@@ -361,6 +563,13 @@ GigapixelDicomSeries::Find(const std::string & folder)
     const bool isSame = slice.shape.type == found.shape.type && GetBytes(slice.shape.type) <= sizeof(float);
     found.shape.type = isSame ? found.shape.type : IOComponentEnum::FLOAT;
     found.fileBytes += static_cast<std::int64_t>(fs::file_size(slice.file));
+  }
+  for (const Slice & slice : slices)
+  {
+    if (found.shape.warnings.empty()) // once a series
+    {
+      found.shape.warnings = ListMissing(slice, slices.size() == 1);
+    }
   }
   SetThirdAxis(slices, found.shape.grid);
   return found;
@@ -382,7 +591,9 @@ GigapixelDicomSeries::Read(std::vector<unsigned char> & samples) const
     if (now.grid.size.width != size.width || now.grid.size.height != size.height || now.grid.size.depth != 1 ||
         now.components != shape.components)
     {
-      throw std::runtime_error(files[i] + " is another slice than it was when it was first looked at: run again");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-FILE-CHANGED", "the file changed after it was first read", "run again")
+          .OfFile(files[i]));
     }
     unsigned char * const to = samples.data() + i * sliceBytes;
     if (now.type == shape.type)

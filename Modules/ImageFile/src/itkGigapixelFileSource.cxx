@@ -1,11 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelFileSource.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelGridMatch.h"
 #include "gigapixelWholeFile.h"
+#include "itkGigapixelPNGMask.h"
 #include "itkImageIOFactory.h"
+#include "itkOutputWindow.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "gigapixelSlideFiles.h"
 #  include "itkMetaDataObject.h"
@@ -14,7 +17,10 @@
 #endif
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
@@ -22,6 +28,19 @@ namespace itk
 {
 namespace
 {
+
+/** JPEG changes values where they change from pixel to pixel. */
+void
+WarnOfLoss(const std::string & mask)
+{
+  if (Object::GetGlobalWarningDisplay())
+  {
+    const gigapixel::Diagnostic warning("W-MASK-LOSSY",
+                                        "it is compressed as JPEG, which changes labels near their edges",
+                                        "give a mask that is compressed without loss, such as PNG");
+    OutputWindowDisplayWarningText(("WARNING: " + gigapixel::Remember(warning.OfFile(mask)) + '\n').c_str());
+  }
+}
 
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 /** A slide's level. One reader serves all threads; each decodes what it asks for. */
@@ -61,7 +80,7 @@ public:
     }
     catch (const ExceptionObject & error)
     {
-      throw std::runtime_error(error.GetDescription());
+      throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
     }
   }
 
@@ -97,7 +116,15 @@ FindMadeOf(const WholeSlideImageIO & pyramid)
   const std::size_t next = begin == std::string::npos ? begin : skip(begin + bytes.size(), "0123456789");
   const bool        hasHash = next != std::string::npos && madeBy.compare(next, hash.size(), hash) == 0;
   const bool        isWhole = hasHash && skip(next + hash.size(), "0123456789abcdef") == madeBy.size();
-  return isWhole ? madeBy.substr(begin) : std::string();
+  if (!isWhole)
+  {
+    return std::string();
+  }
+  // "image=2 " before them, of an image that is not the main one: see IdentifySlide()
+  const std::string image = "image=";
+  const std::size_t named = madeBy.rfind(image, begin);
+  const bool        hasImage = named != std::string::npos && skip(named + image.size(), "0123456789") + 1 == begin;
+  return madeBy.substr(hasImage ? named : begin);
 }
 
 /** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */
@@ -108,13 +135,31 @@ MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
   {
     return std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
   }
-  const auto make = [name = std::string(slide->GetFileName()), level = slide->GetLevel()]() -> ImageIOBase::Pointer {
+  const auto make = [slide]() -> ImageIOBase::Pointer {
     const auto io = WholeSlideImageIO::New();
-    io->SetFileName(name);
-    io->SetLevel(level);
+    io->CopySettings(*slide);
     return io.GetPointer();
   };
   return GigapixelImageIOSource(make, slide->GetFileName(), high).pixels;
+}
+
+/** Pages of the same size may be masks of anything. */
+void
+RefuseSeveralMasks(const WholeSlideImageIO & mask)
+{
+  const auto images = mask.GetImages();
+  const auto size = mask.GetLevelSize(0);
+  const auto alike =
+    std::count_if(images.begin(), images.end(), [&size](const auto & image) { return image.size == size; });
+  if (alike > 1)
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MASK-FORMAT",
+                            "it has " + std::to_string(alike) + " images of the same size, where a mask has one",
+                            "write the page that is wanted to a file of its own")
+        .OfFile(mask.GetFileName())
+        .OfValue(std::to_string(alike)));
+  }
 }
 
 gigapixel::PhysicalImage
@@ -126,23 +171,42 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               HighSamples                        high)
 {
   slide->SetFileName(fileName);
+  slide->SetImage(resolution.image);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
   slide->SetLevel(resolution.level);
   if (resolution.micronsPerPixel > 0)
   {
-    slide->SetMicronsPerPixel(resolution.micronsPerPixel);
+    slide->SetMicronsPerPixel(resolution.micronsPerPixel, resolution.tolerance);
   }
   slide->SetGray(channels == 1);
+  slide->SetUnscannedAsBackground(resolution.emptyAsBackground);
+  if (high != HighSamples::Refused)
+  {
+    slide->GiveWarningsOff(); // a refusal comes first
+  }
   slide->ReadImageInformation();
+  if (high != HighSamples::Refused)
+  {
+    RefuseSeveralMasks(*slide);
+    slide->GiveWarningsOn();
+    slide->ReadImageInformation();
+    const bool warnsItself = gigapixel::IsReadAsLabels(fileName);
+    if (!warnsItself && slide->GetDecoder().find("(JPEG)") != std::string::npos)
+    {
+      WarnOfLoss(fileName);
+    }
+  }
 
   gigapixel::PhysicalImage result;
   result.name = fileName;
   result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
-  result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(fileName)
+  result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(fileName, slide->GetImage())
                                                             : gigapixel::IdentifyFile(fileName, bytes);
   result.madeOf = FindMadeOf(*slide);
-  result.downsample = slide->GetLevelDownsample(slide->GetLevel());
+  result.downsamples = slide->GetLevelDownsamples(slide->GetLevel());
+  result.decodingBytes =
+    slide->IsResampled() ? static_cast<std::int64_t>(slide->GetDecodingBytes(slide->GetLevel())) : std::int64_t{ 0 };
   result.scanned = [slide](const gigapixel::Region & region, std::uint8_t * scanned) {
     return slide->ReadScanned(slide->GetLevel(),
                               static_cast<SizeValueType>(region.x),
@@ -160,58 +224,117 @@ gigapixel::PhysicalImage
 OpenOtherFile(const std::string & fileName, HighSamples high)
 {
   gigapixel::RequireWholeFile(fileName);
-  const auto make = [fileName]() -> ImageIOBase::Pointer {
+  const bool          isMask = high != HighSamples::Refused;
+  std::ifstream       stream(fileName, std::ios::binary);
+  std::array<char, 3> start{};
+  if (isMask && stream.read(start.data(), start.size()) && start == std::array<char, 3>{ '\xff', '\xd8', '\xff' })
+  {
+    WarnOfLoss(fileName);
+  }
+  const auto make = [fileName, isMask]() -> ImageIOBase::Pointer {
+    if (const auto mask = isMask ? MakePNGMaskIO(fileName) : nullptr)
+    {
+      return mask;
+    }
     const auto io = ImageIOFactory::CreateImageIO(fileName.c_str(), IOFileModeEnum::ReadMode);
     if (io)
     {
       io->SetFileName(fileName);
+      io->SetExpandRGBPalette(!isMask); // the labels are the palette's indices
     }
     return io;
   };
   return GigapixelImageIOSource(make, fileName, high);
 }
 
-/** \param bytes of a slide that tell it from others; of other files all do */
+/** Whether an image has the resolution that is asked for, if any is. */
+bool
+HasResolution(const gigapixel::PhysicalImage & image, const GigapixelResolution & resolution)
+{
+  constexpr double rounding = 0.001;
+  const double     ratio = image.grid.GetMicronsPerPixel() / resolution.micronsPerPixel;
+  return resolution.micronsPerPixel <= 0 || std::abs(ratio - 1) <= std::max(rounding, resolution.tolerance);
+}
+
+[[noreturn]] void
+RefuseResolution(const gigapixel::PhysicalImage & image, double wanted)
+{
+  const double       given = image.grid.GetMicronsPerPixel();
+  std::ostringstream why;
+  given > 0 ? why << "it has " << given << " micrometers per pixel, not " << wanted << ", and it is no slide"
+            : why << "its resolution is unknown, where " << wanted << " micrometers per pixel are asked for";
+  throw gigapixel::Refusal(
+    gigapixel::Diagnostic(
+      "E-SLIDE-RESOLUTION", why.str(), given > 0 ? "save it as a TIFF, which is resampled" : "state it (--slide-mpp)")
+      .OfFile(image.name)
+      .OfValue(std::to_string(wanted)));
+}
+
+/** \param bytes of a slide that tell it from others; of other files all do
+ * \param givesWarnings off where another reader of the slide gives them */
 gigapixel::PhysicalImage
 OpenFile(const std::string &         fileName,
          const GigapixelResolution & resolution,
          unsigned                    channels,
          gigapixel::HashedBytes      bytes,
-         HighSamples                 high)
+         HighSamples                 high,
+         bool                        givesWarnings = true)
 {
   // Before it is opened: a pipe would wait for a writer for ever.
   std::error_code error;
   if (std::filesystem::exists(fileName, error) && !std::filesystem::is_regular_file(fileName, error))
   {
-    throw std::runtime_error(fileName + ": it is not a file; name an image's file");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-FILE-KIND", "it is not a file", "name an image's file").OfFile(fileName));
   }
   gigapixel::RequireReadable(fileName);
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
   const auto slide = WholeSlideImageIO::New();
-  if (slide->CanReadFile(fileName.c_str()))
-  {
+  const bool isTIFFMask = high != HighSamples::Refused && gigapixel::IsReadAsLabels(fileName);
+  slide->SetStoredValues(isTIFFMask);
+  slide->SetGiveWarnings(givesWarnings);
+  const auto openSlide = [&] {
     try
     {
       return OpenSlideFile(slide, fileName, resolution, channels, bytes, high);
     }
     catch (const ExceptionObject & error)
     {
-      throw std::runtime_error(error.GetDescription());
+      throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
     }
+  };
+  if (isTIFFMask || !resolution.image.empty() || slide->CanReadFile(fileName.c_str()))
+  {
+    return openSlide();
   }
 #endif
   (void)channels;
   (void)bytes;
+  (void)givesWarnings;
   gigapixel::PhysicalImage image = OpenOtherFile(fileName, high);
   image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
   if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
   {
     image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);
   }
+  if (!HasResolution(image, resolution))
+  {
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+    if (gigapixel::IsReadAsLabels(fileName)) // a TIFF that is read as a slide by those who ask for it
+    {
+      return openSlide();
+    }
+#endif
+    RefuseResolution(image, resolution.micronsPerPixel);
+  }
   if (resolution.level != 0 && resolution.micronsPerPixel <= 0)
   {
-    throw std::runtime_error(fileName + ": it has no level " + std::to_string(resolution.level) +
-                             ", since it is no slide: read it at level 0");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SLIDE-LEVEL",
+                            "it has no level " + std::to_string(resolution.level) + ", since it is no slide",
+                            "read it at level 0")
+        .OfFile(fileName)
+        .OfValue(std::to_string(resolution.level)));
   }
   return image;
 }
@@ -240,14 +363,20 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 }
 
 gigapixel::PhysicalImage
-GigapixelTissueSource(const std::string & fileName, const std::string & slide)
+GigapixelTissueSource(const std::string & fileName, const std::string & slide, const std::string & image)
 {
-  gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
-  const gigapixel::PhysicalImage image = mask.madeOf.empty() ? gigapixel::PhysicalImage() : GigapixelFileSource(slide);
-  if (mask.madeOf != image.content && mask.madeOf != image.madeOf && !mask.madeOf.empty())
+  gigapixel::PhysicalImage mask = GigapixelMaskSource(fileName);
+  GigapixelResolution      resolution;
+  resolution.image = image;
+  const gigapixel::PhysicalImage made =
+    mask.madeOf.empty() ? gigapixel::PhysicalImage()
+                        : OpenFile(slide, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
+  if (mask.madeOf != made.content && mask.madeOf != made.madeOf && !mask.madeOf.empty())
   {
-    throw std::runtime_error("the tissue mask " + fileName + " was made of another slide than " + slide +
-                             ": give the one of this slide");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-GRID",
+                                                   "the tissue mask was made of another slide than " + slide,
+                                                   "give the one of this slide")
+                               .OfFile(fileName));
   }
   return mask;
 }

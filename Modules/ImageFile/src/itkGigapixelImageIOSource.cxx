@@ -1,15 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelImageIOSource.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
 #include "itkMetaDataObject.h"
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <locale>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
@@ -20,10 +23,10 @@ namespace itk
 namespace
 {
 
-std::runtime_error
-Failure(const std::string & name, const std::string & reason)
+gigapixel::Refusal
+Failure(const std::string & code, const std::string & name, const std::string & why, const std::string & remedy = {})
 {
-  return std::runtime_error(name + ": " + reason);
+  return gigapixel::Refusal(gigapixel::Diagnostic(code, why, remedy).OfFile(name));
 }
 
 /** Calls what may throw ITK's exceptions, and throws one sentence. */
@@ -37,12 +40,20 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
-    const std::string reason = gigapixel::DescribeFailedReading(gigapixel::CleanMessage(error.GetDescription()));
-    if (reason.find(name) != std::string::npos)
+    gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(error);
+    if (diagnostic.code == "E-OTHER") // ITK's readers refuse what they cannot decode
     {
-      throw std::runtime_error(reason);
+      const std::string reason = gigapixel::DescribeFailedReading(gigapixel::CleanMessage(error.GetDescription()));
+      const std::size_t remedy = reason.find("; get it again");
+      diagnostic = remedy == std::string::npos
+                     ? gigapixel::Diagnostic("E-FILE-DAMAGED", reason)
+                     : gigapixel::Diagnostic("E-FILE-DAMAGED", reason.substr(0, remedy), reason.substr(remedy + 2));
     }
-    throw Failure(name, reason);
+    if (diagnostic.file.empty())
+    {
+      diagnostic.file = name;
+    }
+    throw gigapixel::Refusal(diagnostic);
   }
 }
 
@@ -61,14 +72,24 @@ ToBytes(const std::vector<unsigned char> & in,
   for (std::size_t i = 0; i < samples; ++i)
   {
     const TComponent value = components[i];
-    const bool       isHigh = value > most && high == HighSamples::Are255;
+    const bool       isFinite = value <= std::numeric_limits<TComponent>::max();
+    const bool       isHigh = value > most && isFinite && high == HighSamples::Are255;
     const bool       fits = value >= 0 && value <= most;
     out[i] = isHigh ? 255 : fits ? static_cast<std::uint8_t>(value) : 0;
     if (!isHigh && (!fits || static_cast<TComponent>(out[i]) != value))
     {
       std::ostringstream text;
-      text << "the value " << +value << " does not fit in 8 bits: convert the image to unsigned char";
-      throw Failure(name, text.str());
+      text.imbue(std::locale::classic());
+      text << +value;
+      const std::string shown = std::isnan(static_cast<double>(value)) ? "nan" : text.str(); // without a sign
+      const bool        isMask = high != HighSamples::Refused;
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic(isMask ? "E-LABEL-VALUE" : "E-SLIDE-CHANNELS",
+                              isMask ? "the value " + shown + " is no label, which is a whole number from 0 to 255"
+                                     : "the value " + shown + " does not fit in 8 bits",
+                              isMask ? "correct the mask" : "convert the image to unsigned char")
+          .OfFile(name)
+          .OfValue(shown));
     }
   }
 }
@@ -176,10 +197,10 @@ private:
       const ImageIOBase::Pointer io = m_Make();
       if (io.IsNull())
       {
-        throw Failure(m_Name,
-                      "no reader knows this kind of file (it is damaged, or of another format); a tiled TIFF of 8 bit "
-                      "can be read, as "
-                      "gigapixel label and rasterize write masks, and convert slides");
+        throw Failure("E-FILE-KIND",
+                      m_Name,
+                      "no reader knows this kind of file",
+                      "convert it to a tiled TIFF of 8 bit, PNG, NRRD or MetaImage");
       }
       io->ReadImageInformation();
       io->SetUseStreamedReading(!gigapixel::IsMetaImageWithoutParts(io->GetFileName()));
@@ -192,19 +213,25 @@ private:
   {
     if (io.GetNumberOfDimensions() < 2)
     {
-      throw Failure(m_Name, "it has one axis: an image has rows and columns");
+      throw Failure("E-FILE-KIND", m_Name, "it has one axis, where an image has rows and columns");
     }
     for (unsigned d = 2; d < io.GetNumberOfDimensions(); ++d)
     {
       if (io.GetDimensions(d) != 1)
       {
-        throw Failure(m_Name, "it has " + std::to_string(io.GetDimensions(d)) + " slices: give one of them");
+        throw Failure("E-FILE-KIND",
+                      m_Name,
+                      "it has " + std::to_string(io.GetDimensions(d)) + " slices, where an image has one",
+                      "give one of them");
       }
     }
     // What 3D Slicer says of a segmentation; the classes are the values of its pixels, which is what it calls labels.
     if (io.GetNumberOfComponents() > 1 && io.GetMetaDataDictionary().HasKey("Segment0_ID"))
     {
-      throw Failure(m_Name, gigapixel::DescribeLayers(io.GetNumberOfComponents()));
+      throw Failure("E-MASK-FORMAT",
+                    m_Name,
+                    gigapixel::DescribeLayers(io.GetNumberOfComponents()),
+                    "export the segments to a labelmap in 3D Slicer, and save that");
     }
   }
 
@@ -319,9 +346,10 @@ private:
         case IOComponentEnum::DOUBLE:
           return ToBytes<double>(buffer, samples, count, m_HighSamples, m_Name);
         default:
-          throw Failure(m_Name,
-                        "its samples are of " + ImageIOBase::GetComponentTypeAsString(m_Component) +
-                          ": convert the image to unsigned char");
+          throw Failure("E-SLIDE-CHANNELS",
+                        m_Name,
+                        "its samples are of " + ImageIOBase::GetComponentTypeAsString(m_Component),
+                        "convert the image to unsigned char");
       }
     });
   }

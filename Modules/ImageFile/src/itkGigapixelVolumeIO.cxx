@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelVolumeIO.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelAtomicFile.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelHash.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
+#include "itkGigapixelNIfTIImageIO.h"
 #include "itkGigapixelVolumeShape.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkImageIOFactory.h"
@@ -18,7 +20,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 
 #include <unistd.h>
 
@@ -28,12 +29,13 @@ namespace
 {
 namespace fs = std::filesystem;
 
-constexpr const char * MadeByKey = "aux_file"; // NIfTI's name of the one field that ITK 5.2 writes
+constexpr const char * MadeByKey = "aux_file"; // NIfTI's name of it
 
-/** Calls what may throw ITK's exceptions, and throws one sentence. */
+/** Calls what may throw ITK's exceptions, and throws a Refusal.
+ * \param otherwise the code of exceptions that have none */
 template <typename TFunction>
 void
-WithName(const std::string & name, const TFunction & function)
+WithName(const std::string & name, const char * otherwise, const TFunction & function)
 {
   try
   {
@@ -41,8 +43,21 @@ WithName(const std::string & name, const TFunction & function)
   }
   catch (const ExceptionObject & error)
   {
+    if (dynamic_cast<const gigapixel::Diagnosed *>(&error) != nullptr)
+    {
+      gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(error);
+      diagnostic.file = diagnostic.file.empty() ? name : diagnostic.file;
+      throw gigapixel::Refusal(diagnostic);
+    }
     const std::string reason = gigapixel::DescribeFailedReading(gigapixel::CleanMessage(error.GetDescription()));
-    throw std::runtime_error(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
+    const std::size_t again = reason.find("; get it again"); // what is said of damage
+    const std::size_t remedy = again == std::string::npos ? reason.find("; write ") : again;
+    throw gigapixel::Refusal((remedy == std::string::npos
+                                ? gigapixel::Diagnostic(otherwise, reason)
+                                : gigapixel::Diagnostic(again == std::string::npos ? otherwise : "E-FILE-DAMAGED",
+                                                        reason.substr(0, remedy),
+                                                        reason.substr(remedy + 2)))
+                               .OfFile(name));
   }
 }
 
@@ -122,10 +137,18 @@ WriteLabels(const std::string &               file,
             const gigapixel::VolumeGrid &     grid,
             const std::string &               madeBy)
 {
+  if (GigapixelIsNIfTIName(file))
+  {
+    GigapixelWriteNIfTILabels(file, labels, grid, madeBy);
+    return;
+  }
   const ImageIOBase::Pointer io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::WriteMode);
   if (io.IsNull())
   {
-    throw std::runtime_error(target + ": nothing here writes volumes of this ending; end it in .nii.gz, .nrrd or .mha");
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-ENDING",
+                                                   "nothing here writes volumes of this ending",
+                                                   "end it in .nii.gz, .nrrd or .mha")
+                               .OfFile(target));
   }
   const std::array<std::int64_t, 3> size{ grid.size.width, grid.size.height, grid.size.depth };
   io->SetNumberOfDimensions(3);
@@ -166,7 +189,7 @@ RequireLabels(const std::string & file, std::vector<std::uint8_t> & labels, cons
   const std::string          difference = grid.DescribeDifference(GigapixelVolumeShape::Get(file, *io).grid);
   if (!difference.empty())
   {
-    throw std::runtime_error("what was written " + difference);
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-WRITE", "what was written " + difference));
   }
   const std::uint64_t written = HashOf(labels);
   const bool          isAsLarge = io->GetComponentType() == IOComponentEnum::UCHAR &&
@@ -178,7 +201,8 @@ RequireLabels(const std::string & file, std::vector<std::uint8_t> & labels, cons
   }
   if (!isAsLarge || HashOf(labels) != written)
   {
-    throw std::runtime_error("what was written reads otherwise");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OUTPUT-WRITE", "the written volume differs when it is read again"));
   }
 }
 
@@ -187,19 +211,20 @@ RequireLabels(const std::string & file, std::vector<std::uint8_t> & labels, cons
 [[noreturn]] void
 RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason, std::size_t bytes)
 {
-  std::error_code error;
-  const auto      room = fs::space(fs::absolute(fileName).parent_path(), error).available;
+  const std::string what = fileName + " could not be written to the end, and nothing was left behind";
+  std::error_code   error;
+  const auto        room = fs::space(fs::absolute(fileName).parent_path(), error).available;
   if (!error && room < bytes)
   {
-    throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind; the disk has " +
-                             std::to_string(room) + " bytes free");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-DISK-FULL", what + "; the disk has " + std::to_string(room) + " bytes free")
+        .OfFile(fileName));
   }
   for (std::size_t at = 0; (at = reason.find(hidden.GetName(), at)) != std::string::npos;)
   {
     reason.replace(at, hidden.GetName().size(), "it");
   }
-  reason.resize(std::min(reason.size(), reason.find("; get it again"))); // what readers say of damage
-  throw std::runtime_error(fileName + " could not be written to the end, and nothing was left behind: " + reason);
+  throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-WRITE", what + ": " + reason).OfFile(fileName));
 }
 
 using Axes = std::array<std::array<double, 3>, 3>;
@@ -278,18 +303,23 @@ OpenVolume(const std::string & file)
   std::error_code error;
   if (fs::exists(file, error) && !fs::is_regular_file(file, error))
   {
-    throw std::runtime_error(file + ": it is not a file; name a volume's file");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-FILE-KIND", "it is not a file", "name a volume's file").OfFile(file));
   }
   gigapixel::RequireReadable(file);
   gigapixel::RequireWholeHeader(file);
   ImageIOBase::Pointer io;
-  WithName(file, [&] {
-    io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
+  WithName(file, "E-VOLUME-FORMAT", [&] {
+    const auto nifti = GigapixelNIfTIImageIO::New();
+    io = nifti->CanReadFile(file.c_str()) ? ImageIOBase::Pointer(nifti)
+                                          : ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
     if (io.IsNull())
     {
-      throw std::runtime_error(
-        file + ": no reader knows this kind of file (it is damaged, or of another format); volumes are NIfTI, "
-               "NRRD or MetaImage files");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-VOLUME-FORMAT",
+                              "no reader knows this kind of file (it is damaged, or of another format); volumes are "
+                              "NIfTI, NRRD or MetaImage files")
+          .OfFile(file));
     }
     io->SetFileName(file);
     io->ReadImageInformation();
@@ -301,7 +331,7 @@ OpenVolume(const std::string & file)
 void
 ReadWholeVolume(ImageIOBase & io, void * samples)
 {
-  WithName(io.GetFileName(), [&] {
+  WithName(io.GetFileName(), "E-FILE-DAMAGED", [&] {
     io.SetIORegion(GetWholeRegion(io));
     io.Read(samples);
   });
@@ -317,14 +347,17 @@ GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::Volume
     return;
   }
   const bool        isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
-  const std::string difference = grid.DescribeDifference(GetNIfTIGrid(grid));
+  const std::string difference = grid.forms ? std::string() : grid.DescribeDifference(GetNIfTIGrid(grid));
   if (isLong || !difference.empty())
   {
-    throw std::runtime_error(
-      fileName + ": " +
-      (isLong ? std::string("NIfTI knows up to 32767 voxels along an axis")
-              : "NIfTI keeps perpendicular axes and floats alone, with which this volume of labels " + difference) +
-      ": end the name in .nrrd or .mha");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic(
+        "E-OUTPUT-ENDING",
+        isLong
+          ? std::string("NIfTI knows up to 32767 voxels along an axis")
+          : "programs read NIfTI with perpendicular axes (its qform) and floats, with which this volume " + difference,
+        "end the name in .nrrd or .mha")
+        .OfFile(fileName));
   }
 }
 
@@ -340,7 +373,7 @@ GigapixelWriteLabelVolume(const std::string &           fileName,
   const HiddenFile      hidden(fileName);
   try
   {
-    WithName(fileName, [&] { WriteLabels(hidden.GetName(), fileName, labels, grid, madeBy); });
+    WithName(fileName, "E-OUTPUT-WRITE", [&] { WriteLabels(hidden.GetName(), fileName, labels, grid, madeBy); });
     RequireLabels(hidden.GetName(), labels, grid);
   }
   catch (const std::runtime_error & failure)
@@ -348,9 +381,9 @@ GigapixelWriteLabelVolume(const std::string &           fileName,
     std::error_code error;
     if (!fs::exists(hidden.GetName(), error))
     {
-      throw;
+      throw gigapixel::Refusal(gigapixel::Diagnostic::Of(failure).OfFile(fileName)); // not that of the hidden file
     }
-    RefuseUnwritten(fileName, hidden, failure.what(), labels.size());
+    RefuseUnwritten(fileName, hidden, gigapixel::Diagnostic::Of(failure).why, labels.size());
   }
   CopyInto(output, hidden.GetName());
   output.Commit();
@@ -372,12 +405,13 @@ GigapixelReadLabelVolume(const std::string & fileName, const gigapixel::VolumeGr
   const auto                 voxels = static_cast<std::size_t>(grid.size.width * grid.size.height * grid.size.depth);
   if (!difference.empty())
   {
-    throw std::runtime_error(fileName + ' ' + difference);
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-GEOMETRY", "it " + difference).OfFile(fileName));
   }
   if (io->GetComponentType() != IOComponentEnum::UCHAR ||
       io->GetImageSizeInComponents() != static_cast<ImageIOBase::SizeType>(voxels))
   {
-    throw std::runtime_error(fileName + " holds no labels, a byte for each voxel");
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MASK-FORMAT", "it holds no labels, a byte for each voxel").OfFile(fileName));
   }
   std::vector<std::uint8_t> labels(voxels);
   ReadWholeVolume(*io, labels.data());

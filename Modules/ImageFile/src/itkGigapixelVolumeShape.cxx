@@ -1,10 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelVolumeShape.h"
 
+#include "gigapixelDiagnostic.h"
+#include "gigapixelVolumePlace.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 
 namespace itk
 {
@@ -14,9 +16,15 @@ namespace
 constexpr unsigned Axes = 3;
 
 [[noreturn]] void
-Refuse(const std::string & file, const std::string & reason)
+Refuse(const std::string & file, const std::string & reason, const std::string & remedy)
 {
-  throw std::runtime_error(file + ": " + reason);
+  throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-FORMAT", reason, remedy).OfFile(file));
+}
+
+[[noreturn]] void
+RefuseGeometry(const std::string & file, const std::string & reason)
+{
+  throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-GEOMETRY", reason, "correct the header").OfFile(file));
 }
 
 void
@@ -25,7 +33,7 @@ CheckAxes(const std::string & file, const ImageIOBase & io)
   const unsigned dimensions = io.GetNumberOfDimensions();
   if (dimensions < Axes)
   {
-    Refuse(file, "it has " + std::to_string(dimensions) + " axes, and a volume has three: name a volume");
+    Refuse(file, "it has " + std::to_string(dimensions) + " axes, and a volume has three", "name a volume");
   }
   for (unsigned d = 0; d < dimensions; ++d)
   {
@@ -33,7 +41,8 @@ CheckAxes(const std::string & file, const ImageIOBase & io)
     {
       Refuse(file,
              "its axis " + std::to_string(d + 1) + " has " + std::to_string(io.GetDimensions(d)) +
-               " values; a volume has three axes, and a fourth one where it has channels");
+               " values; a volume has three axes, and a fourth one where it has channels",
+             "convert it to such a volume");
     }
   }
 }
@@ -44,15 +53,15 @@ CheckSamples(const std::string & file, const ImageIOBase & io, const GigapixelVo
   if (shape.components > 1 && shape.planes > 1)
   {
     Refuse(file,
-           "its voxels have " + std::to_string(shape.components) +
-             " components, and it has a fourth axis besides: store channels in one way");
+           "its voxels have " + std::to_string(shape.components) + " components, and it has a fourth axis besides",
+           "store channels in one way");
   }
   const bool isComplex = io.GetPixelType() == IOPixelEnum::COMPLEX;
   if (isComplex || shape.type == IOComponentEnum::UNKNOWNCOMPONENTTYPE || shape.type == IOComponentEnum::LDOUBLE)
   {
     Refuse(file,
-           "its voxels are of " + ImageIOBase::GetComponentTypeAsString(shape.type) +
-             (isComplex ? " and complex" : "") + ": convert them to float");
+           "its voxels are of " + ImageIOBase::GetComponentTypeAsString(shape.type) + (isComplex ? " and complex" : ""),
+           "convert them to float");
   }
 }
 
@@ -66,10 +75,10 @@ CheckLengths(const std::string & file, const gigapixel::VolumeGrid & grid)
   {
     if (!(grid.spacing[axis] > 0 && grid.spacing[axis] <= Largest && std::abs(grid.origin[axis]) <= Largest))
     {
-      Refuse(file,
-             "its header gives axis " + std::to_string(axis + 1) + " a spacing of " +
-               std::to_string(grid.spacing[axis]) + " mm and an origin of " + std::to_string(grid.origin[axis]) +
-               " mm: mend the header");
+      RefuseGeometry(file,
+                     "its header gives axis " + std::to_string(axis + 1) + " a spacing of " +
+                       std::to_string(grid.spacing[axis]) + " mm and an origin of " +
+                       std::to_string(grid.origin[axis]) + " mm");
     }
   }
 }
@@ -85,16 +94,16 @@ CheckDirection(const std::string & file, const gigapixel::VolumeGrid & grid)
     const double length = std::hypot(vector[0], vector[1], vector[2]);
     if (!(std::abs(length - 1) <= Rounding))
     {
-      Refuse(file,
-             "its header points axis " + std::to_string(axis + 1) + " along " + std::to_string(vector[0]) + ", " +
-               std::to_string(vector[1]) + ", " + std::to_string(vector[2]) +
-               ", which is no direction of length 1: mend the header");
+      RefuseGeometry(file,
+                     "its header points axis " + std::to_string(axis + 1) + " along " + std::to_string(vector[0]) +
+                       ", " + std::to_string(vector[1]) + ", " + std::to_string(vector[2]) +
+                       ", which is no direction of length 1");
     }
   }
   const auto & spacing = grid.spacing;
   if (!(grid.GetVoxelVolume() >= LeastVolume * spacing[0] * spacing[1] * spacing[2]))
   {
-    Refuse(file, "its header points its three axes along one plane: mend the header");
+    RefuseGeometry(file, "its header points its three axes along one plane");
   }
 }
 
@@ -128,6 +137,11 @@ GigapixelVolumeShape::Get(const std::string & file, const ImageIOBase & io)
     const std::vector<double> direction = io.GetDirection(axis);
     std::copy_n(direction.begin(), Axes, shape.grid.axes[axis].begin());
   }
+  gigapixel::VolumePlace place{ shape.grid, {}, {} };
+  gigapixel::ReadVolumePlace(file, place);
+  shape.grid = place.grid;
+  shape.placedBy = place.source;
+  shape.warnings = place.warnings;
   CheckLengths(file, shape.grid);
   CheckDirection(file, shape.grid);
   return shape;

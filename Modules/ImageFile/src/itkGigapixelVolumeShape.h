@@ -2,11 +2,13 @@
 #ifndef itkGigapixelVolumeShape_h
 #define itkGigapixelVolumeShape_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelVolumeGrid.h"
 #include "itkImageIOBase.h"
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace itk
 {
@@ -15,9 +17,12 @@ namespace itk
 struct GigapixelVolumeShape
 {
   gigapixel::VolumeGrid grid;
+  std::string           placedBy;        ///< fields of the header, as VolumePlace::source
   unsigned              components{ 1 }; ///< of a voxel, one behind the other
   unsigned              planes{ 1 };     ///< along the fourth axis
   IOComponentEnum       type{ IOComponentEnum::FLOAT };
+
+  std::vector<gigapixel::Diagnostic> warnings; ///< of the place
 
   std::int64_t
   CountSamples() const

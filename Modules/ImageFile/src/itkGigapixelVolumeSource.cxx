@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelVolumeSource.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
@@ -16,7 +17,6 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 
 namespace itk
 {
@@ -117,7 +117,13 @@ public:
            static_cast<std::int64_t>(IsKept(m_Shape.type) ? GetBytes(m_Shape.type) : sizeof(float));
   }
 
-  /** ITK's reader has as many again and, of integers that a header scales, those of the file besides. */
+  const GigapixelVolumeShape &
+  GetShape() const
+  {
+    return m_Shape;
+  }
+
+  /** NIfTI takes what is read, and its floats where these are kept. ITK's readers take as much again. */
   std::int64_t
   GetReadingBytes() const
   {
@@ -126,9 +132,10 @@ public:
       const std::int64_t slices = m_Shape.grid.size.depth;
       return this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type)) * (slices + 2) / slices;
     }
+    const auto read = this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type));
     const auto nifti = gigapixel::FindNIfTIFiles(m_File).said;
-    return this->CountSamples() * static_cast<std::int64_t>(2 * GetBytes(m_Shape.type)) +
-           (nifti && nifti->IsScaled() ? static_cast<std::int64_t>(nifti->pixelBytes) : 0);
+    const bool isOurs = nifti && nifti->isNIfTI;
+    return read + (!isOurs ? read : IsKept(m_Shape.type) ? 0 : this->GetHeldBytes());
   }
 
   /** Once, whoever comes first. */
@@ -212,10 +219,14 @@ private:
                           static_cast<double>(GetBytes(m_Shape.type));
     if (wanted > BestCompression * bytes)
     {
-      throw std::runtime_error(
-        m_File + " is cut short or damaged: its header promises " + std::to_string(m_Shape.grid.size.width) + " x " +
-        std::to_string(m_Shape.grid.size.height) + " x " + std::to_string(m_Shape.grid.size.depth) +
-        " voxels, far more than the file can hold; get it again from where it came");
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-FILE-DAMAGED",
+                                                     "it is cut short or damaged: its header promises " +
+                                                       std::to_string(m_Shape.grid.size.width) + " x " +
+                                                       std::to_string(m_Shape.grid.size.height) + " x " +
+                                                       std::to_string(m_Shape.grid.size.depth) +
+                                                       " voxels, far more than the file can hold",
+                                                     "get it again from where it came")
+                                 .OfFile(m_File));
     }
   }
 
@@ -232,7 +243,9 @@ private:
     const ImageIOBase::Pointer io = OpenVolume(m_File);
     if (!m_Shape.HasSameSamples(GigapixelVolumeShape::Get(m_File, *io)))
     {
-      throw std::runtime_error(m_File + " is another volume than it was when it was first looked at: run again");
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-FILE-CHANGED", "the file changed after it was first read", "run again")
+          .OfFile(m_File));
     }
     std::vector<unsigned char> samples(static_cast<std::size_t>(this->CountSamples()) * GetBytes(m_Shape.type));
     ReadWholeVolume(*io, samples.data());
@@ -270,10 +283,13 @@ private:
     {
       const std::int64_t voxel = (bad - first) / m_Shape.components;
       const auto &       size = m_Shape.grid.size;
-      throw std::runtime_error(m_File + ": its voxel " + std::to_string(voxel % size.width) + ", " +
-                               std::to_string(voxel / size.width % size.height) + ", " +
-                               std::to_string(voxel / size.width / size.height % size.depth) +
-                               " is no finite number (NaN or infinite): replace such values, by 0 for instance");
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-NOT-FINITE",
+                                                     "its voxel " + std::to_string(voxel % size.width) + ", " +
+                                                       std::to_string(voxel / size.width % size.height) + ", " +
+                                                       std::to_string(voxel / size.width / size.height % size.depth) +
+                                                       " is no finite number (NaN or infinite)",
+                                                     "replace such values, by 0 for instance")
+                                 .OfFile(m_File));
     }
   }
 
@@ -403,16 +419,21 @@ GigapixelVolumeSource(const std::vector<std::string> & files)
     volume.name += (volume.name.empty() ? "" : ",") + file;
     volume.readingBytes = std::max(volume.readingBytes, volume.heldBytes + part.GetReadingBytes());
     volume.heldBytes += part.GetHeldBytes();
+    const auto & warnings = part.GetShape().warnings;
+    volume.warnings.insert(volume.warnings.end(), warnings.begin(), warnings.end());
     const std::string difference =
       parts.size() > 1 ? parts.front()->GetGrid().DescribeDifference(part.GetGrid()) : std::string();
     if (!difference.empty())
     {
-      throw std::runtime_error(file + ' ' + difference + " as " + files.front() +
-                               ": modalities of a volume are to be resampled to one grid before");
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-VOLUME-GEOMETRY",
+                                                     "it " + difference + " as " + files.front(),
+                                                     "resample the modalities of a volume to one grid before")
+                                 .OfFile(file));
     }
   }
   volume.grid = parts.front()->GetGrid();
   volume.sampleType = parts.front()->GetSampleType();
+  volume.placedBy = parts.front()->GetShape().placedBy;
   volume.voxels = std::make_shared<VolumeSource>(std::move(parts));
   return volume;
 }

@@ -20,6 +20,8 @@ struct GigapixelNetwork_EXPORT BegunRun
    * "cosine" alone), freeze as the arrays that were frozen, images per step, augmentation, jitter and seed. All others,
    * the device among them, have their defaults. */
   TrainingOptions options;
+  /** An earlier version wrote its network, and took probabilities at the end for logits: its losses are others now. */
+  bool hasOtherOutput{ false };
 
   /** None: the folder holds no run that could go on. \param ranks of which the first one looks, and tells all others;
    * null: this process alone \throw std::runtime_error its checkpoint, of which the texts alone

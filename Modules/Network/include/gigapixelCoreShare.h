@@ -2,6 +2,7 @@
 #ifndef gigapixelCoreShare_h
 #define gigapixelCoreShare_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelLaunch.h"
 
 #include <algorithm>
@@ -70,8 +71,10 @@ struct CoreShare
     const char * const wish = std::getenv("GIGAPIXEL_BINDING");
     if (wish && std::string(wish) != "none")
     {
-      throw std::invalid_argument(std::string("the environment variable GIGAPIXEL_BINDING is \"") + wish +
-                                  "\", but only \"none\" means something: the cores are then left as they are");
+      throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                       std::string("the environment variable GIGAPIXEL_BINDING is \"") + wish +
+                                         "\", but only \"none\" means something: the cores are then left as they are")
+                              .OfOption("GIGAPIXEL_BINDING", wish));
     }
 #ifdef __linux__
     cpu_set_t bound;

@@ -2,6 +2,8 @@
 #ifndef gigapixelLaunch_h
 #define gigapixelLaunch_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -55,17 +57,21 @@ struct Launch
       launch.ranks = GetNumber(launcher.ranks, 1);
       if (launch.ranks < 1)
       {
-        throw std::invalid_argument(std::string("the environment variable ") + launcher.ranks +
-                                    " has to be 1 or more, not 0");
+        throw InvalidArgument(
+          Diagnostic("E-OPTION-VALUE",
+                     std::string("the environment variable ") + launcher.ranks + " has to be 1 or more, not 0")
+            .OfOption(launcher.ranks, "0"));
       }
       if (launch.ranks > 1)
       {
         launch.rank = GetNumber(launcher.rank, -1);
         if (launch.rank < 0 || launch.rank >= launch.ranks)
         {
-          throw std::invalid_argument(std::string("the environment variable ") + launcher.ranks + " is " +
-                                      std::to_string(launch.ranks) + ", so " + launcher.rank + " has to be 0 to " +
-                                      std::to_string(launch.ranks - 1));
+          throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                           std::string("the environment variable ") + launcher.ranks + " is " +
+                                             std::to_string(launch.ranks) + ", so " + launcher.rank +
+                                             " has to be 0 to " + std::to_string(launch.ranks - 1))
+                                  .OfOption(launcher.rank));
         }
         launch.localRanks = std::max(1, GetNumber(launcher.localRanks, 1));
         launch.localRank = GetNumber(launcher.localRank, 0) % launch.localRanks;
@@ -91,8 +97,10 @@ struct Launch
     const bool        ends = digits == text.size() || text[digits] == '(' || text[digits] == ',';
     if (digits < 1 || digits > 9 || !ends)
     {
-      throw std::invalid_argument(std::string("the environment variable ") + variable + " is \"" + text +
-                                  "\", which is no number");
+      throw InvalidArgument(
+        Diagnostic("E-OPTION-VALUE",
+                   std::string("the environment variable ") + variable + " is \"" + text + "\", which is no number")
+          .OfOption(variable, text));
     }
     return ToNumber(text);
   }
@@ -139,8 +147,10 @@ private:
     }
     else if (localRanks != ranks)
     {
-      throw std::invalid_argument("the ranks are on several hosts, and where rank 0 is, is not known: set the "
-                                  "environment variable MASTER_ADDR (mpirun -x MASTER_ADDR=HOST ...)");
+      throw InvalidArgument(Diagnostic("E-OPTION-MISSING",
+                                       "the ranks are on several hosts, and where rank 0 is, is not known",
+                                       "set the environment variable MASTER_ADDR (mpirun -x MASTER_ADDR=HOST ...)")
+                              .OfOption("MASTER_ADDR"));
     }
     // Jobs that share a host must not meet at one port.
     port = slurmJob.empty() ? port : 20000 + ToNumber(slurmJob) % 10000;
@@ -151,8 +161,10 @@ private:
     }
     if (port < 1 || port > 65535)
     {
-      throw std::invalid_argument("the environment variable MASTER_PORT has to be 1 to 65535, not " +
-                                  std::to_string(port));
+      throw InvalidArgument(
+        Diagnostic("E-OPTION-VALUE",
+                   "the environment variable MASTER_PORT has to be 1 to 65535, not " + std::to_string(port))
+          .OfOption("MASTER_PORT", std::to_string(port)));
     }
   }
 };

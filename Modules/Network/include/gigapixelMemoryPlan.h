@@ -2,6 +2,7 @@
 #ifndef gigapixelMemoryPlan_h
 #define gigapixelMemoryPlan_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
 #include "gigapixelPatches.h"
 
@@ -29,10 +30,10 @@ enum class Purpose
 GigapixelNetwork_EXPORT void ReturnFreedMemory();
 
 /** A budget in which not even one tile fits. */
-struct GigapixelNetwork_EXPORT MemoryLimitError : std::runtime_error
+struct GigapixelNetwork_EXPORT MemoryLimitError : Refusal
 {
-  MemoryLimitError(const std::string & message, std::int64_t leastBytes, std::int64_t scratchBytes = 0)
-    : std::runtime_error(message)
+  MemoryLimitError(const Diagnostic & diagnostic, std::int64_t leastBytes, std::int64_t scratchBytes = 0)
+    : Refusal(diagnostic)
     , least(leastBytes)
     , scratch(scratchBytes)
   {}
@@ -82,7 +83,9 @@ struct GigapixelNetwork_EXPORT PlannedRun
    * share and which may be more than the GPU has: pixels and classes of a whole image, read once, in training; in
    * inference the pixels of those tiles that are computed next. On a CPU that is memory like any other. */
   Device       device;
-  std::int64_t budget{ 0 };  ///< bytes; 0: no limit but the machine's
+  std::int64_t budget{ 0 }; ///< bytes; 0: no limit but the machine's
+  /** What of the process's limit is not in the budget, as pixels on their way take it: for sentences alone. */
+  std::int64_t besideBytes{ 0 };
   int          threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where the budget
    * forces it, which the remark says; WholeImage: one tile */

@@ -66,6 +66,13 @@ public:
     DiceAndCrossEntropy  ///< either: the sum of both
   };
 
+  /** What makes probabilities of the outputs of several classes. */
+  enum class Probabilities
+  {
+    Softmax, ///< they exclude each other, and have the sum 1
+    Sigmoid  ///< each is one of its own; a pixel's label is the class with the greatest one
+  };
+
   static constexpr std::size_t  MostOperations = 4096;
   static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31;
   /** Classes of pixels, and of images to train on: a label is a byte, 255 none. Images may be told more apart. */
@@ -91,9 +98,16 @@ public:
   bool cropsToNonZero{ false };
   /** Along z, y and x, in mm, of the volumes that it was trained on; 0: not known. */
   std::array<double, 3> spacing{};
+  /** Sides of the patient that the volumes' axes x, y and z pointed to in training, such as "RAS"; empty: not known.
+   * Volumes are brought to it, see AxisOrder. */
+  std::string orientation;
+  /** Whether depth, height and width of the network are x, y and z of volumes, as in arrays of nibabel and MONAI; else
+   * they are z, y and x, as in those of SimpleITK and nnU-Net. */
+  bool takesXFirst{ false };
   /** Which it was trained on, where that is known: what a prediction patch by patch takes if it is told no others. */
   VolumePatches patches;
   Loss          loss{ Loss::BinaryCrossEntropy };
+  Probabilities probabilities{ Probabilities::Softmax }; ///< of several output channels; those of one are by sigmoid
   /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
    * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
   std::vector<double> classWeights;
@@ -169,6 +183,14 @@ public:
 
   /** Classes that the network tells apart: 2 for one output channel. */
   int GetNumberOfClasses() const;
+
+  /** Whether white is background to the network: of RGB, and of gray that is inverted. Gray tiles that a slide does not
+   * store are shown to it as white, and to others as 0. */
+  bool
+  TakesWhiteForBackground() const
+  {
+    return channels == 3 || invert;
+  }
 
   /** Of layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
    * Of a graph: outputs this far apart see their surroundings at the same places of every map; no size has to be a

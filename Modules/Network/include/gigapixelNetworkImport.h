@@ -2,7 +2,10 @@
 #ifndef gigapixelNetworkImport_h
 #define gigapixelNetworkImport_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelModel.h"
+
+#include <functional>
 
 namespace gigapixel
 {
@@ -26,9 +29,17 @@ struct ImportOptions
   /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
   std::int64_t  tileSize{ 0 };
   ImportedNorms norms{ ImportedNorms::Frozen };
+  std::string   orientation{};        ///< of volumes, see NetworkDescription; empty: not known
+  bool          takesXFirst{ false }; ///< of volumes, likewise
+  std::string   weightsSet;           ///< of ImportWeights(): which of several sets in the file; empty: the only one
+  /** Called with what the file leaves open: its choice of outputs or of a set of weights, and the meaning of values. */
+  std::function<void(const Diagnostic &)> warn;
 
   /** Of a network: what tileSize says. */
   std::int64_t GetTileSize(const NetworkDescription & network) const;
+
+  /** What is said of volumes. \throw std::invalid_argument the network takes none, or it is no orientation */
+  void Orient(NetworkDescription & network) const;
 
   /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
    * deviation is not above 0, or one of pixels is above 1 */

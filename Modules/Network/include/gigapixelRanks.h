@@ -2,6 +2,8 @@
 #ifndef gigapixelRanks_h
 #define gigapixelRanks_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -105,8 +107,10 @@ public:
     Broadcast(others);
     if (others != settings)
     {
-      throw std::invalid_argument("the files or options of rank " + std::to_string(GetRank()) +
-                                  " are others than those of rank 0: all ranks need the same");
+      throw InvalidArgument(
+        Diagnostic("E-RANKS-DIFFER",
+                   "the files or options of rank " + std::to_string(GetRank()) + " are others than those of rank 0",
+                   "start all ranks with the same files and options"));
     }
   }
 

@@ -2,6 +2,7 @@
 #ifndef gigapixelTrainer_h
 #define gigapixelTrainer_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
@@ -47,7 +48,8 @@ struct TrainingOptions
   double learningRate{ 0 };
   /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
   std::vector<std::string> freeze;
-  std::string weights; ///< file or ready model to take first weights from; see TakeWeights(). Empty: by chance
+  std::string weights;    ///< file or ready model to take first weights from; see TakeWeights(). Empty: by chance
+  std::string weightsSet; ///< which of several sets of weights in the file; empty: the only one
   /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
   bool partialWeights{ false };
   /** Images, evenly from among the training samples, whose statistics batch norms get before the first step, since
@@ -70,10 +72,11 @@ struct TrainingOptions
    * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. Of
    * findings and grades both answers of each output count the same, see WeighTargets(). */
   bool          balance{ false };
-  std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
-  std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
-  Device        device;       ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 }; ///< 0: as many as the machine has cores
+  std::uint64_t seed{ 1 };        ///< of weights, order and augmentation
+  std::int64_t  memory{ 0 };      ///< peak resident bytes of the process; 0: no limit
+  std::int64_t  besideBytes{ 0 }; ///< what of a limit samples take, which is not in memory: see PlannedRun
+  Device        device;           ///< where tiles are computed; the same bits again on the same device only
+  int           threads{ 0 };     ///< 0: as many as the machine has cores
   /** 0: the plan's, which may take segments; else the network at once, without segments. WholeImage: each image in one
    * piece. */
   std::int64_t tileSize{ 0 };
@@ -143,12 +146,17 @@ public:
 
   void AddValidationSample(const Sample & sample);
 
+  /** What is left of a memory limit when samples are read, what they take, and by how many threads: see
+   * TrainingOptions.
+   */
+  void SetMemory(std::int64_t memory, std::int64_t besideBytes, int threads);
+
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** Gets a sentence for what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a
+  /** Gets what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a
    * volume in each of 16 slices) or validation masks that lack a class, a budget that makes tiles smaller. */
-  void SetWarning(const std::function<void(const std::string & sentence)> & warning);
+  void SetWarning(const std::function<void(const Diagnostic &)> & warning);
 
   /** Gets the plan of the run before its first step, on every rank its own. A run that goes on keeps the tile size and
    * the segments that it began with. */

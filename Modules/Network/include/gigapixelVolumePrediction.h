@@ -4,6 +4,7 @@
 
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
+#include "gigapixelVolumeOrientation.h"
 
 #include <array>
 #include <functional>
@@ -34,25 +35,36 @@ struct VolumePrediction
   std::string               steps;  ///< for people, what was done beside the network; empty: nothing
 };
 
-/** Voxels along x, y and z that the network is shown at most: those of the volume, at the spacing that it was trained
- * on. \param spacing along x, y and z, in mm */
-GigapixelNetwork_EXPORT Size GetShownSize(const Size &                  size,
-                                          const std::array<double, 3> & spacing,
-                                          const NetworkDescription &    network);
+/** How a volume is brought to the orientation and order of axes that the network was trained on. */
+GigapixelNetwork_EXPORT AxisOrder FindAxisOrder(const VolumeGrid & grid, const NetworkDescription & network);
+
+/** What to say of a volume where nothing is known of the orientation that a network of elsewhere was trained on, and
+ * the volume has another one than RAS, the usual one: to it volumes are brought by MONAI's Orientationd and by
+ * nibabel's as_closest_canonical(), as they are mostly called. */
+GigapixelNetwork_EXPORT std::optional<Diagnostic> DoubtOrientation(const VolumeGrid &         grid,
+                                                                   const NetworkDescription & network);
+
+/** Voxels along x, y and z that the network is shown at most: those of the volume, in the order of axes and at the
+ * spacing that it was trained on. */
+GigapixelNetwork_EXPORT Size GetShownSize(const VolumeGrid & grid, const NetworkDescription & network);
 
 /** Bytes that this takes beside the volume and the network's maps: all channels at the other spacing, and the network's
  * output for some slices, which are brought back together. 0 where the spacing is that of the model. */
-GigapixelNetwork_EXPORT std::int64_t GetResamplingBytes(const Size &                  size,
-                                                        const std::array<double, 3> & spacing,
-                                                        const NetworkDescription &    network);
+GigapixelNetwork_EXPORT std::int64_t GetResamplingBytes(const VolumeGrid & grid, const NetworkDescription & network);
 
-/** Shows the network what its description says: the box around what is not 0, normalized and brought to the spacing
- * that it was trained on; and gives what it makes of that in the volume's own voxels.
- * \param voxels as their file says them \param spacing along x, y and z, in mm
+/** Bytes of results that there are at most beside the network's maps, with those that the caller gets: labels or
+ * probabilities in the order of axes that the network was trained on, and in the volume's own. */
+GigapixelNetwork_EXPORT std::int64_t GetResultBytes(const VolumeGrid &         grid,
+                                                    const NetworkDescription & network,
+                                                    bool                       isProbability);
+
+/** Shows the network what its description says: the volume in the orientation that it was trained on, the box around
+ * what is not 0, normalized and brought to the spacing; and gives what it makes of that in the volume's own voxels.
+ * \param voxels as their file says them \param grid of the volume
  * \param progress called with 0..1; returning false stops
  * \return none: it was stopped */
 GigapixelNetwork_EXPORT std::optional<VolumePrediction> PredictVolume(const std::shared_ptr<PixelSource> & voxels,
-                                                                      const std::array<double, 3> &        spacing,
+                                                                      const VolumeGrid &                   grid,
                                                                       const Model &                        model,
                                                                       const VolumeRun &                    run,
                                                                       const std::function<bool(double)> &  progress);
@@ -62,7 +74,7 @@ GigapixelNetwork_EXPORT std::optional<VolumePrediction> PredictVolume(const std:
  * \throw std::runtime_error the network crops volumes, or sees them at another spacing, or there are patches: of that
  * there are labels alone */
 GigapixelNetwork_EXPORT bool PredictVolumeProbabilities(const std::shared_ptr<PixelSource> & voxels,
-                                                        const std::array<double, 3> &        spacing,
+                                                        const VolumeGrid &                   grid,
                                                         const Model &                        model,
                                                         const VolumeRun &                    run,
                                                         float *                              probabilities,

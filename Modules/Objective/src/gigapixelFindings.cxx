@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelObjectiveKinds.h"
 
 #include "gigapixelReceiverOperating.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <stdexcept>
 
@@ -15,11 +17,16 @@ namespace
 double
 ReadTruth(const std::string & field)
 {
-  if (field != "0" && field != "1")
+  // Tables with gaps come with numbers of floating point, those of logical values with words.
+  std::string word = WithoutZeros(field);
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool isThere = word == "1" || word == "true";
+  if (!isThere && word != "0" && word != "false")
   {
-    throw std::invalid_argument("is neither 1 (there) nor 0 (not there) nor empty (not known)");
+    throw InvalidArgument(
+      Diagnostic("E-COHORT-FORMAT", "is neither 1 (there) nor 0 (not there) nor empty (not known)"));
   }
-  return field == "1" ? 1 : 0;
+  return isThere ? 1 : 0;
 }
 
 /** The table has named them all. */

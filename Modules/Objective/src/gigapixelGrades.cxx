@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelObjectiveKinds.h"
 
 #include "gigapixelConfusionMatrix.h"
@@ -34,13 +35,14 @@ namespace
 constexpr int GreatestGrade = 1000;
 
 double
-ReadTruth(const std::string & field)
+ReadTruth(const std::string & text)
 {
+  const std::string field = WithoutZeros(text);
   const bool isNumber = !field.empty() && field.size() <= 4 && field.find_first_not_of("0123456789") == field.npos;
   if (!isNumber || std::stoi(field) > GreatestGrade)
   {
-    throw std::invalid_argument("is no grade: a whole number from 0 to " + std::to_string(GreatestGrade) +
-                                " is wanted");
+    throw InvalidArgument(Diagnostic(
+      "E-COHORT-FORMAT", "is no grade: a whole number from 0 to " + std::to_string(GreatestGrade) + " is wanted"));
   }
   return std::stoi(field);
 }
@@ -61,8 +63,9 @@ Learn(Objective & objective, const std::vector<ImageTruth> & all, const std::vec
   }
   if (grades.size() < 2)
   {
-    throw std::runtime_error("all slides have the grade " + std::to_string(grades.empty() ? 0 : *grades.begin()) +
-                             ": there is nothing to tell apart");
+    throw Refusal(Diagnostic("E-COHORT-LABELS",
+                             "all slides have the grade " + std::to_string(grades.empty() ? 0 : *grades.begin()) +
+                               ": there is nothing to tell apart"));
   }
   objective.names.clear();
   for (const int grade : grades)

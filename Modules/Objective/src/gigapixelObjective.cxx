@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelObjectiveKinds.h"
+#include "gigapixelTruthField.h"
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <locale>
 #include <sstream>
@@ -87,6 +89,23 @@ ExplainOutput(const Objective & objective, int name)
   std::vector<double> ofOutputs(objective.names.size());
   ofOutputs[static_cast<std::size_t>(name)] = 1;
   return ofOutputs;
+}
+
+bool
+IsNotKnown(const std::string & field)
+{
+  const char * const words[] = { "", "NaN", "nan", "NA", "<NA>" };
+  return std::find(std::begin(words), std::end(words), field) != std::end(words);
+}
+
+std::string
+WithoutZeros(const std::string & number)
+{
+  const std::size_t point = number.find('.');
+  const bool        isWhole = point != std::string::npos && point > 0 && point + 1 < number.size() &&
+                       number.find_first_not_of("0123456789") == point &&
+                       number.find_first_not_of('0', point + 1) == std::string::npos;
+  return isWhole ? number.substr(0, point) : number;
 }
 
 double

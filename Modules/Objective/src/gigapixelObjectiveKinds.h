@@ -23,6 +23,9 @@ std::vector<double> ExplainOutput(const Objective & objective, int name);
 
 double GetProbability(double logit);
 
+/** A whole number in the digits that it needs: "2" of "2.0". Anything else as it is. */
+std::string WithoutZeros(const std::string & number);
+
 /** The mean over the names of a score of the images whose truth is known. Names whose score is NaN are left out; NaN:
  * all are. */
 double GetMeanScore(const Objective &                        objective,

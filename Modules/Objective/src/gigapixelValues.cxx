@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelObjectiveKinds.h"
 
 #include "gigapixelRegressionFigures.h"
@@ -23,7 +24,7 @@ ReadTruth(const std::string & field)
   stream >> value;
   if (!stream || !stream.eof() || !std::isfinite(value))
   {
-    throw std::invalid_argument("is no number");
+    throw InvalidArgument(Diagnostic("E-COHORT-FORMAT", "is no number"));
   }
   return value;
 }
@@ -50,8 +51,10 @@ Learn(Objective & objective, const std::vector<ImageTruth> &, const std::vector<
     const double deviation = std::sqrt(squares / number);
     if (!(deviation > 0) || !std::isfinite(deviation))
     {
-      throw std::runtime_error("the training slides have no two different values of " + objective.names[k] +
-                               ": there is nothing to learn");
+      throw Refusal(Diagnostic("E-COHORT-LABELS",
+                               "the training slides have no two different values of " + objective.names[k] +
+                                 ": there is nothing to learn")
+                      .OfValue(objective.names[k]));
     }
     objective.means.push_back(mean);
     objective.deviations.push_back(deviation);

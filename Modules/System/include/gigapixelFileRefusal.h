@@ -21,8 +21,7 @@ GigapixelSystem_EXPORT std::string DescribeFileRefusal(const std::error_code & e
 /** The same of errno, right behind the call that failed. */
 GigapixelSystem_EXPORT std::string DescribeLastFileRefusal();
 
-/** \throw std::runtime_error "FILE: there is no such file", or "FILE: it cannot be read: " with DescribeFileRefusal()
- */
+/** \throw Refusal E-FILE-MISSING, or E-FILE-ACCESS with the system's reason */
 GigapixelSystem_EXPORT void RequireReadable(const std::string & file);
 
 } // namespace gigapixel

@@ -4,6 +4,8 @@
 
 #include "GigapixelSystemExport.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,10 +25,10 @@ struct PixelHeader
   /** Where its pixels are, in its own folder or deeper, also where nothing is; empty: in the file itself. Of names with
    * a pattern ("plane%03d.raw 1 9 1"), those that are there, whatever their numbers, or, where none is, the pattern. */
   std::vector<std::filesystem::path> files;
-  /** Why NrrdIO or MetaIO must not be given the file, in words for people; empty: nothing is known. It may name files
-   * outside of its folder, which whoever names the header has not named. They copy texts,
-   * numbers and names of the header into memory of a fixed length, and count as far as it says. */
-  std::string trouble;
+  /** Why NrrdIO or MetaIO must not be given the file; empty: nothing is known. It may name files outside of its folder,
+   * which whoever names the header has not named. They copy texts, numbers and names of the header into memory of a
+   * fixed length, and count as far as it says. */
+  Diagnostic trouble;
 };
 
 /** Reads the header of a MetaImage ("KEY = VALUE" or "KEY: VALUE" up to ElementDataFile; by its ending, .mha or .mhd,

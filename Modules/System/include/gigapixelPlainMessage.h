@@ -16,13 +16,6 @@ GigapixelSystem_EXPORT std::string CleanMessage(const std::string & message);
 constexpr const char * TooLittleMemory =
   "There is not enough memory for this; end other programs, or take less at once (--help tells by which options).";
 
-/** What an exception says that came through others, which keep its words alone. */
-inline std::string
-DescribeReason(const std::string & what)
-{
-  return what == "std::bad_alloc" ? TooLittleMemory : what;
-}
-
 } // namespace gigapixel
 
 #endif

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAtomicFile.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileRefusal.h"
 
 #include <atomic>
@@ -9,7 +10,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -75,28 +75,29 @@ SynchroniseFolder(const fs::path & folder)
 void
 AtomicFile::RequireWritable(const std::string & target)
 {
+  const auto refuse = [&target](const std::string & reason, const std::string & remedy) {
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE", "cannot write " + target + ": " + reason, remedy).OfFile(target));
+  };
   const fs::path  path = ResolveTarget(target);
   const fs::path  folder = path.parent_path();
   std::error_code error;
   const auto      status = fs::status(folder, error);
   if (status.type() == fs::file_type::none)
   {
-    throw std::runtime_error("cannot write " + target + ": the folder " + folder.string() +
-                             " cannot be entered: " + error.message());
+    refuse("the folder " + folder.string() + " cannot be entered: " + error.message(), GetFileRemedy(error));
   }
   if (!fs::is_directory(status))
   {
-    throw std::runtime_error("cannot write " + target + ": there is no folder " + folder.string() +
-                             "; make it or write elsewhere");
+    refuse("there is no folder " + folder.string(), "make it or write elsewhere");
   }
   if (fs::exists(path, error) && !fs::is_regular_file(path, error))
   {
-    throw std::runtime_error("cannot write " + target + ": there is something of this name that is no file");
+    refuse("there is something of this name that is no file", "choose another name");
   }
   if (::access(folder.c_str(), W_OK) != 0)
   {
-    throw std::runtime_error("cannot write " + target + ": the folder " + folder.string() +
-                             " cannot be written into: " + DescribeLastFileRefusal());
+    const std::error_code denied(errno, std::generic_category());
+    refuse("the folder " + folder.string() + " cannot be written into: " + denied.message(), GetFileRemedy(denied));
   }
 }
 
@@ -185,7 +186,14 @@ AtomicFile::~AtomicFile()
 void
 AtomicFile::Fail(const char * what) const
 {
-  throw std::runtime_error(m_Target + " " + what + ": " + DescribeLastFileRefusal());
+  const std::error_code error(errno, std::generic_category());
+  const bool            isFull = error == std::errc::no_space_on_device || error == std::errc::file_too_large ||
+                      error == std::error_code(EDQUOT, std::generic_category());
+  const char * const code = isFull                            ? "E-DISK-FULL"
+                            : error == std::errc::file_exists ? "E-OUTPUT-EXISTS"
+                                                              : "E-OUTPUT-WRITE";
+  throw Refusal(
+    Diagnostic(code, m_Target + " " + what + ": " + error.message(), GetFileRemedy(error)).OfFile(m_Target));
 }
 
 std::uint64_t

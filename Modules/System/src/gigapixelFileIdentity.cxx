@@ -1,16 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileIdentity.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelHash.h"
 
 #include "gigapixelPixelFiles.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
+#include <system_error>
 #include <vector>
 
 namespace gigapixel
@@ -20,9 +22,17 @@ namespace
 namespace fs = std::filesystem;
 
 [[noreturn]] void
-Refuse(const fs::path & path, const std::string & reason)
+Refuse(const fs::path & path, const char * code, const std::string & reason, const std::string & remedy = {})
 {
-  throw std::runtime_error(path.string() + " cannot be read: " + reason);
+  throw Refusal(Diagnostic(code, "it cannot be read: " + reason, remedy).OfFile(path.string()));
+}
+
+/** The system's reason. */
+[[noreturn]] void
+Refuse(const fs::path & path, const std::error_code & error)
+{
+  const bool isMissing = error == std::errc::no_such_file_or_directory;
+  Refuse(path, isMissing ? "E-FILE-MISSING" : "E-FILE-ACCESS", error.message(), GetFileRemedy(error));
 }
 
 /** Of files. */
@@ -63,11 +73,11 @@ private:
     file.read(m_Bytes.data(), static_cast<std::streamsize>(std::max<std::uintmax_t>(count, 1)));
     if (!file.is_open())
     {
-      Refuse(path, DescribeLastFileRefusal());
+      Refuse(path, std::error_code(errno, std::generic_category()));
     }
     if (file.bad() || static_cast<std::uintmax_t>(file.gcount()) < count)
     {
-      Refuse(path, "it cannot be read to its end");
+      Refuse(path, file.bad() ? "E-FILE-ACCESS" : "E-FILE-CHANGED", "it cannot be read to its end");
     }
     file.clear();
     Add(m_Bytes.data(), count);
@@ -101,7 +111,7 @@ GetSize(const fs::path & path)
   const std::uintmax_t size = fs::file_size(path, error);
   if (error)
   {
-    Refuse(path, error.message());
+    Refuse(path, error);
   }
   return size;
 }

@@ -1,8 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFileRefusal.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cerrno>
-#include <stdexcept>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -51,8 +52,11 @@ RequireReadable(const std::string & file)
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait for a writer
   if (descriptor < 0)
   {
-    throw std::runtime_error(
-      file + (errno == ENOENT ? ": there is no such file" : ": it cannot be read: " + DescribeLastFileRefusal()));
+    const std::error_code error(errno, std::generic_category());
+    throw Refusal((error == std::errc::no_such_file_or_directory
+                     ? Diagnostic("E-FILE-MISSING", "there is no such file")
+                     : Diagnostic("E-FILE-ACCESS", "it cannot be read: " + error.message(), GetFileRemedy(error)))
+                    .OfFile(file));
   }
   ::close(descriptor);
 }

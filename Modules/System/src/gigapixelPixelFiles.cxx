@@ -207,48 +207,55 @@ IsInFolderOf(const fs::path & header, const fs::path & file)
 
 constexpr std::size_t MostNRRDBytes = 500; // NrrdIO repeats lines and names in messages that may have about 1000
 
-std::string
-DescribeLength(const std::string & what, std::size_t bytes, std::size_t most)
+Diagnostic
+MakeTrouble(const std::string & why, const std::string & remedy = "correct the header")
 {
-  return what + " has " + std::to_string(bytes) + " bytes, and at most " + std::to_string(most) +
-         " are read: shorten it";
+  return { "E-FILE-DAMAGED", why, remedy };
+}
+
+Diagnostic
+MakeTroubleOfLength(const std::string & what, std::size_t bytes, std::size_t most)
+{
+  return MakeTrouble(
+    what + " has " + std::to_string(bytes) + " bytes, and at most " + std::to_string(most) + " are read", "shorten it");
 }
 
 /** But for those that may say anything; lines of a list of files are none of them.
  * \return what is wrong with the line; empty: nothing */
-std::string
+Diagnostic
 FindTroubleOfNRRD(const std::string & line)
 {
   const std::size_t colon = line.find(':');
   const bool        isPair = colon != std::string::npos && line.compare(colon, 2, ":=") == 0;
   const bool        mayBeLong = isPair || line.front() == '#' || line.rfind("content:", 0) == 0;
-  return line.size() <= MostNRRDBytes || mayBeLong ? std::string() : DescribeLength("it", line.size(), MostNRRDBytes);
+  return line.size() <= MostNRRDBytes || mayBeLong ? Diagnostic()
+                                                   : MakeTroubleOfLength("it", line.size(), MostNRRDBytes);
 }
 
 /** MetaIO copies names of fields and some values into 255 bytes, and takes "NDims" without a separator for the name of
  * the next line's value; a name of files is cut off behind 499 bytes.
  * \return what is wrong with the line; empty: nothing */
-std::string
+Diagnostic
 FindTroubleOfMetaImage(const std::string & key, const std::string & value)
 {
   constexpr std::size_t mostShort = 254, mostOfNames = 498;
   const auto            isControl = [](unsigned char c) { return std::iscntrl(c) != 0; };
   if (key.empty() || std::any_of(key.begin(), key.end(), isControl))
   {
-    return "it is no field, as NAME = VALUE: mend it";
+    return MakeTrouble("it is no field, as NAME = VALUE");
   }
   if (key.size() > mostShort)
   {
-    return DescribeLength("its name", key.size(), mostShort);
+    return MakeTroubleOfLength("its name", key.size(), mostShort);
   }
   const bool        isShort = key == "Comment" || key == "Name" || key == "ObjectType" || key == "ObjectSubType";
   const bool        isOfNames = key == "ElementDataFile";
   const std::size_t most = isShort ? mostShort : mostOfNames;
-  return (isShort || isOfNames) && value.size() > most ? DescribeLength(key, value.size(), most) : std::string();
+  return (isShort || isOfNames) && value.size() > most ? MakeTroubleOfLength(key, value.size(), most) : Diagnostic();
 }
 
 /** Of the names of files, which a reader prints by, or reads lists of. */
-std::string
+Diagnostic
 FindTroubleOfNames(const std::string & names, bool isMetaImage)
 {
   const std::vector<std::string> words = SplitWords(names);
@@ -256,27 +263,27 @@ FindTroubleOfNames(const std::string & names, bool isMetaImage)
   if (isMetaImage && isList &&
       (words.size() > 2 || words.front() != "LIST" || (words.size() == 2 && ReadInteger(words[1]).value_or(-1) < 0)))
   {
-    return "the list of files is to begin with LIST, or LIST and the axes of a file: mend it";
+    return MakeTrouble("the list of files is to begin with LIST, or LIST and the axes of a file");
   }
   return !isList && IsNumbered(names, isMetaImage) && !ReadNumberedName(names)
-           ? "the names of files are to have one number, as in plane%03d.raw 1 9 1 (first, last, step): mend them"
-           : std::string();
+           ? MakeTrouble("the names of files are to have one number, as in plane%03d.raw 1 9 1 (first, last, step)")
+           : Diagnostic();
 }
 
 /** NrrdIO reads up to 16 axes, and computes with what it has eight places for. */
-std::string
+Diagnostic
 FindTroubleOfAxes(const std::map<std::string, std::string> & fields)
 {
   constexpr long mostAxes = 8;
   const auto     axes = fields.find("dimension");
   const long     number = axes == fields.end() ? 1 : ReadInteger(axes->second).value_or(0);
   return number < 1 || number > mostAxes
-           ? "dimension is to be a number of axes from 1 to " + std::to_string(mostAxes) + ": mend it"
-           : std::string();
+           ? MakeTrouble("dimension is to be a number of axes from 1 to " + std::to_string(mostAxes))
+           : Diagnostic();
 }
 
 /** MetaIO reads as many numbers as there are axes, wherever they end. */
-std::string
+Diagnostic
 FindTroubleOfSize(const std::map<std::string, std::string> & fields)
 {
   const auto axes = fields.find("NDims"), sizes = fields.find("DimSize"),
@@ -285,13 +292,13 @@ FindTroubleOfSize(const std::map<std::string, std::string> & fields)
   const long     number = axes == fields.end() ? 1 : ReadInteger(axes->second).value_or(0);
   if (number < 1 || number > mostAxes)
   {
-    return "NDims is to be a number of axes from 1 to " + std::to_string(mostAxes) + ": mend it";
+    return MakeTrouble("NDims is to be a number of axes from 1 to " + std::to_string(mostAxes));
   }
   std::vector<std::string> factors = sizes == fields.end() ? std::vector<std::string>() : SplitWords(sizes->second);
   if (axes != fields.end() && sizes != fields.end() && factors.size() != static_cast<std::size_t>(number))
   {
-    return "DimSize has " + std::to_string(factors.size()) + " numbers, and NDims says " + std::to_string(number) +
-           ": mend it";
+    return MakeTrouble("DimSize has " + std::to_string(factors.size()) + " numbers, and NDims says " +
+                       std::to_string(number));
   }
   if (channels != fields.end())
   {
@@ -305,7 +312,7 @@ FindTroubleOfSize(const std::map<std::string, std::string> & fields)
     if (size < 0 ||
         (size > 0 && bytes > std::numeric_limits<std::uintmax_t>::max() / static_cast<std::uintmax_t>(size)))
     {
-      return "DimSize or ElementNumberOfChannels holds no number that an image has: mend it";
+      return MakeTrouble("DimSize or ElementNumberOfChannels holds no number that an image has");
     }
     bytes *= static_cast<std::uintmax_t>(std::max(size, 1L));
   }
@@ -333,7 +340,8 @@ ReadPixelHeader(const fs::path & file)
   }
   if (!header.isMetaImage && file.string().size() > MostNRRDBytes)
   {
-    header.trouble = DescribeLength("its path, as it is named here,", file.string().size(), MostNRRDBytes);
+    header.trouble = MakeTroubleOfLength("its path, as it is named here,", file.string().size(), MostNRRDBytes);
+    header.trouble.code = "E-FILE-NAME";
   }
   const std::string pixels = header.isMetaImage ? "ElementDataFile" : "data file";
   bool              isList = false;
@@ -342,8 +350,8 @@ ReadPixelHeader(const fs::path & file)
   {
     if (i == longest)
     {
-      header.trouble =
-        "its header has more than " + std::to_string(longest) + " lines: get it again from where it came";
+      header.trouble = MakeTrouble("its header has more than " + std::to_string(longest) + " lines",
+                                   "get it again from where it came");
       break;
     }
     header.bytes += line.size() + 1;
@@ -354,19 +362,20 @@ ReadPixelHeader(const fs::path & file)
     }
     const auto [key, value] =
       isEmpty || isList ? std::pair<std::string, std::string>() : SplitField(line, header.isMetaImage);
-    std::string trouble = header.isMetaImage ? isEmpty || isList ? std::string() : FindTroubleOfMetaImage(key, value)
-                                             : FindTroubleOfNRRD(line);
+    Diagnostic trouble = header.isMetaImage ? isEmpty || isList ? Diagnostic() : FindTroubleOfMetaImage(key, value)
+                                            : FindTroubleOfNRRD(line);
     if (!key.empty() && !header.fields.emplace(key, value).second && header.isMetaImage)
     {
-      trouble = key + " is there twice: leave one of them out"; // MetaIO takes the last one
+      trouble = MakeTrouble(key + " is there twice", "leave one of them out"); // MetaIO takes the last one
     }
-    if (key == pixels && trouble.empty())
+    if (key == pixels && trouble.IsEmpty())
     {
       trouble = FindTroubleOfNames(value, header.isMetaImage);
     }
-    if (header.trouble.empty() && !trouble.empty())
+    if (header.trouble.IsEmpty() && !trouble.IsEmpty())
     {
-      header.trouble = "line " + std::to_string(i + 1) + " of its header: " + trouble;
+      header.trouble = trouble;
+      header.trouble.why = "line " + std::to_string(i + 1) + " of its header: " + trouble.why;
     }
     const bool namesFiles = key == pixels && !IsLocal(value);
     if (namesFiles && value.rfind("LIST", 0) == 0)
@@ -382,11 +391,13 @@ ReadPixelHeader(const fs::path & file)
       {
         header.files.insert(header.files.end(), found.begin(), found.end());
       }
-      else if (header.trouble.empty())
+      else if (header.trouble.IsEmpty())
       {
-        header.trouble = "its pixels are said to be in " + outside->string() +
-                         ", which is not in the header's folder: put that file beside the header, and name it there "
-                         "without a folder";
+        header.trouble =
+          Diagnostic("E-FILE-NAME",
+                     "its pixels are said to be in " + outside->string() + ", which is not in the header's folder",
+                     "put that file beside the header, and name it there without a folder")
+            .OfValue(outside->string());
       }
     }
     if (header.isMetaImage && key == pixels && !isList)
@@ -394,11 +405,10 @@ ReadPixelHeader(const fs::path & file)
       break;
     }
   }
-  if (header.trouble.empty())
+  if (header.trouble.IsEmpty())
   {
-    const std::string trouble =
-      header.isMetaImage ? FindTroubleOfSize(header.fields) : FindTroubleOfAxes(header.fields);
-    header.trouble = trouble.empty() ? trouble : "its header: " + trouble;
+    header.trouble = header.isMetaImage ? FindTroubleOfSize(header.fields) : FindTroubleOfAxes(header.fields);
+    header.trouble.why = header.trouble.IsEmpty() ? "" : "its header: " + header.trouble.why;
   }
   return header;
 }

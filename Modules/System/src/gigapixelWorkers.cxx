@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWorkers.h"
+#include "gigapixelUsableCores.h"
+
+#include "gigapixelDiagnostic.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -112,7 +114,8 @@ Workers::Workers(int threads)
     {
       if (i == 0)
       {
-        throw std::runtime_error("the system lets this process start no further thread: raise its limit (ulimit -u)");
+        throw Refusal(Diagnostic(
+          "E-THREADS", "the system lets this process start no further thread", "raise its limit (ulimit -u)"));
       }
       break; // fewer will do
     }
@@ -216,7 +219,7 @@ Workers::ForEachPart(std::size_t size, const std::function<void(std::size_t, std
 int
 GetNumberOfThreads(int asked)
 {
-  return asked > 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return asked > 0 ? asked : CountUsableCores();
 }
 
 } // namespace gigapixel

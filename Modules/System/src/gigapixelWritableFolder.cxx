@@ -1,11 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWritableFolder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <stdexcept>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -49,28 +50,30 @@ FindObstacleToWriting(const std::string & folder)
 void
 CheckScratchFolder(const std::string & folder, std::int64_t bytes)
 {
-  const auto refuse = [&folder](const std::string & what) {
-    throw std::runtime_error("the scratch folder \"" + folder + "\" " + what);
+  const auto refuse = [&folder](const char * code, const std::string & what, const std::string & remedy) {
+    throw Refusal(Diagnostic(code, "the scratch folder \"" + folder + "\" " + what, remedy).OfFile(folder));
   };
   std::error_code error;
   if (!std::filesystem::exists(folder, error))
   {
-    refuse("is not there: make it first, or choose another one");
+    refuse("E-FILE-MISSING", "is not there", "make it first, or choose another one");
   }
   if (!std::filesystem::is_directory(folder, error))
   {
-    refuse("is a file: choose a folder");
+    refuse("E-FILE-KIND", "is a file", "choose a folder");
   }
   if (const std::string obstacle = FindObstacleToWriting(folder); !obstacle.empty())
   {
-    refuse("cannot be written into: " + obstacle + "; choose another one");
+    refuse("E-OUTPUT-WRITE", "cannot be written into: " + obstacle, "choose another one");
   }
   constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
   const auto             space = std::filesystem::space(folder, error);
   if (!error && space.available < static_cast<std::uintmax_t>(bytes))
   {
-    refuse("has " + std::to_string(space.available / MiB) + " MiB left, and maps of the network take " +
-           std::to_string(bytes / MiB + 1) + " MiB: make room there or choose another one");
+    refuse("E-DISK-FULL",
+           "has " + std::to_string(space.available / MiB) + " MiB left, and maps of the network take " +
+             std::to_string(bytes / MiB + 1) + " MiB",
+           "make room there or choose another one");
   }
 }
 

@@ -28,13 +28,13 @@ public:
   /** Whether what is read, or how, was changed since Copy(). Opens the slide where it may be so. */
   bool HasChanged();
 
-  /** Another reader of the same file with the same settings, and of the level that the slide has; the slide is open
-   * then, so that it can tell of damage. */
+  /** Another reader of the same file with the same settings; the slide is open then, so that it can tell of damage. */
   itk::WholeSlideImageIO::Pointer Copy();
 
 private:
-  /** File, associated image, level, resolution of level 0, gray, gray from RGB, sRGB, strict. */
-  using Settings = std::tuple<std::string, std::string, unsigned, double, bool, bool, bool, bool>;
+  /** What WholeSlideImageIO::CopySettings() copies. What selects pixels, tolerances among it, counts by its result. */
+  using Settings = std::
+    tuple<std::string, std::string, std::string, unsigned, double, double, bool, bool, bool, bool, bool, bool, bool>;
 
   void Read();
 

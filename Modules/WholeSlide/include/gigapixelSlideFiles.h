@@ -4,6 +4,7 @@
 
 #include "GigapixelWholeSlideExport.h"
 
+#include <cstdint>
 #include <string>
 
 namespace gigapixel
@@ -13,17 +14,27 @@ namespace gigapixel
  * need not be there. Empty for other formats. */
 GigapixelWholeSlide_EXPORT std::string FindSlideDescription(const std::string & path);
 
-/** What the files of one slide have in common that many files make up: the series of a DICOM file. Empty where the file
- * is a slide by itself, or cannot be read. Reads no other file. */
-GigapixelWholeSlide_EXPORT std::string FindSlideSeries(const std::string & path);
+/** What a DICOM file says of the slide that it belongs to. */
+struct SlideSeries
+{
+  std::string   identifier; // of the series; empty where the file is a slide by itself, or cannot be read
+  std::uint64_t pixels = 0; // of the level that the file belongs to; 0 for an associated image
+};
+
+/** Reads no other file. */
+GigapixelWholeSlide_EXPORT SlideSeries FindSlideSeries(const std::string & path);
 
 /** What hinders reading a file that is named as DICOM files are (.dcm), in a few words: it is empty, something else, or
  * damaged. Empty where nothing does, whatever kind of image it is, and where it has another name. */
 GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path);
 
-/** IdentifyFile() of a slide, by samples of the file that is named, and all bytes of what describes it.
- * \throw std::runtime_error one of them that is there cannot be read */
-GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path);
+/** Whether masks of this kind are read by itk::WholeSlideImageIO (SetStoredValues()): any TIFF. */
+GigapixelWholeSlide_EXPORT bool IsReadAsLabels(const std::string & path);
+
+/** IdentifyFile() of a slide, by samples of the file that is named, and all bytes of what describes it. An image that
+ * is not the main one has its number before it. \param image as itk::WholeSlideImageIO::SetImage() takes it \throw
+ * std::runtime_error one of them that is there cannot be read */
+GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path, const std::string & image = {});
 
 } // namespace gigapixel
 

@@ -15,6 +15,9 @@ class WholeSlideImageIO;
 namespace gigapixel
 {
 
+/** "1 channel of 8 bit", "3 channels of 16 bit", "1 channel of floats of 32 bit". */
+GigapixelWholeSlide_EXPORT std::string DescribePixels(const itk::WholeSlideImageIO & slide);
+
 /** Refuses what is not gray or RGB of 8 bits, which would have to be squeezed.
  * \throw std::runtime_error one sentence that names the file */
 GigapixelWholeSlide_EXPORT void RequirePicture(const itk::WholeSlideImageIO & slide);

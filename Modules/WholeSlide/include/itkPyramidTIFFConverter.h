@@ -14,7 +14,9 @@
 namespace gigapixel
 {
 class CopiedLevel;
-}
+class Slide;
+class TIFFPage;
+} // namespace gigapixel
 
 namespace itk
 {
@@ -29,11 +31,14 @@ namespace itk
  * not seen then, unless the slide is strict: it is decoded, too, and a damaged one is an error. A pyramid without
  * unseen tiles says so (gigapixel::RecordedDamageKey is 0). Levels below the last one that is copied are computed from
  * its pixels, as itk::PyramidTIFFImageIO does it, and compressed by the same codec (deflate in place of LZW, PackBits
- * and none). If not even the first level can be copied, it is decoded and compressed as the ImageIO says.
+ * and none). If not even the first level can be copied, it is decoded and compressed as the ImageIO says. Where the
+ * slide is read at a resolution that no level has, its first level is resampled to it: pictures by the mean, labels by
+ * picking.
  *
  * What the pyramid says of itself: resolution (of the level that it begins with), place in the slide, objective power
  * (scaled likewise), vendor, color profile, classes of labels. By default nothing else: label, macro and thumbnail
- * pictures and all other properties of the slide, which may name a patient, are left out; KeepLabelOn() keeps them.
+ * pictures and all other properties of the slide, which may name a patient, are left out, and so are the texts of the
+ * color profile; KeepLabelOn() keeps them all, and KeepTextOn() the texts. Documentation/Privacy.md has a table.
  *
  * Memory: a band of the ImageIO (8 MiB, or a row of tiles) and what the reader's tile cache may take. Update() throws
  * itk::ExceptionObject, one sentence, and leaves nothing then; itk::ProcessAborted where AbortGenerateDataOn() was
@@ -54,7 +59,8 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(PyramidTIFFConverter, ProcessObject);
 
-  /** The slide, after ReadImageInformation(): the level that it is set to becomes level 0 of the pyramid. */
+  /** The slide, after ReadImageInformation(): the level or resolution that it is set to becomes level 0 of the pyramid.
+   */
   itkSetConstObjectMacro(Slide, WholeSlideImageIO);
   itkGetConstObjectMacro(Slide, WholeSlideImageIO);
 
@@ -89,6 +95,15 @@ public:
    * SetImageIO(). */
   void ChooseCompressor();
 
+  /** Whether the slide is a TIFF of one sample per pixel that the pyramid holds as labels: by the ImageIO's content, by
+   * what our own pyramids say of themselves, else where the compressor, and that of tiles to copy, lose nothing. Values
+   * are read as they are stored then, and the pyramid keeps their palette. After ChooseCompressor(). */
+  bool HoldsLabels() const;
+
+  /** The slide as Update() reads it: a copy that reads stored values where HoldsLabels(), else the slide itself. After
+   * ChooseCompressor(). */
+  const WholeSlideImageIO * GetReadSlide();
+
   /** Default on. Off: everything is decoded and compressed by the codec and quality of the ImageIO. */
   itkSetMacro(CopyTiles, bool);
   itkGetConstMacro(CopyTiles, bool);
@@ -98,6 +113,12 @@ public:
   itkSetMacro(KeepLabel, bool);
   itkGetConstMacro(KeepLabel, bool);
   itkBooleanMacro(KeepLabel);
+
+  /** Whether the pyramid keeps the texts of the slide: its description, its properties, TIFF's tags (as
+   * "source.tiff.…") and the texts of its color profile. Default off; KeepLabelOn() keeps them, too. */
+  itkSetMacro(KeepText, bool);
+  itkGetConstMacro(KeepText, bool);
+  itkBooleanMacro(KeepText);
 
   /** Levels and tiles that the last Update() has copied. */
   itkGetConstMacro(NumberOfCopiedLevels, unsigned int);
@@ -113,23 +134,29 @@ protected:
 private:
   using CopiedLevels = std::vector<std::unique_ptr<const gigapixel::CopiedLevel>>;
 
-  CopiedLevels                            FindCopiedLevels() const;
-  void                                    PrepareContent(const gigapixel::CopiedLevel * first);
-  void                                    PrepareImageIO(const RegionType & region);
-  void                                    Convert();
-  void                                    CopyLevels(const CopiedLevels & copied);
-  void                                    CheckTile(unsigned int level, const RegionType & tile) const;
-  std::vector<WholeSlideImageIO::Pointer> OpenAssociatedImages() const;
-  void                                    CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers);
-  void                                    WriteRows(unsigned int level, const RegionType & region);
-  WholeSlideImageIO::Pointer              OpenSlide() const;
-  void                                    Advance(double pixels);
+  static std::shared_ptr<const gigapixel::Slide>    OpenShared(const WholeSlideImageIO & reader);
+  static std::shared_ptr<const gigapixel::TIFFPage> FindPageOfLabels(const WholeSlideImageIO & reader);
+  bool                                              DecideLabels() const;
+  CopiedLevels                                      FindCopiedLevels() const;
+  void                                              PrepareContent(const gigapixel::CopiedLevel * first);
+  void                                              PrepareImageIO(const RegionType & region);
+  void                                              Convert();
+  void                                              CopyLevels(const CopiedLevels & copied);
+  void                                              CheckTile(unsigned int level, const RegionType & tile) const;
+  std::vector<WholeSlideImageIO::Pointer>           OpenAssociatedImages() const;
+  void                       CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers);
+  void                       WriteRows(unsigned int level, const RegionType & region);
+  WholeSlideImageIO::Pointer OpenSlide() const;
+  void                       Advance(double pixels);
 
   WholeSlideImageIO::ConstPointer m_Slide;
+  WholeSlideImageIO::ConstPointer m_ReadSlide; // that of GetReadSlide()
+  bool                            m_HoldsLabels{ false };
   PyramidTIFFImageIO::Pointer     m_ImageIO;
   RegionType                      m_Region{ { 0, 0, 0, 0 } };
   bool                            m_CopyTiles{ true };
   bool                            m_KeepLabel{ false };
+  bool                            m_KeepText{ false };
   unsigned int                    m_NumberOfCopiedLevels{ 0 };
   SizeValueType                   m_NumberOfCopiedTiles{ 0 };
   double                          m_PixelsToDo{ 0 }; // for the progress

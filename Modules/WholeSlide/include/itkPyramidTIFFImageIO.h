@@ -5,6 +5,7 @@
 #include "GigapixelWholeSlideExport.h"
 #include "itkImageIOBase.h"
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -111,6 +112,12 @@ public:
   itkSetStringMacro(MadeBy);
   itkGetStringMacro(MadeBy);
 
+  /** Whether the color profile keeps its texts (description, copyright, maker, date), which may name a person or a
+   * scanner. Default off: they are replaced, and a profile that is none is left out. */
+  itkSetMacro(KeepText, bool);
+  itkGetConstMacro(KeepText, bool);
+  itkBooleanMacro(KeepText);
+
   /** What SetMadeBy() put into a file, from its ImageDescription (itk::WholeSlideImageIO's meta data
    * "tiff.ImageDescription"); empty where it says nothing. */
   static std::string GetMadeByOfDescription(const std::string & description);
@@ -199,13 +206,16 @@ protected:
 private:
   friend class PyramidTIFFConverter; // begins pyramids with levels that are copied
 
-  Content      GetEffectiveContent() const;
-  unsigned int GetEffectiveTileSize() const;
-  void         RefuseUnsupported() const;
-  void         RefuseUnsuitableCompressor() const;
-  void         Begin(const std::vector<gigapixel::PyramidPage> & copied = {},
-                     const std::map<std::string, std::string> &  properties = {});
-  void         Finish(const WholeSlideImageIO * slide);
+  Content           GetEffectiveContent() const;
+  unsigned int      GetEffectiveTileSize() const;
+  [[noreturn]] void Refuse(const char * code, const std::string & why, const char * remedy) const;
+  [[noreturn]] void Rethrow(const std::exception & error) const;
+  void              RefuseUnsupported() const;
+  void              RefuseUnsuitableCompressor() const;
+  void              Begin(const std::vector<gigapixel::PyramidPage> & copied = {},
+                          const std::map<std::string, std::string> &  properties = {},
+                          const gigapixel::PyramidPage *              source = nullptr);
+  void              Finish(const WholeSlideImageIO * slide);
 
   gigapixel::PyramidFormat GetFormat() const;
 
@@ -214,6 +224,7 @@ private:
   std::string  m_MadeBy;
   std::string  m_ChromaSubsampling{ "4:2:0" };
   bool         m_Bilevel{ false };
+  bool         m_KeepText{ false };
 
   SmartPointer<const WholeSlideImageIO> m_Slide;
   std::function<SizeValueType()>        m_DamageCount;

@@ -3,6 +3,8 @@
 #define itkWholeSlideImageIO_h
 
 #include "GigapixelWholeSlideExport.h"
+
+#include "gigapixelDiagnostic.h"
 #include "itkImageIOBase.h"
 
 #include <array>
@@ -14,8 +16,10 @@
 namespace gigapixel
 {
 class ColorTransform;
+class ResampledLevel;
 class Slide;
 struct Rendering;
+struct SlidePlane;
 } // namespace gigapixel
 
 namespace itk
@@ -50,7 +54,10 @@ namespace itk
  * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,
  * JPEG 2000 at a lower resolution of its wavelets), which costs a fraction. 1/8 of JPEG is within 2 of 255 of the
  * rounded mean of 8 x 8 pixels on H&E slides. Their sizes are rounded up; a pixel at the right or bottom edge whose
- * block is cut there is the rounded mean of what lies inside. SetDownsample() and SetMicronsPerPixel() choose them too.
+ * block is cut there is the rounded mean of what lies inside. SetDownsample() chooses them too.
+ *
+ * SetLevel() reads the pixels of a level. SetMicronsPerPixel() reads pixels of exactly that resolution, whatever levels
+ * there are: means of areas of the next finer stored level. Labels are picked, never averaged.
  *
  * Files stay open between reads, and are shared by all objects that read the same file, as is the cache of decoded
  * tiles. Regions may be read in any order and any division: the pixels are the same to the bit. Set the level before
@@ -82,7 +89,7 @@ public:
   using LevelSizeType = std::array<SizeValueType, 2>;
 
   /** Resolutions that differ by less count as one where a level is chosen: what is sold as 20x is 0.45 to 0.55
-   * micrometers a pixel, by the scanner. */
+   * micrometers a pixel, by the scanner. Pixels may be finer than level 0 by so much. */
   static constexpr double ResolutionTolerance = 0.1;
 
   /** Reads level \a level, 0 (the default) being the finest; the numbers behind GetNumberOfLevels() are the reduced
@@ -94,9 +101,24 @@ public:
    * ResolutionTolerance). */
   void SetDownsample(double downsample);
 
-  /** As SetDownsample(), not coarser than \a micronsPerPixel (> 0; ResolutionTolerance). An error of
-   * ReadImageInformation() where the slide's resolution is unknown. */
-  void SetMicronsPerPixel(double micronsPerPixel);
+  /** Reads pixels of \a micronsPerPixel (> 0) along x and y. Each is the mean of the area that it covers in the
+   * coarsest stored level that is not coarser; what it covers partly counts partly. The first pixel begins where the
+   * slide begins. The size is that of the level divided by the factor, rounded up; a last row or column of which 1 % or
+   * less lies on the slide is left out. A level whose grid differs by less than half a pixel over the whole slide is
+   * read as it is stored. Labels (StoredValues, PickPixels, a palette, one bit, masks of ours) get the value at the
+   * pixel's center.
+   *
+   * Regions have the same pixels as the whole, to the bit. A thread needs some megabytes, whatever the resolution.
+   *
+   * \param tolerance relative to \a micronsPerPixel, from 0 to below 1: 0.1 is 10 %. A level, stored or reduced, that
+   * differs by so much or less in x and in y is read as it is.
+   *
+   * Other values of either are refused (E-OPTION-VALUE). An error of ReadImageInformation() (E-SLIDE-RESOLUTION) where
+   * the slide's resolution is unknown, or more than ResolutionTolerance coarser. */
+  void SetMicronsPerPixel(double micronsPerPixel, double tolerance = 0.0);
+
+  /** Reads as \a other does: its file, image, pixels and colors. It gives no warnings: \a other does. */
+  void CopySettings(const Self & other);
 
   /** The resolution of level 0 in micrometers per pixel where the file says none, or nonsense; 0 (the default): unknown
    * then. What a file says plausibly stays, so that one word serves a folder of mixed slides. */
@@ -126,11 +148,36 @@ public:
   itkGetConstMacro(ConvertToSRGB, bool);
   itkBooleanMacro(ConvertToSRGB);
 
+  /** Reads a TIFF as a mask: one component of the stored type, whose values are those of the file. A palette gives its
+   * indices, one bit gives 0 and 1, and min-is-white is not inverted. Integers of 8 to 64 bit, with or without sign,
+   * and floats are read. Default off. */
+  itkSetMacro(StoredValues, bool);
+  itkGetConstMacro(StoredValues, bool);
+  itkBooleanMacro(StoredValues);
+
+  /** Values are labels, though the file does not say so: SetMicronsPerPixel() picks them. Default off. */
+  itkSetMacro(PickPixels, bool);
+  itkGetConstMacro(PickPixels, bool);
+  itkBooleanMacro(PickPixels);
+
+  /** Tiles that the file does not hold get the background color (white where it names none) in all pictures. Default
+   * off: in gray pictures and those with a palette such a tile means 0, as in GDAL and libtiff, or the value of the tag
+   * GDAL_NODATA. */
+  itkSetMacro(UnscannedAsBackground, bool);
+  itkGetConstMacro(UnscannedAsBackground, bool);
+  itkBooleanMacro(UnscannedAsBackground);
+
   /** A damaged tile that is read is an error (see above), also where another reader has decoded it before, and so is a
    * file beside a DICOM slide that may be part of it and cannot be read. Default: as SetGlobalDefaultStrict() says. */
   itkSetMacro(Strict, bool);
   itkGetConstMacro(Strict, bool);
   itkBooleanMacro(Strict);
+
+  /** Whether ReadImageInformation() gives the warnings about a file, once for each object and file. Default on; off in
+   * further objects that read the same file. */
+  itkSetMacro(GiveWarnings, bool);
+  itkGetConstMacro(GiveWarnings, bool);
+  itkBooleanMacro(GiveWarnings);
 
   /** Whether objects that are made from now on, by whomever, are strict. Default: false. */
   static void SetGlobalDefaultStrict(bool strict);
@@ -159,6 +206,12 @@ public:
 #ifndef ITK_WRAPPING_PARSER // it knows no pointers to functions
   static void SetInterruptionOfOpenSlide(bool (*isRequested)());
 #endif
+  /** Reads the image with this number (from 1) or name, where the file has several (channels, focal planes, areas): see
+   * GetImages(). Empty, the default: the main image. One that the file does not have is an error of
+   * ReadImageInformation() with the code E-SLIDE-IMAGE. CanReadFile() looks at the main image alone. */
+  itkSetStringMacro(Image);
+  itkGetStringMacro(Image);
+
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
    * default, reads the slide. */
   itkSetStringMacro(AssociatedImage);
@@ -166,13 +219,33 @@ public:
 
   /** \name What the slide is; after ReadImageInformation(). @{ */
   std::vector<std::string> GetAssociatedImageNames() const;
+
+  /** One of the images of a file: number (from 1), name (may be empty), size, what it is, whether it is read, and why.
+   */
+  struct ImageEntry
+  {
+    unsigned int  number;
+    std::string   name;
+    LevelSizeType size;
+    std::string   kind;
+    bool          isRead;
+    std::string   reason;
+  };
+#ifndef ITK_WRAPPING_PARSER // it knows no vectors of structures
+  std::vector<ImageEntry> GetImages() const;
+#endif
+  std::vector<std::string> GetImageNames() const;
   unsigned int             GetNumberOfLevels() const;
   unsigned int             GetNumberOfReducedLevels() const;
   LevelSizeType            GetLevelSize(unsigned int level) const;
-  double                   GetLevelDownsample(unsigned int level) const;
+  /** Pixels of level 0 along a side of one, mean of x and y. */
+  double GetLevelDownsample(unsigned int level) const;
+  /** Along x and y, which differ where level 0 has no square pixels and SetMicronsPerPixel() makes them square. */
+  std::array<double, 2> GetLevelDownsamples(unsigned int level) const;
   /** The pieces in which a level is stored and decoded: tiles, or strips of its whole width. */
   LevelSizeType GetLevelTileSize(unsigned int level) const;
-  /** What a thread that decodes them keeps beside their pixels: bytes and samples as they are stored. */
+  /** What a thread that decodes them keeps beside their pixels: bytes and samples as they are stored. Where pixels are
+   * resampled, also those that it averages. */
   SizeValueType GetDecodingBytes(unsigned int level) const;
   /** The coarsest level, stored or reduced by the codec, whose pixels, taken in whole blocks, make exactly the grid
    * that is \a downsample times coarser than level 0: the least to decode for it. Level 0 always does. The side of a
@@ -180,11 +253,21 @@ public:
    * one of the grid, 1 or more */
   unsigned int GetLevelForBlocks(SizeValueType downsample) const;
 
-  /** The level that is read; 0 for an associated image. */
+  /** The level that is read; 0 for an associated image. Where pixels are resampled, a number behind all levels, with
+   * which all functions that ask for a level work. */
   unsigned int GetLevel() const;
+
+  /** Whether pixels are resampled, as no level has the resolution of SetMicronsPerPixel(). */
+  bool IsResampled() const;
+
+  /** The level that is read, or that resampled pixels are made of. */
+  unsigned int GetSourceLevel() const;
 
   /** Mean of x and y at the level that is read; 0 = unknown. */
   double GetMicronsPerPixel() const;
+
+  /** Micrometers per pixel of level 0 in x and y, which differ where pixels are not square; {0, 0}: unknown. */
+  std::array<double, 2> GetLevelZeroResolution() const;
 
   /** As OpenSlide names it: "aperio", "generic-tiff", "hamamatsu", ... */
   std::string GetVendor() const;
@@ -204,8 +287,10 @@ public:
 
   /** Decodes the tiles that are stored of level \a level and whose first row is one of \a height rows from \a y, on as
    * many threads as ITK uses by default, and goes on where one cannot be decoded (or, if Strict is on, is damaged).
-   * \return a sentence for each of those, row by row. Bands one below the other look at each tile once. */
-  std::vector<std::string> FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const;
+   * \return an error for each of those, row by row. Bands one below the other look at each tile once. */
+  std::vector<gigapixel::Diagnostic> FindUndecodableTiles(unsigned int  level,
+                                                          SizeValueType y,
+                                                          SizeValueType height) const;
 
   /** Reads the rectangle \a x, \a y, \a width, \a height (pixels of \a level, which lie inside it) into \a out: rows
    * without gaps, \a channels interleaved (1 gray, 3 RGB, as GrayFromRGB and ConvertToSRGB say; of what is no picture
@@ -290,34 +375,60 @@ protected:
   void PrintSelf(std::ostream & os, Indent indent) const override;
 
 private:
-  enum class Selection
+  enum class SelectedBy
   {
     Level,
     Downsample,
     MicronsPerPixel
   };
+  struct Selection
+  {
+    SelectedBy by;
+    double     value;
+    double     tolerance;
+
+    bool
+    operator!=(const Selection & other) const
+    {
+      return by != other.by || value != other.value || tolerance != other.tolerance;
+    }
+  };
 
   const gigapixel::Slide & GetSlide() const;
   gigapixel::Rendering     GetRendering(unsigned int channels) const;
   void                     PrepareColors();
-  unsigned int             SelectLevel() const;
-  void                     SetGeometry();
-  void                     FillDictionary();
-  void                     RefuseBeyondFreeMemory(const ImageIORegion & region) const;
-  std::array<double, 2>    GetLevelZeroResolution() const;
+  void                     Select(const Selection & selection);
+  void                     SelectPixels();
+  void                     SelectResolution();
+  unsigned int             FindLevel(double downsample, unsigned int levels) const;
+  bool                     IsResampled(unsigned int level) const;
+  [[noreturn]] void        RefuseLevel(unsigned int level) const;
+
+  const gigapixel::SlidePlane & GetLevelPlane(unsigned int level) const;
+
+  void SetGeometry();
+  void FillDictionary();
+  void WarnOfFile();
+  void RefuseBeyondFreeMemory(const ImageIORegion & region) const;
 
   std::shared_ptr<const gigapixel::Slide>          m_Slide;
-  std::shared_ptr<const gigapixel::ColorTransform> m_Colors; // to sRGB; null: as they are
-  Selection                                        m_Selection{ Selection::Level };
-  double                                           m_SelectionValue{ 0.0 };
+  std::weak_ptr<const gigapixel::Slide>            m_Warned;    // the one whose warnings were given
+  std::shared_ptr<const gigapixel::ColorTransform> m_Colors;    // to sRGB; null: as they are
+  std::shared_ptr<const gigapixel::ResampledLevel> m_Resampled; // null: pixels of a level
+  Selection                                        m_Selection{ SelectedBy::Level, 0.0, 0.0 };
   double                                           m_LevelZeroMicronsPerPixel{ 0.0 };
   bool                                             m_Gray{ false };
   bool                                             m_GrayFromRGB{ false };
   bool                                             m_ConvertToSRGB{ false };
+  bool                                             m_StoredValues{ false };
+  bool                                             m_PickPixels{ false };
+  bool                                             m_UnscannedAsBackground{ false };
   bool                                             m_Strict{ GetGlobalDefaultStrict() };
+  bool                                             m_GiveWarnings{ true };
   std::string                                      m_AssociatedImage;
+  std::string                                      m_Image;
   unsigned int                                     m_Level{ 0 };
-  unsigned int m_Plane{ 0 }; // the level, or an associated image's number behind the levels
+  unsigned int m_Plane{ 0 }; // the level (that is resampled), or an associated image's number behind the levels
 };
 
 } // namespace itk

@@ -1,10 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ColorTransform.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 
 #include <lcms2.h>
 
@@ -29,18 +30,18 @@ ColorTransform::ColorTransform(const std::string & profile)
   const Profile target(cmsCreate_sRGBProfile());
   if (!source || !target)
   {
-    throw std::runtime_error("its color profile is damaged");
+    throw Refusal(Diagnostic("E-SLIDE-PROFILE", "its color profile is damaged"));
   }
   if (cmsGetColorSpace(source.get()) != cmsSigRgbData)
   {
-    throw std::runtime_error("its color profile is not one of RGB");
+    throw Refusal(Diagnostic("E-SLIDE-PROFILE", "its color profile is not one of RGB"));
   }
   // Little CMS keeps the last color otherwise, in a place that threads would share.
   m_Transform =
     cmsCreateTransform(source.get(), TYPE_RGB_8, target.get(), TYPE_RGB_8, INTENT_PERCEPTUAL, cmsFLAGS_NOCACHE);
   if (m_Transform == nullptr)
   {
-    throw std::runtime_error("its color profile is damaged");
+    throw Refusal(Diagnostic("E-SLIDE-PROFILE", "its color profile is damaged"));
   }
 }
 

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CopiedLevel.h"
 
+#include "ImpersonalBytes.h"
 #include "Slide.h"
 
 #include <algorithm>
@@ -10,40 +11,6 @@ namespace gigapixel
 {
 namespace
 {
-/** JPEG's markers (ITU-T T.81, table B.1), without their 0xFF. */
-enum Marker : unsigned
-{
-  StartOfScan = 0xDA,
-  App0 = 0xE0,  // JFIF
-  App14 = 0xEE, // Adobe: how colors are stored
-  App15 = 0xEF,
-  Comment = 0xFE
-};
-
-/** The stream without segments that say nothing of pixels and may say anything else. One that is no proper JPEG stays
- * as it is up to there: it is its reader's to complain. */
-std::vector<std::uint8_t>
-RemoveComments(const std::vector<std::uint8_t> & jpeg)
-{
-  std::vector<std::uint8_t> kept(jpeg.begin(), jpeg.begin() + std::min<std::ptrdiff_t>(2, jpeg.end() - jpeg.begin()));
-  std::size_t               at = kept.size();
-  while (at + 4 <= jpeg.size() && jpeg[at] == 0xFF && jpeg[at + 1] != StartOfScan)
-  {
-    const unsigned    marker = jpeg[at + 1];
-    const std::size_t size = 2 + (std::size_t{ jpeg[at + 2] } << 8 | jpeg[at + 3]);
-    const std::size_t end = std::min(at + size, jpeg.size());
-    const bool        isRemark = marker == Comment || (marker > App0 && marker <= App15 && marker != App14);
-    if (!isRemark)
-    {
-      kept.insert(
-        kept.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(at), jpeg.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    at = end;
-  }
-  kept.insert(kept.end(), jpeg.begin() + static_cast<std::ptrdiff_t>(at), jpeg.end());
-  return kept;
-}
-
 std::vector<std::uint16_t>
 GetShorts(const TIFFFile & file, const TIFFPage & page, TIFFTag tag)
 {
@@ -72,10 +39,13 @@ IsCommon(const TIFFPage & page)
          page.fillOrder == 1 && page.pieceWidth % 16 == 0 && page.pieceHeight % 16 == 0;
 }
 
+} // namespace
+
 PyramidPage
-MakePage(const TIFFFile & file, const TIFFPage & page)
+CopiedLevel::Describe(const TIFFLayout & layout, const TIFFPage & page)
 {
-  PyramidPage made;
+  const TIFFFile & file = layout.GetFile();
+  PyramidPage      made;
   made.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
   made.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
   made.bits = static_cast<std::uint16_t>(page.bits);
@@ -90,9 +60,12 @@ MakePage(const TIFFFile & file, const TIFFPage & page)
   }
   made.colorMap = GetShorts(file, page, TIFFTag::ColorMap);
   const std::string tables = page.GetBytes(TIFFTag::JPEGTables);
-  made.jpegTables = RemoveComments({ tables.begin(), tables.end() });
+  made.jpegTables = RemoveJPEGTexts({ tables.begin(), tables.end() });
   return made;
 }
+
+namespace
+{
 
 /** The tiles of an axis that a stretch of it begins and ends at; none where it does not. */
 bool
@@ -118,7 +91,7 @@ CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
     return nullptr;
   }
   std::unique_ptr<CopiedLevel> found(new CopiedLevel);
-  found->m_Page = MakePage(layout->GetFile(), page);
+  found->m_Page = Describe(*layout, page);
   found->m_Page.width = width;
   found->m_Page.height = height;
   found->m_Pieces = page.ReadPieces();
@@ -154,14 +127,17 @@ CopiedLevel::ReadTile(std::uint64_t tile) const
   }
   catch (const std::runtime_error & error)
   {
-    throw SlideError(m_Layout->GetPath(),
+    const Diagnostic inner = Diagnostic::Of(error);
+    throw SlideError(inner.code,
+                     m_Layout->GetPath(),
                      "the tile at " + std::to_string(number % m_TilesAcross) + ',' +
                        std::to_string(number / m_TilesAcross) + " of level " + std::to_string(m_Level) +
-                       " cannot be copied: " + error.what(),
-                     DamagedTileRemedy);
+                       " cannot be copied: " + inner.why,
+                     inner.remedy.empty() ? DamagedTileRemedy : inner.remedy);
   }
-  const bool isJPEG = m_Page.compression == static_cast<unsigned>(TIFFCompression::JPEG);
-  return isJPEG ? RemoveComments(bytes) : bytes;
+  return m_Page.compression == static_cast<unsigned>(TIFFCompression::JPEG)   ? RemoveJPEGTexts(bytes)
+         : m_Page.compression == static_cast<unsigned>(TIFFCompression::WebP) ? RemoveWebPTexts(bytes)
+                                                                              : bytes;
 }
 
 } // namespace gigapixel

@@ -36,11 +36,14 @@ GetFileStamp(const std::string & path)
   if (::stat(path.c_str(), &status) != 0)
   {
     const std::error_code error(errno, std::generic_category());
-    throw SlideError(path, "it cannot be opened: " + error.message(), GetFileRemedy(error, "check its name"));
+    throw SlideError(error == std::errc::no_such_file_or_directory ? "E-FILE-MISSING" : "E-FILE-ACCESS",
+                     path,
+                     "it cannot be opened: " + error.message(),
+                     GetFileRemedy(error, "check its name"));
   }
   if (!S_ISREG(status.st_mode))
   {
-    throw SlideError(path, "it is not a file", "name a slide's file");
+    throw SlideError("E-FILE-ACCESS", path, "it is not a file", "name a slide's file");
   }
   FileStamp                 stamp{ Describe(path, status) };
   const SlideFormat * const format = FindFormatByExtension(path);

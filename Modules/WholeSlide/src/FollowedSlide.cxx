@@ -21,12 +21,17 @@ FollowedSlide::Read()
   m_Slide->ReadImageInformation();
   m_ReadTime = m_Slide->GetMTime();
   m_Settings = Settings(m_Slide->GetFileName(),
+                        m_Slide->GetImage(),
                         m_Slide->GetAssociatedImage(),
                         m_Slide->GetLevel(),
+                        m_Slide->GetMicronsPerPixel(),
                         m_Slide->GetLevelZeroMicronsPerPixel(),
                         m_Slide->GetGray(),
                         m_Slide->GetGrayFromRGB(),
                         m_Slide->GetConvertToSRGB(),
+                        m_Slide->GetStoredValues(),
+                        m_Slide->GetPickPixels(),
+                        m_Slide->GetUnscannedAsBackground(),
                         m_Slide->GetStrict());
 }
 
@@ -46,16 +51,8 @@ FollowedSlide::Copy()
 {
   this->Read();
   m_Copied = m_Settings;
-  const auto & [file, image, level, resolution, gray, grayFromRGB, toSRGB, strict] = m_Settings;
   const auto copy = itk::WholeSlideImageIO::New();
-  copy->SetFileName(file);
-  copy->SetAssociatedImage(image);
-  copy->SetLevel(level);
-  copy->SetLevelZeroMicronsPerPixel(resolution);
-  copy->SetGray(gray);
-  copy->SetGrayFromRGB(grayFromRGB);
-  copy->SetConvertToSRGB(toSRGB);
-  copy->SetStrict(strict);
+  copy->CopySettings(*m_Slide);
   return copy;
 }
 

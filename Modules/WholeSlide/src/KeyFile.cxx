@@ -3,9 +3,10 @@
 
 #include "NumberText.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -22,7 +23,7 @@ GetNumber(const KeyFile & values, const std::string & key)
 [[noreturn]] void
 Refuse(const std::string & number, const char * what)
 {
-  throw std::runtime_error("it states " + number + ' ' + what + ", more than a slide has");
+  throw Refusal(Diagnostic("E-SLIDE-FORMAT", "it states " + number + ' ' + what + ", more than a slide has"));
 }
 
 } // namespace
@@ -41,6 +42,7 @@ ReadKeyFile(const std::filesystem::path & path)
   std::string        group;
   for (std::string line; std::getline(lines, line);)
   {
+    line.erase(line.find_last_not_of('\r') + 1); // of lines that Windows ends
     const std::size_t equals = line.find('=');
     if (line[0] == '[')
     {

@@ -10,7 +10,20 @@ namespace gigapixel
 double
 ToNumber(const std::string & text)
 {
-  std::istringstream stream(text);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const std::size_t end = begin == std::string::npos ? begin : text.find_first_not_of("0123456789+-.,eE", begin);
+  std::string       number = begin == std::string::npos ? std::string() : text.substr(begin, end - begin);
+  const std::size_t comma = number.find(',');
+  const std::size_t last = number.find_last_of(",.");
+  if (comma != std::string::npos && comma + 1 < number.size())
+  {
+    if (last != comma || number.find('.') != std::string::npos)
+    {
+      return 0.0; // marks of thousands, or several numbers
+    }
+    number[comma] = '.';
+  }
+  std::istringstream stream(number);
   stream.imbue(std::locale::classic());
   double value = 0.0;
   stream >> value;

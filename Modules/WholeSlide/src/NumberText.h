@@ -7,7 +7,9 @@
 namespace gigapixel
 {
 
-/** The number that a text begins with, its decimals behind a point whatever the locale; 0 for none. */
+/** The number that a text begins with, whatever the locale. Decimals stand behind a point or, where there is no point,
+ * behind a single comma: "1,234" is 1.234. Marks of thousands are not read ("1,234.5", "1.234,5").
+ * \return 0 for none */
 double ToNumber(const std::string & text);
 
 /** With 17 significant digits, fewer where the others are zeros. */

@@ -78,8 +78,10 @@ OpenSlideLane::Grow(std::size_t size)
   const int error = SetFileSize(m_File, static_cast<off_t>(size));
   if (error == EFBIG)
   {
-    throw Obstacle("pixels of OpenSlide are shared through a file in memory, and files may not be as large here",
-                   GetFileRemedy(std::error_code(error, std::generic_category())));
+    throw Obstacle(Diagnostic("E-DISK-FULL",
+                              "pixels of OpenSlide are shared through a file in memory, and files may not be as large "
+                              "here",
+                              GetFileRemedy(std::error_code(error, std::generic_category()))));
   }
   void * const memory = error == 0 ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, m_File, 0) : MAP_FAILED;
   if (memory == MAP_FAILED)

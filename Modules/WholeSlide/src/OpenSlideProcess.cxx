@@ -113,8 +113,19 @@ DescribeEnd(const std::string & words)
   return "OpenSlide crashes on it";
 }
 
-const char * const tooFewFiles = "there are too few file descriptors for OpenSlide";
-const char * const moreFiles = "allow this process more open files (ulimit -n)";
+Diagnostic
+DescribeTooFewFiles()
+{
+  return { "E-FILE-ACCESS",
+           "there are too few file descriptors for OpenSlide",
+           "allow this process more open files (ulimit -n)" };
+}
+
+Diagnostic
+DescribeInstallation(const std::string & why, const std::string & remedy)
+{
+  return { "E-INSTALLATION", why, remedy };
+}
 
 } // namespace
 
@@ -222,27 +233,26 @@ OpenSlideProcess::Launch()
     return;
   }
   OpenSlidePlaces::Get().GiveBack(this);
-  m_Problem = "OpenSlide's program " + GetProgram() + " cannot be started (" + std::strerror(error) + ')';
-  m_Remedy = GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be");
+  m_Problem =
+    DescribeInstallation("OpenSlide's program " + GetProgram() + " cannot be started (" + std::strerror(error) + ')',
+                         GetFileRemedy(std::error_code(error, std::generic_category()), "see to it that it can be"));
   if (!hasPlace)
   {
-    m_Problem = "OpenSlide's program was not started, because of an interruption";
-    m_Remedy = "begin again";
+    m_Problem = { "E-READER-ENDED", "OpenSlide's program was not started, because of an interruption", "begin again" };
   }
   else if (GetProgram().empty())
   {
-    m_Problem = "where OpenSlide's program lies cannot be told, as /proc/self/maps cannot be read";
-    m_Remedy = "mount /proc";
+    m_Problem = DescribeInstallation("where OpenSlide's program lies cannot be told, as /proc/self/maps cannot be read",
+                                     "mount /proc");
   }
   else if (error == ENOENT)
   {
-    m_Problem = "OpenSlide's program " + GetProgram() + " is missing";
-    m_Remedy = "install all of ITKGigapixel again";
+    m_Problem =
+      DescribeInstallation("OpenSlide's program " + GetProgram() + " is missing", "install all of ITKGigapixel again");
   }
   else if (error == EMFILE || error == ENFILE)
   {
-    m_Problem = tooFewFiles;
-    m_Remedy = moreFiles;
+    m_Problem = DescribeTooFewFiles();
   }
 }
 
@@ -255,36 +265,31 @@ OpenSlideProcess::Greet()
   if (course != Course::Answered)
   {
     const Ending ending = End(course);
-    if (!ending.remedy.empty())
-    {
-      m_Problem = ending.what;
-      m_Remedy = ending.remedy;
-      return;
-    }
-    m_Problem = "OpenSlide's program " + GetProgram() + " ends before it can be asked";
-    m_Remedy = "see what it says when it is started by hand, or name another library of OpenSlide in "
-               "GIGAPIXEL_OPENSLIDE";
+    m_Problem = ending.what.remedy.empty()
+                  ? DescribeInstallation("OpenSlide's program " + GetProgram() + " ends before it can be asked",
+                                         "see what it says when it is started by hand, or name another library of "
+                                         "OpenSlide in GIGAPIXEL_OPENSLIDE")
+                  : ending.what;
     return;
   }
   if (hello.size() != 3 || hello[0] != OpenSlideProtocol)
   {
     End(Course::Answered);
-    m_Problem = "OpenSlide's program " + GetProgram() + " is of another version";
-    m_Remedy = "install all of ITKGigapixel again";
+    m_Problem = DescribeInstallation("OpenSlide's program " + GetProgram() + " is of another version",
+                                     "install all of ITKGigapixel again");
     return;
   }
   m_Version = hello[1];
   if (m_Version.empty() && hello[2].find(tooManyFiles) != std::string::npos)
   {
-    m_Problem = tooFewFiles;
-    m_Remedy = moreFiles;
+    m_Problem = DescribeTooFewFiles();
   }
   else if (m_Version.empty())
   {
-    m_Problem = "OpenSlide's library does not load (" + hello[2] + ')';
-    m_Remedy =
+    m_Problem = DescribeInstallation(
+      "OpenSlide's library does not load (" + hello[2] + ')',
       "install it (Debian: libopenslide0; Python: pip install openslide-bin), or name the file of the library in "
-      "GIGAPIXEL_OPENSLIDE";
+      "GIGAPIXEL_OPENSLIDE");
   }
 }
 
@@ -434,23 +439,24 @@ OpenSlideProcess::End(Course course)
     const int  status = EndAndWait(std::exchange(m_Process, 0), isClosed ? timeToEnd : Clock::duration::zero());
     const int  signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     TakeWords();
-    m_End = { DescribeEnd(m_Words), {} };
+    m_End = { { "E-CODEC-DATA", DescribeEnd(m_Words) } };
     if (course == Course::Late)
     {
-      m_End = { DescribeTime(OpenSlideLimits::time), {} };
+      m_End = { { "E-CODEC-DATA", DescribeTime(OpenSlideLimits::time) } };
     }
     else if (course == Course::Interrupted)
     {
-      m_End = { "an interruption ended waiting for OpenSlide", "begin again" };
+      m_End = { { "E-READER-ENDED", "an interruption ended waiting for OpenSlide", "begin again" } };
     }
     else if (m_Words.find(tooManyFiles) != std::string::npos)
     {
-      m_End = { tooFewFiles, moreFiles };
+      m_End = { DescribeTooFewFiles() };
     }
     else if (IsFromOutside(signal))
     {
-      m_End = { DescribeLoss(signal),
-                signal == SIGKILL ? "see to it that there is memory left, and try again" : "try again",
+      m_End = { { "E-READER-ENDED",
+                  DescribeLoss(signal),
+                  signal == SIGKILL ? "see to it that there is memory left, and try again" : "try again" },
                 true };
     }
   }
@@ -493,19 +499,20 @@ OpenSlideProcess::Fail(Course course, std::int64_t computed)
   const Ending ending = End(course);
   if (hasWaited)
   {
-    throw Obstacle("OpenSlide gave no answer in " + std::to_string(OpenSlideLimits::time) +
-                     " s, in which it hardly computed, as where a disk or a network does not answer",
-                   "see to it that the file can be read, and try again");
+    throw Obstacle(Diagnostic("E-FILE-ACCESS",
+                              "OpenSlide gave no answer in " + std::to_string(OpenSlideLimits::time) +
+                                " s, and hardly computed: the disk or the network may not answer",
+                              "check that the file can be read, and try again"));
   }
   if (ending.isLoss)
   {
-    throw OpenSlideLoss(ending.what, ending.remedy);
+    throw OpenSlideLoss(ending.what);
   }
-  if (!ending.remedy.empty())
+  if (!ending.what.remedy.empty())
   {
-    throw Obstacle(ending.what, ending.remedy);
+    throw Obstacle(ending.what);
   }
-  throw OpenSlideEnd(ending.what, course == Course::Late);
+  throw OpenSlideEnd(ending.what.why, course == Course::Late);
 }
 
 std::unique_ptr<OpenSlideLane>
@@ -523,10 +530,11 @@ OpenSlideProcess::TakeLane()
   {
     if (errno == EMFILE || errno == ENFILE || errno == ETOOMANYREFS)
     {
-      throw Obstacle(tooFewFiles, moreFiles);
+      throw Obstacle(DescribeTooFewFiles());
     }
-    throw Obstacle(std::string("OpenSlide cannot be asked (") + std::strerror(errno) + ')',
-                   GetFileRemedy(std::error_code(errno, std::generic_category()), "try again"));
+    const std::error_code error(errno, std::generic_category());
+    throw Obstacle(Diagnostic(
+      "E-FILE-ACCESS", "OpenSlide cannot be asked (" + error.message() + ')', GetFileRemedy(error, "try again")));
   }
   return lane;
 }
@@ -573,9 +581,9 @@ OpenSlideProcess::Ask(const Use & process, const OpenSlideMessage & request, std
   {
     if (texts.back().find(tooManyFiles) != std::string::npos)
     {
-      throw Obstacle(tooFewFiles, moreFiles);
+      throw Obstacle(DescribeTooFewFiles());
     }
-    throw std::runtime_error(texts.back());
+    throw Refusal(Diagnostic(pixels == 0 ? "E-SLIDE-FORMAT" : "E-CODEC-DATA", texts.back()));
   }
   answer.texts = std::move(texts);
   return answer;

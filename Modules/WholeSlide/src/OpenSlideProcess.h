@@ -155,18 +155,11 @@ public:
    * called by any thread. */
   static void SetInterruption(bool (*isRequested)());
 
-  /** Why OpenSlide cannot be asked, in a few words; empty where it can. */
-  const std::string &
+  /** Why OpenSlide cannot be asked, and what to do about it; empty where it can. */
+  const Diagnostic &
   GetProblem() const
   {
     return m_Problem;
-  }
-
-  /** What to do about it. */
-  const std::string &
-  GetRemedy() const
-  {
-    return m_Remedy;
   }
 
   /** OpenSlide's; empty where it cannot be asked. */
@@ -186,7 +179,7 @@ public:
   /** Asks, and waits for the answer. \param process that is asked \param pixels that come with the answer. Throws
    * OpenSlideEnd where the process ends before it answers, OpenSlideLoss where somebody else ends it, another Obstacle
    * where it is not the request that hinders it, std::bad_alloc where there is no memory for the pixels, and
-   * std::runtime_error with the reason where OpenSlide refuses. */
+   * Refusal with the reason where OpenSlide refuses. */
   static Answer Ask(const Use & process, const OpenSlideMessage & request, std::size_t pixels = 0);
 
 private:
@@ -204,9 +197,8 @@ private:
   /** What the process has ended by. */
   struct Ending
   {
-    std::string what;
-    std::string remedy; // empty where it is the doing of what was asked
-    bool        isLoss = false;
+    Diagnostic what; // without a remedy where it is the doing of what was asked
+    bool       isLoss = false;
   };
 
   void                           Launch();
@@ -222,8 +214,7 @@ private:
   [[noreturn]] void              Fail(Course course, std::int64_t computed);
   std::int64_t                   GetComputed() const;
 
-  std::string                                 m_Problem;
-  std::string                                 m_Remedy;
+  Diagnostic                                  m_Problem;
   std::string                                 m_Version;
   pid_t                                       m_Owner;
   pid_t                                       m_Process{ 0 }; // 0: not started, or has ended

@@ -4,6 +4,8 @@
 #include "NumberText.h"
 #include "StatedSizes.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -53,9 +55,9 @@ AskOfFile(const OpenSlideProcess::Use & process, const std::string & request, co
   static std::mutex &                       mutex = *new std::mutex;
   static std::map<FileStamp, std::string> & ends = *new std::map<FileStamp, std::string>;
 
-  if (!process->GetProblem().empty())
+  if (!process->GetProblem().IsEmpty())
   {
-    throw Obstacle(process->GetProblem(), process->GetRemedy());
+    throw Obstacle(process->GetProblem());
   }
   const FileStamp stamp = GetFileStamp(path);
   {
@@ -63,7 +65,7 @@ AskOfFile(const OpenSlideProcess::Use & process, const std::string & request, co
     const auto                        found = ends.find(stamp);
     if (found != ends.end())
     {
-      throw std::runtime_error(found->second);
+      throw Refusal(Diagnostic("E-SLIDE-FORMAT", found->second));
     }
   }
   try
@@ -127,7 +129,7 @@ ForEach(const OpenSlideMessage & description, const std::string & name, const TF
     const std::size_t count = known != counts.end() ? known->second : description.size();
     if (i + count >= description.size())
     {
-      throw std::runtime_error("OpenSlide's description of it is cut");
+      throw Refusal(Diagnostic("E-INTERNAL", "the description that OpenSlide gave is incomplete"));
     }
     if (description[i] == name)
     {
@@ -192,7 +194,7 @@ DetectOpenSlideVendor(const std::string & path)
   std::optional<std::string> vendor;
   try
   {
-    if (process->GetProblem().empty())
+    if (process->GetProblem().IsEmpty())
     {
       vendor = AskOfFile(process, "vendor", path).at(1);
     }
@@ -213,8 +215,8 @@ ReadOpenSlideProperties(const std::string & path)
   try
   {
     const OpenSlideProcess::Use process = OpenSlideProcess::Take();
-    return process->GetProblem().empty() ? GetAllProperties(OpenIn(process, path))
-                                         : std::map<std::string, std::string>();
+    return process->GetProblem().IsEmpty() ? GetAllProperties(OpenIn(process, path))
+                                           : std::map<std::string, std::string>();
   }
   catch (const std::runtime_error &)
   {
@@ -235,7 +237,7 @@ std::string
 GetOpenSlideProblem()
 {
   OpenSlideProcess::Use process = OpenSlideProcess::Take();
-  std::string sentence = process->GetProblem().empty() ? "" : process->GetProblem() + "; " + process->GetRemedy() + '.';
+  std::string           sentence = process->GetProblem().IsEmpty() ? "" : process->GetProblem().GetSentence();
   OpenSlideProcess::Keep(std::move(process));
   return sentence;
 }
@@ -244,12 +246,11 @@ void
 CheckOpenSlide(const std::string & path, const std::string & what)
 {
   OpenSlideProcess::Use process = OpenSlideProcess::Take();
-  const std::string     problem = process->GetProblem();
-  const std::string     remedy = process->GetRemedy();
+  const Diagnostic      problem = process->GetProblem();
   OpenSlideProcess::Keep(std::move(process));
-  if (!problem.empty())
+  if (!problem.IsEmpty())
   {
-    throw SlideError(path, what + ", and " + problem, remedy);
+    throw SlideError(problem.code, path, what + ", and " + problem.why, problem.remedy);
   }
 }
 
@@ -263,7 +264,8 @@ OpenSlideSlide::OpenSlideSlide(const std::string & path)
   m_Process = process.Get();
   if (description.empty())
   {
-    throw std::runtime_error("OpenSlide " + m_Process->GetVersion() + " does not know this kind of file");
+    throw Refusal(
+      Diagnostic("E-SLIDE-FORMAT", "OpenSlide " + m_Process->GetVersion() + " does not know this kind of file"));
   }
   m_Decoder = "OpenSlide " + m_Process->GetVersion();
   Describe(description);
@@ -282,7 +284,7 @@ OpenSlideSlide::Describe(const OpenSlideMessage & description)
     description, "level", [this](const std::string * texts) { AddLevel(GetInteger(texts[0]), GetInteger(texts[1])); });
   if (m_Planes.empty())
   {
-    throw std::runtime_error("it has no levels");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "it has no levels"));
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
   ForEach(description, "image", [this](const std::string * texts) {
@@ -296,12 +298,13 @@ OpenSlideSlide::AddLevel(std::int64_t width, std::int64_t height)
 {
   if (width <= 0 || height <= 0)
   {
-    throw std::runtime_error("one of its levels has no pixels");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "one of its levels has no pixels"));
   }
   if (width >= levelSideLimit || height >= levelSideLimit)
   {
-    throw std::runtime_error("one of its levels states " + std::to_string(width) + " x " + std::to_string(height) +
-                             " pixels, more than a slide has");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT",
+                             "one of its levels states " + std::to_string(width) + " x " + std::to_string(height) +
+                               " pixels, more than a slide has"));
   }
   const std::string name = "openslide.level[" + std::to_string(m_Planes.size()) + "].tile-";
   SlidePlane        plane;
@@ -346,12 +349,12 @@ OpenSlideSlide::StartProcess() const
 {
   if (!IsSameFile())
   {
-    throw Obstacle("the file is not the one any more that was opened", "open it again");
+    throw Obstacle(Diagnostic("E-FILE-CHANGED", "the file was replaced after it was opened", "open it again"));
   }
   auto process = OpenSlideProcess::Start();
   if (OpenIn(process, m_Path).empty())
   {
-    throw std::runtime_error("OpenSlide cannot open the file any more");
+    throw Refusal(Diagnostic("E-FILE-CHANGED", "OpenSlide cannot open the file any more"));
   }
   return process;
 }
@@ -412,7 +415,7 @@ OpenSlideSlide::AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle
   const std::string known = m_FatalTiles.Find({ plane, tile });
   if (!known.empty())
   {
-    throw std::runtime_error(known);
+    throw Refusal(Diagnostic("E-CODEC-DATA", known));
   }
   const OpenSlideMessage       request = MakeRequest(plane, region);
   const std::size_t            pixels = region.width * region.height;

@@ -1,11 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidDescription.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <limits>
 #include <locale>
 #include <sstream>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -119,8 +120,10 @@ PyramidDescription::GetColorMap() const
     if (value < 0 || text.size() < 7 || text[0] != '#' || text.find_first_not_of("0123456789abcdefABCDEF", 1) < 7 ||
         (text.size() > 7 && text[7] != ' '))
     {
-      throw std::runtime_error("the class " + property.first + Equals + text +
-                               " is not written as gigapixel.class.NUMBER = #rrggbb NAME with a number from 0 to 255");
+      throw Refusal(Diagnostic("E-OPTION-VALUE",
+                               "the class " + property.first + Equals + text +
+                                 " is not written as gigapixel.class.NUMBER = #rrggbb NAME with a number from 0 to 255",
+                               "correct it"));
     }
     for (std::size_t i = 0; map.size() < 768; ++i)
     {

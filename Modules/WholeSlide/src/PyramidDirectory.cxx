@@ -2,6 +2,8 @@
 #include "PyramidDirectory.h"
 #include "PyramidTileCompressor.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -130,7 +132,9 @@ public:
     }
     if (std::any_of(values.begin(), values.end(), [](std::uint64_t value) { return value > 0xffffffff; }))
     {
-      throw std::runtime_error("its compressed tiles are larger than their pixels and need more than 4 GiB");
+      throw Refusal(Diagnostic("E-FILE-LIMIT",
+                               "its compressed tiles are larger than their pixels and need more than 4 GiB",
+                               "compress the tiles again, with --compression jpeg or deflate"));
     }
     Add(tag, Type::Long, values.size(), Bytes().PutAll(std::vector<std::uint32_t>(values.begin(), values.end())));
   }
@@ -235,7 +239,7 @@ PyramidPage::Make(const PyramidFormat & format, std::uint64_t width, std::uint64
   page.samples = static_cast<std::uint16_t>(format.channels);
   page.sampleFormat = format.sample == PyramidFormat::Sample::Float ? 3 : 1;
   page.compression = static_cast<std::uint16_t>(format.compression);
-  page.photometric = color ? (jpeg ? 6 : 2) : (format.colorMap.empty() ? 1 : 3);
+  page.photometric = color ? (jpeg ? 6 : 2) : !format.colorMap.empty() ? 3 : format.isWhiteZero ? 0 : 1;
   page.predictor = format.HasPredictor() ? 2 : 1;
   if (jpeg && color)
   {

@@ -39,6 +39,7 @@ struct PyramidFormat
   Compression                compression{ Compression::Deflate };
   int                        compressionLevel{ 6 }; // the codec's level, or quality
   std::array<unsigned, 2>    subsampling{ 2, 2 };   // of JPEG's chroma, across and down
+  bool                       isWhiteZero{ false };  // of one channel: 0 is shown white
   std::vector<std::uint16_t> colorMap;              // 256 reds, greens, blues of 16 bit; empty: no palette
 
   std::size_t

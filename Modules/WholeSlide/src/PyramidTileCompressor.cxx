@@ -1,10 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTileCompressor.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cstring>
 #include <libdeflate.h>
 #include <new>
-#include <stdexcept>
 #include <zstd.h>
 
 namespace gigapixel
@@ -72,8 +73,9 @@ private:
         const std::uint8_t value = samples[i + bit];
         if (value != 0 && value != 255)
         {
-          throw std::runtime_error("one bit a pixel keeps 0 and 255 only, and the image has a pixel of " +
-                                   std::to_string(value));
+          throw Refusal(
+            Diagnostic("E-LABEL-VALUE",
+                       "one bit a pixel keeps 0 and 255 only, and the image has a pixel of " + std::to_string(value)));
         }
         byte = byte << 1 | (value & 1u);
       }
@@ -139,7 +141,8 @@ protected:
     const std::size_t written = ZSTD_compressCCtx(m_Context, m_Buffer.data(), m_Buffer.size(), bytes, size, m_Level);
     if (ZSTD_isError(written))
     {
-      throw std::runtime_error(std::string("a tile could not be compressed as zstd: ") + ZSTD_getErrorName(written));
+      throw Refusal(
+        Diagnostic("E-INTERNAL", std::string("a tile could not be compressed as zstd: ") + ZSTD_getErrorName(written)));
     }
     compressed.assign(m_Buffer.begin(), m_Buffer.begin() + static_cast<std::ptrdiff_t>(written));
   }

@@ -1,9 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTileCompressor.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <csetjmp>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 
 #include <jpeglib.h>
@@ -133,7 +134,7 @@ private:
     char message[JMSG_LENGTH_MAX];
     m_Error.base.format_message(reinterpret_cast<j_common_ptr>(&m_Compress), message);
     jpeg_abort_compress(&m_Compress);
-    throw std::runtime_error(std::string("a tile could not be compressed as JPEG: ") + message);
+    throw Refusal(Diagnostic("E-INTERNAL", std::string("a tile could not be compressed as JPEG: ") + message));
   }
 
   PyramidFormat         m_Format;

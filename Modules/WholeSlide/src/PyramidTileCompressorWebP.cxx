@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTileCompressor.h"
 
-#include <stdexcept>
+#include "gigapixelDiagnostic.h"
 
 #include <webp/encode.h>
 
@@ -28,7 +28,7 @@ public:
     const std::unique_ptr<std::uint8_t, decltype(&WebPFree)> owner(bytes, &WebPFree);
     if (size == 0)
     {
-      throw std::runtime_error("a tile could not be compressed as WebP");
+      throw Refusal(Diagnostic("E-INTERNAL", "a tile could not be compressed as WebP"));
     }
     compressed.assign(bytes, bytes + size);
   }

@@ -3,6 +3,8 @@
 #include "PyramidReduction.h"
 #include "PyramidTileCompressor.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include "itkMultiThreaderBase.h"
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -131,6 +132,26 @@ struct PyramidWriter::Worker
   std::map<Pixel, std::vector<std::uint8_t>> constantTiles;
 };
 
+namespace
+{
+/** Readers look for the XML of OME in a file of this name. */
+std::string
+RefuseOMETIFF(std::string fileName)
+{
+  for (const std::string ending : { ".ome.tif", ".ome.tiff" })
+  {
+    const std::size_t size = ending.size();
+    if (fileName.size() >= size && fileName.compare(fileName.size() - size, size, ending) == 0)
+    {
+      throw Refusal(
+        Diagnostic("E-OUTPUT-ENDING", "OME-TIFF (" + ending + ") is not written", "end the name in .tif without .ome")
+          .OfFile(fileName));
+    }
+  }
+  return fileName;
+}
+} // namespace
+
 PyramidWriter::PyramidWriter(const std::string &      fileName,
                              std::uint64_t            width,
                              std::uint64_t            height,
@@ -140,7 +161,7 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
                              bool                     mayReplace)
   : m_Format(format)
   , m_Metadata(metadata)
-  , m_File(fileName, mayReplace)
+  , m_File(RefuseOMETIFF(fileName), mayReplace)
   , m_Levels(std::move(copied))
 {
   m_FirstCompressed = m_Levels.size();
@@ -231,7 +252,7 @@ PyramidWriter::WriteRows(const std::uint8_t * rows, std::uint64_t count)
 {
   if (count > m_Levels[m_FedLevel].height - m_NumberOfRows)
   {
-    throw std::runtime_error("a pyramid was given more rows than its image has");
+    throw Refusal(Diagnostic("E-INTERNAL", "a pyramid was given more rows than its image has"));
   }
   Band &            band = m_Bands[m_FedLevel];
   const std::size_t rowBytes = GetRowBytes(m_FedLevel);

@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Slide.h"
 
-#include "gigapixelFileRefusal.h"
+#include "NumberText.h"
+
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstring>
 #include <exception>
 #include <sstream>
-#include <system_error>
 
 namespace gigapixel
 {
@@ -21,8 +21,11 @@ std::atomic<std::uint64_t> slidesOpened{ 0 };
 
 } // namespace
 
-SlideError::SlideError(const std::string & path, const std::string & what, const std::string & remedy)
-  : std::runtime_error(path + ": " + GetPrintable(what) + "; " + remedy + '.') // which may repeat what the file says
+SlideError::SlideError(const std::string & code,
+                       const std::string & path,
+                       const std::string & why,
+                       const std::string & remedy)
+  : Refusal(Diagnostic(code, GetPrintable(why), remedy).OfFile(path)) // why may repeat what the file says
 {}
 
 Slide::Slide(std::string path)
@@ -75,23 +78,43 @@ void
 Slide::Prefetch(unsigned, std::uint64_t, std::uint64_t) const
 {}
 
-void
-Slide::SetMicronsPerPixel(double x, double y, bool isOwn)
+bool
+Slide::IsPlausible(double x, double y)
 {
   constexpr double finest = 0.05;
   constexpr double coarsest = 20.0;
+  return std::min(x, y) >= finest && std::max(x, y) <= coarsest;
+}
+
+void
+Slide::SetMicronsPerPixel(double x, double y, bool isOwn)
+{
+  constexpr double coarse = 8.0; // no scanner's level 0
   if (!(x > 0.0) || !(y > 0.0) || !std::isfinite(x) || !std::isfinite(y))
   {
     return;
   }
-  if (!isOwn && (std::min(x, y) < finest || std::max(x, y) > coarsest))
+  if (!isOwn && !IsPlausible(x, y))
   {
     std::ostringstream sentence;
-    sentence << m_Path << ": its resolution of " << x << " x " << y
-             << " micrometers per pixel is not plausible for a slide (0.05 to 20) and is taken for unknown; state the "
-                "right one where it matters (SetLevelZeroMicronsPerPixel, --slide-mpp).";
-    m_Warnings.push_back(sentence.str());
+    sentence << "its resolution of " << x << " x " << y
+             << " micrometers per pixel is not plausible for a slide (0.05 to 20) and is treated as unknown";
+    m_Warnings.push_back(Diagnostic("W-SLIDE-RESOLUTION",
+                                    sentence.str(),
+                                    "state the right one where it matters (SetLevelZeroMicronsPerPixel, --slide-mpp)")
+                           .OfFile(m_Path)
+                           .OfValue(ToText(IsPlausible(x, x) ? y : x)));
     return;
+  }
+  if (!isOwn && std::max(x, y) >= coarse)
+  {
+    std::ostringstream sentence;
+    sentence << "its resolution of " << x << " x " << y << " micrometers per pixel is coarse for a slide, and is used";
+    m_Warnings.push_back(Diagnostic("W-SLIDE-RESOLUTION-COARSE",
+                                    sentence.str(),
+                                    "check that the file is a slide, and not an overview of one")
+                           .OfFile(m_Path)
+                           .OfValue(ToText(std::max(x, y))));
   }
   m_MicronsPerPixel = { { x, y } };
 }
@@ -112,9 +135,9 @@ Slide::SetBackground()
 }
 
 void
-Slide::FillBackground(const PixelSpan & out) const
+Slide::FillBackground(const PixelSpan & out, bool isPicture) const
 {
-  if (out.sampleBytes > 1 || (out.channels != 1 && out.channels != 3))
+  if (!isPicture)
   {
     for (std::uint32_t y = 0; y < out.height; ++y)
     {
@@ -135,6 +158,37 @@ Slide::FillBackground(const PixelSpan & out) const
     for (std::uint32_t x = 0; x < out.width; ++x, row += 3)
     {
       std::copy(m_Background.begin(), m_Background.end(), row);
+    }
+  }
+}
+
+/** A tile that the file does not hold. */
+void
+Slide::FillEmpty(const SlidePlane & of, bool asBackground, const PixelSpan & out) const
+{
+  if (of.emptyPixel.empty() || (asBackground && of.IsPicture()))
+  {
+    FillBackground(out, of.IsPicture());
+    return;
+  }
+  std::vector<unsigned char> pixel = of.emptyPixel;
+  if (of.IsPicture() && out.channels != of.channels)
+  {
+    pixel = out.channels == 3 ? std::vector<unsigned char>(3, pixel[0])
+                              : std::vector<unsigned char>{ LumaFromRGB(pixel[0], pixel[1], pixel[2]) };
+  }
+  const bool isEven =
+    std::all_of(pixel.begin(), pixel.end(), [&pixel](unsigned char byte) { return byte == pixel[0]; });
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    unsigned char * to = out.data + y * out.stride;
+    if (isEven)
+    {
+      std::memset(to, pixel[0], out.width * pixel.size());
+    }
+    for (std::uint32_t x = 0; x < out.width && !isEven; ++x)
+    {
+      to = std::copy(pixel.begin(), pixel.end(), to);
     }
   }
 }
@@ -175,19 +229,16 @@ Slide::DecodeInto(unsigned                           plane,
   }
   catch (const std::bad_alloc &)
   {
-    throw SlideError(m_Path, "there is no memory left to decode a tile", "read smaller regions or a coarser level");
-  }
-  catch (const Obstacle & obstacle)
-  {
     throw SlideError(
-      m_Path, DescribeTile(plane, tile) + " cannot be decoded: " + obstacle.what(), obstacle.GetRemedy());
+      "E-MEMORY", m_Path, "there is not enough memory to decode a tile", "read smaller regions or a coarser level");
   }
   catch (const std::exception & error)
   {
-    const auto * const refusal = dynamic_cast<const std::system_error *>(&error); // of the system, not the file's fault
-    throw SlideError(m_Path,
-                     DescribeTile(plane, tile) + " cannot be decoded: " + error.what(),
-                     GetFileRemedy(refusal ? refusal->code() : std::error_code(), DamagedTileRemedy));
+    const Diagnostic inner = Diagnostic::Of(error);
+    throw SlideError(inner.code == "E-OTHER" ? "E-CODEC-DATA" : inner.code,
+                     m_Path,
+                     DescribeTile(plane, tile) + " cannot be decoded: " + inner.why,
+                     inner.remedy.empty() ? DamagedTileRemedy : inner.remedy);
   }
 }
 
@@ -197,24 +248,27 @@ Slide::RefuseDamaged(unsigned plane, std::uint64_t tile) const
   const std::string damage = m_DamagedTiles.Find({ GetSource(plane), tile });
   if (!damage.empty())
   {
-    throw SlideError(m_Path,
+    throw SlideError("E-SLIDE-DAMAGED",
+                     m_Path,
                      DescribeTile(plane, tile) + " is damaged: " + damage,
-                     "get the file again from where it came, or take its pixels as they are (without --strict, "
+                     "get the file again from where it came, or accept damaged pixels (without --strict, "
                      "StrictOff())");
   }
 }
 
-std::vector<std::string>
+std::vector<Diagnostic>
 Slide::TakeDamageWarnings() const
 {
-  std::vector<std::string> sentences;
+  std::vector<Diagnostic> warnings;
   for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeUnnamed())
   {
-    const std::string what = DescribeTile(damage.place.first, damage.place.second) + " is damaged: " + damage.what;
-    sentences.push_back(m_Path + ": " + GetPrintable(what) + "; its pixels are taken as far as they decode." +
-                        (damage.isLastNamed ? " Further damaged tiles are only counted." : ""));
+    const std::string  what = DescribeTile(damage.place.first, damage.place.second) + " is damaged: " + damage.what;
+    const char * const further = damage.isLastNamed ? ". Further damaged tiles are only counted" : "";
+    warnings.push_back(
+      Diagnostic("W-SLIDE-DAMAGED", GetPrintable(what) + "; its pixels are used as far as they are decoded" + further)
+        .OfFile(m_Path));
   }
-  return sentences;
+  return warnings;
 }
 
 DecodedTilePointer

@@ -6,6 +6,8 @@
 #include "TileCache.h"
 #include "TileDecoder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -20,37 +22,34 @@
 namespace gigapixel
 {
 
-/** What goes wrong with a slide: one sentence that names the file, what is wrong, and what to do. */
-class SlideError : public std::runtime_error
+/** What goes wrong with a slide. */
+class SlideError : public Refusal
 {
 public:
-  SlideError(const std::string & path, const std::string & what, const std::string & remedy);
+  using Refusal::Refusal;
+  SlideError(const std::string & code, const std::string & path, const std::string & why, const std::string & remedy);
 };
 
 /** What hinders reading though nothing is wrong with the file, in a few words, and what to do about it. It is not
  * remembered: the next try may succeed. No std::runtime_error, lest another way to read the file is tried. */
-class Obstacle : public std::exception
+class Obstacle
+  : public std::exception
+  , public Diagnosed
 {
 public:
-  Obstacle(std::string what, std::string remedy)
-    : m_What(std::move(what))
-    , m_Remedy(std::move(remedy))
+  explicit Obstacle(const Diagnostic & diagnostic)
+    : Diagnosed(diagnostic)
+    , m_Text(diagnostic.GetText())
   {}
 
   const char *
   what() const noexcept override
   {
-    return m_What.c_str();
-  }
-  const std::string &
-  GetRemedy() const
-  {
-    return m_Remedy;
+    return m_Text.c_str();
   }
 
 private:
-  std::string m_What;
-  std::string m_Remedy;
+  std::string m_Text;
 };
 
 /** Rectangle of pixels of one plane. */
@@ -62,16 +61,37 @@ struct Rectangle
   std::uint64_t height;
 };
 
+/** One of several images of a file. */
+struct SlideImage
+{
+  unsigned      number = 1; // from 1
+  std::string   name;       // empty for none
+  std::uint64_t width = 0;
+  std::uint64_t height = 0;
+  std::string   kind; // what it is, for people
+  bool          isRead = false;
+  bool          isMain = false; // the one that is read where none is asked for
+  std::string   reason;         // why it is read, or not
+};
+
 /** What one sample of a pixel is. */
 enum class SampleType
 {
   UInt8,
   UInt16,
-  Float32
+  Float32,
+  Int8, // this one and the others below only of labels
+  Int16,
+  UInt32,
+  Int32,
+  UInt64,
+  Int64,
+  Float64
 };
 
 class ColorTransform;
 class TIFFLayout;
+enum class TIFFReading;
 
 /** How pixels are wanted. */
 struct Rendering
@@ -83,24 +103,27 @@ struct Rendering
   unsigned               channels;            // 1 or 3 of a picture, else as many as the plane has
   bool                   grayFromRGB = false; // else gray is what the codec has: of YCbCr the luma as it is stored
   const ColorTransform * toSRGB = nullptr;    // where the plane has colors: applied to them, also on the way to gray
-  bool                   strict = false;      // a tile that is damaged is an error, though it gives pixels
+  bool                   unscannedAsBackground = false; // tiles that are not stored show the background color
+  bool                   strict = false;                // a tile that is damaged is an error, though it gives pixels
 };
 
 /** A picture cut into tiles of one size, all but those at the right and bottom edge wholly inside it. */
 struct SlidePlane
 {
-  std::uint64_t width = 0;
-  std::uint64_t height = 0;
-  std::uint32_t tileWidth = 0;
-  std::uint32_t tileHeight = 0;
-  unsigned      channels = 3; // what is stored, hence what is read unless gray is asked for
-  SampleType    sample = SampleType::UInt8;
-  bool          hasDyes = false;  // channels show one dye each, and are no colors, even if they are three
-  bool          hasAlpha = false; // pixels say one by one whether they were scanned
-  double        downsample = 1.0; // of a level
-  std::string   name;             // of an associated image
-  unsigned      reduction = 1;    // more: decoded smaller, by 2, 4 or 8, from the level `source`
-  unsigned      source = 0;
+  std::uint64_t              width = 0;
+  std::uint64_t              height = 0;
+  std::uint32_t              tileWidth = 0;
+  std::uint32_t              tileHeight = 0;
+  unsigned                   channels = 3; // what is stored, hence what is read unless gray is asked for
+  SampleType                 sample = SampleType::UInt8;
+  bool                       hasDyes = false;  // channels show one dye each, and are no colors, even if they are three
+  bool                       hasAlpha = false; // pixels say one by one whether they were scanned
+  bool                       holdsLabels = false; // values that have no mean
+  double                     downsample = 1.0;    // of a level
+  std::string                name;                // of an associated image
+  std::vector<unsigned char> emptyPixel;    // samples of tiles that are not stored; none: the background color, or 0
+  unsigned                   reduction = 1; // more: decoded smaller, by 2, 4 or 8, from the level `source`
+  unsigned                   source = 0;
 
   /** Gray or RGB of 8 bit, which each can be had as the other. Anything else is only read as it is stored. */
   bool
@@ -111,7 +134,8 @@ struct SlidePlane
   unsigned
   GetSampleBytes() const
   {
-    return sample == SampleType::UInt8 ? 1 : sample == SampleType::UInt16 ? 2 : 4;
+    constexpr unsigned bytes[] = { 1, 2, 4, 1, 2, 4, 4, 8, 8, 8 };
+    return bytes[static_cast<unsigned>(sample)];
   }
   std::uint64_t
   GetTilesAcross() const
@@ -148,8 +172,12 @@ public:
   virtual ~Slide();
 
   /** The slide of this file: the one that is open already, if the file has not changed since, else a new one. Throws
-   * SlideError. */
-  static std::shared_ptr<const Slide> Open(const std::string & path);
+   * SlideError.
+   * \param image number (from 1) or name of the image to read, where the file has several; empty: the main one
+   * \param reading Labels: the values of a TIFF are those that are stored, and not colors */
+  static std::shared_ptr<const Slide> Open(const std::string & path,
+                                           const std::string & image = {},
+                                           TIFFReading         reading = {}); // Colors
 
   /** Whether a reader that serves all TIFFs and slides by default should take this file; see
    * itk::WholeSlideImageIO::CanReadFile(). Never throws. */
@@ -179,6 +207,13 @@ public:
     return m_NumberOfReducedLevels;
   }
 
+  /** All images of the file; empty where it has no more than one. */
+  const std::vector<SlideImage> &
+  GetImages() const
+  {
+    return m_Images;
+  }
+
   const std::map<std::string, std::string> &
   GetProperties() const
   {
@@ -194,15 +229,15 @@ public:
   {
     return m_Decoder;
   }
-  /** What the user should know about this file, in sentences. */
-  const std::vector<std::string> &
+  /** What the user should know about this file. */
+  const std::vector<Diagnostic> &
   GetWarnings() const
   {
     return m_Warnings;
   }
   /** Of the warnings those that name a file which may be a part of the slide and cannot be read: nobody knows what is
    * missing, so that those who are strict get the first one as an error. */
-  const std::vector<std::string> &
+  const std::vector<Diagnostic> &
   GetMissingParts() const
   {
     return m_MissingParts;
@@ -216,9 +251,9 @@ public:
     return m_DamagedTiles.GetCount();
   }
 
-  /** A sentence for each of them that nobody has been told of, by levels and then row by row; of all together there are
+  /** A warning for each of them that nobody has been told of, by levels and then row by row; of all together there are
    * a few, the last of which says that the others are only counted. */
-  std::vector<std::string> TakeDamageWarnings() const;
+  std::vector<Diagnostic> TakeDamageWarnings() const;
 
   /** Micrometers per pixel at level 0 in x and y; {0, 0} = unknown or implausible. */
   std::array<double, 2>
@@ -254,12 +289,12 @@ public:
   void ReadAhead(unsigned plane, const Rectangle & rectangle) const;
 
   /** Decodes the tiles that are stored of the plane and whose first row is one of `height` rows from `y`, and goes on
-   * where one cannot be decoded. \return a sentence for each that cannot be, row by row */
-  std::vector<std::string> FindUndecodableTiles(unsigned          plane,
-                                                std::uint64_t     y,
-                                                std::uint64_t     height,
-                                                const Rendering & rendering,
-                                                unsigned          threads) const;
+   * where one cannot be decoded. \return an error for each that cannot be, row by row */
+  std::vector<Diagnostic> FindUndecodableTiles(unsigned          plane,
+                                               std::uint64_t     y,
+                                               std::uint64_t     height,
+                                               const Rendering & rendering,
+                                               unsigned          threads) const;
 
   /** 255 where the rectangle was scanned, 0 where not, into `scanned`; returns whether it was everywhere. */
   bool ReadScanned(unsigned plane, const Rectangle & rectangle, unsigned char * scanned) const;
@@ -301,22 +336,29 @@ protected:
   /** Adds reduced levels where the levels leave gaps. After SetDownsamples(), before associated images are added. */
   void AddReducedLevels();
 
-  /** Sets the resolution, or a warning where it is implausible (design: outside 0.05 to 20 micrometers per pixel). That
-   * of our own pyramids is what somebody asked for, plausible or not. */
+  /** Whether a slide may have this resolution, in micrometers per pixel. */
+  static bool IsPlausible(double x, double y);
+
+  /** Sets the resolution, or a warning where it is implausible (outside 0.05 to 20 micrometers per pixel); from 8 on it
+   * is set with a warning. That of our own pyramids is what somebody asked for, plausible or not. */
   void SetMicronsPerPixel(double x, double y, bool isOwn = false);
+
+  /** Every pixel the background color, or 0 where it is no picture. */
+  void FillBackground(const PixelSpan & out, bool isPicture) const;
 
   /** From openslide.background-color, RRGGBB; white without it. */
   void SetBackground();
 
   std::string                        m_Path;
   std::vector<SlidePlane>            m_Planes;
+  std::vector<SlideImage>            m_Images;
   unsigned                           m_NumberOfLevels{ 0 };
   unsigned                           m_NumberOfReducedLevels{ 0 };
   std::map<std::string, std::string> m_Properties;
   std::string                        m_ColorProfile;
   std::string                        m_Decoder;
-  std::vector<std::string>           m_Warnings;
-  std::vector<std::string>           m_MissingParts;
+  std::vector<Diagnostic>            m_Warnings;
+  std::vector<Diagnostic>            m_MissingParts;
   std::array<double, 2>              m_Origin{ { 0.0, 0.0 } };
   std::array<unsigned char, 3>       m_Background{ { 255, 255, 255 } };
 
@@ -331,7 +373,7 @@ private:
   void               ReadTile(unsigned          plane,
                               std::uint64_t     tile,
                               const Placement & placement,
-                              unsigned          channels,
+                              const Rendering & rendering,
                               unsigned char *   out) const;
   void               DecodeInto(unsigned                           plane,
                                 std::uint64_t                      tile,
@@ -344,7 +386,7 @@ private:
   unsigned           GetSource(unsigned plane) const;
   std::string        DescribeTile(unsigned plane, std::uint64_t tile) const;
   void               RefuseDamaged(unsigned plane, std::uint64_t tile) const;
-  void               FillBackground(const PixelSpan & out) const;
+  void               FillEmpty(const SlidePlane & of, bool asBackground, const PixelSpan & out) const;
   void               CheckRectangle(unsigned plane, const Rectangle & rectangle) const;
   void               CheckChannels(unsigned plane, unsigned channels) const;
   void               FollowStream(unsigned plane, const Rectangle & rectangle) const;

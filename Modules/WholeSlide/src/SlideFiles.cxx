@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSlideFiles.h"
 
+#include "Slide.h"
 #include "formats/DICOMFile.h"
 #include "formats/SlideFormat.h"
 
@@ -18,12 +19,19 @@ FindSlideDescription(const std::string & path)
   return format && format->findDescription ? format->findDescription(path) : std::string();
 }
 
-std::string
+SlideSeries
 FindSlideSeries(const std::string & path)
 {
   try
   {
-    return DICOMFile::IsDICOM(path, true) ? DICOMFile(path).GetText(DICOMTag::SeriesInstance) : std::string();
+    if (!DICOMFile::IsDICOM(path, true))
+    {
+      return {};
+    }
+    const DICOMFile     file(path);
+    const std::uint64_t width = file.GetInteger(DICOMTag::TotalColumns, 0);
+    const std::uint64_t height = file.GetInteger(DICOMTag::TotalRows, 0);
+    return { file.GetText(DICOMTag::SeriesInstance), file.GetFlavor() == "level" ? width * height : 0 };
   }
   catch (const std::runtime_error &)
   {
@@ -54,15 +62,27 @@ FindDICOMDamage(const std::string & path)
   }
   catch (const std::runtime_error & damage)
   {
-    return damage.what();
+    return Diagnostic::Of(damage).why;
   }
   return {};
 }
 
-std::string
-IdentifySlide(const std::string & path)
+bool
+IsReadAsLabels(const std::string & path)
 {
-  return IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
+  return SlideFile(path).IsTIFF();
+}
+
+std::string
+IdentifySlide(const std::string & path, const std::string & image)
+{
+  std::string prefix; // of an image that is not the main one
+  const auto  images = image.empty() ? std::vector<SlideImage>() : Slide::Open(path, image)->GetImages();
+  for (const SlideImage & each : images)
+  {
+    prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
+  }
+  return prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
 }
 
 } // namespace gigapixel

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSlidePixels.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include "itkWholeSlideImageIO.h"
 
 #include <stdexcept>
@@ -19,36 +21,52 @@ IsPicture(const itk::WholeSlideImageIO & slide)
 
 } // namespace
 
+std::string
+DescribePixels(const itk::WholeSlideImageIO & slide)
+{
+  const unsigned    channels = slide.GetNumberOfComponents();
+  const auto        type = slide.GetComponentType();
+  const bool        isFloat = type == itk::IOComponentEnum::FLOAT || type == itk::IOComponentEnum::DOUBLE;
+  const std::string bits = std::to_string(8 * slide.GetComponentSize()) + " bit";
+  return std::to_string(channels) + (channels == 1 ? " channel of " : " channels of ") + (isFloat ? "floats of " : "") +
+         bits;
+}
+
 void
 RequirePicture(const itk::WholeSlideImageIO & slide)
 {
-  const unsigned channels = slide.GetNumberOfComponents();
   if (!IsPicture(slide))
   {
-    throw std::runtime_error(std::string(slide.GetFileName()) + " has " + std::to_string(channels) +
-                             (channels == 1 ? " channel of " : " channels of ") +
-                             itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType()) +
-                             "; convert it to 8-bit gray or RGB first.");
+    const bool isByte = slide.GetComponentType() == itk::IOComponentEnum::UCHAR;
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
+                             "it has " + DescribePixels(slide) + (isByte ? ", which are no colors" : ""),
+                             "convert it to 8-bit gray or RGB first")
+                    .OfFile(slide.GetFileName())
+                    .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
   }
 }
 
 void
 RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
 {
+  if (slide.GetComponentType() != itk::IOComponentEnum::UCHAR)
+  {
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
+                             "it has " + DescribePixels(slide) + ", and networks take 8 bit",
+                             "convert it to 8 bit first")
+                    .OfFile(slide.GetFileName())
+                    .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
+  }
   const unsigned given = slide.GetNumberOfComponents();
   const bool     isMade = IsPicture(slide) && (channels == 1 || channels == 3);
   if (given != channels && !isMade)
   {
-    throw std::runtime_error(std::string(slide.GetFileName()) + " has " + std::to_string(given) +
-                             (given == 1 ? " channel where " : " channels where ") + std::to_string(channels) +
-                             (channels == 1 ? " is" : " are") +
-                             " needed: convert it, or take a network of as many input channels.");
-  }
-  if (slide.GetComponentType() != itk::IOComponentEnum::UCHAR)
-  {
-    throw std::runtime_error(std::string(slide.GetFileName()) + " has samples of " +
-                             itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType()) +
-                             ", and networks take those of 8 bits; convert it first.");
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
+                             "it has " + std::to_string(given) + (given == 1 ? " channel where " : " channels where ") +
+                               std::to_string(channels) + (channels == 1 ? " is" : " are") + " needed",
+                             "convert it, or use a network of as many input channels")
+                    .OfFile(slide.GetFileName())
+                    .OfValue(std::to_string(given)));
   }
 }
 

@@ -48,7 +48,7 @@ Slide::GetLargestReduction(unsigned) const
 std::string
 Slide::DecodeReducedTile(unsigned, std::uint64_t, unsigned, const PixelSpan &) const
 {
-  throw std::logic_error("this slide has no reduced levels");
+  throw RefusalOf<std::logic_error>(Diagnostic("E-INTERNAL", "this slide has no reduced levels"));
 }
 
 std::string

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Regions of a slide: which tiles they are made of, and which thread reads which.
+#include "RunOnThreads.h"
 #include "Slide.h"
 
 #include "ColorTransform.h"
@@ -20,48 +21,6 @@ namespace
 
 /** Larger tiles are refused: a damaged size must not take the machine's memory. 16384 x 16384 RGB fits. */
 constexpr std::uint64_t tileBytesLimit = std::uint64_t{ 1 } << 30;
-
-/** Runs `work`, told which of them it is, on up to `threads` threads, this one (0) among them; throws what the first
- * failing one threw. */
-template <typename TWork>
-void
-RunOnThreads(unsigned threads, const TWork & work)
-{
-  std::exception_ptr failure;
-  std::mutex         mutex;
-  const auto         guarded = [&](unsigned number) {
-    try
-    {
-      work(number);
-    }
-    catch (...)
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      failure = failure ? failure : std::current_exception();
-    }
-  };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i)
-  {
-    try
-    {
-      others.emplace_back(guarded, i);
-    }
-    catch (const std::system_error &)
-    {
-      break; // the system has no more threads: fewer do
-    }
-  }
-  guarded(0);
-  for (auto & other : others)
-  {
-    other.join();
-  }
-  if (failure)
-  {
-    std::rethrow_exception(failure);
-  }
-}
 
 } // namespace
 
@@ -95,7 +54,8 @@ Slide::CheckRectangle(unsigned plane, const Rectangle & rectangle) const
 {
   if (plane >= m_Planes.size())
   {
-    throw SlideError(m_Path,
+    throw SlideError("E-SLIDE-LEVEL",
+                     m_Path,
                      "it has no level " + std::to_string(plane),
                      "ask for one of 0 to " + std::to_string(m_NumberOfLevels - 1));
   }
@@ -106,12 +66,13 @@ Slide::CheckRectangle(unsigned plane, const Rectangle & rectangle) const
     std::ostringstream what;
     what << "the region " << rectangle.x << ',' << rectangle.y << ',' << rectangle.width << ',' << rectangle.height
          << " is not inside level " << plane << " of " << of.width << " x " << of.height << " pixels";
-    throw SlideError(m_Path, what.str(), "ask for a region inside it");
+    throw SlideError("E-REGION", m_Path, what.str(), "ask for a region inside it");
   }
   const std::uint64_t pixelBytes = std::max(4u, of.channels * of.GetSampleBytes());
   if (std::uint64_t{ of.tileWidth } * of.tileHeight > tileBytesLimit / pixelBytes)
   {
-    throw SlideError(m_Path,
+    throw SlideError("E-SLIDE-FORMAT",
+                     m_Path,
                      "its pieces of " + std::to_string(of.tileWidth) + " x " + std::to_string(of.tileHeight) +
                        " pixels are too large to be decoded one by one",
                      "convert it to smaller tiles, e.g. with vips tiffsave --tile");
@@ -126,17 +87,22 @@ Slide::CheckChannels(unsigned plane, unsigned channels) const
   {
     return;
   }
-  throw SlideError(m_Path,
-                   "its pixels are of " + std::to_string(of.channels) + " channel(s) of " +
-                     std::to_string(8 * of.GetSampleBytes()) + " bit, which are not made gray or RGB unasked",
-                   "read them as they are through itk::ImageFileReader, or convert the slide to 8-bit gray or RGB");
+  throw SlideError("E-SLIDE-CHANNELS",
+                   m_Path,
+                   "its pixels have " + std::to_string(of.channels) + " channel(s) of " +
+                     std::to_string(8 * of.GetSampleBytes()) + " bit, which are not converted to gray or RGB",
+                   "convert the slide to 8-bit gray or RGB");
 }
 
 void
-Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement, unsigned channels, unsigned char * out)
-  const
+Slide::ReadTile(unsigned          plane,
+                std::uint64_t     tile,
+                const Placement & placement,
+                const Rendering & rendering,
+                unsigned char *   out) const
 {
   const SlidePlane & of = m_Planes[plane];
+  const unsigned     channels = rendering.channels;
   const unsigned     pixelBytes = channels * of.GetSampleBytes();
   const std::size_t  stride = placement.outWidth * pixelBytes;
   PixelSpan          target{ out + placement.outY * stride + placement.outX * pixelBytes,
@@ -147,7 +113,7 @@ Slide::ReadTile(unsigned plane, std::uint64_t tile, const Placement & placement,
                     of.GetSampleBytes() };
   if (!HasTile(GetSource(plane), tile))
   {
-    FillBackground(target);
+    FillEmpty(of, rendering.unscannedAsBackground, target);
     return;
   }
   const DecodedTilePointer decoded =
@@ -176,7 +142,7 @@ Slide::RenderTile(unsigned          plane,
   const bool         computes = rendering.toSRGB != nullptr || (rendering.grayFromRGB && rendering.channels == 1);
   if (!computes || !of.IsPicture() || of.channels != 3 || !HasTile(GetSource(plane), tile))
   {
-    ReadTile(plane, tile, placement, rendering.channels, out);
+    ReadTile(plane, tile, placement, rendering, out);
     return;
   }
   thread_local std::vector<unsigned char> rgb;
@@ -184,7 +150,7 @@ Slide::RenderTile(unsigned          plane,
   Placement alone = placement;
   alone.outX = alone.outY = 0;
   alone.outWidth = placement.columns;
-  ReadTile(plane, tile, alone, 3, rgb.data());
+  ReadTile(plane, tile, alone, 3u, rgb.data());
   if (rendering.toSRGB != nullptr)
   {
     rendering.toSRGB->Apply(rgb.data(), placement.columns * placement.rows);
@@ -310,7 +276,7 @@ Slide::ReadRegion(unsigned          plane,
   }
 }
 
-std::vector<std::string>
+std::vector<Diagnostic>
 Slide::FindUndecodableTiles(unsigned          plane,
                             std::uint64_t     y,
                             std::uint64_t     height,
@@ -327,9 +293,9 @@ Slide::FindUndecodableTiles(unsigned          plane,
   {
     return {}; // no thread need start
   }
-  std::map<std::uint64_t, std::string> sentences; // by tiles, of which a file may name far more than it holds
-  std::mutex                           mutex;
-  std::atomic<std::uint64_t>           next{ first };
+  std::map<std::uint64_t, Diagnostic> errors; // by tiles, of which a file may name far more than it holds
+  std::mutex                          mutex;
+  std::atomic<std::uint64_t>          next{ first };
   RunOnThreads(std::max(threads, 1u), [&](unsigned) {
     std::vector<unsigned char> pixels;
     for (std::uint64_t tile = next++; tile < end; tile = next++)
@@ -355,15 +321,15 @@ Slide::FindUndecodableTiles(unsigned          plane,
       catch (const SlideError & error)
       {
         const std::lock_guard<std::mutex> lock(mutex);
-        sentences[tile] = error.what();
+        errors[tile] = error.GetDiagnostic();
       }
     }
   });
-  std::vector<std::string> inOrder;
-  inOrder.reserve(sentences.size());
-  for (auto & sentence : sentences)
+  std::vector<Diagnostic> inOrder;
+  inOrder.reserve(errors.size());
+  for (auto & error : errors)
   {
-    inOrder.push_back(std::move(sentence.second));
+    inOrder.push_back(std::move(error.second));
   }
   return inOrder;
 }

@@ -11,6 +11,8 @@
 #include <map>
 #include <mutex>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,23 +56,38 @@ RequireReadableCompanions(const std::string & path)
     if (access(companion.c_str(), R_OK) != 0 && errno == EACCES)
     {
       const std::error_code error(EACCES, std::generic_category());
-      throw SlideError(path, "it cannot be opened: " + companion + ": " + error.message(), GetFileRemedy(error));
+      throw SlideError(
+        "E-FILE-ACCESS", path, "it cannot be opened: " + companion + ": " + error.message(), GetFileRemedy(error));
     }
   }
 }
 
+/** Refuses any image but number 1 of a file with one image. Formats with several images refuse others themselves. */
+void
+RequireImage(const Slide & slide, const std::string & image)
+{
+  if (!image.empty() && image != "1" && slide.GetImages().empty())
+  {
+    throw SlideError(
+      Diagnostic("E-SLIDE-IMAGE", "it has one image only, and no image '" + image + "'", "choose image 1")
+        .OfFile(slide.GetPath())
+        .OfOption("--image", image));
+  }
+}
+
 std::unique_ptr<const Slide>
-OpenUnshared(const std::string & path)
+OpenUnshared(const std::string & path, const std::string & image, TIFFReading reading)
 {
   const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
   try
   {
-    const SlideFile file(path);
+    const SlideFile file(path, image, reading);
     for (const SlideFormat * const format : GetSlideFormats())
     {
       auto slide = IsOfFormat(*format, file) ? format->open(file) : nullptr;
       if (slide)
       {
+        RequireImage(*slide, image);
         return slide;
       }
     }
@@ -81,41 +98,49 @@ OpenUnshared(const std::string & path)
   }
   catch (const std::bad_alloc &)
   {
-    throw SlideError(path, "there is no memory left to open it", "free some");
+    throw SlideError("E-MEMORY", path, "there is not enough memory to open it", "end other programs");
   }
   catch (const std::system_error & error)
   {
-    throw SlideError(
-      path, std::string("it cannot be opened: ") + error.what(), GetFileRemedy(error.code(), fetchAgain));
+    throw SlideError("E-FILE-ACCESS",
+                     path,
+                     std::string("it cannot be opened: ") + error.what(),
+                     GetFileRemedy(error.code(), fetchAgain));
   }
   catch (const Obstacle & obstacle)
   {
-    throw SlideError(path, std::string("it cannot be opened: ") + obstacle.what(), obstacle.GetRemedy());
+    const Diagnostic & inner = obstacle.GetDiagnostic();
+    throw SlideError(inner.code, path, "it cannot be opened: " + inner.why, inner.remedy);
   }
   catch (const std::exception & error)
   {
     RequireReadableCompanions(path);
-    throw SlideError(path, std::string("it cannot be opened: ") + error.what(), fetchAgain);
+    const Diagnostic inner = Diagnostic::Of(error);
+    throw SlideError(inner.code == "E-OTHER" ? "E-SLIDE-FORMAT" : inner.code,
+                     path,
+                     "it cannot be opened: " + inner.why,
+                     inner.remedy.empty() ? fetchAgain : inner.remedy);
   }
   const std::string what = "it is neither a TIFF nor a DICOM file";
   CheckOpenSlide(path, what);
-  throw SlideError(path,
+  throw SlideError("E-SLIDE-FORMAT",
+                   path,
                    what + ", and OpenSlide " + GetOpenSlideVersion() + " does not know this kind of file",
-                   "convert it to a tiled TIFF (vips tiffsave FILE FILE.tif --tile --pyramid)");
+                   "check that it is a slide, and convert it to OME-TIFF with its scanner's program or Bio-Formats");
 }
 
 } // namespace
 
 std::shared_ptr<const Slide>
-Slide::Open(const std::string & path)
+Slide::Open(const std::string & path, const std::string & image, TIFFReading reading)
 {
+  using Key = std::tuple<FileStamp, std::string, TIFFReading>;
   // Never destroyed: readers in static objects may outlive any order of destruction.
-  static std::mutex &                                      mutex = *new std::mutex;
-  static std::map<FileStamp, std::weak_ptr<const Slide>> & slides =
-    *new std::map<FileStamp, std::weak_ptr<const Slide>>;
+  static std::mutex &                                mutex = *new std::mutex;
+  static std::map<Key, std::weak_ptr<const Slide>> & slides = *new std::map<Key, std::weak_ptr<const Slide>>;
 
   const EndOfAsking end;
-  const FileStamp   stamp = GetFileStamp(path);
+  const Key         stamp(GetFileStamp(path), image, reading);
   const auto        find = [&stamp]() -> std::shared_ptr<const Slide> {
     const auto found = slides.find(stamp);
     return found == slides.end() ? nullptr : found->second.lock();
@@ -127,7 +152,7 @@ Slide::Open(const std::string & path)
       return open;
     }
   }
-  std::shared_ptr<const Slide>      slide = OpenUnshared(path); // slow: no lock is held
+  std::shared_ptr<const Slide>      slide = OpenUnshared(path, image, reading); // slow: no lock is held
   const std::lock_guard<std::mutex> lock(mutex);
   if (auto open = find())
   {

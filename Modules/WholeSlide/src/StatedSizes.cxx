@@ -4,6 +4,8 @@
 #include "TIFFLayout.h"
 #include "formats/SlideFormat.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -38,12 +40,13 @@ CheckPage(const TIFFPage & page, std::uint64_t fileSize)
   const std::string size = std::to_string(page.width) + " x " + std::to_string(page.height) + " pixels";
   if (page.width >= sideLimit || page.height >= sideLimit || (!page.tiled && !HasRoom(page, fileSize)))
   {
-    throw std::runtime_error("one of its pages states " + size + ", more than the file has room for");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "one of its pages states " + size + ", more than the file has room for"));
   }
   if (page.tiled && page.pieceHeight != 0 && page.pieceWidth > tilePixelLimit / page.pieceHeight)
   {
-    throw std::runtime_error("one of its pages states tiles of " + std::to_string(page.pieceWidth) + " x " +
-                             std::to_string(page.pieceHeight) + " pixels, more than a tile may have");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT",
+                             "one of its pages states tiles of " + std::to_string(page.pieceWidth) + " x " +
+                               std::to_string(page.pieceHeight) + " pixels, more than a tile may have"));
   }
 }
 

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFDirectory.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -44,7 +46,7 @@ RandomAccessFile::RandomAccessFile(const std::string & path)
   if (::fstat(m_Descriptor, &status) != 0 || !S_ISREG(status.st_mode))
   {
     ::close(m_Descriptor);
-    throw std::runtime_error("it is not a regular file");
+    throw Refusal(Diagnostic("E-FILE-KIND", "it is not a regular file"));
   }
   m_Size = static_cast<std::uint64_t>(status.st_size);
 }
@@ -59,7 +61,7 @@ RandomAccessFile::Read(std::uint64_t offset, void * buffer, std::size_t size) co
 {
   if (offset > m_Size || size > m_Size - offset)
   {
-    throw std::runtime_error("the file ends early");
+    throw Refusal(Diagnostic("E-FILE-DAMAGED", "the file ends early"));
   }
   auto * to = static_cast<char *>(buffer);
   while (size > 0)
@@ -69,9 +71,13 @@ RandomAccessFile::Read(std::uint64_t offset, void * buffer, std::size_t size) co
     {
       continue;
     }
-    if (count <= 0)
+    if (count < 0)
     {
-      throw std::runtime_error(count == 0 ? "the file ends early" : std::strerror(errno));
+      throw std::system_error(errno, std::generic_category());
+    }
+    if (count == 0)
+    {
+      throw Refusal(Diagnostic("E-FILE-DAMAGED", "the file ends early"));
     }
     to += count;
     offset += static_cast<std::uint64_t>(count);
@@ -101,7 +107,7 @@ TIFFFile::TIFFFile(const std::string & path)
   const bool marked = header[0] == header[1] && (header[0] == 'I' || header[0] == 'M');
   if (!marked || (version != 42 && version != 43) || (m_Big && GetInteger(header + 4, 2) != 8))
   {
-    throw std::runtime_error("it is not a TIFF");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it is not a TIFF"));
   }
   m_FirstPage = m_Big ? GetInteger(header + 8, 8) : GetInteger(header + 4, 4);
   if (!m_Big && !m_BigEndian)
@@ -164,7 +170,7 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
   const std::uint64_t count = GetInteger(word, countSize);
   if (count == 0 || count > 4096)
   {
-    throw std::runtime_error("a page table is damaged");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page table is damaged"));
   }
   std::vector<unsigned char> bytes(count * entrySize);
   m_File.Read(offset + countSize, bytes.data(), bytes.size());
@@ -227,7 +233,7 @@ TIFFFile::ReadIntegers(const TIFFEntry & entry, std::uint64_t limit) const
     entry.type == 1 || entry.type == 3 || entry.type == 4 || entry.type == 13 || entry.type == 16 || entry.type == 18;
   if (!isInteger || entry.count > limit)
   {
-    throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page table is damaged (tag " + std::to_string(entry.tag) + ")"));
   }
   std::vector<unsigned char> bytes(entry.count * size);
   ReadValues(entry, bytes.data(), bytes.size());
@@ -275,7 +281,7 @@ TIFFFile::ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const
   const std::uint64_t size = entry.count * GetTypeSize(entry.type);
   if (size > limit)
   {
-    throw std::runtime_error("a page table is damaged (tag " + std::to_string(entry.tag) + ")");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page table is damaged (tag " + std::to_string(entry.tag) + ")"));
   }
   std::string bytes(size, '\0');
   ReadValues(entry, &bytes[0], bytes.size());
@@ -381,12 +387,12 @@ TIFFPage::ReadPieces() const
 {
   if (width == 0 || height == 0 || pieceWidth == 0 || pieceHeight == 0)
   {
-    throw std::runtime_error("a page has no pixels");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page has no pixels"));
   }
   constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 32;
   if (std::max(std::max(width, height), std::max(pieceWidth, pieceHeight)) >= sideLimit)
   {
-    throw std::runtime_error("a page's size is not plausible");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page's size is not plausible"));
   }
   const std::uint64_t across = (width + pieceWidth - 1) / pieceWidth;
   const std::uint64_t down = (height + pieceHeight - 1) / pieceHeight;
@@ -400,7 +406,7 @@ TIFFPage::ReadPieces() const
       planes > pieceLimit / (across * down) || offsets->count < across * down * planes ||
       sizes->count < across * down * planes)
   {
-    throw std::runtime_error("a page lacks the positions of some of its tiles");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page lacks the positions of some of its tiles"));
   }
   // Tables may be longer than the layout needs: what is beyond is not read, or small pages could take much memory.
   TIFFEntry neededOffsets = *offsets;

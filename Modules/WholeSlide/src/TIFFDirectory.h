@@ -60,6 +60,7 @@ enum class TIFFTag : std::uint16_t
   XResolution = 282,
   YResolution = 283,
   PlanarConfiguration = 284,
+  PageName = 285,
   XPosition = 286,
   YPosition = 287,
   ResolutionUnit = 296,
@@ -81,6 +82,7 @@ enum class TIFFTag : std::uint16_t
   XMLPacket = 700,
   Copyright = 33432,
   ICCProfile = 34675,
+  GDALNoData = 42113,
   ImageDepth = 32997,
   HamamatsuFormat = 65420
 };
@@ -180,6 +182,13 @@ public:
    * would be read for each of them. */
   std::string GetShortText(TIFFTag tag) const;
   std::string GetBytes(TIFFTag tag) const;
+
+  /** The area of the page in pixels. */
+  std::uint64_t
+  GetArea() const
+  {
+    return width * height;
+  }
 
   bool
   IsReduced() const

@@ -3,11 +3,9 @@
 
 #include "NumberText.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <set>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -18,29 +16,9 @@ constexpr std::size_t pageLimit = 4096;
 
 } // namespace
 
-std::string
-GetUsualName(const TIFFPage & page)
-{
-  std::string text = page.GetShortText(TIFFTag::ImageDescription);
-  text += ' ' + page.GetShortText(TIFFTag::DocumentName);
-  std::transform(
-    text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (text.size() > 4096)
-  {
-    return {}; // a description of a whole slide, which may mention anything
-  }
-  for (const char * const name : { "label", "macro", "thumbnail", "overview" })
-  {
-    if (text.find(name) != std::string::npos)
-    {
-      return name;
-    }
-  }
-  return {};
-}
-
-TIFFLayout::TIFFLayout(std::string path)
+TIFFLayout::TIFFLayout(std::string path, std::string image)
   : m_Path(std::move(path))
+  , m_AskedImage(std::move(image))
   , m_File(new TIFFFile(m_Path))
 {
   ReadPages();
@@ -56,7 +34,7 @@ TIFFLayout::AddPage(std::uint64_t offset, std::uint64_t & next)
   m_Entries += page->GetNumberOfEntries();
   if (m_Entries > m_File->GetFile().GetSize() / 12 * 2)
   {
-    throw std::runtime_error("its page tables overlap");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "its page tables overlap"));
   }
   m_Pages.push_back(std::move(page));
   return *m_Pages.back();
@@ -65,9 +43,8 @@ TIFFLayout::AddPage(std::uint64_t offset, std::uint64_t & next)
 void
 TIFFLayout::ReadPages()
 {
-  std::set<std::uint64_t> seen;
-  std::uint64_t           next = m_File->GetFirstPage();
-  while (next != 0 && seen.insert(next).second && m_Pages.size() < pageLimit)
+  std::uint64_t next = m_File->GetFirstPage();
+  while (next != 0 && m_Offsets.insert(next).second && m_Pages.size() < pageLimit)
   {
     std::uint64_t behind = 0;
     AddPage(next, behind);
@@ -75,41 +52,40 @@ TIFFLayout::ReadPages()
   }
   if (m_Pages.empty() || m_Pages.front()->width == 0 || m_Pages.front()->height == 0)
   {
-    throw std::runtime_error("it has no page with pixels");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no page with pixels"));
   }
   m_MainPages = m_Pages.size();
-  const TIFFEntry * const children = m_Pages.front()->Find(TIFFTag::SubIFDs);
-  if (children != nullptr)
-  {
-    for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
-    {
-      if (child != 0 && seen.insert(child).second)
-      {
-        std::uint64_t ignored = 0;
-        AddPage(child, ignored).subfileType |= 1; // children of a page are its reductions, marked or not
-      }
-    }
-  }
 }
 
 std::vector<std::size_t>
 TIFFLayout::ReadChildren(std::size_t page)
 {
+  const auto known = m_Children.find(page);
+  if (known != m_Children.end())
+  {
+    return known->second;
+  }
   std::vector<std::size_t> numbers;
   const TIFFEntry * const  children = m_Pages[page]->Find(TIFFTag::SubIFDs);
   if (children != nullptr)
   {
     for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
     {
+      if (child == 0 || !m_Offsets.insert(child).second) // one page once, be it named by several
+      {
+        continue;
+      }
       if (m_Pages.size() >= 2 * pageLimit)
       {
-        throw std::runtime_error("it has too many pages"); // a few bytes may name the same children again and again
+        throw Refusal(Diagnostic("E-TIFF-FORMAT",
+                                 "it has too many pages")); // a few bytes may name the same children again and again
       }
       std::uint64_t ignored = 0;
-      AddPage(child, ignored).subfileType |= 1;
+      AddPage(child, ignored).subfileType |= 1; // children of a page are its reductions, marked or not
       numbers.push_back(m_Pages.size() - 1);
     }
   }
+  m_Children[page] = numbers;
   return numbers;
 }
 
@@ -134,41 +110,6 @@ TIFFLayout::AddAssociated(std::string name, std::size_t page)
   m_Associated.push_back({ taken || name.empty() ? "page " + std::to_string(page + 1) : std::move(name), page });
 }
 
-bool
-TIFFLayout::IsLevelOf(const TIFFPage & base, const TIFFPage & page) const
-{
-  if (!page.IsReduced() || (page.subfileType & 4) != 0 || page.tiled != base.tiled || page.samples != base.samples ||
-      page.bits != base.bits || IsStoredOnly(page) != IsStoredOnly(base) || page.width == 0 || page.height == 0 ||
-      page.width >= base.width || page.height > base.height)
-  {
-    return false;
-  }
-  // The same picture: one downsample for both sides, but for the rounding of the level's size by a pixel.
-  const double acrossRatio = static_cast<double>(base.width) / static_cast<double>(page.width);
-  const double expected = static_cast<double>(base.height) / acrossRatio;
-  const double slack = 1.0 + expected / static_cast<double>(page.width);
-  return std::abs(expected - static_cast<double>(page.height)) <= slack;
-}
-
-void
-TIFFLayout::AddPagesByTags()
-{
-  const TIFFPage & base = *m_Pages.front();
-  AddLevel(0);
-  for (std::size_t i = 1; i < m_Pages.size(); ++i)
-  {
-    const TIFFPage & page = *m_Pages[i];
-    if (IsLevelOf(base, page))
-    {
-      AddLevel(i);
-      continue;
-    }
-    const std::string name = GetUsualName(page);
-    m_HasOtherPages = m_HasOtherPages || (page.subfileType & 4) != 0 || (!page.IsReduced() && name.empty());
-    AddAssociated(name, i);
-  }
-}
-
 void
 TIFFLayout::TakeFromOpenSlide(std::map<std::string, std::string> openSlideProperties)
 {
@@ -187,7 +128,7 @@ TIFFLayout::TakeFromOpenSlide(std::map<std::string, std::string> openSlideProper
     if (!(width >= 1.0) || !(height >= 1.0) || width > static_cast<double>(page.width) ||
         height > static_cast<double>(page.height))
     {
-      throw std::runtime_error("the sizes of its levels are not known");
+      throw Refusal(Diagnostic("E-TIFF-FORMAT", "the sizes of its levels are not known"));
     }
     m_Sizes.push_back({ { static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height) } });
   }
@@ -196,7 +137,7 @@ TIFFLayout::TakeFromOpenSlide(std::map<std::string, std::string> openSlideProper
 bool
 TIFFLayout::IsTiledPyramid() const
 {
-  const TIFFPage & base = *m_Pages.front();
+  const TIFFPage & base = *m_Pages[m_Levels.front().page];
   // What libtiff may decode and we do not stays with who uses libtiff.
   constexpr unsigned libtiffs[] = { 2, 3, 4, 6, 32766, 32809, 34661, 34676, 34677, 34887, 34925 };
   const bool isLibtiffs = std::find(std::begin(libtiffs), std::end(libtiffs), base.compression) != std::end(libtiffs);
@@ -224,7 +165,7 @@ TIFFLayout::FindObstacle() const
     pages.insert(pages.begin(), level.page);
     for (const std::size_t page : pages)
     {
-      TIFFObstacle found = gigapixel::FindObstacle(*m_Pages[page]);
+      TIFFObstacle found = gigapixel::FindObstacle(*m_Pages[page], reading);
       if (!found.what.empty())
       {
         return found;

@@ -2,20 +2,64 @@
 #ifndef TIFFLayout_h
 #define TIFFLayout_h
 
+#include "Slide.h"
 #include "TIFFPixels.h"
 
 #include <array>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace gigapixel
 {
 
-/** The usual names of associated images, if the page's texts hold one: "label", "macro", "thumbnail", "overview". */
+/** The usual name of an associated image that a text holds: "label", "macro", "thumbnail", "overview"; else empty. */
+std::string FindUsualName(std::string text);
+
+/** Whether a text is one of the usual names and nothing else, apart from the word "image" behind it. */
+bool IsUsualName(std::string text);
+
+/** FindUsualName() of the page's texts. Empty for descriptions of whole slides, which may mention anything. */
 std::string GetUsualName(const TIFFPage & page);
+
+/** Number (from 0) of the image that is asked for by its number (from 1) or its name. Throws SlideError where there is
+ * none.
+ * \param list of all images, for the message */
+std::size_t FindAskedImage(const std::string &              path,
+                           const std::string &              asked,
+                           const std::vector<std::string> & names,
+                           const std::string &              list);
+
+/** What a format knows of a page before the images of the file are found. */
+struct PageRole
+{
+  enum class Kind
+  {
+    Unknown,    // the rules decide
+    Associated, // an associated image with this name
+    Image,      // an image of its own, no level of another one
+    Ignored
+  };
+
+  Kind        kind = Kind::Unknown;
+  std::string name;           // of an associated image, or of the image whose finest level the page is
+  std::string part;           // channel or focal plane: only pages with the same one make a pyramid
+  double      distance = 0.0; // of the focal plane from the one in focus
+};
+
+/** How a format differs from a TIFF that says all in its tags. */
+struct PageRules
+{
+  std::vector<PageRole> roles;                       // of the first pages; others are Unknown
+  bool                  hasUnmarkedLevels = false;   // levels have no mark in NewSubfileType, their ratio may be any
+  bool                  isPadded = false;            // sizes of levels are filled up to whole tiles
+  bool                  arePartsChannels = false;    // parts of one size are channels of one image
+  bool                  areTextsNames = true;        // texts of pages may name associated images
+  bool                  othersAreAssociated = false; // smaller pages that are no levels are associated images
+};
 
 /** The pages of a TIFF, and what a format (formats/SlideFormat.h) makes of them: levels of a pyramid, associated
  * images, channels; and what else it knows of the slide. */
@@ -34,8 +78,19 @@ public:
     std::size_t page;
   };
 
-  /** Reads the tables of the pages. Throws std::runtime_error, in a few words, where they are damaged. */
-  explicit TIFFLayout(std::string path);
+  /** One image of the file with its pyramid. */
+  struct Image
+  {
+    std::string        name; // empty for none
+    std::vector<Level> levels;
+    double             distance = 0.0; // see PageRole
+
+    std::vector<std::size_t> masks; // transparency masks of its levels
+  };
+
+  /** Reads the tables of the pages. Throws std::runtime_error, in a few words, where they are damaged.
+   * \param image number (from 1) or name of the image to read; empty: the main one */
+  explicit TIFFLayout(std::string path, std::string image = {});
 
   const std::string &
   GetPath() const
@@ -65,7 +120,7 @@ public:
     return m_MainPages;
   }
 
-  /** Reads the children (SubIFDs) of a page, which become pages behind the others. */
+  /** Reads the children (SubIFDs) of a page, which become pages behind the others, once. */
   std::vector<std::size_t> ReadChildren(std::size_t page);
 
   /** To its place by its width. */
@@ -74,8 +129,23 @@ public:
   /** Leaves out a page that cannot be decoded. */
   void AddAssociated(std::string name, std::size_t page);
 
-  /** The first page, and those that the tags call its reductions, are levels; others are associated images. */
-  void AddPagesByTags();
+  /** Adds the associated images, then finds the images and the levels of each: the one rule of all formats for this,
+   * see README.md. */
+  std::vector<Image> FindImages(const PageRules & rules = {});
+
+  /** Reads one of these images: the one that was asked for, else the largest one. Of equal ones that one is read whose
+   * focal plane is nearest to the focus, else the first one. Throws SlideError where there is none as asked for. */
+  void SetImages(std::vector<Image> images);
+
+  /** All images of the file in their order; of one alone nothing needs to be said. */
+  std::vector<SlideImage> DescribeImages() const;
+
+  /** Levels of the image that is read, where the format places its channels itself. */
+  void
+  ClearLevels()
+  {
+    m_Levels.clear();
+  }
 
   /** Takes properties, resolution and the sizes of levels, which may be smaller than what is stored, from OpenSlide.
    * Throws std::runtime_error where it does not tell the sizes. */
@@ -92,6 +162,12 @@ public:
   {
     return m_Associated;
   }
+  /** Pages that say what was scanned of the image that is read. */
+  const std::vector<std::size_t> &
+  GetTransparencyMasks() const
+  {
+    return m_Masks;
+  }
   /** Width and height of each level; empty where they are those of the pages. */
   const std::vector<std::array<std::uint64_t, 2>> &
   GetSizes() const
@@ -99,36 +175,52 @@ public:
     return m_Sizes;
   }
 
-  /** Whether AddPagesByTags() found pages that are neither levels nor have one of the usual names. */
+  /** Whether FindImages() found pages that are neither levels nor have one of the usual names. */
   bool
   HasOtherPages() const
   {
     return m_HasOtherPages;
   }
 
-  /** Whether AddPagesByTags() found a pyramid of tiles that any TIFF reader would decode, and nothing beside it. */
+  /** Whether FindImages() found a pyramid of tiles that any TIFF reader would decode, and nothing beside it. */
   bool IsTiledPyramid() const;
 
   /** The first of what keeps the file from being read as one slide, or the levels' pages, those of further channels
    * among them, from being decoded. */
   TIFFObstacle FindObstacle() const;
 
+  TIFFReading                          reading{ TIFFReading::Colors };
   TIFFObstacle                         obstacle;        // why the pages are not one slide, whatever each of them is
   std::map<std::string, std::string>   properties;      // beside those of TIFF's tags, in OpenSlide's words
   std::optional<std::array<double, 2>> micronsPerPixel; // 0: unknown; unset: as the tags say
   std::vector<std::string>             channelNames;    // fewer than there are where they have no names
+  std::vector<Diagnostic>              warnings;        // that the user should know
 
 private:
-  TIFFPage & AddPage(std::uint64_t offset, std::uint64_t & next);
-  void       ReadPages();
-  bool       IsLevelOf(const TIFFPage & base, const TIFFPage & page) const;
+  TIFFPage &  AddPage(std::uint64_t offset, std::uint64_t & next);
+  void        ReadPages();
+  void        AssignMasks(std::vector<Image> & images);
+  void        MergeChannels(std::vector<Image> & images, const std::vector<std::string> & parts);
+  std::size_t FindMainImage(const std::vector<Image> & images) const;
+  std::size_t ChooseImage(const std::vector<Image> & images) const;
+  bool        IsLarger(const Image & one, const Image & other) const;
+  std::string DescribeSize(const Image & image) const;
+  std::string ListImages(const std::vector<Image> & images) const;
 
-  std::string                               m_Path;
-  std::unique_ptr<TIFFFile>                 m_File;
-  std::vector<std::unique_ptr<TIFFPage>>    m_Pages;
+  std::string                            m_Path;
+  std::string                            m_AskedImage;
+  std::unique_ptr<TIFFFile>              m_File;
+  std::vector<Image>                     m_Images;
+  std::size_t                            m_ImageNumber{ 0 };
+  std::vector<std::unique_ptr<TIFFPage>> m_Pages;
+  std::set<std::uint64_t>                m_Offsets; // of pages that were read
+
+  std::map<std::size_t, std::vector<std::size_t>> m_Children; // of pages whose children were read
+
   std::size_t                               m_MainPages{ 0 };
   std::uint64_t                             m_Entries{ 0 }; // of all pages
   std::vector<Level>                        m_Levels;
+  std::vector<std::size_t>                  m_Masks;
   std::vector<Associated>                   m_Associated;
   std::vector<std::array<std::uint64_t, 2>> m_Sizes;
   bool                                      m_HasOtherPages{ false };

@@ -56,6 +56,75 @@ GetCompressionName(const TIFFPage & page)
   return {};
 }
 
+std::string
+DescribeCompression(const TIFFPage & page)
+{
+  // Libtiff's and tifffile's lists.
+  static const std::pair<unsigned, const char *> names[] = { { 2, "CCITT modified Huffman" },
+                                                             { 3, "CCITT Group 3 fax" },
+                                                             { 4, "CCITT Group 4 fax" },
+                                                             { 6, "old-style JPEG" },
+                                                             { 9, "JBIG black and white" },
+                                                             { 10, "JBIG color" },
+                                                             { 99, "JPEG" },
+                                                             { 262, "Kodak 262" },
+                                                             { 32766, "NeXT" },
+                                                             { 32767, "Sony ARW" },
+                                                             { 32769, "packed raw" },
+                                                             { 32770, "Samsung SRW" },
+                                                             { 32771, "CCITT modified Huffman, word-aligned" },
+                                                             { 32772, "Samsung SRW 2" },
+                                                             { 32809, "ThunderScan" },
+                                                             { 32867, "Kodak KDC" },
+                                                             { 32895, "IT8 CT padding" },
+                                                             { 32896, "IT8 line work" },
+                                                             { 32897, "IT8 monochrome picture" },
+                                                             { 32898, "IT8 binary line art" },
+                                                             { 32908, "Pixar film" },
+                                                             { 32909, "Pixar log" },
+                                                             { 32947, "Kodak DCS" },
+                                                             { 33004, "JPEG 2000 (Aperio)" },
+                                                             { 33007, "JPEG (Alternative)" },
+                                                             { 34661, "ISO JBIG" },
+                                                             { 34676, "SGI LogL" },
+                                                             { 34677, "SGI LogLuv 24" },
+                                                             { 34692, "LURADOC" },
+                                                             { 34713, "Nikon NEF" },
+                                                             { 34715, "JBIG2" },
+                                                             { 34718, "Microsoft binary" },
+                                                             { 34719, "Microsoft progressive JPEG" },
+                                                             { 34720, "Microsoft vector" },
+                                                             { 34887, "LERC" },
+                                                             { 34892, "lossy JPEG of DNG" },
+                                                             { 34925, "LZMA" },
+                                                             { 34926, "zstd (former number)" },
+                                                             { 34927, "WebP (former number)" },
+                                                             { 34933, "PNG" },
+                                                             { 22610, "JPEG XR (HD Photo)" },
+                                                             { 34934, "JPEG XR (HD Photo)" },
+                                                             { 50002, "JPEG XL" },
+                                                             { 50013, "pixtiff" },
+                                                             { 52546, "JPEG XL (DNG)" },
+                                                             { 65000, "Kodak DCR" },
+                                                             { 65535, "Pentax PEF" } };
+  const std::string                              own = GetCompressionName(page);
+  const auto                                     found = std::find_if(
+    std::begin(names), std::end(names), [&page](const auto & name) { return name.first == page.compression; });
+  return !own.empty()               ? own
+         : found == std::end(names) ? "compression " + std::to_string(page.compression)
+                                    : std::string(found->second);
+}
+
+bool
+IsTransparencyMask(const TIFFPage & page)
+{
+  constexpr unsigned maskPhotometric = 4;
+  constexpr unsigned maskType = 4; // of NewSubfileType, by which GDAL goes alone
+  return (page.photometric == maskPhotometric || (page.subfileType & maskType) != 0) && page.samples == 1 &&
+         (page.bits == 1 || page.bits == 8) && !GetCompressionName(page).empty() && !IsImageCodec(page) &&
+         page.predictor < 3 && page.fillOrder == 1;
+}
+
 bool
 IsImageCodec(const TIFFPage & page)
 {
@@ -91,8 +160,7 @@ IsStoredOnly(const TIFFPage & page)
   const auto photometric = static_cast<TIFFPhotometric>(page.photometric);
   const bool isGray = photometric == TIFFPhotometric::MinIsWhite || photometric == TIFFPhotometric::MinIsBlack ||
                       photometric == TIFFPhotometric::Palette;
-  const bool isUnstated = photometric == TIFFPhotometric::RGB && page.samples == 4 && GetAlpha(page) == TIFFAlpha::None;
-  return isGray || isUnstated || (page.samples != 3 && page.samples != 4);
+  return isGray || (page.samples != 3 && page.samples != 4);
 }
 
 namespace
@@ -101,6 +169,8 @@ namespace
 /** Numbers of TIFF's SampleFormat; beyond these nothing is said. */
 constexpr unsigned signedFormat = 2;
 constexpr unsigned floatFormat = 3;
+constexpr unsigned complexIntegerFormat = 5;
+constexpr unsigned complexFormat = 6;
 
 /** TIFF's numbers for what samples mean that are not read here, beside those of TIFFPhotometric. */
 constexpr unsigned maskPhotometric = 4;
@@ -132,31 +202,75 @@ DescribePhotometric(const TIFFPage & page)
   return found == std::end(names) ? number : found->second + (" (" + number + ")");
 }
 
+/** "complex numbers of 64 bit", "floats of 16 bit"; numbers of TIFF's SampleFormat beyond 6 say nothing. */
+std::string
+DescribeNumbers(const TIFFPage & page)
+{
+  const std::string kind = page.sampleFormat == signedFormat  ? "signed integers"
+                           : page.sampleFormat == floatFormat ? "floats"
+                           : page.sampleFormat == complexIntegerFormat || page.sampleFormat == complexFormat
+                             ? "complex numbers"
+                           : page.sampleFormat > complexFormat
+                             ? "numbers of an unknown kind (sample format " + std::to_string(page.sampleFormat) + ")"
+                             : "integers";
+  return kind + " of " + std::to_string(page.bits) + " bit";
+}
+
+const char * const convertNumbers = "convert it to 8-bit gray or RGB";
+
 TIFFObstacle
 FindObstacleOfNumbers(const TIFFPage & page)
 {
-  const std::string useITK = "read it with itk::TIFFImageIO, or convert it to 8-bit gray or RGB";
-  const std::string bits = std::to_string(page.bits) + " bit";
+  const std::string numbers = "its samples are " + DescribeNumbers(page);
   if (!page.uniformBits)
   {
-    return { "its samples are of different numbers of bits", useITK };
+    return { "its samples are of different numbers of bits", convertNumbers };
   }
-  if (page.sampleFormat == floatFormat && page.bits != 32)
+  if (page.sampleFormat >= complexIntegerFormat)
   {
-    return { "its samples are floats of " + bits + ", where floats are read of 32 bit", useITK };
+    return { numbers + ", where integers and floats are read", convertNumbers };
+  }
+  if (page.sampleFormat == floatFormat && page.bits != 16 && page.bits != 32)
+  {
+    return { numbers + ", where floats are read of 16 and 32 bit", convertNumbers };
   }
   if (page.sampleFormat == signedFormat)
   {
-    return { "its samples are signed integers of " + bits + ", where integers are read without sign", useITK };
+    return { numbers + ", where integers are read without sign", convertNumbers };
   }
   const bool isBilevel = page.bits == 1 && page.samples == 1 && !IsImageCodec(page);
   if (page.sampleFormat != floatFormat && page.bits != 8 && page.bits != 16 && !isBilevel)
   {
-    return { "its samples are integers of " + bits + ", where integers are read of 8 and 16 bit", useITK };
+    return { numbers + ", where integers are read of 8 and 16 bit", convertNumbers };
   }
   if (page.samples == 0 || page.samples > 64)
   {
-    return { "it has " + std::to_string(page.samples) + " samples per pixel, where 1 to 64 are read", useITK };
+    return { "it has " + std::to_string(page.samples) + " samples per pixel, where 1 to 64 are read", convertNumbers };
+  }
+  return {};
+}
+
+/** Finds what hinders reading the samples of byte codecs. */
+TIFFObstacle
+FindObstacleOfBytes(const TIFFPage & page)
+{
+  const unsigned mostPredictor = page.sampleFormat == floatFormat ? 3 : 2;
+  if (page.predictor > mostPredictor || (page.predictor == 2 && page.bits < 8) ||
+      (page.predictor == 2 && page.sampleFormat == floatFormat))
+  {
+    const std::string name = page.predictor == 2   ? "the horizontal predictor (2)"
+                             : page.predictor == 3 ? "the floating-point predictor (3)"
+                                                   : "predictor " + std::to_string(page.predictor);
+    return { name + " is not supported for its samples of " + std::to_string(page.bits) + " bit",
+             "convert it with tiffcp -c zip:1",
+             true };
+  }
+  if (page.fillOrder != 1)
+  {
+    return { "its bits are stored from the lowest to the highest (fill order " + std::to_string(page.fillOrder) +
+               "), which is not supported",
+             "convert it with tiffcp -f msb2lsb",
+             true };
   }
   return {};
 }
@@ -169,13 +283,14 @@ FindObstacleOfChannels(const TIFFPage & page)
   const auto        photometric = static_cast<TIFFPhotometric>(page.photometric);
   const std::string samples = std::to_string(page.samples) + (page.samples == 1 ? " sample" : " samples") + " of " +
                               std::to_string(page.bits) + " bit";
-  if (photometric != TIFFPhotometric::MinIsBlack && photometric != TIFFPhotometric::RGB)
+  const bool isTurned = photometric == TIFFPhotometric::MinIsWhite && page.sampleFormat != floatFormat;
+  if (photometric != TIFFPhotometric::MinIsBlack && photometric != TIFFPhotometric::RGB && !isTurned)
   {
-    return { "its pixels are " + DescribePhotometric(page) + " in " + samples + ", as which only gray and RGB are read",
+    return { "its pixels are " + DescribePhotometric(page) + " in " + samples + ", where only gray and RGB are read",
              "convert it to gray (min-is-black) or RGB" };
   }
   const std::string name = GetCompressionName(page);
-  const std::string codec = name.empty() ? "compression " + std::to_string(page.compression) : name;
+  const std::string codec = DescribeCompression(page);
   if (page.bits == 8 && (name.empty() || IsImageCodec(page)))
   {
     return { "no tag says that its " + std::to_string(page.samples) + " samples per pixel are colors, and as " + codec +
@@ -184,14 +299,12 @@ FindObstacleOfChannels(const TIFFPage & page)
   }
   if (name.empty() || IsImageCodec(page))
   {
-    return { "its pixels of " + samples + " are in " + codec + ", as which only those of 8 bit are read",
+    return { "its pixels of " + samples + " are compressed as " + codec + ", where only 8 bit are read",
              "convert it to deflate tiles" };
   }
-  if (page.predictor > (page.bits == 32 ? 1u : 2u) || page.fillOrder != 1)
-  {
-    return { "its predictor or bit order is not supported", "convert it with tiffcp" };
-  }
-  return {};
+  TIFFObstacle obstacle = FindObstacleOfBytes(page);
+  obstacle.isOpenSlides = false;
+  return obstacle;
 }
 
 TIFFObstacle
@@ -200,7 +313,7 @@ FindObstacleOfPicture(const TIFFPage & page)
   const std::string name = GetCompressionName(page);
   if (name.empty())
   {
-    return { "its compression (" + std::to_string(page.compression) + ") is not supported",
+    return { "its compression, " + DescribeCompression(page) + ", is not supported",
              "convert it to JPEG or deflate tiles",
              true };
   }
@@ -221,18 +334,63 @@ FindObstacleOfPicture(const TIFFPage & page)
   {
     return { "it has 4 samples per pixel in " + name, "convert it to RGB" };
   }
-  if (!coded && (page.predictor > 2 || page.fillOrder != 1))
+  return coded ? TIFFObstacle() : FindObstacleOfBytes(page);
+}
+
+/** Finds what hinders reading a page as labels: numbers of any type in one sample. */
+TIFFObstacle
+FindObstacleOfLabels(const TIFFPage & page)
+{
+  const std::string bits = std::to_string(page.bits) + " bit";
+  const bool        isFloat = page.sampleFormat == floatFormat;
+  const bool        isSmall = !isFloat && page.sampleFormat != signedFormat && page.bits < 8;
+  const bool        isKnown = page.bits == 8 || page.bits == 16 || page.bits == 32 || page.bits == 64;
+  if (page.samples != 1)
   {
-    return { "its predictor or bit order is not supported", "convert it with tiffcp", true };
+    return { "it has " + std::to_string(page.samples) + " samples per pixel, where a mask has one",
+             "give a mask of one channel whose values are the classes",
+             false,
+             "E-MASK-FORMAT" };
   }
-  return {};
+  if (page.sampleFormat > 4 || !page.uniformBits || (isFloat && (!isKnown || page.bits == 8)) ||
+      (isSmall ? page.bits != 1 && page.bits != 2 && page.bits != 4 : !isKnown))
+  {
+    return { "its samples are " + DescribeNumbers(page) + ", which are not read as labels",
+             "convert it to unsigned integers of 8 bit",
+             false,
+             "E-MASK-FORMAT" };
+  }
+  const std::string name = GetCompressionName(page);
+  if (name.empty())
+  {
+    return { "its compression, " + DescribeCompression(page) + ", is not supported", "convert it to deflate tiles" };
+  }
+  if (IsImageCodec(page) && (page.bits != 8 || page.sampleFormat == signedFormat))
+  {
+    return { "its pixels of " + bits + " are compressed as " + name + ", where only 8 bit are read",
+             "convert it to deflate tiles" };
+  }
+  if (page.photometric > maskPhotometric)
+  {
+    return { "its pixels are " + DescribePhotometric(page) + ", and no labels",
+             "give a mask of one channel whose values are the classes",
+             false,
+             "E-MASK-FORMAT" };
+  }
+  TIFFObstacle obstacle = IsImageCodec(page) ? TIFFObstacle() : FindObstacleOfBytes(page);
+  obstacle.isOpenSlides = false;
+  return obstacle;
 }
 
 } // namespace
 
 TIFFObstacle
-FindObstacle(const TIFFPage & page)
+FindObstacle(const TIFFPage & page, TIFFReading reading)
 {
+  if (reading == TIFFReading::Labels)
+  {
+    return FindObstacleOfLabels(page);
+  }
   if (page.photometric == maskPhotometric)
   {
     return { "it is a transparency mask (photometric interpretation 4) of a picture, and no picture",

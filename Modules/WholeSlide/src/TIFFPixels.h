@@ -38,6 +38,17 @@ enum class TIFFPhotometric : unsigned
 /** Name of the page's compression, e.g. "JPEG"; empty where this library does not decode it. */
 std::string GetCompressionName(const TIFFPage & page);
 
+/** Name of any compression that TIFF's registries know, e.g. "JPEG XL", decoded here or not; "compression 12345" for
+ * others. */
+std::string DescribeCompression(const TIFFPage & page);
+
+/** What pixels are read for. */
+enum class TIFFReading
+{
+  Colors, ///< as a person sees them: palettes and min-is-white are resolved
+  Labels  ///< one sample per pixel as it is stored: indices of a palette, and bits as 0 and 1
+};
+
 /** True where each tile is an image of its own (JPEG, JPEG 2000, WebP), false where it is compressed bytes. */
 bool IsImageCodec(const TIFFPage & page);
 
@@ -47,9 +58,13 @@ struct TIFFObstacle
   std::string what;                 // empty: there is none
   std::string remedy;               // what to do
   bool        isOpenSlides = false; // OpenSlide, by libtiff, may decode it to the colors that it shows
+  std::string code = "E-TIFF-CODEC";
 };
 
-TIFFObstacle FindObstacle(const TIFFPage & page);
+TIFFObstacle FindObstacle(const TIFFPage & page, TIFFReading reading = TIFFReading::Colors);
+
+/** Whether the page is the transparency mask of another: 0 where that page was not scanned. */
+bool IsTransparencyMask(const TIFFPage & page);
 
 /** What a fourth sample is to the first three. */
 enum class TIFFAlpha

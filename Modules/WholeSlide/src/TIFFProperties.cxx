@@ -3,22 +3,71 @@
 #include "PyramidDescription.h"
 #include "TIFFSlide.h"
 
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <utility>
+
 namespace gigapixel
 {
 namespace
 {
 
-/** Micrometers per pixel of a resolution tag; 0 = not said. TIFF's unit is the inch where the file names none. */
+/** A line "key=value" of the description that ImageJ writes; empty where there is none. */
+std::string
+GetImageJValue(const TIFFPage & page, const std::string & key)
+{
+  const std::string text = page.GetShortText(TIFFTag::ImageDescription);
+  const std::string line = '\n' + key + '=';
+  const std::size_t found = text.rfind("ImageJ=", 0) == 0 ? text.find(line) : std::string::npos;
+  if (found == std::string::npos)
+  {
+    return {};
+  }
+  std::string value = text.substr(found + line.size(), text.find('\n', found + 1) - found - line.size());
+  value.erase(value.find_last_not_of(" \r\t") + 1);
+  return value;
+}
+
+/** Micrometers of a unit as ImageJ's users write it; 0 where it is no length. */
+double
+GetMicronsOfUnit(std::string unit)
+{
+  std::transform(
+    unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char * mu : { "\\u00b5", "\\u03bc", "\xC2\xB5", "\xCE\xBC", "\xB5" })
+  {
+    const std::string sign = mu;
+    unit = unit.rfind(sign, 0) == 0 ? "u" + unit.substr(sign.size()) : unit;
+  }
+  static const std::pair<const char *, double> units[] = {
+    { "um", 1.0 },         { "micron", 1.0 },     { "micrometer", 1.0 }, { "micrometre", 1.0 }, { "nm", 1e-3 },
+    { "nanometer", 1e-3 }, { "nanometre", 1e-3 }, { "mm", 1e3 },         { "millimeter", 1e3 }, { "millimetre", 1e3 },
+    { "cm", 1e4 },         { "centimeter", 1e4 }, { "centimetre", 1e4 }, { "m", 1e6 },          { "meter", 1e6 },
+    { "metre", 1e6 },      { "in", 25400.0 },     { "inch", 25400.0 },   { "inche", 25400.0 } // and an s
+  };
+  const auto known = std::find_if(std::begin(units), std::end(units), [&unit](const auto & each) {
+    const std::string name = each.first;
+    return unit == name || (name.size() > 2 && unit == name + 's');
+  });
+  return known == std::end(units) ? 0.0 : known->second;
+}
+
+/** Micrometers per pixel of a resolution tag; 0 = not said. The units that ImageJ's text names go before the tag of the
+ * unit, which says none or something else there. TIFF's unit is the inch where the file names none. */
 double
 GetMicrons(const TIFFPage & page, TIFFTag tag)
 {
-  const double        perUnit = page.GetNumber(tag, 0.0);
-  const std::uint64_t unit = page.GetInteger(TIFFTag::ResolutionUnit, 2);
-  if (!(perUnit > 0.0) || (unit != 2 && unit != 3))
-  {
-    return 0.0;
-  }
-  return (unit == 2 ? 25400.0 : 10000.0) / perUnit;
+  const double      perUnit = page.GetNumber(tag, 0.0);
+  const std::string unit = GetImageJValue(page, "unit");
+  const std::string ofY = tag == TIFFTag::YResolution ? GetImageJValue(page, "yunit") : std::string();
+  const auto        ofTag = page.GetInteger(TIFFTag::ResolutionUnit, 2);
+  const double      micrometers = !ofY.empty()    ? GetMicronsOfUnit(ofY)
+                                  : !unit.empty() ? GetMicronsOfUnit(unit)
+                                  : ofTag == 2    ? 25400.0
+                                  : ofTag == 3    ? 10000.0
+                                                  : 0.0;
+  return perUnit > 0.0 ? micrometers / perUnit : 0.0;
 }
 
 } // namespace
@@ -69,10 +118,20 @@ TIFFSlide::FillProperties()
   const std::uint64_t unit = base.GetInteger(TIFFTag::ResolutionUnit, 2);
   m_Properties.emplace("tiff.ResolutionUnit", unit == 2 ? "inch" : unit == 3 ? "centimeter" : "none");
   m_Properties["tiff.Orientation"] = std::to_string(base.orientation);
+  if (base.samples == 4 && m_Planes.front().IsPicture() && m_Sources.front().alpha == TIFFAlpha::None)
+  {
+    m_Warnings.push_back(Diagnostic("W-SLIDE-CHANNELS",
+                                    "its fourth sample is ignored, since no tag says what it is",
+                                    "state it in the tag ExtraSamples (e.g. with tiffset) where it is alpha")
+                           .OfFile(m_Path)
+                           .OfValue("4"));
+  }
   if (base.orientation != 1)
   {
-    m_Warnings.push_back(m_Path + ": its orientation tag (" + std::to_string(base.orientation) +
-                         ") is neglected, pixels come as they are stored; flip them where it matters.");
+    m_Warnings.push_back(Diagnostic("W-SLIDE-ORIENTATION",
+                                    "its orientation tag (" + std::to_string(base.orientation) + ") is ignored",
+                                    "rotate the image with another program where it matters")
+                           .OfFile(m_Path));
   }
   double x = GetMicrons(base, TIFFTag::XResolution);
   double y = GetMicrons(base, TIFFTag::YResolution);
@@ -98,7 +157,10 @@ TIFFSlide::FillProperties()
   }
   PyramidDescription own;
   const bool         isOwn = PyramidDescription::Parse(base.GetText(TIFFTag::ImageDescription), own);
-  SetMicronsPerPixel(x, y, isOwn);
+  if (!m_ReadsLabels || isOwn || IsPlausible(x, y)) // masks of an unknown resolution are matched by their extent
+  {
+    SetMicronsPerPixel(x, y, isOwn || m_ReadsLabels);
+  }
   if (isOwn)
   {
     m_Origin = own.origin;

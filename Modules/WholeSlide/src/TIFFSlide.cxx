@@ -1,11 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFSlide.h"
 
-#include "PyramidDescription.h"
+#include "gigapixelDiagnostic.h"
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -34,54 +33,24 @@ struct Scratch
 thread_local Scratch compressedScratch;
 thread_local Scratch samplesScratch;
 
-ColorModel
-GetColorModel(const TIFFPage & page)
-{
-  if (page.samples == 1)
-  {
-    return ColorModel::Gray;
-  }
-  const bool isYCbCr = page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000YCbCr) ||
-                       (page.photometric == static_cast<unsigned>(TIFFPhotometric::YCbCr) &&
-                        page.compression != static_cast<unsigned>(TIFFCompression::AperioJPEG2000RGB));
-  return isYCbCr ? ColorModel::YCbCr : ColorModel::RGB;
-}
-
-/** 256 RGB triples of 8 bit; some writers put 8-bit values into the tag's 16 bit. */
-std::vector<unsigned char>
-ReadPalette(const TIFFFile & file, const TIFFPage & page)
-{
-  const TIFFEntry * const entry = page.Find(TIFFTag::ColorMap);
-  if (entry == nullptr || entry->count < 768)
-  {
-    throw std::runtime_error("its palette is missing");
-  }
-  const auto                 values = file.ReadIntegers(*entry, 65536 * 3);
-  const bool                 wide = std::any_of(values.begin(), values.end(), [](std::uint64_t v) { return v > 255; });
-  std::vector<unsigned char> palette(768);
-  for (std::size_t i = 0; i < palette.size(); ++i)
-  {
-    palette[i] = static_cast<unsigned char>(values[i % 3 * 256 + i / 3] >> (wide ? 8 : 0));
-  }
-  return palette;
-}
-
-/** Bits of rows that are filled up to bytes, the first in the highest bit, to 0 and 255. \a bits may be the end of the
- * pixels' own memory. */
+/** Samples of 1, 2 or 4 bits of rows that are filled up to bytes, the first in the highest bits, times \a factor.
+ * \a packed may be the end of the pixels' own memory. */
 void
-UnpackBits(const unsigned char * bits, const PixelSpan & out)
+UnpackBits(const unsigned char * packed, unsigned bits, unsigned factor, const PixelSpan & out)
 {
-  const std::size_t rowBytes = (out.width + 7) / 8;
+  const unsigned    perByte = 8 / bits;
+  const unsigned    mask = (1u << bits) - 1u;
+  const std::size_t rowBytes = (std::size_t{ out.width } * bits + 7) / 8;
   for (std::uint32_t y = 0; y < out.height; ++y)
   {
-    const unsigned char * row = bits + y * rowBytes;
+    const unsigned char * row = packed + y * rowBytes;
     unsigned char *       to = out.data + y * out.stride;
-    for (std::uint32_t x = 0; x < out.width; x += 8)
+    for (std::uint32_t x = 0; x < out.width; x += perByte)
     {
-      const unsigned byte = row[x / 8];
-      for (std::uint32_t i = x; i < std::min(out.width, x + 8); ++i)
+      const unsigned byte = row[x / perByte];
+      for (std::uint32_t i = x; i < std::min(out.width, x + perByte); ++i)
       {
-        to[i] = (byte >> (7 - i % 8) & 1u) != 0 ? 255 : 0;
+        to[i] = static_cast<unsigned char>((byte >> (8 - bits * (i % perByte + 1)) & mask) * factor);
       }
     }
   }
@@ -89,131 +58,25 @@ UnpackBits(const unsigned char * bits, const PixelSpan & out)
 
 } // namespace
 
-TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout> layout)
-  : Slide(path)
-  , m_Layout(std::move(layout))
-{
-  m_Properties = m_Layout->properties;
-  PyramidDescription own;
-  const TIFFPage &   first = m_Layout->GetPage(m_Layout->GetLevels().front().page);
-  m_HoldsLabels = PyramidDescription::Parse(first.GetText(TIFFTag::ImageDescription), own) && own.labels;
-  for (const TIFFLayout::Level & level : m_Layout->GetLevels())
-  {
-    AddPlane(level.page, {}, level.furtherChannels);
-  }
-  m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
-  CropLevels();
-  SetDownsamples();
-  AddReducedLevels();
-  m_Sources.resize(m_Planes.size());
-  for (const auto & associated : m_Layout->GetAssociated())
-  {
-    AddPlane(associated.page, associated.name, {});
-  }
-  const TIFFPage & base = *m_Sources.front().page;
-  m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
-  m_ColorProfile = base.GetBytes(TIFFTag::ICCProfile);
-  FillProperties();
-  SetBackground();
-}
-
-TIFFSlide::Source
-TIFFSlide::MakeSource(std::size_t number, bool isChannel)
-{
-  const TIFFPage & page = m_Layout->GetPage(number);
-  Source           source;
-  source.page = &page;
-  source.compression = static_cast<TIFFCompression>(page.compression);
-  source.model = GetColorModel(page);
-  source.alpha = GetAlpha(page);
-  source.tables = page.GetBytes(TIFFTag::JPEGTables);
-  // Labels that we wrote are their numbers, and so are channels; the palette shows them in other viewers.
-  const bool isShownByPalette = m_HoldsLabels || isChannel;
-  if (page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !isShownByPalette)
-  {
-    source.palette = ReadPalette(m_Layout->GetFile(), page);
-  }
-  source.pieces = page.ReadPieces();
-  // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
-  m_TableEntries += source.pieces.offsets.size() + source.pieces.sizes.size() + source.tables.size();
-  if (m_TableEntries > m_Layout->GetFile().GetFile().GetSize())
-  {
-    throw std::runtime_error("the tables of its pages overlap");
-  }
-  return source;
-}
-
-void
-TIFFSlide::AddPlane(std::size_t number, std::string name, const std::vector<std::size_t> & furtherChannels)
-{
-  Source           source = MakeSource(number, !furtherChannels.empty());
-  const TIFFPage & page = *source.page;
-  for (const std::size_t further : furtherChannels)
-  {
-    source.furtherChannels.push_back(MakeSource(further, true));
-  }
-  SlidePlane plane;
-  plane.width = page.width;
-  plane.height = page.height;
-  plane.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
-  plane.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
-  plane.channels = page.samples == 1 && source.palette.empty() ? 1 : 3;
-  if (IsStoredOnly(page))
-  {
-    plane.channels = page.samples;
-    plane.hasDyes = page.samples > 1;
-    plane.sample = page.bits == 8 ? SampleType::UInt8 : page.bits == 16 ? SampleType::UInt16 : SampleType::Float32;
-  }
-  if (!furtherChannels.empty())
-  {
-    plane.channels = page.samples * static_cast<unsigned>(1 + furtherChannels.size());
-    plane.hasDyes = true;
-  }
-  plane.hasAlpha = source.alpha != TIFFAlpha::None;
-  plane.name = std::move(name);
-  m_Planes.push_back(std::move(plane));
-  m_Sources.push_back(std::move(source));
-}
-
-/** To the sizes that the format says they have: tiles beyond are left out. */
-void
-TIFFSlide::CropLevels()
-{
-  for (std::size_t level = 0; level < m_Layout->GetSizes().size(); ++level)
-  {
-    SlidePlane &           plane = m_Planes[level];
-    const std::uint64_t    storedAcross = plane.GetTilesAcross();
-    const std::uint64_t    storedTiles = storedAcross * plane.GetTilesDown();
-    const TIFFPage::Pieces stored = std::move(m_Sources[level].pieces);
-    TIFFPage::Pieces       pieces;
-    plane.width = m_Layout->GetSizes()[level][0];
-    plane.height = m_Layout->GetSizes()[level][1];
-    const TIFFPage &    page = *m_Sources[level].page;
-    const std::uint64_t storedPieces = storedTiles * (page.separatePlanes ? page.samples : 1);
-    for (std::uint64_t first = 0; first < storedPieces; first += storedTiles)
-    {
-      for (std::uint64_t tile = 0; tile < plane.GetTilesAcross() * plane.GetTilesDown(); ++tile)
-      {
-        const std::uint64_t at = first + tile / plane.GetTilesAcross() * storedAcross + tile % plane.GetTilesAcross();
-        pieces.offsets.push_back(stored.offsets[at]);
-        pieces.sizes.push_back(stored.sizes[at]);
-      }
-    }
-    m_Sources[level].pieces = std::move(pieces);
-  }
-}
-
 std::shared_ptr<const TIFFLayout>
 TIFFSlide::GetTIFFLayout() const
 {
-  return m_Layout->GetSizes().empty() ? m_Layout : nullptr;
+  return m_Layout->GetSizes().empty() && m_Transparency.empty() ? m_Layout : nullptr;
 }
 
 bool
 TIFFSlide::HasTile(unsigned plane, std::uint64_t tile) const
 {
   const Source & source = m_Sources[plane];
-  const auto     has = [tile](const Source & of) { return of.pieces.Has(tile); };
+  const auto     has = [tile](const Source & of) {
+    const std::uint64_t tiles = of.page->separatePlanes ? of.pieces.sizes.size() / of.page->samples : 0;
+    bool                is = of.pieces.Has(tile);
+    for (std::uint64_t piece = tile + tiles; tiles > 0 && !is && piece < of.pieces.sizes.size(); piece += tiles)
+    {
+      is = of.pieces.Has(piece); // a plane of one value may be left out
+    }
+    return is;
+  };
   return has(source) || std::any_of(source.furtherChannels.begin(), source.furtherChannels.end(), has);
 }
 
@@ -224,7 +87,7 @@ TIFFSlide::ReadPiece(const Source & source, std::uint64_t piece) const
   const RandomAccessFile & file = m_Layout->GetFile().GetFile();
   if (size > file.GetSize())
   {
-    throw std::runtime_error("the file ends early");
+    throw Refusal(Diagnostic("E-FILE-DAMAGED", "the file ends early"));
   }
   unsigned char * const bytes = compressedScratch.Get(size);
   file.Read(source.pieces.offsets[piece], bytes, size);
@@ -258,8 +121,9 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   {
     return DecodeImage(source, bytes, raw, stored);
   }
-  const bool            isPacked = source.page->bits == 1;
-  const std::size_t     rowBytes = isPacked ? (raw.stride + 7) / 8 : raw.stride;
+  const unsigned        bits = source.page->bits;
+  const bool            isPacked = bits < 8;
+  const std::size_t     rowBytes = isPacked ? (raw.stride * bits + 7) / 8 : raw.stride;
   const std::size_t     size = rowBytes * raw.height;
   unsigned char * const samples = raw.data + (raw.stride * raw.height - size); // at the end: unpacked from there
   std::size_t           written = std::min(size, bytes.size);
@@ -281,15 +145,20 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
     default:
       std::memcpy(samples, bytes.data, written);
   }
-  const std::size_t lastRow =
-    isPacked ? (stored.width + 7) / 8 : std::size_t{ stored.width } * raw.channels * raw.sampleBytes;
+  const std::size_t lastRow = isPacked ? (std::size_t{ stored.width } * bits + 7) / 8
+                                       : std::size_t{ stored.width } * raw.channels * raw.sampleBytes;
   if (written < (stored.height - 1) * rowBytes + lastRow)
   {
-    throw std::runtime_error("it holds fewer pixels than its size");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "it holds fewer pixels than its size needs"));
   }
   if (isPacked)
   {
-    UnpackBits(samples, raw);
+    UnpackBits(samples, bits, m_ReadsLabels ? 1 : 255, raw);
+    return {};
+  }
+  if (source.page->predictor == 3)
+  {
+    UndoFloatDifferencing(raw.data, raw.width, stored.height, raw.channels, raw.sampleBytes);
     return {};
   }
   if (raw.sampleBytes > 1 && m_Layout->GetFile().IsBigEndian() != IsBigEndianMachine())
@@ -303,47 +172,72 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   return {};
 }
 
-/** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. */
+/** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. Floats of 16 bit
+ * become floats of 32. */
 void
-TIFFSlide::DecodeStored(const Source & source, std::uint64_t tile, StoredSize stored, const PixelSpan & out) const
+TIFFSlide::DecodeStored(const Source &     source,
+                        const SlidePlane & of,
+                        std::uint64_t      tile,
+                        StoredSize         stored,
+                        const PixelSpan &  out) const
 {
   std::vector<const Source *> pages{ &source };
   for (const Source & further : source.furtherChannels)
   {
     pages.push_back(&further);
   }
-  unsigned channel = 0;
-  for (const Source * const of : pages)
+  const std::size_t outPixel = std::size_t{ out.channels } * out.sampleBytes;
+  unsigned          channel = 0;
+  for (const Source * const from : pages)
   {
-    const unsigned      planes = of->page->separatePlanes ? of->page->samples : 1;
-    const unsigned      samples = of->page->samples / planes;
-    const std::size_t   pixel = std::size_t{ samples } * out.sampleBytes;
-    const std::uint64_t tiles = of->pieces.sizes.size() / planes;
-    const PixelSpan     raw{ samplesScratch.Get(pixel * out.width * out.height),
-                         pixel * out.width,
-                         out.width,
-                         out.height,
-                         samples,
-                         out.sampleBytes };
+    const unsigned      planes = from->page->separatePlanes ? from->page->samples : 1;
+    const unsigned      samples = from->page->samples / planes;
+    const unsigned      sampleBytes = std::max(1u, from->page->bits / 8);
+    const bool          isHalf = sampleBytes < out.sampleBytes;
+    const std::size_t   pixel = std::size_t{ samples } * sampleBytes;
+    const std::uint64_t tiles = from->pieces.sizes.size() / planes;
+    const PixelSpan     raw{
+      samplesScratch.Get(pixel * out.width * out.height), pixel * out.width, out.width, out.height, samples, sampleBytes
+    };
     for (unsigned plane = 0; plane < planes; ++plane, channel += samples)
     {
       const std::uint64_t piece = tile + plane * tiles;
-      if (!of->pieces.Has(piece))
+      const bool          has = from->pieces.Has(piece);
+      if (has)
       {
-        std::memset(raw.data, 0, raw.stride * raw.height);
+        DecodeSamples(*from, ReadPiece(*from, piece), raw, stored);
       }
-      else
+      if (has && IsInverted(*from))
       {
-        DecodeSamples(*of, ReadPiece(*of, piece), raw, stored);
+        std::transform(raw.data, raw.data + raw.stride * stored.height, raw.data, [](unsigned char byte) {
+          return static_cast<unsigned char>(~byte);
+        });
       }
       for (std::uint32_t y = 0; y < stored.height; ++y)
       {
-        const unsigned char * from = raw.data + y * raw.stride;
+        const unsigned char * in = raw.data + y * raw.stride;
         unsigned char *       to = out.data + y * out.stride + std::size_t{ channel } * out.sampleBytes;
-        for (std::uint32_t x = 0; x < out.width;
-             ++x, from += pixel, to += std::size_t{ out.channels } * out.sampleBytes)
+        for (std::uint32_t x = 0; x < out.width; ++x, in += pixel, to += outPixel)
         {
-          std::memcpy(to, from, pixel);
+          if (!has)
+          {
+            const auto empty = of.emptyPixel.begin() + std::ptrdiff_t{ channel } * out.sampleBytes;
+            std::copy(empty, empty + std::ptrdiff_t{ samples } * out.sampleBytes, to);
+          }
+          else if (isHalf)
+          {
+            for (unsigned sample = 0; sample < samples; ++sample)
+            {
+              std::uint16_t half = 0;
+              std::memcpy(&half, in + 2 * sample, sizeof(half));
+              const float value = ToFloat(half);
+              std::memcpy(to + sizeof(value) * sample, &value, sizeof(value));
+            }
+          }
+          else
+          {
+            std::memcpy(to, in, pixel);
+          }
         }
       }
     }
@@ -370,14 +264,29 @@ TIFFSlide::DecodePieces(const Source &     source,
   std::string         damage;
   for (unsigned sample = 0; sample < samples; ++sample)
   {
-    const std::string found = DecodeSamples(source, ReadPiece(source, tile + sample * tiles), single, stored);
-    damage = damage.empty() ? found : damage;
+    const std::uint64_t piece = tile + sample * tiles;
+    if (source.pieces.Has(piece))
+    {
+      const std::string found = DecodeSamples(source, ReadPiece(source, piece), single, stored);
+      damage = damage.empty() ? found : damage;
+    }
+    else
+    {
+      std::memset(single.data, plane.emptyPixel.empty() ? 0 : plane.emptyPixel.front(), area);
+    }
     for (std::size_t i = 0; i < area; ++i)
     {
       raw[i * samples + sample] = single.data[i];
     }
   }
   return damage;
+}
+
+/** Whether the largest stored value is black, and black is to be 0. */
+bool
+TIFFSlide::IsInverted(const Source & source) const
+{
+  return !m_ReadsLabels && source.page->photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
 }
 
 /** Whether the tiles' streams decode straight to what is wanted: the path of nearly all slides. */
@@ -402,7 +311,8 @@ unsigned
 TIFFSlide::GetLargestReduction(unsigned plane) const
 {
   const Source & source = m_Sources[plane];
-  if (!m_Planes[plane].IsPicture() || !IsDirect(source) || source.compression == TIFFCompression::WebP)
+  if (!m_Planes[plane].IsPicture() || !IsDirect(source) || source.transparency ||
+      source.compression == TIFFCompression::WebP)
   {
     return 1;
   }
@@ -431,7 +341,13 @@ TIFFSlide::GetDecodingBytes(unsigned plane) const
   const TIFFPage &    page = *source.page;
   const bool          isDirect = of.IsPicture() && IsDirect(source);
   const std::uint64_t stored = std::min(largest, m_Layout->GetFile().GetFile().GetSize()); // a larger one is refused
-  return stored + (isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0)));
+  const std::size_t   samples = isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0));
+  if (!source.transparency)
+  {
+    return stored + samples;
+  }
+  const TIFFPage & mask = *m_Transparency[*source.transparency].page;
+  return stored + std::max(samples, std::size_t{ mask.pieceWidth } * mask.pieceHeight) + area;
 }
 
 std::string
@@ -466,15 +382,33 @@ TIFFSlide::DecodeTile(unsigned                           plane,
                       const PixelSpan &                  out,
                       std::unique_ptr<unsigned char[]> * scanned) const
 {
+  const StoredSize stored = GetStoredSize(plane, tile);
+  std::string      damage;
+  if (m_Planes[plane].IsPicture())
+  {
+    damage = DecodePicture(plane, tile, stored, out, scanned);
+  }
+  else
+  {
+    DecodeStored(m_Sources[plane], m_Planes[plane], tile, stored, out); // by codecs that give all or nothing
+  }
+  if (m_Sources[plane].transparency)
+  {
+    ApplyTransparency(plane, tile, out, scanned);
+  }
+  return damage;
+}
+
+std::string
+TIFFSlide::DecodePicture(unsigned                           plane,
+                         std::uint64_t                      tile,
+                         StoredSize                         stored,
+                         const PixelSpan &                  out,
+                         std::unique_ptr<unsigned char[]> * scanned) const
+{
   const SlidePlane & of = m_Planes[plane];
   const Source &     source = m_Sources[plane];
   const TIFFPage &   page = *source.page;
-  const StoredSize   stored = GetStoredSize(plane, tile);
-  if (!of.IsPicture())
-  {
-    DecodeStored(source, tile, stored, out); // by codecs that give all or nothing
-    return {};
-  }
   if (IsDirect(source))
   {
     return DecodeImage(source, ReadPiece(source, tile), out, stored);
@@ -482,15 +416,30 @@ TIFFSlide::DecodeTile(unsigned                           plane,
   const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
   std::string           damage = DecodePieces(source, tile, of, stored, raw);
-  if (source.alpha != TIFFAlpha::None && scanned != nullptr)
+  const bool            marks = source.alpha != TIFFAlpha::None && scanned != nullptr;
+  if (marks)
   {
     scanned->reset(new unsigned char[area]);
   }
   // Rows that are not stored (the last strip's, those beyond the edge) stay as they are.
   PixelSpan real = out;
   real.height = stored.height;
-  Convert(source, raw, real, scanned != nullptr ? scanned->get() : nullptr);
+  Convert(source, raw, real, marks ? scanned->get() : nullptr);
   return damage;
+}
+
+const unsigned char *
+TIFFSlide::DecodeTransparencyPiece(const Source & mask, std::uint64_t piece, std::uint64_t across) const
+{
+  const auto            width = static_cast<std::uint32_t>(mask.page->pieceWidth);
+  const auto            height = static_cast<std::uint32_t>(mask.page->pieceHeight);
+  const std::uint64_t   left = piece % across * width;
+  const std::uint64_t   top = piece / across * height;
+  const StoredSize      stored{ static_cast<std::uint32_t>(std::min<std::uint64_t>(width, mask.page->width - left)),
+                           static_cast<std::uint32_t>(std::min<std::uint64_t>(height, mask.page->height - top)) };
+  unsigned char * const pixels = samplesScratch.Get(std::size_t{ width } * height);
+  DecodeSamples(mask, ReadPiece(mask, piece), { pixels, width, width, height, 1 }, stored);
+  return pixels;
 }
 
 void
@@ -505,7 +454,7 @@ TIFFSlide::Convert(const Source &        source,
     ConvertAlpha(source, raw, out, scanned);
     return;
   }
-  const bool invert = source.page->photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
+  const bool invert = IsInverted(source);
   for (std::uint32_t y = 0; y < out.height; ++y)
   {
     const unsigned char * from = raw + std::size_t{ y } * out.width * samples;

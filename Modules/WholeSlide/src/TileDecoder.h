@@ -16,7 +16,8 @@ enum class ColorModel
   Gray,
   RGB,
   YCbCr,
-  Marked // of JPEG: as the stream's Adobe marker says, YCbCr where it has none
+  Marked,   // of JPEG: as the stream's Adobe marker says, YCbCr where it has none
+  MarkedRGB // of JPEG: RGB unless the stream says YCbCr by a marker (JFIF, Adobe) or by the components 1, 2, 3
 };
 
 /** Compressed bytes as they stand in the file. */
@@ -70,6 +71,9 @@ void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, St
 /** By how much every component of a JPEG 2000 stream can be decoded smaller: 1, 2, 4 or 8. */
 unsigned GetLargestJPEG2000Reduction(ByteSpan stream);
 
+/** Whether the wavelet of a JPEG 2000 stream is the one that can give back what was compressed. */
+bool IsLosslessJPEG2000(ByteSpan stream);
+
 /** One WebP image; 1, 3 or 4 (RGBA, straight alpha) channels. */
 void DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored);
 /** @} */
@@ -83,12 +87,24 @@ std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size);
 std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size);
 /** @} */
 
-/** Undoes TIFF's horizontal differencing (predictor 2) of samples of 1 or 2 bytes, in this machine's byte order. */
+/** Undoes TIFF's horizontal differencing (predictor 2) of integers of 1, 2, 4 or 8 bytes, in this machine's byte order.
+ */
 void UndoHorizontalDifferencing(unsigned char * pixels,
                                 std::uint32_t   width,
                                 std::uint32_t   height,
                                 unsigned        samples,
                                 unsigned        sampleBytes);
+
+/** Undoes TIFF's floating-point predictor (3; Adobe Photoshop TIFF Technical Note 3): the bytes of a row are
+ * differenced, the highest bytes of all its samples first. They become samples in this machine's byte order. */
+void UndoFloatDifferencing(unsigned char * pixels,
+                           std::uint32_t   width,
+                           std::uint32_t   height,
+                           unsigned        samples,
+                           unsigned        sampleBytes);
+
+/** The value of an IEEE 754 float of 16 bit. */
+float ToFloat(std::uint16_t half);
 
 bool IsBigEndianMachine();
 

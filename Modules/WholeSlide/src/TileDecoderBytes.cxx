@@ -1,10 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
-#include <stdexcept>
 
 #include <libdeflate.h>
 #include <zstd.h>
@@ -34,9 +37,9 @@ DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size)
     case LIBDEFLATE_SUCCESS:
       return written;
     case LIBDEFLATE_INSUFFICIENT_SPACE:
-      throw std::runtime_error("its deflate stream is longer than the tile");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its deflate stream is longer than the tile"));
     default:
-      throw std::runtime_error("its deflate stream is damaged");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its deflate stream is damaged"));
   }
 }
 
@@ -59,7 +62,7 @@ DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size)
   const std::size_t written = ZSTD_decompressDCtx(context.get(), out, size, stream.data, stream.size);
   if (ZSTD_isError(written))
   {
-    throw std::runtime_error(std::string("its zstd stream is damaged: ") + ZSTD_getErrorName(written));
+    throw Refusal(Diagnostic("E-CODEC-DATA", std::string("its zstd stream is damaged: ") + ZSTD_getErrorName(written)));
   }
   return written;
 }
@@ -117,7 +120,7 @@ DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size)
   thread_local LZWString table[tableSize];
   if (stream.size >= 2 && stream.data[0] == 0 && (stream.data[1] & 1) != 0)
   {
-    throw std::runtime_error("its LZW stream is of the kind before TIFF 5.0, which is not read");
+    throw Refusal(Diagnostic("E-TIFF-CODEC", "its LZW stream is of the kind before TIFF 5.0, which is not read"));
   }
   LZWCodes    codes(stream);
   std::size_t written = 0;
@@ -147,7 +150,7 @@ DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size)
     }
     else if (first || code > next || (code == next && next >= tableSize))
     {
-      throw std::runtime_error("its LZW stream is damaged");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its LZW stream is damaged"));
     }
     else
     {
@@ -187,7 +190,7 @@ DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
       const std::size_t count = std::min<std::size_t>(code + 1, size - written);
       if (stream.size - read < count)
       {
-        throw std::runtime_error("its PackBits stream ends early");
+        throw Refusal(Diagnostic("E-CODEC-DATA", "its PackBits stream ends early"));
       }
       std::memcpy(out + written, stream.data + read, count);
       read += code + 1 <= stream.size - read ? code + 1 : stream.size - read;
@@ -197,7 +200,7 @@ DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
     {
       if (read == stream.size)
       {
-        throw std::runtime_error("its PackBits stream ends early");
+        throw Refusal(Diagnostic("E-CODEC-DATA", "its PackBits stream ends early"));
       }
       const std::size_t count = std::min<std::size_t>(257 - code, size - written);
       std::memset(out + written, stream.data[read++], count);
@@ -225,6 +228,30 @@ SwapBytes(unsigned char * samples, std::size_t size, unsigned sampleBytes)
   }
 }
 
+namespace
+{
+
+template <typename TSample>
+void
+SumUp(unsigned char * pixels, std::uint32_t height, std::size_t count, unsigned samples)
+{
+  for (std::uint32_t y = 0; y < height; ++y)
+  {
+    unsigned char * const row = pixels + y * count * sizeof(TSample);
+    for (std::size_t i = samples; i < count; ++i)
+    {
+      TSample value = 0;
+      TSample before = 0;
+      std::memcpy(&value, row + sizeof(TSample) * i, sizeof(TSample));
+      std::memcpy(&before, row + sizeof(TSample) * (i - samples), sizeof(TSample));
+      value = static_cast<TSample>(value + before);
+      std::memcpy(row + sizeof(TSample) * i, &value, sizeof(TSample));
+    }
+  }
+}
+
+} // namespace
+
 void
 UndoHorizontalDifferencing(unsigned char * pixels,
                            std::uint32_t   width,
@@ -233,24 +260,58 @@ UndoHorizontalDifferencing(unsigned char * pixels,
                            unsigned        sampleBytes)
 {
   const std::size_t count = std::size_t{ width } * samples;
+  switch (sampleBytes)
+  {
+    case 1:
+      return SumUp<std::uint8_t>(pixels, height, count, samples);
+    case 2:
+      return SumUp<std::uint16_t>(pixels, height, count, samples);
+    case 4:
+      return SumUp<std::uint32_t>(pixels, height, count, samples);
+    default:
+      return SumUp<std::uint64_t>(pixels, height, count, samples);
+  }
+}
+
+void
+UndoFloatDifferencing(unsigned char * pixels,
+                      std::uint32_t   width,
+                      std::uint32_t   height,
+                      unsigned        samples,
+                      unsigned        sampleBytes)
+{
+  const std::size_t          count = std::size_t{ width } * samples;
+  const std::size_t          rowBytes = count * sampleBytes;
+  const bool                 isBig = IsBigEndianMachine();
+  std::vector<unsigned char> bytes(rowBytes);
   for (std::uint32_t y = 0; y < height; ++y)
   {
-    unsigned char * const row = pixels + y * count * sampleBytes;
-    for (std::size_t i = samples; i < count; ++i)
+    unsigned char * const row = pixels + y * rowBytes;
+    SumUp<std::uint8_t>(row, 1, rowBytes, samples);
+    std::memcpy(bytes.data(), row, rowBytes);
+    for (std::size_t i = 0; i < count; ++i)
     {
-      if (sampleBytes == 1)
+      for (unsigned b = 0; b < sampleBytes; ++b)
       {
-        row[i] = static_cast<unsigned char>(row[i] + row[i - samples]);
-        continue;
+        row[i * sampleBytes + (isBig ? b : sampleBytes - 1 - b)] = bytes[b * count + i];
       }
-      std::uint16_t value = 0;
-      std::uint16_t before = 0;
-      std::memcpy(&value, row + 2 * i, 2);
-      std::memcpy(&before, row + 2 * (i - samples), 2);
-      value = static_cast<std::uint16_t>(value + before);
-      std::memcpy(row + 2 * i, &value, 2);
     }
   }
+}
+
+float
+ToFloat(std::uint16_t half)
+{
+  const int    exponent = half >> 10 & 31;
+  const int    fraction = half & 1023;
+  const double sign = (half & 0x8000) != 0 ? -1.0 : 1.0;
+  if (exponent == 31)
+  {
+    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
+                         : static_cast<float>(sign * std::numeric_limits<double>::infinity());
+  }
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  return static_cast<float>(sign * magnitude);
 }
 
 } // namespace gigapixel

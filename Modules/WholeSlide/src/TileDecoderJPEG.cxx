@@ -1,11 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <stdexcept>
 
 #include <jpeglib.h>
 #include <jerror.h>
@@ -85,6 +86,18 @@ public:
   JumpingErrors          errors{};
 };
 
+/** As libjpeg decides: by JFIF's marker, then by Adobe's, then by the numbers of the components. */
+bool
+SaysYCbCr(const jpeg_decompress_struct & info)
+{
+  if (info.saw_JFIF_marker != FALSE || info.saw_Adobe_marker != FALSE)
+  {
+    return info.saw_JFIF_marker != FALSE || info.Adobe_transform != 0;
+  }
+  return info.comp_info[0].component_id == 1 && info.comp_info[1].component_id == 2 &&
+         info.comp_info[2].component_id == 3;
+}
+
 J_COLOR_SPACE
 StoredColorSpace(ColorModel model, const jpeg_decompress_struct & info)
 {
@@ -95,7 +108,10 @@ StoredColorSpace(ColorModel model, const jpeg_decompress_struct & info)
   if (info.num_components == 3)
   {
     const bool isMarkedRGB = info.saw_Adobe_marker != FALSE && info.Adobe_transform == 0;
-    return model == ColorModel::RGB || (model == ColorModel::Marked && isMarkedRGB) ? JCS_RGB : JCS_YCbCr;
+    return model == ColorModel::RGB || (model == ColorModel::Marked && isMarkedRGB) ||
+               (model == ColorModel::MarkedRGB && !SaysYCbCr(info))
+             ? JCS_RGB
+             : JCS_YCbCr;
   }
   return JCS_UNKNOWN;
 }
@@ -225,7 +241,7 @@ DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan &
   Decompressor decompressor;
   if (const char * const complaint = Decode(decompressor, stream, tables, model, out, stored))
   {
-    throw std::runtime_error(complaint);
+    throw Refusal(Diagnostic("E-CODEC-DATA", complaint));
   }
   return decompressor.errors.warning;
 }

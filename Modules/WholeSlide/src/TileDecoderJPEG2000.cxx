@@ -1,10 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 
 #include <openjpeg.h>
 
@@ -94,11 +95,11 @@ CheckGeometry(const opj_image_t & image, const PixelSpan & out, StoredSize store
       image.y1 - image.y0 < stored.height || image.x1 - image.x0 > out.width * stored.reduction + 64u ||
       image.y1 - image.y0 > out.height * stored.reduction + 64u)
   {
-    throw std::runtime_error("its JPEG 2000 stream is of another size than the tile");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is of another size than the tile"));
   }
   if (image.numcomps != 1 && image.numcomps != 3)
   {
-    throw std::runtime_error("its JPEG 2000 stream has neither one nor three components");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream has neither one nor three components"));
   }
 }
 
@@ -132,12 +133,12 @@ DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored)
   ImagePointer image(raw);
   if (!headed || !image)
   {
-    throw std::runtime_error("its JPEG 2000 header is damaged");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 header is damaged"));
   }
   CheckGeometry(*image, out, stored);
   if (opj_decode(codec.get(), stream.get(), image.get()) == OPJ_FALSE)
   {
-    throw std::runtime_error("its JPEG 2000 stream is damaged");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is damaged"));
   }
   CheckGeometry(*image, out, stored); // a palette in the file changes the number of components
   return image;
@@ -154,7 +155,7 @@ public:
     if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
         component.prec != 8)
     {
-      throw std::runtime_error("its JPEG 2000 stream is not of 8 bit or is damaged");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is not of 8 bit or is damaged"));
     }
   }
 
@@ -261,16 +262,32 @@ FillRGB(const opj_image_t & image, bool convert, const PixelSpan & out, std::uin
 
 } // namespace
 
-unsigned
-GetLargestJPEG2000Reduction(ByteSpan stream)
+namespace
 {
-  // Marker COD (ISO/IEC 15444-1, A.6.1) of the main header: length, style, progression, layers, transform, levels.
+
+/** A byte of the marker COD (ISO/IEC 15444-1, A.6.1) of the main header: length, style, progression, layers, color
+ * transform, levels, blocks (3 bytes), wavelet. */
+unsigned
+GetCodingByte(ByteSpan stream, int place, unsigned otherwise)
+{
   const unsigned char marker[] = { 0xff, 0x52, 0x00 };
   const auto * const  end = stream.data + stream.size;
   const auto * const  found = std::search(stream.data, end, std::begin(marker), std::end(marker));
-  constexpr int       levelsAt = 9;
-  const unsigned      levels = end - found > levelsAt ? found[levelsAt] : 0;
-  return 1u << std::min(levels, 3u);
+  return end - found > place ? found[place] : otherwise;
+}
+
+} // namespace
+
+unsigned
+GetLargestJPEG2000Reduction(ByteSpan stream)
+{
+  return 1u << std::min(GetCodingByte(stream, 9, 0), 3u);
+}
+
+bool
+IsLosslessJPEG2000(ByteSpan stream)
+{
+  return GetCodingByte(stream, 13, 1) == 1; // the wavelet of integers
 }
 
 void

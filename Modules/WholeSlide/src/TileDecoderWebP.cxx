@@ -1,10 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 
 #include <webp/decode.h>
 
@@ -18,14 +19,14 @@ DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored)
   int height = 0;
   if (WebPGetInfo(stream.data, stream.size, &width, &height) == 0)
   {
-    throw std::runtime_error("its WebP stream is damaged");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its WebP stream is damaged"));
   }
   const auto storedWidth = static_cast<std::uint32_t>(width);
   const auto storedHeight = static_cast<std::uint32_t>(height);
   if (storedWidth < stored.width || storedHeight < stored.height || storedWidth > out.width + 64 ||
       storedHeight > out.height + 64)
   {
-    throw std::runtime_error("its WebP stream is of another size than the tile");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its WebP stream is of another size than the tile"));
   }
   const auto decode = out.channels == 4 ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
   if (out.channels != 1 && storedWidth <= out.width && storedHeight <= out.height)
@@ -33,7 +34,7 @@ DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored)
     const std::size_t size = out.stride * (storedHeight - 1) + std::size_t{ storedWidth } * out.channels;
     if (decode(stream.data, stream.size, out.data, size, static_cast<int>(out.stride)) == nullptr)
     {
-      throw std::runtime_error("its WebP stream is damaged");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its WebP stream is damaged"));
     }
     return;
   }
@@ -42,7 +43,7 @@ DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored)
   const std::unique_ptr<unsigned char[]> pixels(new unsigned char[stride * storedHeight]);
   if (decode(stream.data, stream.size, pixels.get(), stride * storedHeight, static_cast<int>(stride)) == nullptr)
   {
-    throw std::runtime_error("its WebP stream is damaged");
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its WebP stream is damaged"));
   }
   for (std::uint32_t y = 0; y < std::min(out.height, storedHeight); ++y)
   {

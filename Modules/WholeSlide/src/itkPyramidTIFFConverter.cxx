@@ -8,6 +8,7 @@
 
 #include "gigapixelSlidePixels.h"
 
+#include "itkGigapixelException.h"
 #include "itkMetaDataObject.h"
 
 #include <algorithm>
@@ -66,20 +67,25 @@ GetObjectivePower(const MetaDataDictionary & dictionary)
   return power;
 }
 
-/** What scanners say in words of their own: names, dates, barcodes among them. */
+/** The texts of a slide: names, dates, barcodes among them. The pyramid has TIFF tags of its own, so that those of the
+ * slide get other names. */
 std::map<std::string, std::string>
-GetVendorProperties(const MetaDataDictionary & dictionary)
+GetTexts(const MetaDataDictionary & dictionary)
 {
-  std::map<std::string, std::string> properties;
+  std::map<std::string, std::string> texts;
   for (const std::string & key : dictionary.GetKeys())
   {
     const std::string maker = key.substr(0, key.find('.'));
-    if (maker != key && maker != "tiff" && maker != "gigapixel" && (maker != "openslide" || key == "openslide.comment"))
+    if (maker == "tiff")
     {
-      properties[key] = GetText(dictionary, key);
+      texts["source." + key] = GetText(dictionary, key);
+    }
+    else if (maker != key && maker != "gigapixel" && (maker != "openslide" || key == "openslide.comment"))
+    {
+      texts[key] = GetText(dictionary, key);
     }
   }
-  return properties;
+  return texts;
 }
 
 /** The pixels of a level along one axis that show a stretch of level 0. */
@@ -108,28 +114,100 @@ struct Bands
   }
 };
 
-/** \param rows that a band would have otherwise */
+/** \param tile the sides of a tile in the level that is read \param tileBytes of a tile, decoded
+ * \param rows that a band would have otherwise */
 Bands
-MakeBands(const gigapixel::SlidePlane &            plane,
+MakeBands(const WholeSlideImageIO::LevelSizeType & tile,
           const PyramidTIFFConverter::RegionType & region,
+          SizeValueType                            tileBytes,
           SizeValueType                            pixelBytes,
           SizeValueType                            rows)
 {
-  const SizeValueType columns = (region[0] + region[2] - 1) / plane.tileWidth - region[0] / plane.tileWidth + 1;
-  const SizeValueType tileBytes = pixelBytes * plane.tileWidth * plane.tileHeight;
+  const SizeValueType columns = (region[0] + region[2] - 1) / tile[0] - region[0] / tile[0] + 1;
   // A single tile stays, whatever its size.
-  if (columns == 1 || rows >= plane.tileHeight || columns * tileBytes <= WholeSlideImageIO::GetTileCacheLimit())
+  if (columns == 1 || rows >= tile[1] || columns * tileBytes <= WholeSlideImageIO::GetTileCacheLimit())
   {
     return { rows };
   }
   const SizeValueType most = std::max(MostBandBytes, 2 * tileBytes);
-  const SizeValueType parts = (region[2] * pixelBytes * plane.tileHeight + most - 1) / most;
-  return { std::max(rows, (plane.tileHeight + parts - 1) / parts), plane.tileHeight };
+  const SizeValueType parts = (region[2] * pixelBytes * tile[1] + most - 1) / most;
+  return { std::max(rows, (tile[1] + parts - 1) / parts), tile[1] };
 }
 } // namespace
 
 PyramidTIFFConverter::PyramidTIFFConverter() = default;
 PyramidTIFFConverter::~PyramidTIFFConverter() = default;
+
+/** The slide, which \a reader holds open, as the library below knows it. */
+std::shared_ptr<const gigapixel::Slide>
+PyramidTIFFConverter::OpenShared(const WholeSlideImageIO & reader)
+{
+  return gigapixel::Slide::Open(reader.GetFileName(),
+                                reader.GetImage(),
+                                reader.GetStoredValues() ? gigapixel::TIFFReading::Labels
+                                                         : gigapixel::TIFFReading::Colors);
+}
+
+/** The finest page of a TIFF whose samples may be labels: one per pixel. */
+std::shared_ptr<const gigapixel::TIFFPage>
+PyramidTIFFConverter::FindPageOfLabels(const WholeSlideImageIO & reader)
+{
+  const auto layout = OpenShared(reader)->GetTIFFLayout();
+  if (!layout || !layout->GetLevels().front().furtherChannels.empty())
+  {
+    return nullptr;
+  }
+  const gigapixel::TIFFPage & page = layout->GetPage(layout->GetLevels().front().page);
+  return page.samples == 1 ? std::shared_ptr<const gigapixel::TIFFPage>(layout, &page) : nullptr;
+}
+
+/** Whether the pyramid's values are labels, of whatever format the slide is. */
+bool
+PyramidTIFFConverter::DecideLabels() const
+{
+  using Content = PyramidTIFFImageIO::Content;
+  if (m_ImageIO->GetContent() != Content::Automatic)
+  {
+    return m_ImageIO->GetContent() == Content::Labels;
+  }
+  gigapixel::PyramidDescription own;
+  if (gigapixel::PyramidDescription::Parse(GetText(m_Slide->GetMetaDataDictionary(), "tiff.ImageDescription"), own))
+  {
+    return own.labels;
+  }
+  const auto        page = FindPageOfLabels(*m_Slide);
+  const std::string stored = page && m_CopyTiles ? GetCompressor(page->compression) : "";
+  for (const std::string & compressor : { std::string(m_ImageIO->GetCompressor()), stored })
+  {
+    if (compressor == "JPEG" || compressor == "WEBP")
+    {
+      return false;
+    }
+  }
+  return page != nullptr || m_Slide->GetNumberOfComponents() == 1;
+}
+
+bool
+PyramidTIFFConverter::HoldsLabels() const
+{
+  return FindPageOfLabels(*m_Slide) != nullptr && DecideLabels();
+}
+
+const WholeSlideImageIO *
+PyramidTIFFConverter::GetReadSlide()
+{
+  m_HoldsLabels = DecideLabels();
+  m_ReadSlide = m_Slide;
+  if (m_HoldsLabels && !m_Slide->GetStoredValues() && FindPageOfLabels(*m_Slide))
+  {
+    const auto reader = OpenSlide();
+    reader->StoredValuesOn(); // and not the colors of a palette
+    reader->ReadImageInformation();
+    reader->GiveWarningsOn(); // of damaged tiles, which it alone meets
+    m_ReadSlide = reader;
+  }
+  return m_ReadSlide;
+}
 
 void
 PyramidTIFFConverter::ChooseCompressor()
@@ -137,8 +215,9 @@ PyramidTIFFConverter::ChooseCompressor()
   using Content = PyramidTIFFImageIO::Content;
   const Content content = m_ImageIO->GetContent();
   const bool    isBytes = m_Slide->GetComponentType() == IOComponentEnum::UCHAR;
-  const bool    isPicture = content == Content::Picture || m_Slide->GetNumberOfComponents() == 3 ||
-                         m_Slide->GetDecoder().find("JPEG") != std::string::npos;
+  const bool    isColor = m_Slide->GetNumberOfComponents() == 3 && FindPageOfLabels(*m_Slide) == nullptr;
+  const bool    isPicture =
+    content == Content::Picture || isColor || m_Slide->GetDecoder().find("JPEG") != std::string::npos;
   m_ImageIO->SetCompressor(isBytes && isPicture && content != Content::Labels ? "JPEG" : "DEFLATE");
 }
 
@@ -151,6 +230,7 @@ PyramidTIFFConverter::GetRegionOfLevel(unsigned int level) const
     return { { 0, 0, all[0], all[1] } };
   }
   const auto base = m_Slide->GetLevelSize(0);
+  const auto downsamples = m_Slide->GetLevelDownsamples(level);
   RegionType region{};
   for (std::size_t axis = 0; axis < 2; ++axis)
   {
@@ -158,11 +238,16 @@ PyramidTIFFConverter::GetRegionOfLevel(unsigned int level) const
     const SizeValueType size = m_Region[axis + 2];
     if (size == 0 || begin >= base[axis] || size > base[axis] - begin)
     {
-      itkExceptionMacro("the region " << m_Region[0] << ',' << m_Region[1] << ',' << m_Region[2] << ',' << m_Region[3]
-                                      << " is not inside " << m_Slide->GetFileName() << ", which has " << base[0]
-                                      << " x " << base[1] << " pixels; choose one that is.");
+      std::ostringstream value;
+      value << m_Region[0] << ',' << m_Region[1] << ',' << m_Region[2] << ',' << m_Region[3];
+      std::ostringstream why;
+      why << "the region " << value.str() << " is not inside the slide, which has " << base[0] << " x " << base[1]
+          << " pixels";
+      itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-REGION", why.str(), "choose a region inside it")
+                                   .OfFile(m_Slide->GetFileName())
+                                   .OfOption("--region", value.str()));
     }
-    const auto stretch = ScaleStretch(begin, size, m_Slide->GetLevelDownsample(level), all[axis]);
+    const auto stretch = ScaleStretch(begin, size, downsamples[axis], all[axis]);
     region[axis] = stretch[0];
     region[axis + 2] = stretch[1];
   }
@@ -173,24 +258,24 @@ PyramidTIFFConverter::CopiedLevels
 PyramidTIFFConverter::FindCopiedLevels() const
 {
   CopiedLevels copied;
-  const bool   convertsColors = m_Slide->GetMetaDataDictionary().HasKey("gigapixel.colors");
+  const bool   convertsColors = m_ReadSlide->GetMetaDataDictionary().HasKey("gigapixel.colors");
   // Of other slides, tiles need more than their places: an order of their own, overlaps, tables elsewhere.
-  const auto layout = gigapixel::Slide::Open(m_Slide->GetFileName())->GetTIFFLayout();
+  const auto layout = OpenShared(*m_ReadSlide)->GetTIFFLayout();
   if (!m_CopyTiles || !layout || convertsColors)
   {
     return copied;
   }
-  const auto first = m_Slide->GetLevel();
-  for (unsigned int level = first; level < m_Slide->GetNumberOfLevels(); ++level)
+  const auto first = m_ReadSlide->GetLevel();
+  for (unsigned int level = first; level < m_ReadSlide->GetNumberOfLevels(); ++level)
   {
     const RegionType region = GetRegionOfLevel(level);
     auto             found = gigapixel::CopiedLevel::Find(layout, level, region[0], region[1], region[2], region[3]);
-    const double     downsample = m_Slide->GetLevelDownsample(level);
+    const double     downsample = m_ReadSlide->GetLevelDownsample(level);
     // A tile's edge has to be the same place as on the level above, not only the nearest pixel to it.
     const bool isSamePlace = std::all_of(m_Region.begin(), m_Region.begin() + 2, [downsample](SizeValueType at) {
       return std::fmod(static_cast<double>(at), downsample) < 1e-6;
     });
-    if (!found || !isSamePlace || found->GetPage().samples != m_Slide->GetNumberOfComponents() ||
+    if (!found || !isSamePlace || found->GetPage().samples != m_ReadSlide->GetNumberOfComponents() ||
         (level > first && (region[2] < found->GetPage().tileWidth || region[3] < found->GetPage().tileHeight)))
     {
       break;
@@ -217,36 +302,28 @@ PyramidTIFFConverter::PrepareContent(const gigapixel::CopiedLevel * first)
     }
     m_ImageIO->SetBilevel(page.bits == 1);
   }
-  if (m_ImageIO->GetContent() == PyramidTIFFImageIO::Content::Automatic)
+  if (m_ImageIO->GetContent() == PyramidTIFFImageIO::Content::Automatic && !m_HoldsLabels)
   {
-    gigapixel::PyramidDescription own;
-    const std::string             text = GetText(m_Slide->GetMetaDataDictionary(), "tiff.ImageDescription");
-    const bool                    isOwn = gigapixel::PyramidDescription::Parse(text, own);
-    const bool                    isPicture =
-      isOwn ? !own.labels : m_ImageIO->GetCompressor() == "JPEG" || m_ImageIO->GetCompressor() == "WEBP";
-    if (isPicture)
-    {
-      m_ImageIO->SetContent(PyramidTIFFImageIO::Content::Picture);
-    }
+    m_ImageIO->SetContent(PyramidTIFFImageIO::Content::Picture);
   }
 }
 
 void
 PyramidTIFFConverter::PrepareImageIO(const RegionType & region)
 {
-  const double downsample = m_Slide->GetLevelDownsample(m_Slide->GetLevel());
+  const double downsample = m_ReadSlide->GetLevelDownsample(m_ReadSlide->GetLevel());
   m_ImageIO->SetNumberOfDimensions(2);
   for (unsigned int axis = 0; axis < 2; ++axis)
   {
-    const double spacing = m_Slide->GetSpacing(axis);
+    const double spacing = m_ReadSlide->GetSpacing(axis);
     m_ImageIO->SetDimensions(axis, region[axis + 2]);
     m_ImageIO->SetSpacing(axis, spacing);
-    m_ImageIO->SetOrigin(axis, m_Slide->GetOrigin(axis) + static_cast<double>(region[axis]) * spacing);
+    m_ImageIO->SetOrigin(axis, m_ReadSlide->GetOrigin(axis) + static_cast<double>(region[axis]) * spacing);
   }
-  m_ImageIO->SetComponentType(m_Slide->GetComponentType());
-  m_ImageIO->SetPixelType(m_Slide->GetPixelType());
-  m_ImageIO->SetNumberOfComponents(m_Slide->GetNumberOfComponents());
-  MetaDataDictionary dictionary = m_Slide->GetMetaDataDictionary();
+  m_ImageIO->SetComponentType(m_ReadSlide->GetComponentType());
+  m_ImageIO->SetPixelType(m_ReadSlide->GetPixelType());
+  m_ImageIO->SetNumberOfComponents(m_ReadSlide->GetNumberOfComponents());
+  MetaDataDictionary dictionary = m_ReadSlide->GetMetaDataDictionary();
   const double       power = GetObjectivePower(dictionary);
   if (power > 0)
   {
@@ -263,12 +340,15 @@ PyramidTIFFConverter::Update()
 {
   if (!m_Slide || !m_ImageIO)
   {
-    itkExceptionMacro("a slide and an ImageIO have to be set");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic(
+      "E-OPTION-MISSING", "a slide and an ImageIO have to be set", "call SetSlide and SetImageIO"));
   }
   std::error_code ignored;
   if (std::filesystem::equivalent(m_Slide->GetFileName(), m_ImageIO->GetFileName(), ignored))
   {
-    itkExceptionMacro("the output " << m_ImageIO->GetFileName() << " is the slide itself; choose another");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OUTPUT-INPUT", "the output is the slide itself", "choose another name")
+        .OfFile(m_ImageIO->GetFileName()));
   }
   this->SetAbortGenerateData(false);
   this->InvokeEvent(StartEvent());
@@ -284,13 +364,16 @@ PyramidTIFFConverter::Update()
   catch (const std::bad_alloc &)
   {
     m_ImageIO->m_Writer.reset();
-    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_Slide->GetFileName()
-                                                                          << ": write a region, or a coarser level");
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-MEMORY",
+                                                     "there is not enough memory for a row of tiles",
+                                                     "write a region, or a coarser level")
+                                 .OfFile(m_Slide->GetFileName()));
   }
   catch (const std::exception & error)
   {
     m_ImageIO->m_Writer.reset();
-    itkExceptionMacro(<< error.what());
+    const gigapixel::Diagnostic inner = gigapixel::Diagnostic::Of(error);
+    itkGigapixelExceptionMacro(inner.file.empty() ? inner.OfFile(m_ImageIO->GetFileName()) : inner);
   }
   this->UpdateProgress(1);
   this->InvokeEvent(EndEvent());
@@ -299,7 +382,8 @@ PyramidTIFFConverter::Update()
 void
 PyramidTIFFConverter::Convert()
 {
-  const unsigned int first = m_Slide->GetLevel();
+  GetReadSlide();
+  const unsigned int first = m_ReadSlide->GetLevel();
   const auto         copied = FindCopiedLevels();
   const auto         fed = first + std::max<unsigned int>(static_cast<unsigned int>(copied.size()), 1) - 1;
   const RegionType   region = GetRegionOfLevel(first);
@@ -314,13 +398,18 @@ PyramidTIFFConverter::Convert()
     pages.push_back(copied[i]->GetPage());
     pages[i].role = i == 0 ? gigapixel::PyramidPage::Role::First : gigapixel::PyramidPage::Role::Reduced;
     pages[i].downsample =
-      m_Slide->GetLevelDownsample(first + static_cast<unsigned int>(i)) / m_Slide->GetLevelDownsample(first);
+      m_ReadSlide->GetLevelDownsample(first + static_cast<unsigned int>(i)) / m_ReadSlide->GetLevelDownsample(first);
     m_PixelsToDo += CopyingShare * static_cast<double>(pages[i].width) * static_cast<double>(pages[i].height);
   }
   const auto pictures = m_KeepLabel ? OpenAssociatedImages() : std::vector<WholeSlideImageIO::Pointer>();
-  const auto properties =
-    m_KeepLabel ? GetVendorProperties(m_Slide->GetMetaDataDictionary()) : std::map<std::string, std::string>();
-  m_ImageIO->Begin(pages, properties);
+  const bool keepsText = m_KeepText || m_KeepLabel;
+  m_ImageIO->SetKeepText(keepsText);
+  const auto page = m_ReadSlide->GetStoredValues() ? FindPageOfLabels(*m_ReadSlide) : nullptr; // whose palette is kept
+  const auto source = page ? gigapixel::CopiedLevel::Describe(*OpenShared(*m_ReadSlide)->GetTIFFLayout(), *page)
+                           : gigapixel::PyramidPage();
+  m_ImageIO->Begin(pages,
+                   keepsText ? GetTexts(m_ReadSlide->GetMetaDataDictionary()) : std::map<std::string, std::string>(),
+                   page ? &source : nullptr);
   const RegionType fedRegion = GetRegionOfLevel(fed);
   const bool       hasRows = m_ImageIO->m_Writer->GetNumberOfWantedRows() > 0;
   m_PixelsToDo += hasRows ? static_cast<double>(fedRegion[2]) * static_cast<double>(fedRegion[3]) : 0;
@@ -330,20 +419,20 @@ PyramidTIFFConverter::Convert()
     WriteRows(fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
-  if (m_CopyTiles && (copied.empty() || m_Slide->GetStrict())) // all were decoded, which else nobody could know
+  if (m_CopyTiles && (copied.empty() || m_ReadSlide->GetStrict())) // all were decoded, which else nobody could know
   {
     m_ImageIO->m_Description->properties[gigapixel::RecordedDamageKey] = "0";
   }
-  m_ImageIO->Finish(m_Slide);
+  m_ImageIO->Finish(m_ReadSlide);
 }
 
 /** Reads a tile, for what a strict slide says of it. */
 void
 PyramidTIFFConverter::CheckTile(unsigned int level, const RegionType & tile) const
 {
-  const unsigned int         channels = m_Slide->GetNumberOfComponents();
-  std::vector<unsigned char> pixels(tile[2] * tile[3] * channels * m_Slide->GetComponentSize());
-  m_Slide->ReadRegion(level, tile[0], tile[1], tile[2], tile[3], channels, pixels.data());
+  const unsigned int         channels = m_ReadSlide->GetNumberOfComponents();
+  std::vector<unsigned char> pixels(tile[2] * tile[3] * channels * m_ReadSlide->GetComponentSize());
+  m_ReadSlide->ReadRegion(level, tile[0], tile[1], tile[2], tile[3], channels, pixels.data());
 }
 
 void
@@ -356,11 +445,11 @@ PyramidTIFFConverter::CopyLevels(const CopiedLevels & copied)
     const gigapixel::PyramidPage & page = copied[level]->GetPage();
     const double                   tilePixels = static_cast<double>(page.width) * static_cast<double>(page.height) /
                               static_cast<double>(copied[level]->GetNumberOfTiles());
-    const auto       levelOfSlide = m_Slide->GetLevel() + static_cast<unsigned int>(level);
+    const auto       levelOfSlide = m_ReadSlide->GetLevel() + static_cast<unsigned int>(level);
     const RegionType region = GetRegionOfLevel(levelOfSlide);
     for (std::uint64_t tile = 0; tile < copied[level]->GetNumberOfTiles(); ++tile)
     {
-      if (m_Slide->GetStrict())
+      if (m_ReadSlide->GetStrict())
       {
         const SizeValueType x = tile % page.GetTilesAcross() * page.tileWidth;
         const SizeValueType y = tile / page.GetTilesAcross() * page.tileHeight;
@@ -381,12 +470,7 @@ WholeSlideImageIO::Pointer
 PyramidTIFFConverter::OpenSlide() const
 {
   const auto reader = WholeSlideImageIO::New();
-  reader->SetFileName(m_Slide->GetFileName());
-  reader->SetGray(m_Slide->GetGray());
-  reader->SetGrayFromRGB(m_Slide->GetGrayFromRGB());
-  reader->SetConvertToSRGB(m_Slide->GetConvertToSRGB());
-  reader->SetStrict(m_Slide->GetStrict());
-  reader->SetLevelZeroMicronsPerPixel(m_Slide->GetLevelZeroMicronsPerPixel());
+  reader->CopySettings(*(m_ReadSlide ? m_ReadSlide : m_Slide));
   return reader;
 }
 
@@ -394,13 +478,21 @@ void
 PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
 {
   const auto reader = OpenSlide();
-  reader->SetLevel(level);
+  if (level != m_ReadSlide->GetLevel())
+  {
+    reader->SetLevel(level);
+  }
+  reader->SetPickPixels(m_ReadSlide->GetPickPixels() || m_HoldsLabels);
   reader->ReadImageInformation();
   const SizeValueType pixelBytes = reader->GetNumberOfComponents() * reader->GetComponentSize();
   const SizeValueType rowBytes = region[2] * pixelBytes;
+  const auto          page = m_ReadSlide->GetStoredValues() ? FindPageOfLabels(*m_ReadSlide) : nullptr;
+  const bool          isBit = page && page->bits == 1 && m_ImageIO->GetBilevel(); // 0 or 255 for the writer
   const SizeValueType tileSize = m_ImageIO->GetTileSize();
-  const Bands         bands = MakeBands(gigapixel::Slide::Open(m_Slide->GetFileName())->GetPlanes().at(level),
+  const auto          stored = reader->GetLevelTileSize(reader->GetSourceLevel());
+  const Bands         bands = MakeBands(reader->GetLevelTileSize(level),
                                 region,
+                                pixelBytes * stored[0] * stored[1],
                                 pixelBytes,
                                 std::max<SizeValueType>(BandBytes / (rowBytes * tileSize), 1) * tileSize);
   // Memory that is not written to takes no room: rows that a damaged file states and does not have never do.
@@ -415,6 +507,10 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
     band.SetSize(1, count);
     reader->SetIORegion(band);
     reader->Read(rows.get());
+    if (isBit)
+    {
+      std::replace(rows.get(), rows.get() + rowBytes * count, std::uint8_t{ 1 }, std::uint8_t{ 255 });
+    }
     m_ImageIO->m_Writer->WriteRows(rows.get(), band.GetSize(1));
     Advance(static_cast<double>(band.GetNumberOfPixels()));
   }
@@ -424,17 +520,22 @@ std::vector<WholeSlideImageIO::Pointer>
 PyramidTIFFConverter::OpenAssociatedImages() const
 {
   std::vector<WholeSlideImageIO::Pointer> readers;
-  for (const std::string & name : m_Slide->GetAssociatedImageNames())
+  for (const std::string & name : m_ReadSlide->GetAssociatedImageNames())
   {
     readers.push_back(OpenSlide());
     readers.back()->SetAssociatedImage(name);
+    readers.back()->StoredValuesOff(); // it holds no labels
     readers.back()->ReadImageInformation();
     const auto channels = readers.back()->GetNumberOfComponents();
     if (readers.back()->GetComponentType() != IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
     {
-      itkExceptionMacro(<< m_Slide->GetFileName() << ": its image '" << name << "' has " << channels
-                        << " channel(s) of " << 8 * readers.back()->GetComponentSize()
-                        << " bit, where a pyramid keeps gray or RGB of 8 bit; leave label and other images out");
+      const std::string why = "its image '" + name + "' has " + std::to_string(channels) + " channel(s) of " +
+                              std::to_string(8 * readers.back()->GetComponentSize()) +
+                              " bit, where a pyramid keeps gray or RGB of 8 bit";
+      itkGigapixelExceptionMacro(
+        gigapixel::Diagnostic("E-SLIDE-CHANNELS", why, "leave label and other images out (without --keep-label)")
+          .OfFile(m_ReadSlide->GetFileName())
+          .OfValue(name));
     }
   }
   return readers;
@@ -477,6 +578,7 @@ PyramidTIFFConverter::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Region: " << m_Region[0] << ',' << m_Region[1] << ',' << m_Region[2] << ',' << m_Region[3] << '\n';
   os << indent << "CopyTiles: " << (m_CopyTiles ? "On" : "Off") << '\n';
   os << indent << "KeepLabel: " << (m_KeepLabel ? "On" : "Off") << '\n';
+  os << indent << "KeepText: " << (m_KeepText ? "On" : "Off") << '\n';
   os << indent << "NumberOfCopiedLevels: " << m_NumberOfCopiedLevels << '\n';
   os << indent << "NumberOfCopiedTiles: " << m_NumberOfCopiedTiles << '\n';
 }

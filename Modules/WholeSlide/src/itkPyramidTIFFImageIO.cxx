@@ -1,10 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkPyramidTIFFImageIO.h"
+#include "ImpersonalBytes.h"
 #include "PyramidDescription.h"
 #include "PyramidWriter.h"
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
+#include "itkGigapixelException.h"
 #include "itkMetaDataObject.h"
 #include "itksys/Base64.h"
 
@@ -57,21 +59,37 @@ GetText(const MetaDataDictionary & dictionary, const std::string & key)
   return text;
 }
 
-/** What of a slide's properties tells nothing of a person. */
+/** A property that is no number may be any text. */
+bool
+IsNumber(const std::string & text)
+{
+  return !text.empty() && text.size() < 32 && text.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+/** Names of scanners' makers as this reader and OpenSlide write them. */
+bool
+IsVendorName(const std::string & text)
+{
+  return !text.empty() && text.size() < 32 &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+}
+
+/** The properties of a slide that identify nobody. */
 std::map<std::string, std::string>
 GetImpersonalProperties(const MetaDataDictionary & dictionary)
 {
   std::map<std::string, std::string> kept;
   for (const std::string & key : dictionary.GetKeys())
   {
-    if (key == "openslide.objective-power" || key == "gigapixel.source-vendor" ||
-        key.rfind(gigapixel::ClassPropertyStart, 0) == 0)
+    const std::string text = GetText(dictionary, key);
+    if ((key == "openslide.objective-power" && IsNumber(text)) ||
+        (key == "gigapixel.source-vendor" && IsVendorName(text)) || key.rfind(gigapixel::ClassPropertyStart, 0) == 0)
     {
-      kept[key] = GetText(dictionary, key);
+      kept[key] = text;
     }
   }
   const std::string vendor = GetText(dictionary, "openslide.vendor");
-  if (!vendor.empty() && vendor != "generic-tiff")
+  if (IsVendorName(vendor) && vendor != "generic-tiff")
   {
     kept.emplace("gigapixel.source-vendor", vendor);
   }
@@ -141,7 +159,11 @@ PyramidTIFFImageIO::SetTileSize(unsigned int pixels)
 {
   if (pixels < 16 || pixels > 4096 || pixels % 16 != 0)
   {
-    itkExceptionMacro("a tile of " << pixels << " pixels is not possible in TIFF; take a multiple of 16 up to 4096");
+    itkGigapixelExceptionMacro(
+      gigapixel::Diagnostic("E-OPTION-VALUE",
+                            "a tile of " + std::to_string(pixels) + " pixels is not possible in TIFF",
+                            "choose a multiple of 16 up to 4096")
+        .OfOption("--tile-size", std::to_string(pixels)));
   }
   if (m_TileSize != pixels)
   {
@@ -160,7 +182,10 @@ PyramidTIFFImageIO::InternalSetCompressor(const std::string & compressor)
   this->SetCompressionLevel(taken.defaultLevel);
   if (!codec && !compressor.empty())
   {
-    itkExceptionMacro("pyramids are compressed with DEFLATE, ZSTD, JPEG or WEBP, not with " << compressor);
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-OPTION-VALUE",
+                                                     "a pyramid cannot be compressed with " + compressor,
+                                                     "choose DEFLATE, ZSTD, JPEG or WEBP")
+                                 .OfOption("--compression", compressor));
   }
 }
 
@@ -169,7 +194,10 @@ PyramidTIFFImageIO::SetChromaSubsampling(const std::string & subsampling)
 {
   if (subsampling != "4:4:4" && subsampling != "4:2:2" && subsampling != "4:2:0")
   {
-    itkExceptionMacro("the colors of JPEG are stored as 4:4:4, 4:2:2 or 4:2:0, not as " << subsampling);
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-OPTION-VALUE",
+                                                     "the colors of JPEG cannot be stored as " + subsampling,
+                                                     "choose 4:4:4, 4:2:2 or 4:2:0")
+                                 .OfOption("--subsampling", subsampling));
   }
   if (m_ChromaSubsampling != subsampling)
   {
@@ -209,12 +237,26 @@ PyramidTIFFImageIO::GetEffectiveTileSize() const
 }
 
 void
+PyramidTIFFImageIO::Refuse(const char * code, const std::string & why, const char * remedy) const
+{
+  itkGigapixelExceptionMacro(gigapixel::Diagnostic(code, "it cannot be written: " + why, remedy).OfFile(m_FileName));
+}
+
+void
+PyramidTIFFImageIO::Rethrow(const std::exception & error) const
+{
+  const gigapixel::Diagnostic inner = gigapixel::Diagnostic::Of(error);
+  itkGigapixelExceptionMacro(inner.file.empty() ? inner.OfFile(m_FileName) : inner);
+}
+
+void
 PyramidTIFFImageIO::RefuseUnsupported() const
 {
   if (m_NumberOfDimensions != 2)
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": a pyramid has two dimensions and this image "
-                                      << m_NumberOfDimensions << "; extract a slice first");
+    Refuse("E-FILE-KIND",
+           "a pyramid has two dimensions and this image " + std::to_string(m_NumberOfDimensions),
+           "extract a slice first");
   }
   const bool scalar = m_NumberOfComponents == 1 && m_PixelType == IOPixelEnum::SCALAR;
   const bool rgb = m_NumberOfComponents == 3 && m_PixelType == IOPixelEnum::RGB;
@@ -222,16 +264,19 @@ PyramidTIFFImageIO::RefuseUnsupported() const
                      m_ComponentType == IOComponentEnum::FLOAT;
   if (!known || !(scalar || rgb))
   {
-    itkExceptionMacro("cannot write " << m_FileName
-                                      << ": pyramids are written from unsigned char, unsigned short or float, one"
-                                      << " component or RGB, and this image has " << m_NumberOfComponents << " of "
-                                      << GetComponentTypeAsString(m_ComponentType) << " ("
-                                      << GetPixelTypeAsString(m_PixelType) << "); cast it first");
+    Refuse(
+      "E-SLIDE-CHANNELS",
+      "pyramids are written from unsigned char, unsigned short or float, one component or RGB, and this image has " +
+        std::to_string(m_NumberOfComponents) + " of " + GetComponentTypeAsString(m_ComponentType) + " (" +
+        GetPixelTypeAsString(m_PixelType) + ')',
+      "write one channel, or 8-bit RGB");
   }
   if (m_Dimensions[0] == 0 || m_Dimensions[1] == 0 || std::max(m_Dimensions[0], m_Dimensions[1]) >= (1ULL << 31))
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": TIFF has no image of " << m_Dimensions[0] << " x "
-                                      << m_Dimensions[1] << " pixels");
+    Refuse("E-REGION",
+           "TIFF has no image of " + std::to_string(m_Dimensions[0]) + " x " + std::to_string(m_Dimensions[1]) +
+             " pixels",
+           "choose a region of a possible size");
   }
   RefuseUnsuitableCompressor();
 }
@@ -243,20 +288,21 @@ PyramidTIFFImageIO::RefuseUnsuitableCompressor() const
   const bool lossy = m_Compressor == "JPEG" || m_Compressor == "WEBP";
   if (lossy && labels)
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": " << m_Compressor << " would invent labels; take"
-                                      << " SetCompressor(\"DEFLATE\"), or SetContent(Content::Picture) if this is a"
-                                      << " picture");
+    Refuse("E-OPTION-CONFLICT",
+           m_Compressor + " changes the values of labels",
+           "choose the compression deflate, or the content picture if this is one");
   }
   if (lossy && (m_ComponentType != IOComponentEnum::UCHAR || (m_Compressor == "WEBP" && m_NumberOfComponents != 3)))
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": " << m_Compressor << " takes unsigned char"
-                                      << (m_Compressor == "WEBP" ? ", RGB" : "")
-                                      << " only; take SetCompressor(\"DEFLATE\"), or cast the image first");
+    Refuse("E-OPTION-CONFLICT",
+           m_Compressor + " stores only unsigned char" + (m_Compressor == "WEBP" ? ", RGB" : ""),
+           "choose the compression deflate, or cast the image first");
   }
   if (m_Bilevel && !(labels && m_NumberOfComponents == 1 && m_ComponentType == IOComponentEnum::UCHAR))
   {
-    itkExceptionMacro("cannot write " << m_FileName << ": one bit a pixel is for labels of one component of unsigned"
-                                      << " char; take BilevelOff(), or leave --bilevel out");
+    Refuse("E-OPTION-APPLIES",
+           "one bit a pixel is for labels of one component of unsigned char",
+           "leave --bilevel out (BilevelOff)");
   }
 }
 
@@ -269,8 +315,7 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
   RefuseUnsupported();
   if (pasteRegion != largestPossibleRegion)
   {
-    itkExceptionMacro("cannot write " << m_FileName
-                                      << ": a pyramid is written whole; do not set an IO region of the writer");
+    Refuse("E-REGION", "a pyramid is written whole", "set no IO region of the writer");
   }
   try
   {
@@ -281,7 +326,7 @@ PyramidTIFFImageIO::GetActualNumberOfSplitsForWriting(unsigned int          numb
   }
   catch (const std::exception & error)
   {
-    itkExceptionMacro(<< error.what());
+    Rethrow(error);
   }
   const SizeValueType tileRows = DivideUp(m_Dimensions[1], GetEffectiveTileSize());
   const SizeValueType tileRowBytes =
@@ -326,9 +371,11 @@ PyramidTIFFImageIO::GetFormat() const
   return format;
 }
 
+/** \param source of labels that are read as they are stored: its palette and its min-is-white are kept */
 void
 PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
-                          const std::map<std::string, std::string> &  properties)
+                          const std::map<std::string, std::string> &  properties,
+                          const gigapixel::PyramidPage *              source)
 {
   m_Writer.reset();
   RefuseUnsupported();
@@ -349,10 +396,16 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   {
     const bool hasPalette = format.sample == PyramidFormat::Sample::UInt8 && format.channels == 1;
     format.colorMap = hasPalette ? description.GetColorMap() : std::vector<std::uint16_t>();
+    if (hasPalette && format.colorMap.empty() && source != nullptr && source->colorMap.size() == 768)
+    {
+      format.colorMap = source->colorMap;
+    }
+    format.isWhiteZero = source != nullptr && source->photometric == 0;
   }
   else
   {
-    metadata.colorProfile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
+    const auto profile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
+    metadata.colorProfile = m_KeepText ? profile : gigapixel::RemoveProfileTexts(profile);
   }
   m_Writer = std::make_unique<gigapixel::PyramidWriter>(
     m_FileName, m_Dimensions[0], m_Dimensions[1], format, metadata, copied, std::exchange(m_MayReplace, true));
@@ -387,8 +440,7 @@ PyramidTIFFImageIO::Write(const void * buffer)
     if (!m_Writer || begin != m_Writer->GetNumberOfRows() || region.GetIndex(0) != 0 ||
         region.GetSize(0) != m_Dimensions[0])
     {
-      itkExceptionMacro("cannot write " << m_FileName << ": a pyramid is written from the top to the bottom in bands of"
-                                        << " full width");
+      Refuse("E-REGION", "a pyramid is written from the top to the bottom in bands of full width", "");
     }
     m_Writer->WriteRows(static_cast<const std::uint8_t *>(buffer), region.GetSize(1));
     if (m_Writer->GetNumberOfRows() == m_Dimensions[1])
@@ -404,20 +456,19 @@ PyramidTIFFImageIO::Write(const void * buffer)
   catch (const std::bad_alloc &)
   {
     m_Writer.reset();
-    itkExceptionMacro("there is not enough memory for a row of tiles of " << m_FileName
-                                                                          << ": write a region, or a coarser level");
+    Refuse("E-MEMORY", "there is not enough memory for a row of tiles", "write a region, or a coarser level");
   }
   catch (const std::exception & error)
   {
     m_Writer.reset();
-    itkExceptionMacro(<< error.what());
+    Rethrow(error);
   }
 }
 
 void
 PyramidTIFFImageIO::ReadImageInformation()
 {
-  itkExceptionMacro("PyramidTIFFImageIO writes only; read " << m_FileName << " with itk::WholeSlideImageIO");
+  Refuse("E-FILE-KIND", "PyramidTIFFImageIO only writes", "read it with itk::WholeSlideImageIO");
 }
 
 void
@@ -435,6 +486,7 @@ PyramidTIFFImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "ChromaSubsampling: " << m_ChromaSubsampling << '\n';
   os << indent << "Bilevel: " << (m_Bilevel ? "On" : "Off") << '\n';
+  os << indent << "KeepText: " << (m_KeepText ? "On" : "Off") << '\n';
   os << indent << "MadeBy: " << m_MadeBy << '\n';
 }
 

@@ -4,20 +4,21 @@
 #include "ColorTransform.h"
 #include "OpenSlideProcess.h"
 #include "OpenSlideSlide.h"
+#include "ResampledLevel.h"
 #include "Slide.h"
 #include "TileCache.h"
 #include "formats/SlideFormat.h"
+
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinNames.h"
 
+#include "itkGigapixelException.h"
 #include "itkMultiThreaderBase.h"
 #include "itkOutputWindow.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <mutex>
-#include <set>
 #include <sstream>
 
 #include <unistd.h>
@@ -27,44 +28,22 @@ namespace itk
 namespace
 {
 
-/** Says a sentence once in this process. */
 void
-WarnOnce(const std::string & warning)
+Warn(const gigapixel::Diagnostic & diagnostic)
 {
-  static std::mutex              mutex;
-  static std::set<std::string> & said = *new std::set<std::string>;
-  bool                           isNew = false;
+  if (Object::GetGlobalWarningDisplay())
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    isNew = said.insert(warning).second;
-  }
-  if (isNew && Object::GetGlobalWarningDisplay())
-  {
-    OutputWindowDisplayWarningText(("WARNING: " + warning + '\n').c_str());
-  }
-}
-
-/** Says what the user should know of a file, however often it is opened. */
-void
-WarnOfFile(const gigapixel::Slide & slide, bool resolutionIsStated)
-{
-  for (const std::string & warning : slide.GetWarnings())
-  {
-    const bool isAboutResolution = warning.find("micrometers per pixel") != std::string::npos;
-    if (!(isAboutResolution && resolutionIsStated))
-    {
-      WarnOnce(warning);
-    }
+    OutputWindowDisplayWarningText(("WARNING: " + gigapixel::Remember(diagnostic) + '\n').c_str());
   }
 }
 
 std::atomic<bool> globalDefaultStrict{ false };
 
-/** The sentence alone: itkExceptionMacro would put class and address before it. */
+/** The text alone: itkExceptionMacro would put class and address before it. */
 [[noreturn]] void
-Throw(const std::string & sentence)
+Throw(const gigapixel::Diagnostic & diagnostic)
 {
-  throw ExceptionObject(__FILE__, __LINE__, sentence, "itk::WholeSlideImageIO");
+  throw GigapixelException(__FILE__, __LINE__, diagnostic, "itk::WholeSlideImageIO");
 }
 
 } // namespace
@@ -107,7 +86,12 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Gray: " << (m_Gray ? "On" : "Off") << '\n';
   os << indent << "GrayFromRGB: " << (m_GrayFromRGB ? "On" : "Off") << '\n';
   os << indent << "ConvertToSRGB: " << (m_ConvertToSRGB ? "On" : "Off") << '\n';
+  os << indent << "StoredValues: " << (m_StoredValues ? "On" : "Off") << '\n';
+  os << indent << "UnscannedAsBackground: " << (m_UnscannedAsBackground ? "On" : "Off") << '\n';
+  os << indent << "PickPixels: " << (m_PickPixels ? "On" : "Off") << '\n';
   os << indent << "Strict: " << (m_Strict ? "On" : "Off") << '\n';
+  os << indent << "GiveWarnings: " << (m_GiveWarnings ? "On" : "Off") << '\n';
+  os << indent << "Image: " << m_Image << '\n';
   os << indent << "AssociatedImage: " << m_AssociatedImage << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "Decoder: " << (m_Slide ? m_Slide->GetDecoder() : "(none, no slide is open)") << '\n';
@@ -160,47 +144,13 @@ WholeSlideImageIO::SetInterruptionOfOpenSlide(bool (*isRequested)())
   gigapixel::OpenSlideProcess::SetInterruption(isRequested);
 }
 
-void
-WholeSlideImageIO::SetLevel(unsigned int level)
-{
-  if (m_Selection != Selection::Level || m_SelectionValue != level)
-  {
-    m_Selection = Selection::Level;
-    m_SelectionValue = level;
-    this->Modified();
-  }
-}
-
-void
-WholeSlideImageIO::SetDownsample(double downsample)
-{
-  if (!(downsample > 0.0))
-  {
-    itkExceptionMacro("a downsample is greater than 0, which " << downsample << " is not");
-  }
-  m_Selection = Selection::Downsample;
-  m_SelectionValue = downsample;
-  this->Modified();
-}
-
-void
-WholeSlideImageIO::SetMicronsPerPixel(double micronsPerPixel)
-{
-  if (!(micronsPerPixel > 0.0))
-  {
-    itkExceptionMacro("micrometers per pixel are greater than 0, which " << micronsPerPixel << " is not");
-  }
-  m_Selection = Selection::MicronsPerPixel;
-  m_SelectionValue = micronsPerPixel;
-  this->Modified();
-}
-
 const gigapixel::Slide &
 WholeSlideImageIO::GetSlide() const
 {
   if (!m_Slide)
   {
-    itkExceptionMacro("no slide is open: set a file name and call ReadImageInformation() first");
+    Throw(gigapixel::Diagnostic(
+      "E-OPTION-MISSING", "no slide is open", "set a file name and call ReadImageInformation() first"));
   }
   return *m_Slide;
 }
@@ -217,6 +167,35 @@ WholeSlideImageIO::GetAssociatedImageNames() const
   return names;
 }
 
+std::vector<WholeSlideImageIO::ImageEntry>
+WholeSlideImageIO::GetImages() const
+{
+  std::vector<ImageEntry> entries;
+  for (const gigapixel::SlideImage & image : this->GetSlide().GetImages())
+  {
+    entries.push_back(
+      { image.number, image.name, { { image.width, image.height } }, image.kind, image.isRead, image.reason });
+  }
+  if (entries.empty())
+  {
+    const std::string levels = std::to_string(this->GetNumberOfLevels());
+    entries.push_back(
+      { 1, "", this->GetLevelSize(0), levels + (levels == "1" ? " level" : " levels"), true, "it is the only one" });
+  }
+  return entries;
+}
+
+std::vector<std::string>
+WholeSlideImageIO::GetImageNames() const
+{
+  std::vector<std::string> names;
+  for (const ImageEntry & entry : this->GetImages())
+  {
+    names.push_back(entry.name);
+  }
+  return names;
+}
+
 unsigned int
 WholeSlideImageIO::GetNumberOfLevels() const
 {
@@ -227,64 +206,6 @@ unsigned int
 WholeSlideImageIO::GetNumberOfReducedLevels() const
 {
   return this->GetSlide().GetNumberOfReducedLevels();
-}
-
-WholeSlideImageIO::LevelSizeType
-WholeSlideImageIO::GetLevelSize(unsigned int level) const
-{
-  if (level >= this->GetNumberOfLevels() + this->GetNumberOfReducedLevels())
-  {
-    Throw(m_FileName + ": it has no level " + std::to_string(level) + "; ask for one of 0 to " +
-          std::to_string(this->GetNumberOfLevels() - 1) + '.');
-  }
-  const auto & plane = m_Slide->GetPlanes()[level];
-  return { { plane.width, plane.height } };
-}
-
-WholeSlideImageIO::LevelSizeType
-WholeSlideImageIO::GetLevelTileSize(unsigned int level) const
-{
-  this->GetLevelSize(level); // which refuses a level that there is not
-  const auto & plane = m_Slide->GetPlanes()[level];
-  return { { plane.tileWidth, plane.tileHeight } };
-}
-
-SizeValueType
-WholeSlideImageIO::GetDecodingBytes(unsigned int level) const
-{
-  this->GetLevelSize(level);
-  return m_Slide->GetDecodingBytes(level);
-}
-
-double
-WholeSlideImageIO::GetLevelDownsample(unsigned int level) const
-{
-  this->GetLevelSize(level);
-  return m_Slide->GetPlanes()[level].downsample;
-}
-
-unsigned int
-WholeSlideImageIO::GetLevelForBlocks(SizeValueType downsample) const
-{
-  const auto    divideRoundingUp = [](SizeValueType size, SizeValueType side) { return (size + side - 1) / side; };
-  const auto    base = this->GetLevelSize(0);
-  const auto    levels = this->GetNumberOfLevels() + this->GetNumberOfReducedLevels();
-  unsigned int  chosen = 0;
-  SizeValueType smallest = downsample;
-  for (unsigned int level = 1; level < levels; ++level)
-  {
-    const double factor = static_cast<double>(downsample) / this->GetLevelDownsample(level);
-    const auto   side = static_cast<SizeValueType>(std::llround(factor));
-    const auto   size = this->GetLevelSize(level);
-    if (side >= 1 && side < smallest && std::abs(factor - static_cast<double>(side)) < 1e-6 &&
-        divideRoundingUp(size[0], side) == divideRoundingUp(base[0], downsample) &&
-        divideRoundingUp(size[1], side) == divideRoundingUp(base[1], downsample))
-    {
-      chosen = level;
-      smallest = side;
-    }
-  }
-  return chosen;
 }
 
 unsigned int
@@ -338,9 +259,9 @@ WholeSlideImageIO::ReportDamage() const
   {
     return; // those who are strict get the first one as an error instead
   }
-  for (const std::string & warning : m_Slide->TakeDamageWarnings())
+  for (const gigapixel::Diagnostic & warning : m_Slide->TakeDamageWarnings())
   {
-    WarnOnce(warning);
+    Warn(warning);
   }
 }
 
@@ -353,14 +274,16 @@ WholeSlideImageIO::ReadRegion(unsigned int    level,
                               unsigned int    channels,
                               unsigned char * out) const
 {
-  this->GetLevelSize(level);
+  const gigapixel::Rectangle rectangle{ x, y, width, height };
+  const bool                 isMade = this->IsResampled(level);
   try
   {
-    m_Slide->ReadRegion(level, { x, y, width, height }, this->GetRendering(channels), out, 1);
+    isMade ? m_Resampled->ReadRegion(rectangle, this->GetRendering(channels), out, 1)
+           : m_Slide->ReadRegion(level, rectangle, this->GetRendering(channels), out, 1);
   }
   catch (const std::runtime_error & error)
   {
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
 }
 
@@ -371,21 +294,24 @@ WholeSlideImageIO::ReadAhead(unsigned int  level,
                              SizeValueType width,
                              SizeValueType height) const
 {
-  this->GetLevelSize(level);
+  const bool isMade = this->IsResampled(level);
   try
   {
-    m_Slide->ReadAhead(level, { x, y, width, height });
+    isMade ? m_Resampled->ReadAhead({ x, y, width, height }) : m_Slide->ReadAhead(level, { x, y, width, height });
   }
   catch (const std::runtime_error & error)
   {
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
 }
 
-std::vector<std::string>
+std::vector<gigapixel::Diagnostic>
 WholeSlideImageIO::FindUndecodableTiles(unsigned int level, SizeValueType y, SizeValueType height) const
 {
-  this->GetLevelSize(level);
+  if (this->IsResampled(level))
+  {
+    this->RefuseLevel(level); // it has no tiles
+  }
   try
   {
     return m_Slide->FindUndecodableTiles(
@@ -393,7 +319,7 @@ WholeSlideImageIO::FindUndecodableTiles(unsigned int level, SizeValueType y, Siz
   }
   catch (const std::runtime_error & error)
   {
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
 }
 
@@ -405,14 +331,15 @@ WholeSlideImageIO::ReadScanned(unsigned int    level,
                                SizeValueType   height,
                                unsigned char * scanned) const
 {
-  this->GetLevelSize(level);
+  const bool isMade = this->IsResampled(level);
   try
   {
-    return m_Slide->ReadScanned(level, { x, y, width, height }, scanned);
+    return isMade ? m_Resampled->ReadScanned({ x, y, width, height }, scanned)
+                  : m_Slide->ReadScanned(level, { x, y, width, height }, scanned);
   }
   catch (const std::runtime_error & error)
   {
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
 }
 
@@ -442,63 +369,33 @@ WholeSlideImageIO::CanReadFile(const char * fileName)
   return fileName != nullptr && gigapixel::Slide::IsClaimed(fileName);
 }
 
-unsigned int
-WholeSlideImageIO::SelectLevel() const
-{
-  if (m_Selection == Selection::Level)
-  {
-    const auto level = static_cast<unsigned int>(m_SelectionValue);
-    this->GetLevelSize(level);
-    return level;
-  }
-  double downsample = m_SelectionValue;
-  if (m_Selection == Selection::MicronsPerPixel)
-  {
-    const auto   resolution = this->GetLevelZeroResolution();
-    const double base = (resolution[0] + resolution[1]) / 2.0;
-    if (!(base > 0.0))
-    {
-      Throw(m_FileName + ": its resolution is unknown, so no level can be chosen by micrometers per pixel; state it " +
-            "(--slide-mpp, SetLevelZeroMicronsPerPixel()), or choose by number (--level, SetLevel()).");
-    }
-    downsample = m_SelectionValue / base;
-  }
-  unsigned int selected = 0;
-  for (unsigned int level = 1; level < this->GetNumberOfLevels() + this->GetNumberOfReducedLevels(); ++level)
-  {
-    const double candidate = this->GetLevelDownsample(level);
-    if (candidate <= downsample * (1.0 + ResolutionTolerance) && candidate > this->GetLevelDownsample(selected))
-    {
-      selected = level;
-    }
-  }
-  return selected;
-}
-
 void
 WholeSlideImageIO::ReadImageInformation()
 {
   this->ReportDamage(); // of the slide before
   try
   {
-    m_Slide = gigapixel::Slide::Open(m_FileName);
+    m_Slide = gigapixel::Slide::Open(
+      m_FileName, m_Image, m_StoredValues ? gigapixel::TIFFReading::Labels : gigapixel::TIFFReading::Colors);
   }
   catch (const std::runtime_error & error)
   {
     m_Slide = nullptr;
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
   if (m_Strict && !m_Slide->GetMissingParts().empty())
   {
-    const std::string sentence = m_Slide->GetMissingParts().front();
+    gigapixel::Diagnostic missing = m_Slide->GetMissingParts().front();
+    missing.code = "E-DICOM-PARTS";
+    missing.remedy += ", or read what is there (without --strict, StrictOff())";
     m_Slide = nullptr;
-    Throw(sentence);
+    Throw(missing);
   }
   m_Level = 0;
+  m_Resampled = nullptr;
   if (m_AssociatedImage.empty())
   {
-    m_Level = this->SelectLevel();
-    m_Plane = m_Level;
+    this->SelectPixels();
   }
   else
   {
@@ -506,8 +403,12 @@ WholeSlideImageIO::ReadImageInformation()
     const auto found = std::find(names.begin(), names.end(), m_AssociatedImage);
     if (found == names.end())
     {
-      Throw(m_FileName + ": it has no associated image '" + m_AssociatedImage +
-            "'; it has: " + (names.empty() ? "none" : gigapixel::JoinNames(names)) + '.');
+      Throw(gigapixel::Diagnostic("E-SLIDE-IMAGE",
+                                  "it has no associated image '" + m_AssociatedImage + '\'' +
+                                    (names.empty() ? " and no others" : ""),
+                                  names.empty() ? "" : "choose one of these: " + gigapixel::JoinNames(names))
+              .OfFile(m_FileName)
+              .OfValue(m_AssociatedImage));
     }
     m_Plane =
       this->GetNumberOfLevels() + this->GetNumberOfReducedLevels() + static_cast<unsigned int>(found - names.begin());
@@ -515,7 +416,23 @@ WholeSlideImageIO::ReadImageInformation()
   this->PrepareColors();
   this->SetGeometry();
   this->FillDictionary();
-  WarnOfFile(*m_Slide, m_LevelZeroMicronsPerPixel > 0.0);
+  this->WarnOfFile();
+}
+
+/** Gives the warnings about the file once, however often this object reads what it says. */
+void
+WholeSlideImageIO::WarnOfFile()
+{
+  const bool isKnown = m_Warned.lock() == m_Slide;
+  m_Warned = m_GiveWarnings ? m_Slide : m_Warned.lock();
+  for (const gigapixel::Diagnostic & warning : m_Slide->GetWarnings())
+  {
+    const bool isSolved = warning.code == "W-SLIDE-RESOLUTION" && m_LevelZeroMicronsPerPixel > 0.0;
+    if (m_GiveWarnings && !isKnown && !isSolved)
+    {
+      Warn(warning);
+    }
+  }
 }
 
 void
@@ -534,7 +451,10 @@ WholeSlideImageIO::PrepareColors()
   }
   catch (const std::runtime_error & error)
   {
-    Throw(m_FileName + ": " + error.what() + "; read it without conversion to sRGB.");
+    gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(error);
+    diagnostic.code = "E-SLIDE-PROFILE";
+    diagnostic.remedy = "read it without conversion to sRGB";
+    Throw(diagnostic.OfFile(m_FileName));
   }
 }
 
@@ -544,6 +464,7 @@ WholeSlideImageIO::GetRendering(unsigned int channels) const
   gigapixel::Rendering rendering(channels);
   rendering.grayFromRGB = m_GrayFromRGB;
   rendering.toSRGB = m_Colors.get();
+  rendering.unscannedAsBackground = m_UnscannedAsBackground;
   rendering.strict = m_Strict;
   return rendering;
 }
@@ -571,13 +492,15 @@ WholeSlideImageIO::RefuseBeyondFreeMemory(const ImageIORegion & region) const
   if (free > 0 && needed > static_cast<double>(free))
   {
     constexpr double   giga = 1024.0 * 1024.0 * 1024.0;
-    std::ostringstream sentence;
-    sentence << m_FileName << ": " << region.GetSize(0) << " x " << region.GetSize(1) << " pixels at once need "
-             << std::ceil(needed / giga * 10.0) / 10.0 << " GiB, and the machine has "
-             << std::floor(static_cast<double>(free) / giga * 10.0) / 10.0
-             << " GiB free; read a coarser level (SetLevel, SetDownsample, SetMicronsPerPixel), a smaller region "
-                "(itk::ExtractImageFilter), or stream (itk::StreamingImageFilter).";
-    Throw(sentence.str());
+    std::ostringstream why;
+    why << region.GetSize(0) << " x " << region.GetSize(1) << " pixels at once need "
+        << std::ceil(needed / giga * 10.0) / 10.0 << " GiB, and the machine has "
+        << std::floor(static_cast<double>(free) / giga * 10.0) / 10.0 << " GiB free";
+    Throw(gigapixel::Diagnostic("E-MEMORY",
+                                why.str(),
+                                "read a coarser level (SetLevel, SetDownsample, SetMicronsPerPixel), a smaller region "
+                                "(itk::ExtractImageFilter), or stream (itk::StreamingImageFilter)")
+            .OfFile(m_FileName));
   }
 }
 
@@ -585,13 +508,14 @@ void
 WholeSlideImageIO::Read(void * buffer)
 {
   const gigapixel::Slide & slide = this->GetSlide();
-  const auto &             plane = slide.GetPlanes()[m_Plane];
-  gigapixel::Rectangle     rectangle{ 0, 0, plane.width, plane.height };
+  gigapixel::Rectangle     rectangle{ 0, 0, m_Dimensions[0], m_Dimensions[1] };
   if (m_IORegion.GetImageDimension() >= 2 && m_IORegion.GetNumberOfPixels() > 0)
   {
     if (m_IORegion.GetIndex(0) < 0 || m_IORegion.GetIndex(1) < 0)
     {
-      Throw(m_FileName + ": the region asked for starts left of or above the image; ask for one inside.");
+      Throw(gigapixel::Diagnostic(
+              "E-REGION", "the region starts left of the image or above it", "choose a region inside it")
+              .OfFile(m_FileName));
     }
     rectangle = { static_cast<std::uint64_t>(m_IORegion.GetIndex(0)),
                   static_cast<std::uint64_t>(m_IORegion.GetIndex(1)),
@@ -600,23 +524,25 @@ WholeSlideImageIO::Read(void * buffer)
   }
   try
   {
-    slide.ReadRegion(m_Plane,
-                     rectangle,
-                     this->GetRendering(m_NumberOfComponents),
-                     static_cast<unsigned char *>(buffer),
-                     MultiThreaderBase::GetGlobalDefaultNumberOfThreads());
+    const auto   rendering = this->GetRendering(m_NumberOfComponents);
+    const auto   threads = MultiThreaderBase::GetGlobalDefaultNumberOfThreads();
+    auto * const out = static_cast<unsigned char *>(buffer);
+    m_Resampled ? m_Resampled->ReadRegion(rectangle, rendering, out, threads)
+                : slide.ReadRegion(m_Plane, rectangle, rendering, out, threads);
     this->ReportDamage();
   }
   catch (const std::runtime_error & error)
   {
-    Throw(error.what());
+    Throw(gigapixel::Diagnostic::Of(error));
   }
 }
 
 void
 WholeSlideImageIO::Write(const void *)
 {
-  itkExceptionMacro("slides are read, not written, by this class; write pyramids with itk::PyramidTIFFImageIO");
+  Throw(gigapixel::Diagnostic("E-OUTPUT-WRITE",
+                              "this class reads slides and does not write them",
+                              "write pyramids with itk::PyramidTIFFImageIO"));
 }
 
 } // namespace itk

@@ -28,27 +28,29 @@ EncodeBase64(const std::string & bytes)
 void
 WholeSlideImageIO::SetGeometry()
 {
-  const auto & plane = m_Slide->GetPlanes()[m_Plane];
+  const bool   isLevel = m_AssociatedImage.empty();
+  const auto & plane = isLevel ? this->GetLevelPlane(m_Level) : m_Slide->GetPlanes()[m_Plane];
+  const auto   downsamples = isLevel ? this->GetLevelDownsamples(m_Level) : std::array<double, 2>{ { 1.0, 1.0 } };
+  const auto   resolution = this->GetLevelZeroResolution();
+  const bool   known = isLevel && resolution[0] > 0.0 && resolution[1] > 0.0;
   this->SetNumberOfDimensions(2);
   this->SetDimensions(0, plane.width);
   this->SetDimensions(1, plane.height);
-  const auto resolution = this->GetLevelZeroResolution();
-  const bool isLevel = m_AssociatedImage.empty();
   for (unsigned int i = 0; i < 2; ++i)
   {
-    const bool   known = isLevel && resolution[0] > 0.0 && resolution[1] > 0.0;
-    const double downsample = isLevel ? plane.downsample : 1.0;
     const double base = known ? resolution[i] / 1000.0 : 1.0; // mm
     // Of unknown resolution, each level has spacing 1 times its downsample: levels still cover the same rectangle.
-    this->SetSpacing(i, base * downsample);
-    this->SetOrigin(i, (known ? m_Slide->GetOrigin()[i] : 0.0) + (downsample - 1.0) / 2.0 * base);
+    this->SetSpacing(i, base * downsamples[i]);
+    this->SetOrigin(i, (known ? m_Slide->GetOrigin()[i] : 0.0) + (downsamples[i] - 1.0) / 2.0 * base);
     std::vector<double> direction(2, 0.0);
     direction[i] = 1.0;
     this->SetDirection(i, direction);
   }
-  m_ComponentType = plane.sample == gigapixel::SampleType::UInt8    ? IOComponentEnum::UCHAR
-                    : plane.sample == gigapixel::SampleType::UInt16 ? IOComponentEnum::USHORT
-                                                                    : IOComponentEnum::FLOAT;
+  constexpr IOComponentEnum types[] = { IOComponentEnum::UCHAR, IOComponentEnum::USHORT,    IOComponentEnum::FLOAT,
+                                        IOComponentEnum::CHAR,  IOComponentEnum::SHORT,     IOComponentEnum::UINT,
+                                        IOComponentEnum::INT,   IOComponentEnum::ULONGLONG, IOComponentEnum::LONGLONG,
+                                        IOComponentEnum::DOUBLE };
+  m_ComponentType = types[static_cast<unsigned>(plane.sample)];
   m_NumberOfComponents = m_Gray && plane.IsPicture() ? 1 : plane.channels;
   m_PixelType = m_NumberOfComponents == 1 ? IOPixelEnum::SCALAR
                 : plane.IsPicture()       ? IOPixelEnum::RGB

@@ -26,11 +26,21 @@ def run(*words, code=0):
     return result
 
 
-def refuse(*words):
-    """The one sentence."""
-    result = run(*words, "--quiet", code=1)
-    assert result.stdout == "" and len(result.stderr.strip().splitlines()) == 1, result.stderr
-    return result.stderr
+class Refused(str):
+    """The message of an error, with the fields of --json."""
+
+    def __new__(cls, message, fields):
+        self = super().__new__(cls, message)
+        self.code, self.file, self.option, self.value, self.why, self.do = (fields[name] for name in ("code", "file", "option", "value", "why", "do"))
+        return self
+
+
+def refuse(*words, code=1):
+    """The one sentence, and what it is about."""
+    result = run(*words, "--quiet", *(() if "--json" in words else ("--json",)), code=code)
+    fields = json.loads(result.stdout)["error"]
+    assert len(result.stderr.strip().splitlines()) == 1 and result.stderr.rstrip().endswith(f"[{fields['code']}]"), result.stderr
+    return Refused(result.stderr, fields)
 
 
 def compute(model, pixels, *tiles):

@@ -45,16 +45,9 @@ def whole(name, *numbers):
 
 
 def attribute(name, value):
-    content = part(1, name)
-    if isinstance(value, float):
-        return content + b"\x15" + struct.pack("<f", value)
-    if isinstance(value, int):
-        return content + integer(3, value)
-    if isinstance(value, str):
-        return content + part(4, value)
-    if isinstance(value, bytes):  # a tensor
-        return content + part(5, value)
-    return content + b"".join(integer(8, number) for number in value)
+    kinds = {float: (1, lambda: b"\x15" + struct.pack("<f", value)), int: (2, lambda: integer(3, value)), str: (3, lambda: part(4, value)), bytes: (4, lambda: part(5, value))}
+    kind, write = kinds.get(type(value), (7, lambda: b"".join(integer(8, number) for number in value)))
+    return part(1, name) + write() + integer(20, kind)
 
 
 def node(kind, inputs, *outputs, name="", **attributes):
@@ -69,7 +62,8 @@ def value(name, shape):
     return part(1, name) + part(2, part(1, integer(1, FLOAT) + part(2, dimensions)))
 
 
-def network(nodes, arrays=(), size=(0, 0), output="logits", opset=17, version=8, more=b""):
+def network(nodes, arrays=(), size=(0, 0), output="logits", opset=17, version=8, more=b"", classes=2, more_outputs=()):
     graph = b"".join(part(1, each) for each in nodes) + part(2, "graph") + b"".join(part(5, each) for each in arrays)
-    graph += part(11, value("image", (1, 3, *size))) + part(12, value(output, (1, 2, *size)))
+    graph += part(11, value("image", (1, 3, *size))) + part(12, value(output, (1, classes, *size)))
+    graph += b"".join(part(12, value(each, (1, classes, *size))) for each in more_outputs)
     return integer(1, version) + part(7, graph) + part(8, integer(2, opset)) + more

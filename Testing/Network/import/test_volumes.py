@@ -34,7 +34,8 @@ def test_operators(name, tmp_path):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_missing_is_said(name, tmp_path):
     message = refuse("import", write_network(f"refused/{name}", tmp_path), "-o", tmp_path / "model.safetensors")
-    assert str(STORED[f"refused/{name}/words"]) in message and "network.onnx" in message
+    assert str(STORED[f"refused/{name}/words"]).strip() in message.why and message.file == str(tmp_path / "network.onnx")
+    assert message.code == "E-NETWORK-OPERATION"
     assert not (tmp_path / "model.safetensors").exists()
 
 

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DicomProcess.h"
 
+#include "itkGigapixelException.h"
 #include "DicomSlice.h"
 #include "gigapixelSocket.h"
 
@@ -20,7 +21,6 @@
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -85,7 +85,7 @@ public:
     }
     catch (const std::runtime_error & error)
     {
-      return error.what();
+      return Diagnostic::Of(error).GetSentence();
     }
   }
 
@@ -137,7 +137,9 @@ private:
     }
     if (!refusal.empty())
     {
-      throw std::runtime_error(refusal + ": get it again from where it came, or convert the series to NIfTI");
+      throw Refusal(
+        Diagnostic("E-FILE-DAMAGED", refusal, "get it again from where it came, or convert the series to NIfTI")
+          .OfFile(file));
     }
   }
 
@@ -161,7 +163,9 @@ private:
     if (said.isRefusal != 0 ? said.bytes > MostWords : said.bytes != bytes)
     {
       End(Course::Answered);
-      throw std::runtime_error("it is another file than it was when it was first looked at: run again");
+      throw Refusal(
+        Diagnostic("E-FILE-CHANGED", "it is another file than it was when it was first looked at", "run again")
+          .OfFile(file));
     }
     refusal.resize(said.isRefusal != 0 ? said.bytes : 0);
     return said.isRefusal != 0 ? Receive(refusal.data(), refusal.size()) : Receive(answer, bytes);
@@ -217,9 +221,10 @@ private:
     if (error != 0)
     {
       m_Process = 0;
-      throw std::runtime_error("the reader of DICOM, " + (program.empty() ? "dicom-reader" : program) +
-                               ", cannot be started (" + std::strerror(error) + "); " +
-                               GetFileRemedy(std::error_code(error, std::generic_category()), "install all again"));
+      throw Refusal(Diagnostic("E-INSTALLATION",
+                               "the reader of DICOM, " + (program.empty() ? "dicom-reader" : program) +
+                                 ", cannot be started (" + std::strerror(error) + ')',
+                               GetFileRemedy(std::error_code(error, std::generic_category()), "install all again")));
     }
     std::uint32_t protocol = 0;
     m_Deadline = Clock::now() + TimeForAnswer;
@@ -231,13 +236,17 @@ private:
     const int status = End(course);
     if (course == Course::Interrupted || (WIFSIGNALED(status) && IsFromOutside(WTERMSIG(status))))
     {
-      throw std::runtime_error("the reader of DICOM was ended before it could be asked: try again");
+      throw Refusal(
+        Diagnostic("E-READER-ENDED", "the reader of DICOM was ended before it could be asked", "try again"));
     }
-    throw std::runtime_error("the reader of DICOM, " + program +
-                             (course == Course::Answered
-                                ? ", is of another version; install all again"
-                                : ", ends before it can be asked; see what it says when it is started by hand, and "
-                                  "install the libraries that it was built with"));
+    throw Refusal(course == Course::Answered
+                    ? Diagnostic("E-INSTALLATION",
+                                 "the reader of DICOM, " + program + ", is of another version",
+                                 "install all again")
+                    : Diagnostic("E-INSTALLATION",
+                                 "the reader of DICOM, " + program + ", ends before it can be asked",
+                                 "see what it says when it is started by hand, and install the libraries that it was "
+                                 "built with"));
   }
 
   /** \return the system's error */
@@ -275,18 +284,20 @@ private:
     const bool isLate = course == Course::Late || signal == SIGPROF;
     if (course == Course::Interrupted)
     {
-      throw std::runtime_error("an interruption ended waiting for the reader of DICOM: begin again");
+      throw Refusal(
+        Diagnostic("E-READER-ENDED", "an interruption ended waiting for the reader of DICOM", "begin again"));
     }
     if (IsFromOutside(signal))
     {
-      throw std::runtime_error("the reader of DICOM was ended from outside (signal " + std::to_string(signal) + ")" +
-                               (signal == SIGKILL ? ", as the system ends what it has no memory for" : "") +
-                               ": try again");
+      throw Refusal(Diagnostic("E-READER-ENDED",
+                               "the reader of DICOM was ended from outside (signal " + std::to_string(signal) + ")" +
+                                 (signal == SIGKILL ? ", as the system ends what it has no memory for" : ""),
+                               "try again"));
     }
-    throw std::runtime_error(isLate ? "the reader of DICOM takes more than a minute for it, as for no sound slice: get "
-                                      "it again from where it came"
-                                    : "the reader of DICOM crashes on it: it is damaged, so get it again from where it "
-                                      "came");
+    throw Refusal(Diagnostic("E-FILE-DAMAGED",
+                             isLate ? "the reader of DICOM takes more than a minute for it, as for no sound slice"
+                                    : "the reader of DICOM crashes on it: it is damaged",
+                             "get it again from where it came"));
   }
 
   std::mutex        m_Mutex;
@@ -307,7 +318,7 @@ Ask(const F & ask)
   }
   catch (const std::runtime_error & error)
   {
-    throw itk::ExceptionObject(__FILE__, __LINE__, error.what());
+    itkGigapixelExceptionMacro(Diagnostic::Of(error));
   }
 }
 
@@ -439,7 +450,7 @@ GetDicomProblem()
 {
   std::string problem = IsBuiltWithDicom() ? DicomProcess::Get().GetProblem() : std::string();
   DicomProcess::Get().Finish();
-  return problem.empty() ? problem : problem + '.';
+  return problem;
 }
 
 } // namespace gigapixel::commandline

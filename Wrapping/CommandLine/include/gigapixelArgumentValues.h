@@ -4,6 +4,8 @@
 
 #include "gigapixelArgument.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -12,11 +14,11 @@
 namespace gigapixel::commandline
 {
 
-/** A wrong command line: exit code 2. The sentence names the argument and says what would be right. */
-class GigapixelCommandLine_EXPORT UsageError : public std::runtime_error
+/** A wrong command line: exit code 2. It names the argument and says what would be right. */
+class GigapixelCommandLine_EXPORT UsageError : public Refusal
 {
 public:
-  using std::runtime_error::runtime_error;
+  using Refusal::Refusal;
   ~UsageError() override;
 };
 

@@ -4,12 +4,15 @@
 
 #include "GigapixelCommandLineExport.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace gigapixel::commandline
 {
@@ -67,6 +70,12 @@ public:
  * fails: the last one, as files are complete by then. \throw std::runtime_error with the system's reason */
 GigapixelCommandLine_EXPORT void Print(const std::string & text);
 
+/** Keeps a warning that was shown to people, for --json. */
+GigapixelCommandLine_EXPORT void KeepWarning(const Diagnostic & warning);
+
+/** The warnings of this process since the last call, in the order in which they came. */
+GigapixelCommandLine_EXPORT std::vector<Diagnostic> TakeWarnings();
+
 /** \class Session
  * \brief One run of one command: where its messages and its result go.
  *
@@ -107,10 +116,11 @@ public:
   /** A message, unless --quiet. */
   void Say(const std::string & sentence) const;
 
-  /** A message that --quiet does not hide. */
-  void Warn(const std::string & sentence) const;
+  /** Prints a warning, which --quiet does not hide, and keeps it for TakeWarnings(). */
+  void Warn(const Diagnostic & warning) const;
 
-  /** The result: the one or the other, as the user wants it. */
+  /** The result: the one or the other, as the user wants it. A JSON object gets "warnings" with those that nobody has
+   * taken. */
   void PrintResult(const std::string & text, const std::string & json) const;
 
 private:

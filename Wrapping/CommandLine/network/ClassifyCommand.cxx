@@ -6,6 +6,7 @@
 #include "ArgumentText.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
+#include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideClassification.h"
 #include "SlideFile.h"
@@ -81,7 +82,7 @@ WriteMap(const ActivationMap &      map,
   Json json{ { "kind", kind }, { "file", file }, { "picture", GetPicture(file) } };
   json["class"] = map.isAttention ? Json() : Json(name);
   json["greatest"] = *std::max_element(map.values.begin(), map.values.end());
-  json["downsample"] = map.step[0] * slide.image.downsample;
+  json["downsample"] = map.step[0] * slide.image.downsamples[0];
   json["spacing"] = { pixels->GetSpacing()[0], pixels->GetSpacing()[1] };
   json["origin"] = { pixels->GetOrigin()[0], pixels->GetOrigin()[1] };
   return json;
@@ -107,14 +108,19 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   }
   if (values.Has("per-patient") && !table.knowsPatients)
   {
-    throw UsageError("--per-patient needs a table with the column patient: --cohort CSV.");
+    throw UsageError(
+      Diagnostic("E-OPTION-NEEDS", "--per-patient needs a table with the column patient", "give --cohort CSV with it")
+        .OfOption("--per-patient", values.GetText("per-patient")));
   }
   for (const Prediction & prediction : table.cases)
   {
     if (values.Has("per-patient") && prediction.patient.empty())
     {
-      throw std::runtime_error("The patient of " + prediction.name + " is empty in " + values.GetText("cohort") +
-                               ": write it there, or leave --per-patient out.");
+      throw Refusal(Diagnostic("E-COHORT-FORMAT",
+                               "the patient of " + prediction.name + " is empty in " + values.GetText("cohort"),
+                               "write it there, or leave --per-patient out")
+                      .OfFile(values.GetText("cohort"))
+                      .OfOption("--per-patient"));
     }
   }
   return table;
@@ -225,9 +231,8 @@ Classify(const SlideForModel &  slide,
     throw Interrupted();
   }
   progress.Finish();
-  const auto   names = Classifier::GetClassNames(model.network);
-  const double mpp = slide.image.grid.GetMicronsPerPixel();
-  Json         json{ { "slide", slide.name } };
+  const auto names = Classifier::GetClassNames(model.network);
+  Json       json{ { "slide", slide.name } };
   if (model.network.objective.kind != Objective::Kind::Values)
   {
     json["predicted"] = DescribeFound(probabilities, model.network);
@@ -238,7 +243,7 @@ Classify(const SlideForModel &  slide,
   }
   json["width"] = size.width;
   json["height"] = size.height;
-  json["mpp"] = mpp > 0 ? Json(mpp) : Json();
+  AddResolution(json, slide.image.grid);
   if (!mapTarget.file.empty())
   {
     json["map"] = WriteMap(map, slide, mapTarget, model.network, session);
@@ -434,9 +439,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
   UnfinishedPredictions unfinished(values.GetText("output"), severalFiles);
   if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
   {
-    throw std::runtime_error(values.GetText("output") +
-                             " exists already, and what was said since is kept beside it: --overwrite goes on from "
-                             "there, with the slides that failed or are missing.");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             values.GetText("output") + " exists already, and what was said since is kept beside it",
+                             "--overwrite goes on from there, with the slides that failed or are missing")
+                    .OfFile(values.GetText("output")));
   }
   CheckTable("output", values, slides);
   if (values.Has("per-patient"))
@@ -444,7 +450,9 @@ RunClassify(const ArgumentValues & values, const Session & session)
     CheckTable("per-patient", values, slides);
     if (IsSameFile(values.GetText("per-patient"), values.GetText("output")))
     {
-      throw UsageError("--output and --per-patient would write the same file " + values.GetText("output") + '.');
+      throw UsageError(
+        Diagnostic("E-OUTPUT-TWICE", "--output and --per-patient would write the same file " + values.GetText("output"))
+          .OfOption("--per-patient", values.GetText("per-patient")));
     }
   }
   const Model model = LoadModelOfImages(values, session);
@@ -463,7 +471,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     std::vector<Prediction> done;
     for (std::size_t i = 0; i < outcomes.size(); ++i)
     {
-      if (outcomes[i].failure.empty())
+      if (outcomes[i].failure.IsEmpty())
       {
         TakeProbabilities(outcomes[i].result, table.cases[i]);
         done.push_back(std::move(table.cases[i]));

@@ -8,6 +8,7 @@
 #include "gigapixelBegunRun.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelFolds.h"
+#include "gigapixelTableReader.h"
 
 #include <nlohmann/json.hpp>
 
@@ -30,14 +31,21 @@ LoadStudy(const ArgumentValues & values, const Session & session)
   Cohort            cohort = LoadCohort(values, session, false);
   if (cohort.classes.empty() && cohort.entries.front().truth.empty())
   {
-    throw std::runtime_error(file + " has no column label: folds are of networks that label whole slides.");
+    throw Refusal(Diagnostic("E-COHORT-FORMAT",
+                             "it has no column label: folds are of networks that label whole slides",
+                             "add the column, or leave --folds out")
+                    .OfFile(file)
+                    .OfOption("--folds"));
   }
   for (const CohortEntry & entry : cohort.entries)
   {
     if (entry.region.width > 0)
     {
-      throw std::runtime_error(file + ", line " + std::to_string(entry.line) +
-                               ": folds are of whole slides, and this row is a region of one.");
+      TableReader::Fail(file,
+                        entry.line,
+                        Diagnostic("E-COHORT-FORMAT",
+                                   "folds are of whole slides, and this row is a region of one",
+                                   "leave --folds out"));
     }
   }
   return cohort;
@@ -51,8 +59,10 @@ CheckNetwork(const ArgumentValues & values, const Cohort & cohort)
   if (values.IsGiven("network") ? !NetworkDescription::Load(values.GetText("network")).LabelsImage()
                                 : hasMasks && !values.Has("resume"))
   {
-    throw std::runtime_error("--folds is of networks that label whole slides, such as --network resnet18, and " +
-                             values.GetText("network") + " labels pixels.");
+    throw Refusal(Diagnostic("E-OPTION-APPLIES",
+                             "--folds is of networks that label whole slides, such as --network resnet18, and " +
+                               values.GetText("network") + " labels pixels")
+                    .OfOption("--folds", values.GetText("folds")));
   }
 }
 
@@ -120,9 +130,11 @@ CheckSlides(const PredictionTable & found, const PredictionTable & wanted)
   };
   if (getNames(found) != getNames(wanted))
   {
-    throw std::runtime_error(found.file +
-                             " is of other slides than this fold holds back: the cohort or the number of folds is "
-                             "another one; choose another folder.");
+    throw Refusal(Diagnostic("E-RUN-CONFLICT",
+                             found.file + " is of other slides than this fold holds back: the cohort or the number of "
+                                          "folds is another one",
+                             "choose another folder")
+                    .OfFile(found.file));
   }
 }
 
@@ -187,8 +199,11 @@ CheckAllPredictions(const ArgumentValues & values)
   }
   if (fs::exists(file) && !hasFolds)
   {
-    throw std::runtime_error(file + " is there already, and no folds are: it is no table of a cross-validation that "
-                                    "could go on; choose another folder.");
+    throw Refusal(Diagnostic("E-RUN-CONFLICT",
+                             file + " is there already, and no folds are: it is no table of a cross-validation that "
+                                    "could go on",
+                             "choose another folder")
+                    .OfFile(file));
   }
 }
 
@@ -207,7 +222,9 @@ Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<
     CheckSlides(table, MakeTable(cohort, folds, fold));
     if (!all.cases.empty() && table.classes != all.classes)
     {
-      throw std::runtime_error(table.file + " is of other classes than the fold before: choose another folder.");
+      throw Refusal(
+        Diagnostic("E-RUN-CONFLICT", table.file + " is of other classes than the fold before", "choose another folder")
+          .OfFile(table.file));
     }
     table.cases.insert(table.cases.begin(), all.cases.begin(), all.cases.end());
     all = std::move(table);
@@ -225,9 +242,9 @@ LoadCohort(const ArgumentValues & values, const Session & session, bool needsSpl
   const std::string file = values.GetText("cohort"), objective = values.GetText("objective");
   CheckInputFile(file);
   Cohort cohort = Cohort::Load(file, needsSplit, objective == "auto" ? "" : objective);
-  for (const std::string & warning : cohort.warnings)
+  for (const Diagnostic & warning : cohort.warnings)
   {
-    session.Warn("gigapixel: " + warning);
+    session.Warn(warning);
   }
   return cohort;
 }
@@ -240,7 +257,9 @@ RunCrossValidation(const ArgumentValues & values, const Session & session, const
   const int  first = onlyOne ? static_cast<int>(values.GetInteger("fold")) : 1;
   if (first > number)
   {
-    throw UsageError("--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number) + '.');
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE", "--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number))
+        .OfOption("--fold", std::to_string(first)));
   }
   const Cohort cohort = LoadStudy(values, session);
   CheckNetwork(values, cohort);

@@ -4,6 +4,7 @@
 #include "NetworkCommands.h"
 #include "Peaks.h"
 #include "OutputCheck.h"
+#include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 #include "SlideForModel.h"
@@ -37,19 +38,25 @@ HasFeatures(const std::string & file, const std::string & madeBy, bool strict)
   const std::string found = ReadHDF5Text(file, MadeByAttribute);
   if (found.empty())
   {
-    throw std::runtime_error(file + " exists, but is no finished file of features; --overwrite replaces it.");
+    throw Refusal(
+      Diagnostic("E-OUTPUT-EXISTS", file + " exists, but is no finished file of features", "--overwrite replaces it")
+        .OfFile(file));
   }
   if (found != madeBy)
   {
-    throw std::runtime_error(file + " exists, but was made in another way than is asked for (" +
-                             DescribeOtherMaking(found, madeBy) +
-                             "); --overwrite replaces it, another output name keeps it.");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             file + " exists, but was made in another way than is asked for (" +
+                               DescribeOtherMaking(found, madeBy) + ')',
+                             "--overwrite replaces it, another output name keeps it")
+                    .OfFile(file));
   }
   const std::string damaged = ReadHDF5Text(file, DamageAttribute);
   if (strict && damaged != "0")
   {
-    throw std::runtime_error(file + " exists, but was made of " + damaged +
-                             " damaged tiles, which --strict refuses; --overwrite replaces it.");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             file + " exists, but was made of " + damaged + " damaged tiles, which --strict refuses",
+                             "--overwrite replaces it")
+                    .OfFile(file));
   }
   return true;
 }
@@ -57,13 +64,13 @@ HasFeatures(const std::string & file, const std::string & madeBy, bool strict)
 /** The squares that places stand for: the first pixel that is nearest to each, at level 0. Not cut where the slide
  * begins, so that they lie on one grid. */
 void
-AppendCorners(const Features & features, double downsample, std::vector<std::int64_t> & corners)
+AppendCorners(const Features & features, const std::array<double, 2> & downsamples, std::vector<std::int64_t> & corners)
 {
   for (const auto & place : features.places)
   {
     for (std::size_t axis = 0; axis < place.size(); ++axis)
     {
-      corners.push_back(std::llround(std::ceil(place[axis] - features.step[axis] / 2) * downsample));
+      corners.push_back(std::llround(std::ceil(place[axis] - features.step[axis] / 2) * downsamples[axis]));
     }
   }
 }
@@ -120,7 +127,7 @@ WriteFeatures(const SlideForModel &  slide,
     }
     made.positions += features.places.size();
     writer.Append(features.vectors);
-    AppendCorners(features, slide.image.downsample, corners);
+    AppendCorners(features, slide.image.downsamples, corners);
   };
   const auto report = [&](double done) {
     progress.Update(done);
@@ -134,7 +141,7 @@ WriteFeatures(const SlideForModel &  slide,
                     HDF5Writer::Type::Int64,
                     2,
                     { { "patch_size", std::int64_t{ std::llround(made.step) } },
-                      { "patch_size_level0", std::int64_t{ std::llround(made.step * slide.image.downsample) } },
+                      { "patch_size_level0", std::int64_t{ std::llround(made.step * slide.image.downsamples[0]) } },
                       { "overlap", std::int64_t{ 0 } },
                       { "mpp", slide.image.grid.GetMicronsPerPixel() } });
   writer.Append(corners);
@@ -157,7 +164,6 @@ RunTask(const SlideTask &      task,
   const SlideForModel slide(task.slide, model, values);
   const std::string   madeBy = slide.DescribeMaking("features", model, values);
   const Size          size = slide.image.grid.size;
-  const double        mpp = slide.image.grid.GetMicronsPerPixel();
   const bool          wasThere = !values.Has("overwrite") && HasFeatures(task.output, madeBy, values.Has("strict"));
   Json                json{ { "slide", task.slide }, { "features", task.output }, { "skipped", wasThere } };
   std::string         said = "was there already";
@@ -173,7 +179,7 @@ RunTask(const SlideTask &      task,
   }
   json["width"] = size.width;
   json["height"] = size.height;
-  json["mpp"] = mpp > 0 ? Json(mpp) : Json();
+  AddResolution(json, slide.image.grid);
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = GetCPUSeconds() - begin;
   json["damagedTiles"] = wasThere ? std::stoll(ReadHDF5Text(task.output, DamageAttribute))

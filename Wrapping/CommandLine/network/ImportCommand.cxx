@@ -7,6 +7,7 @@
 
 #include "gigapixelNetworkImport.h"
 #include "gigapixelNetworkPresets.h"
+#include "gigapixelVolumeOrientation.h"
 
 #include <filesystem>
 
@@ -18,6 +19,7 @@ ImportOptions
 GetOptions(const ArgumentValues & values)
 {
   ImportOptions options;
+  options.weightsSet = values.Has("weights-set") ? values.GetText("weights-set") : "";
   options.name = values.Has("name") ? values.GetText("name") : "";
   options.output = values.Has("logits") ? values.GetText("logits") : "";
   options.mean = GetNumbers(values, "mean");
@@ -25,18 +27,40 @@ GetOptions(const ArgumentValues & values)
   options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
   options.tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
   options.norms = values.GetText("norms") == "image" ? ImportedNorms::Image : ImportedNorms::Frozen;
+  options.orientation = values.Has("orientation") ? values.GetText("orientation") : "";
+  options.takesXFirst = values.GetText("axis-order") == "xyz";
+  if (!options.orientation.empty() && options.orientation != StoredOrientation && !IsOrientation(options.orientation))
+  {
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE",
+                 "--orientation is three letters, one of R and L, one of A and P, and one of S and I, or stored, not " +
+                   options.orientation,
+                 "write RAS or LPS, for instance, or stored where the training took volumes as their files have them")
+        .OfOption("--orientation", options.orientation));
+  }
   if (values.Has("mean") != values.Has("deviation"))
   {
-    throw UsageError("--mean and --deviation go together, with a number for each channel.");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--mean and --deviation go together, with a number for each channel")
+                       .OfOption(values.Has("mean") ? "--mean" : "--deviation"));
   }
   if (options.mean.size() != options.deviation.size())
   {
-    throw UsageError("--mean has " + std::to_string(options.mean.size()) + " and --deviation " +
-                     std::to_string(options.deviation.size()) + " numbers: give both one for each channel.");
+    throw UsageError(Diagnostic("E-OPTION-CONFLICT",
+                                "--mean has " + std::to_string(options.mean.size()) + " and --deviation " +
+                                  std::to_string(options.deviation.size()) + " numbers",
+                                "give both one for each channel")
+                       .OfOption("--mean", values.GetText("mean")));
+  }
+  if (values.Has("weights-set") && !values.Has("weights"))
+  {
+    throw UsageError(
+      Diagnostic("E-OPTION-NEEDS", "--weights-set is of --weights, which is not given").OfOption("--weights-set"));
   }
   if (values.Has("logits") && values.Has("weights"))
   {
-    throw UsageError("--logits is for ONNX files, which have their weights: not with --weights.");
+    throw UsageError(
+      Diagnostic("E-OPTION-CONFLICT", "--logits is for ONNX files, which have their weights: not with --weights")
+        .OfOption("--logits"));
   }
   return options;
 }
@@ -51,10 +75,12 @@ RefuseMeshNet(const std::filesystem::path & network)
   {
     if (isFolder ? std::filesystem::exists(network / description, ignored) : network.filename() == description)
     {
-      throw std::runtime_error(
-        network.string() + (isFolder ? " is the folder" : " is of the folder") +
-        " of a MeshNet as brainchop has it, which is imported in Python: "
-        "gp.import_network(gp.load_meshnet(FOLDER), \"model.safetensors\", example=(96, 96, 96), ...).");
+      throw Refusal(
+        Diagnostic("E-FILE-KIND",
+                   network.string() + (isFolder ? " is the folder" : " is of the folder") +
+                     " of a MeshNet as brainchop has it, which is imported in Python",
+                   "use gp.import_network(gp.load_meshnet(FOLDER), \"model.safetensors\", example=(96, 96, 96), ...)")
+          .OfFile(network.string()));
     }
   }
 }
@@ -70,12 +96,15 @@ RefuseName(const std::string & network)
   }
   if (NetworkPreset::Find(network))
   {
-    throw std::runtime_error(network + " is a preset, without weights: give them (--weights FILE), or an ONNX file in "
-                                       "its place.");
+    throw Refusal(Diagnostic("E-OPTION-NEEDS",
+                             network + " is a preset, without weights",
+                             "give them (--weights FILE), or an ONNX file in its place")
+                    .OfOption("NETWORK", network));
   }
   if (Model::IsReady(network))
   {
-    throw std::runtime_error(network + " is a ready model, which needs no import.");
+    throw Refusal(Diagnostic("E-FILE-KIND", network + " is a ready model, which needs no import", "use it as MODEL")
+                    .OfFile(network));
   }
 }
 
@@ -97,8 +126,9 @@ ImportModel(const ArgumentValues & values, const ImportOptions & options, const 
 int
 RunImport(const ArgumentValues & values, const Session & session)
 {
-  const std::string   output = values.GetText("output");
-  const ImportOptions options = GetOptions(values);
+  const std::string output = values.GetText("output");
+  ImportOptions     options = GetOptions(values);
+  options.warn = [&session](const Diagnostic & warning) { session.Warn(warning); };
   CheckEnding("--output", output, "model");
   RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
   RefuseExisting(output, values.Has("overwrite"));
@@ -107,7 +137,7 @@ RunImport(const ArgumentValues & values, const Session & session)
   model.Save(output, values.Has("overwrite"));
   if (const std::string warning = model.GetWarning(); !warning.empty())
   {
-    session.Warn("gigapixel: " + warning + '.');
+    session.Warn(Diagnostic("W-MODEL", warning).OfFile(output));
   }
   nlohmann::ordered_json json{ { "model", output } };
   json.update(DescribeComposition(model.network));

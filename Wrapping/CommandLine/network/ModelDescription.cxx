@@ -2,6 +2,7 @@
 #include "ModelDescription.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPatchDifference.h"
+#include "gigapixelVolumeOrientation.h"
 
 #include <algorithm>
 
@@ -142,6 +143,8 @@ DescribeInput(const NetworkDescription & network)
     json["normalization"] = gigapixel::Describe(network.normalization);
     json["crop"] = network.cropsToNonZero ? "non-zero" : "none";
     json["spacingMm"] = network.spacing == std::array<double, 3>{} ? JSON() : JSON(network.spacing);
+    json["orientation"] = network.orientation.empty() ? JSON() : JSON(network.orientation);
+    json["axisOrder"] = network.takesXFirst ? "xyz" : "zyx";
     json["trainedPatches"] = network.patches.IsKnown() ? JSON(network.patches.Describe()) : JSON();
   }
   return json;
@@ -164,7 +167,12 @@ FormatInput(const JSON & input)
   }
   text += isVolume ? "; volumes" : "";
   text += isVolume && input["crop"] == "non-zero" ? " cropped to what is not 0" : "";
-  text += isVolume && !input["spacingMm"].is_null() ? " at " + input["spacingMm"].dump() + " mm along z, y and x" : "";
+  const auto orientation = isVolume && !input["orientation"].is_null() ? input["orientation"].get<std::string>() : "";
+  text += orientation.empty() ? "" : orientation == StoredOrientation ? " as stored" : " oriented " + orientation;
+  text += isVolume && input["axisOrder"] == "xyz" ? ", x first" : "";
+  text += isVolume && !input["spacingMm"].is_null()
+            ? " at " + input["spacingMm"].dump() + " mm along depth, height and width"
+            : "";
   text +=
     isVolume && !input["trainedPatches"].is_null() ? ", trained on " + input["trainedPatches"].get<std::string>() : "";
   return text + (input["multiple"] == 1 ? ", images of any size"
@@ -182,6 +190,7 @@ FormatNames(const JSON & json)
                      (areClasses ? json["classes"].dump() : std::to_string(names.size())) +
                      (ofImages ? ", of whole images" : "");
   text += names.empty() ? "" : ": " + JoinNames(names);
+  text += json["classes"] > 2 && json["probabilities"] == "sigmoid" ? "; each has a probability of its own" : "";
   return text;
 }
 
@@ -208,6 +217,9 @@ DescribeComposition(const NetworkDescription & network)
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
   json["classNames"] = network.classNames;
+  const bool isOfEach =
+    network.probabilities == NetworkDescription::Probabilities::Sigmoid || network.GetNumberOfOutputChannels() == 1;
+  json["probabilities"] = isOfEach ? "sigmoid" : "softmax";
   json["objective"] = DescribeObjective(network);
   json["labels"] = network.LabelsImage() ? "images" : "pixels";
   json["input"] = DescribeInput(network);

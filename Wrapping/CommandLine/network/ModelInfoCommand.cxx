@@ -76,12 +76,14 @@ Format(const std::string & name, const JSON & json)
 int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
-  for (const char * option : { "associated", "output", "check", "strict", "slide-mpp" })
+  for (const char * option : { "associated", "output", "check", "strict", "slide-mpp", "image" })
   {
     if (values.Has(option))
     {
-      throw UsageError(std::string("--") + option + " is for slides, and " + values.GetTexts("SLIDE").front() +
-                       " is a model or a network.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string("--") + option + " is for slides, and " +
+                                    values.GetTexts("SLIDE").front() + " is a model or a network")
+                         .OfOption(std::string("--") + option));
     }
   }
   JSON        all = JSON::array();

@@ -11,6 +11,7 @@
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelTorchVersion.h"
+#include "gigapixelUsableCores.h"
 #include "gigapixelWritableFolder.h"
 
 #include <nlohmann/json.hpp>
@@ -21,27 +22,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
-#include <thread>
+#include <utility>
 
 #include <unistd.h>
 
 namespace gigapixel::commandline
 {
-
-void
-SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
-{
-  if (values.Has("level"))
-  {
-    slide.SetLevel(static_cast<unsigned>(values.GetInteger("level")));
-  }
-  else if (values.GetCommand().Find("mpp") && values.Has("mpp"))
-  {
-    slide.SetMicronsPerPixel(values.GetNumber("mpp"));
-  }
-  slide.ReadImageInformation();
-}
 
 std::int64_t
 GetBudget(const ArgumentValues & values)
@@ -56,21 +44,13 @@ GetBudget(const ArgumentValues & values)
   return free == 0 ? 0 : free + resident * sysconf(_SC_PAGESIZE);
 }
 
-namespace
-{
-/** Of a budget, for decoded tiles; 0: not known. */
-std::int64_t
-GetCacheBytes(std::int64_t budget)
-{
-  static const auto most = static_cast<std::int64_t>(itk::WholeSlideImageIO::GetTileCacheLimit());
-  return budget > 0 ? std::min(most, budget / 16) : most;
-}
-} // namespace
-
 void
 BoundMemory(std::int64_t budget)
 {
-  itk::WholeSlideImageIO::SetTileCacheLimit(static_cast<std::size_t>(GetCacheBytes(budget)));
+  // It is never ended: what it bounds may be gone when the process ends.
+  static auto * const bound = new std::unique_ptr<TileCacheBound>;
+  auto                next = std::make_unique<TileCacheBound>(budget);
+  *bound = std::move(next);
   ReturnFreedMemory();
 }
 
@@ -83,80 +63,35 @@ CheckScratch(const ArgumentValues & values, std::int64_t bytes)
   }
 }
 
-namespace
+SlideMemory
+ToSlideMemory(const ImageRun & run)
 {
-constexpr std::int64_t SlideTile = 256;     ///< of most slides, and of the pyramids that are written
-constexpr std::int64_t BandBytes = 8 << 20; ///< that a pyramid's writer asks for at a time: so many rows of tiles
-
-/** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
- * of the mask, too, in training. */
-std::int64_t
-GetDecodedBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t budget)
-{
-  const Size         image = run.part.value_or(run.image);
-  const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
-  const bool         training = run.purpose == Purpose::Training;
-  const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
-  const std::int64_t decoded = std::min(2 * SlideTile * seams, image.width * image.height) * run.network.channels;
-  const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  const std::int64_t others = (run.images - 1) * image.width * image.height * (run.network.channels + 1);
-  return std::min(GetCacheBytes(budget), (training && run.tiling.sharedMemory ? 0 : decoded) + mask + others);
+  const Command & command = run.values.GetCommand();
+  const auto      asked = command.Find("threads") ? static_cast<int>(run.values.GetInteger("threads")) : 0;
+  SlideMemory     memory{ run.network, run.image, run.purpose };
+  memory.tileSize = run.tiling.tileSize;
+  memory.sharedMemory = run.tiling.sharedMemory;
+  memory.patches = run.tiling.patches;
+  memory.part = run.part;
+  memory.keptBytes = run.keptBytes;
+  memory.images = run.images;
+  memory.reading = run.reading;
+  memory.isProbability = command.Find("probability") && run.values.Has("probability");
+  memory.hasTissue = command.Find("tissue") && run.values.Has("tissue");
+  memory.writingThreads = asked > 0 ? asked : CountUsableCores();
+  return memory;
 }
-
-/** On the way from a slide to the masks: rows of pixels and of results.
- * \param around rows of pixels that a row of tiles reads beside its own */
-std::int64_t
-GetStripBytes(const ImageRun & run, std::int64_t tileSize, std::int64_t around)
-{
-  const ArgumentValues &     values = run.values;
-  const NetworkDescription & network = run.network;
-  const Size                 image = run.part.value_or(run.image);
-  const bool                 probability = values.GetCommand().Find("probability") && values.Has("probability");
-  const std::int64_t         row = image.width * std::min(image.height, SlideTile);
-  const std::int64_t         band =
-    probability ? row : std::min(image.width * image.height, std::max(row, BandBytes / row * row));
-  const std::int64_t tileRows = (band / image.width + tileSize - 1) / tileSize; // that a band needs
-  const std::int64_t pixelRows = std::min(image.height, tileRows * tileSize + around);
-  // Where each pixel depends on all, they are read at once, which the engine's plan counts; here they are counted once
-  // more where what is no tissue is made white.
-  const bool         seesAll = !run.tiling.patches && network.graph.SeesWholeImage();
-  const bool         masked = values.GetCommand().Find("tissue") && values.Has("tissue");
-  const std::int64_t whole = masked ? run.image.width * run.image.height : 0;
-  const std::int64_t pixels = (seesAll ? whole : image.width * pixelRows) * network.channels;
-  const std::int64_t results = image.width * std::min(image.height, tileSize);
-  // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.
-  const auto         asked = static_cast<unsigned>(values.GetInteger("threads"));
-  const std::int64_t threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
-  const std::int64_t writers = 4 * std::min(threads * SlideTile * SlideTile, image.width * image.height);
-  return pixels + (probability
-                     ? 4 * (network.GetNumberOfOutputChannels() * results + band + writers) + 2 * (band + 2 * row)
-                     : results + band + writers + 2 * row);
-}
-
-} // namespace
 
 std::int64_t
 GetSlideBytes(const ImageRun & run, std::int64_t budget)
 {
-  if (run.network.TakesVolumes()) // a volume is in memory as a whole, which its caller counts
-  {
-    return run.keptBytes;
-  }
-  const Tiling &     tiling = run.tiling;
-  const std::int64_t side = tiling.patches                  ? tiling.patches->GetTileSize()
-                            : tiling.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
-                            : tiling.tileSize > 0           ? tiling.tileSize
-                                                            : 2048;
-  const std::int64_t around = tiling.patches ? tiling.patches->side : 2 * run.network.GetHalo();
-  return run.keptBytes + run.reading.GetBytes(budget) + GetDecodedBytes(run, side, budget) +
-         (run.purpose == Purpose::Inference && !run.network.LabelsImage() ? GetStripBytes(run, side, around) : 0);
+  return ToSlideMemory(run).GetBytes(budget);
 }
 
 std::int64_t
 GetEngineBudget(const ImageRun & run)
 {
-  const std::int64_t budget = GetBudget(run.values);
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - GetSlideBytes(run, budget));
+  return ToSlideMemory(run).GetEngineBudget(GetBudget(run.values));
 }
 
 namespace
@@ -170,7 +105,10 @@ FindDevice(const ArgumentValues & values)
   }
   catch (const std::invalid_argument & noSuchName)
   {
-    throw UsageError("--device: " + std::string(noSuchName.what()));
+    Diagnostic diagnostic = Diagnostic::Of(noSuchName);
+    diagnostic.code = diagnostic.code == "E-OTHER" ? "E-OPTION-VALUE" : diagnostic.code;
+    diagnostic.why = "--device: " + diagnostic.why;
+    throw UsageError(diagnostic.OfOption("--device", values.GetText("device")));
   }
 }
 } // namespace
@@ -194,20 +132,24 @@ TakesPatches(const ArgumentValues & values)
   {
     if (!isPatch && values.GetCommand().Find(option) && values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is of --semantics patch.");
+      throw UsageError(Diagnostic("E-OPTION-NEEDS", std::string("--") + option + " is of --semantics patch")
+                         .OfOption(std::string("--") + option));
     }
   }
   if (isPatch &&
       (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
   {
-    throw UsageError("--semantics patch takes each patch in one piece: leave out --tile-size and --shared-memory.");
+    throw UsageError(Diagnostic("E-OPTION-CONFLICT",
+                                "--semantics patch takes each patch in one piece",
+                                "leave out --tile-size and --shared-memory")
+                       .OfOption("--semantics", values.GetText("semantics")));
   }
   return isPatch;
 }
 
 template <typename TPatches>
 TPatches
-Validated(const TPatches & patches, const NetworkDescription & network)
+Validated(const TPatches & patches, const NetworkDescription & network, const ArgumentValues & values)
 {
   try
   {
@@ -215,7 +157,10 @@ Validated(const TPatches & patches, const NetworkDescription & network)
   }
   catch (const std::invalid_argument & unsuitable)
   {
-    throw UsageError("--patch: " + std::string(unsuitable.what()) + '.');
+    Diagnostic diagnostic = Diagnostic::Of(unsuitable);
+    diagnostic.code = "E-OPTION-VALUE";
+    diagnostic.why = "--patch: " + diagnostic.why;
+    throw UsageError(diagnostic.OfOption("--patch", values.Has("patch") ? values.GetText("patch") : std::string()));
   }
   return patches;
 }
@@ -234,7 +179,7 @@ GetPatches(const ArgumentValues & values, const NetworkDescription & network)
   const bool constant = values.GetCommand().Find("blending") && values.GetText("blending") == "constant";
   patches.blending = constant ? Patches::Blending::Constant : Patches::Blending::Gaussian;
   patches.mirror = values.Has("mirror");
-  return Validated(patches, network);
+  return Validated(patches, network, values);
 }
 
 std::optional<VolumePatches>
@@ -252,8 +197,10 @@ GetVolumePatches(const ArgumentValues & values, const NetworkDescription & netwo
   }
   else if (!patches.IsKnown())
   {
-    throw UsageError("--semantics patch needs --patch: the network " + network.name +
-                     " does not say what patches it was trained on.");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS",
+                                "--semantics patch needs --patch: the network " + network.name +
+                                  " does not say what patches it was trained on")
+                       .OfOption("--patch"));
   }
   patches.overlap = values.IsGiven("overlap") ? values.GetNumber("overlap") : patches.overlap;
   if (values.GetCommand().Find("blending") && values.IsGiven("blending"))
@@ -263,10 +210,12 @@ GetVolumePatches(const ArgumentValues & values, const NetworkDescription & netwo
   constexpr std::array<bool, 3> None{}, All{ true, true, true };
   if (values.Has("mirror") && network.patches.IsKnown() && network.patches.mirror == None)
   {
-    throw UsageError("--mirror: the network " + network.name + " was not trained on mirrored patches.");
+    throw UsageError(
+      Diagnostic("E-OPTION-APPLIES", "--mirror: the network " + network.name + " was not trained on mirrored patches")
+        .OfOption("--mirror"));
   }
   patches.mirror = !values.Has("mirror") ? None : network.patches.IsKnown() ? network.patches.mirror : All;
-  return Validated(patches, network);
+  return Validated(patches, network, values);
 }
 
 Tiling
@@ -281,7 +230,8 @@ GetTiling(const ArgumentValues & values, const Session & session)
   const std::string problem = device.GetSharingProblem();
   if (!problem.empty())
   {
-    session.Warn("gigapixel: " + problem + ": it is done without shared memory, with the same result.");
+    session.Warn(Diagnostic("W-OPTION-NO-EFFECT", problem + ": it is done without shared memory, with the same result")
+                   .OfOption("--shared-memory"));
     tiling.sharedMemory = false;
   }
   else if (device.cuda < 0)
@@ -331,23 +281,27 @@ FindLeastBudget(const ImageRun & run, std::int64_t engineBytes)
 }
 } // namespace
 
-std::string
-DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run)
+Diagnostic
+Diagnose(const MemoryLimitError & refusal, const ImageRun & run)
 {
   const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
   const std::int64_t least = FindLeastBudget(run, refusal.least);
   const std::int64_t slide = least - refusal.least;
   const Tiling &     tiling = run.tiling;
-  return DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
-         (slide == 0 ? ""
-                     : ", " + format(refusal.least) + " for the network and " + format(slide) +
-                         (tiling.axes > 2 ? " for the volume and its labels" : " for pixels of the slide")) +
-         (tiling.tileSize == WholeImage ? "; without --tile-size image it is computed in tiles, which mostly need less"
-          : refusal.scratch > 0
-            ? "; less is needed with a scratch folder (--scratch) that has room for " + format(refusal.scratch)
-          : tiling.patches || tiling.volumePatches ? "; smaller patches (--patch) need less"
-          : tiling.sharedMemory                    ? "; without --shared-memory less may be needed"
-                                                   : "");
+  const std::string  why =
+    DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
+    (slide == 0 ? ""
+                : ", " + format(refusal.least) + " for the network and " + format(slide) +
+                    (tiling.axes > 2 ? " for the volume and its labels" : " for pixels of the slide"));
+  const std::string remedy =
+    tiling.tileSize == WholeImage ? "without --tile-size image it is computed in tiles, which mostly need less"
+    : refusal.scratch > 0
+      ? "less is needed with a scratch folder (--scratch) that has room for " + format(refusal.scratch)
+    : tiling.patches || tiling.volumePatches ? "smaller patches (--patch) need less"
+    : tiling.sharedMemory                    ? "without --shared-memory less may be needed"
+                                             : "";
+  return Diagnostic("E-MEMORY-BUDGET", why, remedy)
+    .OfOption(run.values.Has("memory") ? "--memory" : "", run.values.Has("memory") ? run.values.GetText("memory") : "");
 }
 
 namespace
@@ -428,7 +382,10 @@ GetNumbers(const ArgumentValues & values, const std::string & argument)
     const auto number = ReadNumber(field);
     if (!number)
     {
-      throw UsageError("--" + argument + " must be numbers separated by commas, not " + values.GetText(argument) + '.');
+      throw UsageError(
+        Diagnostic("E-OPTION-VALUE",
+                   "--" + argument + " must be numbers separated by commas, not " + values.GetText(argument))
+          .OfOption("--" + argument, values.GetText(argument)));
     }
     numbers.push_back(*number);
   }
@@ -469,7 +426,7 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   }
   catch (const MemoryLimitError & refusal)
   {
-    throw std::runtime_error(DescribeRefusal(refusal, image));
+    throw Refusal(Diagnose(refusal, image));
   }
 }
 

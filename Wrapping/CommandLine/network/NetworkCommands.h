@@ -2,7 +2,7 @@
 #ifndef NetworkCommands_h
 #define NetworkCommands_h
 
-#include "ReadingMemory.h"
+#include "gigapixelSlideMemory.h"
 
 #include "gigapixelProgram.h"
 
@@ -27,10 +27,6 @@ int RunImport(const ArgumentValues & values, const Session & session);
 
 /** info of models, runs and presets. */
 int RunModelInfo(const ArgumentValues & values, const Session & session);
-
-/** The level that --level or --mpp asks for; 0 without both. The slide is opened at it again.
- * \throw std::runtime_error naming the slide */
-void SelectLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
 
 /** --memory in bytes; without it what this process holds and what is free. 0: not known. */
 std::int64_t GetBudget(const ArgumentValues & values);
@@ -94,6 +90,9 @@ struct ImageRun
   std::int64_t handedOnBytes{ 0 };
 };
 
+/** The same as filters see it. */
+SlideMemory ToSlideMemory(const ImageRun & run);
+
 /** What a slide takes of a budget on its way beside the network: decoded tiles, for inference rows of tiles of
  * pixels and of results, and what is kept of it. */
 std::int64_t GetSlideBytes(const ImageRun & run, std::int64_t budget);
@@ -102,7 +101,7 @@ std::int64_t GetSlideBytes(const ImageRun & run, std::int64_t budget);
 std::int64_t GetEngineBudget(const ImageRun & run);
 
 /** One sentence for a budget that is too small, with what would do. */
-std::string DescribeRefusal(const MemoryLimitError & refusal, const ImageRun & run);
+Diagnostic Diagnose(const MemoryLimitError & refusal, const ImageRun & run);
 
 /** The network that an argument names. A name of a preset means that, also where a file has the same one, which is
  * said. \throw std::invalid_argument as NetworkDescription::Load() does */

@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "DiagnosticJSON.h"
 #include "IdleScratch.h"
 #include "NetworkCommands.h"
-#include "ReadingMemory.h"
+#include "gigapixelReadingMemory.h"
 
 #include "SlideFile.h"
 #include "VolumeFile.h"
@@ -101,7 +102,9 @@ DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
   catch (const std::runtime_error & refusal)
   {
     row["fits"] = false;
-    row["reason"] = refusal.what();
+    const Diagnostic diagnostic = Diagnostic::Of(refusal);
+    row["reason"] = diagnostic.GetSentence();
+    row["error"] = ToJSON(diagnostic);
   }
   return row;
 }
@@ -179,9 +182,13 @@ AddNetworkSeconds(const NetworkDescription & network,
   }
   catch (const std::exception & error)
   {
-    session.Warn("gigapixel: the times are those of the machine in Documentation/Performance.md, since the network "
-                 "cannot be computed on this one: " +
-                 std::string(error.what()));
+    const Diagnostic problem = Diagnostic::Of(error);
+    session.Warn(Diagnostic("W-PLAN-PACE",
+                            "the times are those of the machine in Documentation/Performance.md, since the network "
+                            "cannot be computed on this one: " +
+                              problem.why,
+                            problem.remedy)
+                   .OfFile(problem.file));
   }
   for (JSON & row : rows)
   {
@@ -293,11 +300,12 @@ Format(const JSON & json)
 void
 RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & what)
 {
-  for (const char * option : { "level", "mpp", "slide-mpp" })
+  for (const char * option : { "level", "mpp", "slide-mpp", "image" })
   {
     if (values.Has(option))
     {
-      throw UsageError(std::string("--") + option + " is for a SLIDE, not for " + what + '.');
+      throw UsageError(Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is for a SLIDE, not for " + what)
+                         .OfOption(std::string("--") + option));
     }
   }
 }
@@ -309,16 +317,20 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
   const auto size = values.GetBox("size");
   if ((size[2] > 0) != network.TakesVolumes())
   {
-    throw UsageError(network.TakesVolumes()
-                       ? "the network " + network.name + " takes volumes: give --size WxHxD."
-                       : "the network " + network.name + " takes slides: give --size WxH, or a network for volumes.");
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE",
+                 "the network " + network.name + (network.TakesVolumes() ? " takes volumes" : " takes slides"),
+                 network.TakesVolumes() ? "give --size WxHxD" : "give --size WxH, or a network for volumes")
+        .OfOption("--size", values.GetText("size")));
   }
   constexpr double MostBytes = 5e18; // a volume's reader has a copy
   if (size[2] == 0)
   {
     if ((network.channels + 1.0) * static_cast<double>(size[0]) * static_cast<double>(size[1]) > MostBytes)
     {
-      throw UsageError("--size " + values.GetText("size") + " is an image that no machine holds.");
+      throw UsageError(
+        Diagnostic("E-OPTION-VALUE", "--size " + values.GetText("size") + " is an image that no machine holds")
+          .OfOption("--size", values.GetText("size")));
     }
     return { "image", { size[0], size[1] } };
   }
@@ -326,7 +338,9 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
                        static_cast<double>(size[1]) * static_cast<double>(size[2]);
   if (2 * bytes > MostBytes)
   {
-    throw UsageError("--size " + values.GetText("size") + " is a volume that no machine holds.");
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE", "--size " + values.GetText("size") + " is a volume that no machine holds")
+        .OfOption("--size", values.GetText("size")));
   }
   itk::GigapixelVolume volume; // of floats, a file for each channel
   volume.grid.size = { size[0], size[1], size[2] };
@@ -339,7 +353,7 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 
 /** \throw std::runtime_error the network cannot take it */
 PlannedImage
-FindImage(const ArgumentValues & values, const NetworkDescription & network)
+FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session)
 {
   if (values.Has("size"))
   {
@@ -350,17 +364,19 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network)
   if (network.TakesVolumes())
   {
     RefuseOptionsOfSlides(values, "a volume");
-    const itk::GigapixelVolume volume = OpenVolume(name);
+    const itk::GigapixelVolume volume = OpenVolume(name, session);
     RequireVolumeChannels(volume, network);
     return { name, volume.grid.size, CountMemory(volume, network) };
   }
   const auto slide = OpenSlide(name, values);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
-  SelectLevel(*slide, values);
+  SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
   PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
-  planned.training.AddFile(name, network.channels);
+  planned.training.AddFile(name, network.channels, slide->GetImage());
+  planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
+  planned.inference.AddResampling(*slide);
   return planned;
 }
 } // namespace
@@ -370,14 +386,16 @@ RunPlan(const ArgumentValues & values, const Session & session)
 {
   if (!values.Has("size") && !values.Has("SLIDE"))
   {
-    throw UsageError("plan needs a SLIDE (or a volume), or --size WxH (of a volume WxHxD).");
+    throw UsageError(
+      Diagnostic("E-OPTION-MISSING", "plan needs a SLIDE (or a volume), or --size WxH (of a volume WxHxD)")
+        .OfOption("SLIDE"));
   }
   BoundMemory(GetBudget(values));
   auto network = LoadNetwork(values, "network", session);
   TakeLoss(values, network);
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
-  const PlannedImage planned = FindImage(values, network);
+  const PlannedImage planned = FindImage(values, network, session);
   const Size &       image = planned.size;
   Tiling             patchwise; // of inference
   if (network.TakesVolumes())

@@ -75,7 +75,9 @@ WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
 {
   probabilities->UpdateOutputInformation();
   const auto all = probabilities->GetLargestPossibleRegion();
-  const auto labels = MakeWriter(*probabilities, slide, damage, label, itk::PyramidTIFFImageIO::Content::Labels);
+  const auto labels = label.file.empty()
+                        ? itk::PyramidTIFFImageIO::Pointer()
+                        : MakeWriter(*probabilities, slide, damage, label, itk::PyramidTIFFImageIO::Content::Labels);
   const auto picture =
     MakeWriter(*probabilities, slide, damage, probability, itk::PyramidTIFFImageIO::Content::Picture);
   std::vector<unsigned char> labelRows;
@@ -97,7 +99,10 @@ WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
       probabilityRows.push_back(static_cast<unsigned char>(std::lround(255.0 * static_cast<double>(it.Get()))));
     }
     band.SetIndex(1, static_cast<itk::IndexValueType>(y));
-    WriteBand(*labels, band, labelRows);
+    if (labels)
+    {
+      WriteBand(*labels, band, labelRows);
+    }
     WriteBand(*picture, band, probabilityRows);
     progress.Update(static_cast<double>(y + band.GetSize(1)) / static_cast<double>(all.GetSize(1)));
   }

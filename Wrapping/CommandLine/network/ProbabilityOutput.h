@@ -24,6 +24,7 @@ struct PyramidTarget
  * least the threshold, else 0), and the probability itself as round(255 p). Both appear when they are complete.
  * \param slide that the probabilities are made from, see PyramidTIFFImageIO::SetSlide
  * \param damage that both record
+ * \param label without a file none is written
  * \throw Interrupted nothing is left of either then */
 void WriteLabelAndProbability(itk::Image<float, 2> *         probabilities,
                               const itk::WholeSlideImageIO & slide,

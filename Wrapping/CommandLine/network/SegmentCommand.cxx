@@ -2,12 +2,15 @@
 #include "NetworkCommands.h"
 #include "Peaks.h"
 
+#include "Doubt.h"
 #include "IdleScratch.h"
+#include "ITKMessages.h"
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
-#include "ReadingMemory.h"
+#include "gigapixelReadingMemory.h"
+#include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 #include "VolumeSegmentation.h"
@@ -73,11 +76,14 @@ WarnOfCutRegion(const Segmentation & segmentation)
     return;
   }
   const std::string corner = std::to_string(region.x) + ',' + std::to_string(region.y) + ',';
-  segmentation.session.Warn("gigapixel: the region " + corner + std::to_string(region.width) + ',' +
-                            std::to_string(region.height) + " reaches beyond " + segmentation.task.slide +
-                            ", which has " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
-                            " pixels: only " + corner + std::to_string(width) + ',' + std::to_string(height) +
-                            " of it is segmented.");
+  segmentation.session.Warn(Diagnostic("W-REGION",
+                                       "the region " + corner + std::to_string(region.width) + ',' +
+                                         std::to_string(region.height) + " reaches beyond " + segmentation.task.slide +
+                                         ", which has " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+                                         " pixels: only " + corner + std::to_string(width) + ',' +
+                                         std::to_string(height) + " of it is segmented")
+                              .OfFile(segmentation.task.slide)
+                              .OfOption("--region"));
 }
 
 Size
@@ -104,10 +110,11 @@ GetTiling(const Segmentation & segmentation, const SourceType<TOutputImage> & so
 }
 
 ReadingMemory
-CountReading(const Segmentation & segmentation)
+CountReading(const Segmentation & segmentation, const itk::WholeSlideImageIO & read)
 {
   ReadingMemory reading;
   reading.AddTiles(*segmentation.slide, segmentation.model->network.channels);
+  reading.AddResampling(read);
   return reading;
 }
 
@@ -116,7 +123,7 @@ template <typename TOutputImage>
 ImageRun
 GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & source)
 {
-  const auto level = segmentation.slide->GetLevelSize(source.GetLevel());
+  const auto level = source.GetReadSlide()->GetLevelSize(source.GetLevel());
   return { segmentation.values,
            segmentation.model->network,
            { static_cast<std::int64_t>(level[0]), static_cast<std::int64_t>(level[1]) },
@@ -126,7 +133,7 @@ GetRun(const Segmentation & segmentation, const SourceType<TOutputImage> & sourc
            0,
            0,
            1,
-           CountReading(segmentation) };
+           CountReading(segmentation, *source.GetReadSlide()) };
 }
 
 /** Along one axis, of those that hold a pixel of the region; of the plan's, which are those of the level. */
@@ -193,7 +200,7 @@ MakeSource(const Segmentation & segmentation)
   }
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();
-  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(GetRun(segmentation, *source))));
+  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
   return source;
 }
 
@@ -239,24 +246,28 @@ public:
       const TOutputImage & image = *source->GetOutput();
       const auto * const   first = image.GetBufferPointer();
       const auto * const   end = first + image.GetBufferedRegion().GetNumberOfPixels();
-      for (const auto * value = first; value != end && !m_Differ; ++value)
-      {
-        const bool isObject = IsObject(*value, source->GetThreshold());
-        m_Differ = m_Any && isObject != m_Object;
-        m_Object = isObject;
-        m_Any = true;
-      }
+      const double         threshold = source->GetThreshold();
+      m_Pixels += static_cast<double>(end - first);
+      m_Objects +=
+        static_cast<double>(std::count_if(first, end, [threshold](auto value) { return IsObject(value, threshold); }));
     });
   }
 
   /** A mask that says nothing may be right, but seldom is what was wanted. */
   void
-  Warn(const Session & session, const std::string & mask) const
+  Judge(const Segmentation & segmentation) const
   {
-    if (m_Any && !m_Differ)
+    if (m_Pixels == 0)
     {
-      session.Warn("gigapixel: " + mask + " is " + (m_Object ? "object" : "background") +
-                   " everywhere: look whether the model suits this slide, and whether its weights are sound.");
+      return;
+    }
+    if (segmentation.values.GetText("model") == "tissue")
+    {
+      DoubtTissue(segmentation.session, segmentation.task.slide, m_Objects / m_Pixels);
+    }
+    else
+    {
+      DoubtMask(segmentation.session, segmentation.task.output, "the mask", m_Objects / m_Pixels);
     }
   }
 
@@ -267,10 +278,18 @@ private:
     return std::is_same_v<TOutputImage, MaskType> ? value != 0 : value >= threshold;
   }
 
-  bool m_Any{ false };
-  bool m_Object{ false };
-  bool m_Differ{ false };
+  double m_Pixels{ 0 };
+  double m_Objects{ 0 };
 };
+
+/** Whether the mask is made before the probability, by a pass of its own: of two classes that do not exclude each
+ * other, the probability of one does not say which one is greater. */
+bool
+HasOwnMask(const Segmentation & segmentation)
+{
+  return !segmentation.probability.empty() &&
+         segmentation.model->network.probabilities == NetworkDescription::Probabilities::Sigmoid;
+}
 
 /** What the source has come to. */
 template <typename TOutputImage>
@@ -282,6 +301,7 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source, Da
   {
     return source->ComputeOwnRows(); // rank 0 gets them
   }
+  const bool                     hasOwnMask = HasOwnMask(segmentation);
   const SeenValues<TOutputImage> seen(source);
   const Size                     size = GetSize(source->GetSlideRegion());
   Progress progress(segmentation.session, "segment " + segmentation.task.slide, CountPixels(size));
@@ -291,16 +311,20 @@ Segment(const Segmentation & segmentation, SourceType<TOutputImage> * source, Da
   }
   else
   {
-    WriteLabelAndProbability(source->GetOutput(),
-                             *segmentation.slide,
-                             damage,
-                             source->GetThreshold(),
-                             { segmentation.task.output, source->GetMadeBy(Output::Label) },
-                             { segmentation.probability, source->GetMadeBy(Output::Probability) },
-                             progress);
+    WriteLabelAndProbability(
+      source->GetOutput(),
+      *segmentation.slide,
+      damage,
+      source->GetThreshold(),
+      { hasOwnMask ? std::string() : segmentation.task.output, source->GetMadeBy(Output::Label) },
+      { segmentation.probability, source->GetMadeBy(Output::Probability) },
+      progress);
   }
   progress.Finish();
-  seen.Warn(segmentation.session, segmentation.task.output);
+  if (std::is_same_v<TOutputImage, MaskType> || !hasOwnMask)
+  {
+    seen.Judge(segmentation);
+  }
 }
 
 template <typename TOutputImage>
@@ -340,9 +364,8 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   source->SetNumberOfWorkUnits(static_cast<itk::ThreadIdType>(std::max(1, threads)));
   MemoryPlan plan = MakePlan(run, threads, true);
   plan.numberOfTiles = CountTiles(run, *source);
-  const unsigned  level = source->GetLevel();
-  const double    resolution = source->GetMicronsPerPixel();
-  DamageOverRanks damage(segmentation.slide, ranks);
+  const itk::WholeSlideImageIO::ConstPointer opened = source->GetReadSlide(); // the source opens another one later
+  DamageOverRanks                            damage(segmentation.slide, ranks);
   if (!wasThere)
   {
     CheckScratch(values, plan.keptBytes); // before a folder for the masks is made
@@ -353,7 +376,8 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
         CheckOutput(output, CountPixels(size));
       }
     }
-    session.Say(slide + ": level " + std::to_string(level) + ", " + std::to_string(size.width) + " x " +
+    session.Say(slide + (opened->IsResampled() ? ": resampled from level " : ": level ") +
+                std::to_string(opened->GetSourceLevel()) + ", " + std::to_string(size.width) + " x " +
                 std::to_string(size.height) + "; " + FormatPlan(plan, segmentation.tiling));
     if (IsScratchIdle(values, plan))
     {
@@ -371,8 +395,9 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   const std::int64_t     damagedTiles = wasThere ? GetRecordedDamage(segmentation.task.output) : read;
   nlohmann::ordered_json json{ { "slide", slide }, { "mask", segmentation.task.output }, { "skipped", wasThere } };
   json["probability"] = probability.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(probability);
-  json["level"] = level;
-  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  AddLevel(json, *opened);
+  json["downsamples"] = opened->GetLevelDownsamples(opened->GetLevel());
+  AddResolution(json, *opened);
   const auto & first = source->GetSlideRegion().GetIndex();
   json["region"] = { first[0], first[1], size.width, size.height };
   json["width"] = size.width;
@@ -398,6 +423,11 @@ RunTask(const SlideTask &              task,
 {
   const auto         slide = OpenSlide(task.slide, values);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
+  if (HasOwnMask(segmentation))
+  {
+    std::string ofMask;
+    SegmentSlide<MaskType>(segmentation, ofMask);
+  }
   return probability.empty() ? SegmentSlide<MaskType>(segmentation, text)
                              : SegmentSlide<ProbabilityType>(segmentation, text);
 }
@@ -415,9 +445,11 @@ LoadModel(const ArgumentValues & values, const Session & session)
                                 values.Has("fill-holes"),
                                 values.IsGiven("threshold"));
   }
-  catch (const std::runtime_error & unsuitable)
+  catch (const std::exception &)
   {
-    throw std::runtime_error("The model " + name + " cannot be used here: " + unsuitable.what() + '.');
+    Diagnostic diagnostic = DiagnoseThrown();
+    diagnostic.why = "the model " + name + " cannot be used here: " + diagnostic.why;
+    throw Refusal(diagnostic.file.empty() ? diagnostic.OfFile(name) : diagnostic);
   }
   return model;
 }
@@ -428,7 +460,10 @@ RunSegment(const ArgumentValues & values, const Session & session)
 {
   if (values.Has("fill-holes") && values.Has("probability"))
   {
-    throw UsageError("--fill-holes and --probability cannot be given together: a filled hole has no probability.");
+    throw UsageError(
+      Diagnostic("E-OPTION-CONFLICT",
+                 "--fill-holes and --probability cannot be given together: a filled hole has no probability")
+        .OfOption("--fill-holes"));
   }
   BoundMemory(GetBudget(values));
   CheckScratch(values);
@@ -457,7 +492,10 @@ RunSegment(const ArgumentValues & values, const Session & session)
   {
     if (IsSameFile(probabilities[i].output, tasks[i].output))
     {
-      throw UsageError("--output and --probability would write the same file " + tasks[i].output + '.');
+      throw UsageError(
+        Diagnostic("E-OUTPUT-TWICE", "--output and --probability would write the same file " + tasks[i].output)
+          .OfFile(tasks[i].output)
+          .OfOption("--probability", values.GetText("probability")));
     }
   }
   return RunSharedBatch(values,

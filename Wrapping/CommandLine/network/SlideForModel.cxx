@@ -2,7 +2,7 @@
 #include "SlideForModel.h"
 
 #include "ArgumentText.h"
-#include "ReadingMemory.h"
+#include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
 
 #include "gigapixelPrintable.h"
@@ -24,6 +24,7 @@ OpenImage(const std::string & fileName, const Model & model, const ArgumentValue
   }
   options.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
   options.tissue = values.Has("tissue") ? values.GetText("tissue") : std::string();
+  options.image = values.Has("image") ? values.GetText("image") : std::string();
   return itk::GigapixelSlideForModel(fileName, model, options);
 }
 
@@ -43,17 +44,24 @@ LoadModelOfImages(const ArgumentValues & values, const Session & session)
   Model             model = Model::Load(name);
   if (!model.network.LabelsImage())
   {
-    throw std::runtime_error("The model " + name + " labels pixels, and no slides: use segment.");
+    throw Refusal(
+      Diagnostic("E-MODEL-OUTPUT", "the model " + name + " labels pixels, and no slides", "use segment").OfFile(name));
   }
   if (model.network.TakesVolumes())
   {
-    throw std::runtime_error("The model " + name + " takes volumes, and no slides: use segment, and give it volumes.");
+    throw Refusal(Diagnostic("E-MODEL-INPUT",
+                             "the model " + name + " takes volumes, and no slides",
+                             "use segment, and give it volumes")
+                    .OfFile(name));
   }
   const bool hasTissue = values.Has("tissue");
   if (model.tissueOnly && *model.tissueOnly && !hasTissue)
   {
-    session.Warn("gigapixel: the model " + name +
-                 " was trained on tissue alone: give the masks of these slides as well (--tissue).");
+    session.Warn(Diagnostic("W-MODEL",
+                            "the model " + name + " was trained on tissue alone",
+                            "give the masks of these slides as well (--tissue)")
+                   .OfFile(name)
+                   .OfOption("--tissue"));
   }
   if (model.tissueOnly && !*model.tissueOnly && hasTissue)
   {
@@ -79,7 +87,7 @@ SlideForModel::DescribeMaking(const std::string & what, const Model & model, con
          (tiling.tileSize == model.tileSize ? "" : " tiles=" + std::to_string(tiling.tileSize)) +
          (precision == "fp32" ? "" : " precision=" + precision) +
          (values.Has("slide-mpp") ? " slide-mpp=" + FormatShortest(values.GetNumber("slide-mpp")) : "") +
-         " downsample=" + FormatShortest(image.downsample) + ' ' + image.content;
+         " downsample=" + FormatShortest(image.downsamples[0]) + ' ' + image.content;
 }
 
 MemoryPlan
@@ -91,7 +99,8 @@ SlideForModel::Plan(const Model &          model,
 {
   const Size    size = image.grid.size;
   ReadingMemory reading;
-  reading.AddFile(name, model.network.channels);
+  reading.AddFile(name, model.network.channels, file->GetImage());
+  reading.AddResampling(image);
   const int threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
   ImageRun  run{ values, model.network, size, Purpose::Inference, tiling };
   run.keptBytes = keptBytes;

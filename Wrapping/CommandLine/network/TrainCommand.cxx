@@ -8,13 +8,15 @@
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
-#include "ReadingMemory.h"
+#include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
 #include "VolumeFile.h"
 #include "VolumeSegmentation.h"
 
 #include "gigapixelBegunRun.h"
 #include "gigapixelJoinRanks.h"
+#include "gigapixelTableReader.h"
+#include "gigapixelVolumePrediction.h"
 
 #include "itkGigapixelUNetTrainer.h"
 
@@ -44,12 +46,12 @@ GetPixels(const Size & size)
 Size
 MeasureSample(const CohortEntry & entry, const itk::WholeSlideImageIO & slide)
 {
-  const auto   size = slide.GetLevelSize(slide.GetLevel());
-  const double downsample = slide.GetLevelDownsample(slide.GetLevel());
+  const auto size = slide.GetLevelSize(slide.GetLevel());
+  const auto downsamples = slide.GetLevelDownsamples(slide.GetLevel());
   if (entry.region.width > 0)
   {
-    return { static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.width) / downsample)),
-             static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.height) / downsample)) };
+    return { static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.width) / downsamples[0])),
+             static_cast<std::int64_t>(std::ceil(static_cast<double>(entry.region.height) / downsamples[1])) };
   }
   return { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
 }
@@ -81,7 +83,7 @@ CountDamagedTiles(const Workload & workload)
 Size
 MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Workload & workload)
 {
-  const itk::GigapixelVolume volume = OpenVolume(entry.slide);
+  const itk::GigapixelVolume volume = OpenVolume(entry.slide); // the trainer gives the warnings
   RequireVolumeChannels(volume, network);
   if (!entry.mask.empty())
   {
@@ -89,7 +91,7 @@ MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Wor
     const itk::GigapixelVolume labels = OpenVolume(entry.mask);
     workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, network, &labels).training);
   }
-  return volume.grid.size;
+  return FindAxisOrder(volume.grid, network).Apply(volume.grid).size;
 }
 
 /** Of a region that reaches beyond the slide the rest is taken; of one that begins there, nothing is left. */
@@ -103,11 +105,14 @@ RequireInside(const CohortEntry & entry, const itk::WholeSlideImageIO & slide, c
   };
   if (region.width > 0 && !(isWithin(region.x, size[0]) && isWithin(region.y, size[1])))
   {
-    throw std::runtime_error(table + ", line " + std::to_string(entry.line) + ": the region " +
-                             std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                             std::to_string(region.width) + ',' + std::to_string(region.height) +
-                             " (x,y,width,height) does not begin inside of " + entry.slide + ", which has " +
-                             std::to_string(size[0]) + " x " + std::to_string(size[1]) + " pixels: mend it.");
+    TableReader::Fail(table,
+                      entry.line,
+                      Diagnostic("E-REGION",
+                                 "the region " + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
+                                   std::to_string(region.width) + ',' + std::to_string(region.height) +
+                                   " (x,y,width,height) does not begin inside of " + entry.slide + ", which has " +
+                                   std::to_string(size[0]) + " x " + std::to_string(size[1]) + " pixels",
+                                 "give one that does"));
   }
 }
 
@@ -124,9 +129,10 @@ MeasureSlide(const CohortEntry &        entry,
   {
     CheckInputFile(entry.mask);
   }
-  SelectLevel(*slide, values);
+  SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
-  workload.reading.AddFile(entry.slide, network.channels);
+  workload.reading.AddFile(entry.slide, network.channels, slide->GetImage());
+  workload.reading.AddResampling(*slide);
   if (!network.LabelsImage() && !entry.mask.empty())
   {
     workload.reading.AddFile(entry.mask, 1);
@@ -154,8 +160,10 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
   }
   if (workload.trainingSamples == 0)
   {
-    throw std::runtime_error(values.GetText("cohort") +
-                             " has no row with the split train: give it to the slides that are to be learnt from.");
+    throw Refusal(Diagnostic("E-COHORT-FORMAT",
+                             values.GetText("cohort") + " has no row with the split train",
+                             "give it to the slides that are to be learnt from")
+                    .OfFile(values.GetText("cohort")));
   }
   return workload;
 }
@@ -215,28 +223,39 @@ CheckOptions(const ArgumentValues & values, const TrainingOptions & options)
 {
   if (values.IsGiven("momentum") && options.optimizer != "sgd")
   {
-    throw UsageError("--momentum is of --optimizer sgd, and --optimizer is " + options.optimizer + '.');
+    throw UsageError(
+      Diagnostic("E-OPTION-NEEDS", "--momentum is of --optimizer sgd, and --optimizer is " + options.optimizer)
+        .OfOption("--momentum", values.GetText("momentum")));
   }
-  if (values.Has("partial-weights") && !values.Has("weights"))
+  for (const std::string option : { "partial-weights", "weights-set" })
   {
-    throw UsageError("--partial-weights is of --weights, which is not given.");
+    if (values.Has(option) && !values.Has("weights"))
+    {
+      throw UsageError(
+        Diagnostic("E-OPTION-NEEDS", "--" + option + " is of --weights, which is not given").OfOption("--" + option));
+    }
   }
   if (values.IsGiven("plateau-patience") && options.learningRateSchedule != "plateau")
   {
-    throw UsageError("--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
-                     options.learningRateSchedule + '.');
+    throw UsageError(
+      Diagnostic("E-OPTION-NEEDS",
+                 "--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
+                   options.learningRateSchedule)
+        .OfOption("--plateau-patience", values.GetText("plateau-patience")));
   }
 }
 
 void
 RefuseOptionsOfSlides(const ArgumentValues & values, const NetworkDescription & network)
 {
-  for (const char * option : { "level", "mpp", "slide-mpp", "tissue", "shared-memory", "balance" })
+  for (const char * option : { "level", "mpp", "slide-mpp", "image", "tissue", "shared-memory", "balance" })
   {
     if (values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is for slides, and the network " + network.name +
-                       " takes volumes.");
+      throw UsageError(
+        Diagnostic("E-OPTION-APPLIES",
+                   std::string("--") + option + " is for slides, and the network " + network.name + " takes volumes")
+          .OfOption(std::string("--") + option));
     }
   }
 }
@@ -247,8 +266,11 @@ CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & netw
   if (values.Has("ignored-label") && values.GetInteger("ignored-label") == LabelSource::Ignored &&
       network.GetNumberOfClasses() == 2)
   {
-    throw UsageError("--ignored-label 255 cannot be: of two classes, which the network " + network.name +
-                     " tells apart, 255 is the object; give those pixels another value in the masks, such as 254.");
+    throw UsageError(Diagnostic("E-OPTION-VALUE",
+                                "--ignored-label 255 cannot be: of two classes, which the network " + network.name +
+                                  " tells apart, 255 is the object",
+                                "give those pixels another value in the masks, such as 254")
+                       .OfOption("--ignored-label", values.GetText("ignored-label")));
   }
 }
 
@@ -257,6 +279,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
 {
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
+  trainer.SetWeightsSet(values.Has("weights-set") ? values.GetText("weights-set") : "");
   trainer.SetPartialWeights(values.Has("partial-weights"));
   trainer.SetCalibrate(options.calibrate);
   trainer.SetFreeze(options.freeze);
@@ -269,6 +292,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
+  trainer.SetSlideImage(values.Has("image") ? values.GetText("image") : "");
   trainer.SetEpochs(options.epochs);
   trainer.SetOptimizer(options.optimizer);
   trainer.SetMomentum(options.momentum);
@@ -417,7 +441,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     }
     catch (const MemoryLimitError & refusal)
     {
-      throw std::runtime_error(DescribeRefusal(refusal, run));
+      throw Refusal(Diagnose(refusal, run));
     }
   }
   progress.Finish();
@@ -496,6 +520,8 @@ TrainOn(const Cohort &                 cohort,
   {
     RefuseOptionsOfSlides(values, network);
     tiling.axes = network.graph.GetNumberOfAxes();
+    session.Say(IsOrientation(network.orientation) ? "volumes are oriented " + network.orientation
+                                                   : std::string("volumes are shown as they are stored"));
   }
   const Workload workload = MeasureCohort(cohort, network, values);
   CheckIgnoredLabel(values, network);
@@ -507,7 +533,7 @@ TrainOn(const Cohort &                 cohort,
     std::max(1, workload.reading.LimitThreads(session.GetThreads(), GetBudget(values)))));
   trainer->SetTileSize(tiling.tileSize);
   trainer->SetSharedMemory(tiling.sharedMemory);
-  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetEngineBudget(run)));
+  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
   const MemoryPlan   plan = Train(*trainer, workload, run, session, whenStepped);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
@@ -538,7 +564,8 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 {
   if (values.Has("fold") && !values.Has("folds"))
   {
-    throw UsageError("--fold is of --folds, which is not given.");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--fold is of --folds, which is not given")
+                       .OfOption("--fold", values.GetText("fold")));
   }
   BoundMemory(GetBudget(values));
   CheckScratch(values);
@@ -546,7 +573,10 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   {
     if (ranks->GetNumberOfRanks() > 1)
     {
-      throw UsageError("--folds is of one process: folds know nothing of each other; start one for each (--fold I).");
+      throw UsageError(Diagnostic("E-OPTION-CONFLICT",
+                                  "--folds is of one process: folds know nothing of each other",
+                                  "start one for each (--fold I)")
+                         .OfOption("--folds", values.GetText("folds")));
     }
     RunCrossValidation(
       values, session, [&](const Cohort & cohort, const auto & ofFold, const auto & whenStepped, auto & text) {
@@ -577,7 +607,7 @@ RunTrain(const ArgumentValues & values, const Session & session)
   }
   catch (const std::exception &)
   {
-    ranks->Fail(DescribeThrown());
+    ranks->Fail(DiagnoseThrown().GetText());
     throw;
   }
   return Success;

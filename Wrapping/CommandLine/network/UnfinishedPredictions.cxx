@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "UnfinishedPredictions.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -87,8 +89,11 @@ UnfinishedPredictions::Append(const Json & line) const
   file.close();
   if (!file)
   {
-    throw std::runtime_error(m_File + ", where what is said of slides is kept until all are done, cannot be written: " +
-                             std::generic_category().message(errno) + '.');
+    Diagnostic refusal = Diagnostic::Of(std::system_error(errno, std::generic_category()));
+    refusal.code = refusal.code == "E-DISK-FULL" ? refusal.code : "E-OUTPUT-WRITE";
+    refusal.why =
+      m_File + ", where what is said of slides is kept until all are done, cannot be written: " + refusal.why;
+    throw Refusal(refusal.OfFile(m_File));
   }
 }
 

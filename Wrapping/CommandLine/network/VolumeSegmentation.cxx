@@ -2,6 +2,7 @@
 #include "VolumeSegmentation.h"
 #include "Peaks.h"
 
+#include "Doubt.h"
 #include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "SlideBatch.h"
@@ -31,12 +32,16 @@ using JSON = nlohmann::ordered_json;
 void
 RefuseOptionsOfSlides(const ArgumentValues & values)
 {
-  for (const char * option : { "level", "slide-mpp", "region", "probability", "tissue", "fill-holes", "shared-memory" })
+  for (const char * option :
+       { "level", "slide-mpp", "image", "region", "probability", "tissue", "fill-holes", "shared-memory" })
   {
     if (values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is for slides, and the model " + values.GetText("model") +
-                       " takes volumes.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string("--") + option + " is for slides, and the model " +
+                                    values.GetText("model") + " takes volumes",
+                                  "leave it out")
+                         .OfOption(std::string("--") + option));
     }
   }
 }
@@ -54,11 +59,14 @@ PlanVolume(const itk::GigapixelVolume & volume,
   const std::int64_t budget = GetBudget(values);
   if (budget > 0 && alone > budget)
   {
-    throw std::runtime_error(
+    Diagnostic diagnostic(
+      values.Has("memory") ? "E-MEMORY-BUDGET" : "E-MEMORY",
       "the memory " +
-      (values.Has("memory") ? "limit of " + values.GetText("memory") : std::string("that is free on this machine")) +
-      " is too little: to read " + volume.name + " and to write its labels takes " +
-      FormatBytes(static_cast<double>(alone)));
+        (values.Has("memory") ? "limit of " + values.GetText("memory") : std::string("that is free on this machine")) +
+        " is too little: to read " + volume.name + " and to write its labels takes " +
+        FormatBytes(static_cast<double>(alone)));
+    diagnostic = values.Has("memory") ? diagnostic.OfOption("--memory", values.GetText("memory")) : diagnostic;
+    throw Refusal(diagnostic.OfFile(volume.name));
   }
   MemoryPlan plan =
     MakePlan({ values, model.network, memory.shown, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
@@ -112,11 +120,13 @@ HasLabels(const std::string & file, const std::string & madeBy)
     return true;
   }
   const bool isOurs = found.rfind(Maker, 0) == 0;
-  throw std::runtime_error(
-    file +
-    (isOurs ? " exists, but was made of another volume, by another model or with other options than are asked for"
-            : " exists already, and was not made here") +
-    "; --overwrite replaces it, another output name keeps it.");
+  throw Refusal(
+    Diagnostic(
+      "E-OUTPUT-EXISTS",
+      isOurs ? "it exists, but was made of another volume, by another model or with other options than are asked for"
+             : "it exists already, and was not made here",
+      "replace it with --overwrite, or keep it and choose another output name")
+      .OfFile(file));
 }
 
 /** \throw Interrupted */
@@ -139,7 +149,7 @@ Predict(const itk::GigapixelVolume & volume,
   run.patches = tiling.volumePatches;
   run.device = Device::Find(values.GetText("device"), values.GetText("precision"));
   run.scratch = values.Has("scratch") ? values.GetText("scratch") : std::string();
-  auto prediction = PredictVolume(volume.voxels, volume.grid.spacing, model, run, [&progress](double done) {
+  auto prediction = PredictVolume(volume.voxels, volume.grid, model, run, [&progress](double done) {
     progress.Update(done);
     return !IsInterruptionRequested();
   });
@@ -170,8 +180,25 @@ WarnOfOneClass(const std::string & file, const std::vector<std::int64_t> & count
   if (std::count_if(counts.begin(), counts.end(), isThere) == 1)
   {
     const auto only = std::find_if(counts.begin(), counts.end(), isThere) - counts.begin();
-    session.Warn("gigapixel: " + file + " is class " + std::to_string(only) +
-                 " everywhere: look whether the model suits this volume, and whether its weights are sound.");
+    RaiseDoubt(session,
+               only == 0 ? Doubt{ "W-DOUBT-MASK-EMPTY", 0, 0 } : Doubt{ "W-DOUBT-MASK-FULL", 1, 1 },
+               "it is class " + std::to_string(only) + " everywhere",
+               file,
+               "look whether the model suits this volume, and whether its weights are sound");
+  }
+}
+
+/** A network sees voxels as they are stored. */
+void
+WarnOfShear(const itk::GigapixelVolume & volume, const Session & session)
+{
+  constexpr double Rounding = 2e-3; // of headers that have three digits
+  if (volume.grid.GetShear() > Rounding)
+  {
+    session.Warn(Diagnostic("W-VOLUME-GEOMETRY",
+                            "its axes are not perpendicular, and the network is shown its voxels as they are stored",
+                            "resample it where the network was trained on perpendicular axes")
+                   .OfFile(volume.name));
   }
 }
 
@@ -181,19 +208,26 @@ SegmentVolume(const SlideTask &      task,
               const ArgumentValues & values,
               const Session &        session,
               const Tiling &         tiling,
+              bool &                 isDoubted,
               std::string &          text)
 {
   const double               begin = GetCPUSeconds();
   const NetworkDescription & network = model.network;
   RequireSameAxes(task.slide, network, "the model " + values.GetText("model"));
-  itk::GigapixelVolume volume = OpenVolume(task.slide);
+  itk::GigapixelVolume volume = OpenVolume(task.slide, session);
   const Size           size = volume.grid.size;
   const double         number = static_cast<double>(size.width * size.height * size.depth);
   RequireVolumeChannels(volume, network);
-  network.CheckImage(size);
+  network.CheckImage(FindAxisOrder(volume.grid, network).Apply(volume.grid).size);
   const std::string madeBy = DescribeMaking(task.slide, model, values, tiling);
   const bool        wasThere = !values.Has("overwrite") && HasLabels(task.output, madeBy);
   itk::GigapixelRequireLabelPlace(task.output, volume.grid);
+  WarnOfShear(volume, session);
+  if (const auto doubt = DoubtOrientation(volume.grid, network); doubt && !isDoubted)
+  {
+    session.Warn(doubt->OfFile(volume.name));
+    isDoubted = true; // once a run
+  }
   const MemoryPlan          plan = PlanVolume(volume, model, values, tiling, session);
   std::string               steps;
   std::vector<std::int64_t> counts;
@@ -251,8 +285,12 @@ CountMemory(const itk::GigapixelVolume & volume,
   memory.inference = volume.heldBytes + voxels;
   // Labels that are written are compared with what the reader gives, which has a copy itself.
   memory.alone = std::max(volume.readingBytes, 2 * voxels);
-  memory.shown = GetShownSize(size, volume.grid.spacing, network);
-  if (const std::int64_t resampling = GetResamplingBytes(size, volume.grid.spacing, network))
+  if (!FindAxisOrder(volume.grid, network).ChangesNothing()) // labels are there twice while they are brought back
+  {
+    memory.alone = std::max(memory.alone, volume.heldBytes + 2 * voxels);
+  }
+  memory.shown = GetShownSize(volume.grid, network);
+  if (const std::int64_t resampling = GetResamplingBytes(volume.grid, network))
   {
     // One of the channels is there twice while it is brought to the other spacing.
     const Size & shown = memory.shown;
@@ -271,12 +309,16 @@ RequireSameAxes(const std::string & name, const NetworkDescription & network, co
   {
     return;
   }
-  throw std::runtime_error(
+  const Diagnostic diagnostic =
     network.TakesVolumes()
-      ? name + " is no volume (NIfTI, NRRD or MetaImage, by its name, or the folder of a DICOM series), and " + what +
-          " takes volumes: give it one, or take a network for slides."
-      : name + " is a volume, and " + what +
-          " takes slides: give it one, or take a network for volumes (\"axes\": 3).");
+      ? Diagnostic("E-MODEL-INPUT",
+                   "it is no volume (NIfTI, NRRD or MetaImage, by its name, or the folder of a DICOM series), and " +
+                     what + " takes volumes",
+                   "give it one, or take a network for slides")
+      : Diagnostic("E-MODEL-INPUT",
+                   "it is a volume, and " + what + " takes slides",
+                   "give it one, or take a network for volumes (\"axes\": 3)");
+  throw Refusal(diagnostic.OfFile(name));
 }
 
 void
@@ -285,12 +327,14 @@ RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescript
   const unsigned channels = volume.voxels->GetNumberOfChannels();
   if (static_cast<int>(channels) != network.channels)
   {
-    throw std::runtime_error(volume.name + " has " + std::to_string(channels) +
-                             (channels == 1 ? " channel" : " channels") + ", and the network \"" + network.name +
-                             "\" takes " + std::to_string(network.channels) +
-                             (static_cast<int>(channels) < network.channels
-                                ? ": join the files of all modalities by commas, in the network's order."
-                                : ": give it those that it was trained on."));
+    throw Refusal(Diagnostic("E-MODEL-INPUT",
+                             "it has " + std::to_string(channels) + (channels == 1 ? " channel" : " channels") +
+                               ", and the network \"" + network.name + "\" takes " + std::to_string(network.channels),
+                             static_cast<int>(channels) < network.channels
+                               ? "join the files of all modalities by commas, in the network's order"
+                               : "give it those that it was trained on")
+                    .OfFile(volume.name)
+                    .OfValue(std::to_string(channels)));
   }
 }
 
@@ -307,8 +351,9 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
     RequireSameAxes(volume, model->network, "the model " + values.GetText("model"));
   }
   const auto tasks = AssignOutputs(list, values.GetText("output"), "--output", "label volume");
+  bool       isDoubted = false;
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
-    return SegmentVolume(task, *model, values, session, tiling, text);
+    return SegmentVolume(task, *model, values, session, tiling, isDoubted, text);
   });
 }
 

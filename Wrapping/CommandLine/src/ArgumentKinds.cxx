@@ -120,6 +120,14 @@ SlideResolution()
 }
 
 Argument
+SlideImage()
+{
+  return {
+    "image", Type::Text, "N|NAME", "Image of a file with several, by number or name (see info). Default: the largest."
+  };
+}
+
+Argument
 Required(Argument argument)
 {
   argument.required = true;
@@ -142,10 +150,8 @@ Level()
 Argument
 LevelResolution()
 {
-  return OneOf(
-    "level",
-    Resolution(
-      "mpp", "", "Pyramid level by its resolution: the coarsest that is not coarser than this (10 % allowed)."));
+  return OneOf("level",
+               Resolution("mpp", "", "Resample to exactly this resolution: each pixel is the mean of its area."));
 }
 
 Argument

@@ -49,6 +49,9 @@ GigapixelCommandLine_EXPORT Argument Resolution(const std::string & name,
 
 GigapixelCommandLine_EXPORT Argument SlideResolution();
 
+/** Which image of a file with several. */
+GigapixelCommandLine_EXPORT Argument SlideImage();
+
 GigapixelCommandLine_EXPORT Argument Required(Argument argument);
 
 GigapixelCommandLine_EXPORT Argument OneOf(const std::string & alternative, Argument argument);

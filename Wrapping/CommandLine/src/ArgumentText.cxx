@@ -63,7 +63,8 @@ namespace
 [[noreturn]] void
 Refuse(const std::string & name, const std::string & value, const std::string & wanted)
 {
-  throw UsageError(name + " wants " + wanted + ", not \"" + value + "\".");
+  throw UsageError(
+    Diagnostic("E-OPTION-VALUE", name + " wants " + wanted + ", not \"" + value + '"').OfOption(name, value));
 }
 
 void
@@ -116,7 +117,7 @@ CheckValue(const Argument & argument, const std::string & value)
     case ArgumentType::File:
       if (value.empty())
       {
-        throw UsageError(name + " is empty.");
+        throw UsageError(Diagnostic("E-OPTION-VALUE", name + " is empty").OfOption(name));
       }
       break;
     case ArgumentType::Choice:

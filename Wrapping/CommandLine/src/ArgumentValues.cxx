@@ -23,10 +23,10 @@ DescribeReplacement(const std::string & word)
   static const std::map<std::string, std::string> replacements{
     { "--strategy",
       "--tile-size image takes an image in one piece (whole), --shared-memory from memory that CPU and GPU share "
-      "(unified); without both it goes through in tiles (streamed)." },
+      "(unified); without both it goes through in tiles (streamed)" },
     { "--cache",
-      "convert slides that decode slowly into pyramids that do not (gigapixel convert), and train on those." },
-    { "--cache-limit", "no decoded pixels are kept; see gigapixel convert for slides that decode slowly." },
+      "convert slides that decode slowly into pyramids that do not (gigapixel convert), and train on those" },
+    { "--cache-limit", "no decoded pixels are kept; see gigapixel convert for slides that decode slowly" },
   };
   const auto found = replacements.find(word);
   return found == replacements.end() ? std::string() : found->second;
@@ -37,7 +37,9 @@ RefuseUnknownOption(const Command & command, const std::string & word)
 {
   if (const std::string replacement = DescribeReplacement(word); command.needsNetwork && !replacement.empty())
   {
-    throw UsageError(command.name + " has no option " + word + " any more: " + replacement);
+    throw UsageError(
+      Diagnostic("E-OPTION-UNKNOWN", command.name + " has no option " + word + " any more: " + replacement)
+        .OfOption(word));
   }
   std::string advice;
   std::size_t nearest = 3;
@@ -47,10 +49,10 @@ RefuseUnknownOption(const Command & command, const std::string & word)
     if (!argument.IsPositional() && distance < nearest)
     {
       nearest = distance;
-      advice = " Did you mean " + argument.GetDisplayName() + '?';
+      advice = "did you mean " + argument.GetDisplayName() + '?';
     }
   }
-  throw UsageError(command.name + " has no option " + word + '.' + advice);
+  throw UsageError(Diagnostic("E-OPTION-UNKNOWN", command.name + " has no option " + word, advice).OfOption(word));
 }
 
 /** The option that a word names: "--memory" or "-o". */
@@ -109,7 +111,8 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
     {
       if (equals != std::string::npos)
       {
-        throw UsageError(argument.GetDisplayName() + " takes no value.");
+        throw UsageError(Diagnostic("E-OPTION-VALUE", argument.GetDisplayName() + " takes no value")
+                           .OfOption(argument.GetDisplayName(), word.substr(equals + 1)));
       }
       values.Add(argument, "on");
     }
@@ -123,7 +126,9 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
     }
     else
     {
-      throw UsageError(argument.GetDisplayName() + " wants a value (" + argument.placeholder + ").");
+      throw UsageError(
+        Diagnostic("E-OPTION-VALUE", argument.GetDisplayName() + " wants a value (" + argument.placeholder + ')')
+          .OfOption(argument.GetDisplayName()));
     }
   }
   auto positional = positionals.begin();
@@ -146,7 +151,9 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
   }
   if (positional != positionals.end())
   {
-    throw UsageError(command.name + " does not know what to do with \"" + *positional + "\".");
+    throw UsageError(
+      Diagnostic("E-OPTION-UNKNOWN", command.name + " does not know what to do with \"" + *positional + '"')
+        .OfValue(*positional));
   }
   // Who asks for help need not have the rest right.
   if (!values.Has("help"))
@@ -163,7 +170,8 @@ ArgumentValues::Add(const Argument & argument, const std::string & value)
   std::vector<std::string> & given = m_Given[argument.name];
   if (!given.empty() && !argument.repeated && argument.type != ArgumentType::Switch)
   {
-    throw UsageError(argument.GetDisplayName() + " is given twice.");
+    throw UsageError(Diagnostic("E-OPTION-REPEATED", argument.GetDisplayName() + " is given twice")
+                       .OfOption(argument.GetDisplayName(), value));
   }
   given.push_back(value);
 }
@@ -178,14 +186,20 @@ ArgumentValues::CheckCompleteness() const
     {
       const std::string placeholder =
         argument.IsPositional() || argument.placeholder.empty() ? "" : ' ' + argument.placeholder;
-      throw UsageError(command.name + " needs " + argument.GetDisplayName() + placeholder + '.');
+      throw UsageError(
+        Diagnostic("E-OPTION-MISSING", command.name + " needs " + argument.GetDisplayName() + placeholder)
+          .OfOption(argument.GetDisplayName()));
     }
     for (const Argument & other : command.arguments)
     {
       if (&other != &argument && !argument.alternative.empty() && other.alternative == argument.alternative &&
           IsGiven(argument.name) && IsGiven(other.name))
       {
-        throw UsageError(argument.GetDisplayName() + " and " + other.GetDisplayName() + " exclude each other.");
+        throw UsageError(
+          Diagnostic("E-OPTION-CONFLICT",
+                     argument.GetDisplayName() + " and " + other.GetDisplayName() + " exclude each other",
+                     "leave one of them out")
+            .OfOption(argument.GetDisplayName()));
       }
     }
   }
@@ -227,7 +241,7 @@ ArgumentValues::GetArgument(const std::string & name) const
   {
     return *argument;
   }
-  throw std::logic_error(m_Command->name + " has no argument " + name);
+  throw RefusalOf<std::logic_error>(Diagnostic("E-INTERNAL", m_Command->name + " has no argument " + name));
 }
 
 bool
@@ -253,7 +267,7 @@ ArgumentValues::GetTexts(const std::string & name) const
   const auto value = m_Defaults.find(name);
   if (value == m_Defaults.end())
   {
-    throw std::logic_error("there is no value for " + name);
+    throw RefusalOf<std::logic_error>(Diagnostic("E-INTERNAL", "there is no value for " + name));
   }
   return value->second;
 }

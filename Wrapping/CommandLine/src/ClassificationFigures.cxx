@@ -35,10 +35,12 @@ FindTruths(const PredictionTable & table)
     const auto found = std::find(table.classes.begin(), table.classes.end(), prediction.label);
     if (found == table.classes.end())
     {
-      TableReader::Fail(table.file,
-                        prediction.line,
-                        prediction.name + " has the label " + prediction.label + ", which is none of the classes (" +
-                          Join(table.classes) + ")");
+      RefuseRow(table.file,
+                prediction.line,
+                Diagnostic("E-PREDICTIONS-FORMAT",
+                           prediction.name + " has the label " + prediction.label + ", which is none of the classes (" +
+                             Join(table.classes) + ")")
+                  .OfValue(prediction.label));
     }
     truths.push_back(static_cast<int>(found - table.classes.begin()));
   }
@@ -52,15 +54,20 @@ FindPositive(const PredictionTable & table, const std::string & name)
   {
     if (!name.empty())
     {
-      throw UsageError("--positive is of two classes, and there are " + std::to_string(table.classes.size()) + " (" +
-                       Join(table.classes) + "), each of which is set against the rest.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  "--positive is of two classes, and there are " +
+                                    std::to_string(table.classes.size()) + " (" + Join(table.classes) +
+                                    "), each of which is set against the rest")
+                         .OfOption("--positive", name));
     }
     return -1;
   }
   const auto found = std::find(table.classes.begin(), table.classes.end(), name);
   if (!name.empty() && found == table.classes.end())
   {
-    throw UsageError("--positive " + name + " is none of the classes (" + Join(table.classes) + ").");
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE", "--positive " + name + " is none of the classes (" + Join(table.classes) + ')')
+        .OfOption("--positive", name));
   }
   return name.empty() ? 1 : static_cast<int>(found - table.classes.begin());
 }

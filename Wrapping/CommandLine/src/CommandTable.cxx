@@ -24,6 +24,7 @@ Info()
         "Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: NIfTI, "
         "NRRD or MetaImage files."),
       SlideResolution(),
+      SlideImage(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
       Output("PNG", "picture", "Where the associated image goes."),
       Switch(
@@ -60,6 +61,15 @@ TrainingLoss()
                 "network",
                 "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
                 "slide, which takes two passes over it, or the sum of both.");
+}
+
+Argument
+WeightsSet()
+{
+  return { "weights-set",
+           ArgumentType::Text,
+           "NAME",
+           "Set of weights in the file, where it holds several, such as ema or state_dict.model." };
 }
 
 Argument
@@ -113,6 +123,7 @@ Train()
         "(its best one), or a PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, "
         ".pt, .th; nothing in it is run). All arrays of the network have to be there. Without it weights begin by "
         "chance."),
+      WeightsSet(),
       Switch("partial-weights",
              "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
              "chance; how many are taken of which parts is said."),
@@ -127,6 +138,7 @@ Train()
       Level(),
       LevelResolution(),
       SlideResolution(),
+      SlideImage(),
       Choice("objective",
              { "auto", "classes", "findings", "grades", "values" },
              "auto",
@@ -245,7 +257,7 @@ LevelOfModel()
                  0,
                  63,
                  "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of "
-                 "the model's resolution (10 % allowed).");
+                 "the model's resolution (10 % allowed), else pixels are resampled to it.");
 }
 
 Command
@@ -280,6 +292,7 @@ Segment()
                       "NAME.nii.gz; what exists is an error without --overwrite.")),
       LevelOfModel(),
       SlideResolution(),
+      SlideImage(),
       region,
       OutputFile("probability",
                  "FILE",
@@ -361,6 +374,7 @@ Classify()
         "A table with a row for each patient of --cohort: the means of the probabilities, or values, of all slides."),
       LevelOfModel(),
       SlideResolution(),
+      SlideImage(),
       InputFile(
         "tissue",
         "MASK|FOLDER",
@@ -411,6 +425,7 @@ Features()
                       "SLIDE-NAME.h5 for each.")),
       LevelOfModel(),
       SlideResolution(),
+      SlideImage(),
       InputFile("tissue",
                 "MASK|FOLDER",
                 "label",
@@ -449,6 +464,7 @@ Plan()
              Level(),
              LevelResolution(),
              SlideResolution(),
+             SlideImage(),
              TrainingLoss(),
              Freeze(),
              NumberPrecision(),
@@ -500,6 +516,13 @@ Import()
   const Argument deviation{
     "deviation", Type::Text, "D0,D1,...", "Likewise, with --mean: input is (pixel / 255 - mean) / deviation."
   };
+  const Argument orientation{
+    "orientation",
+    Type::Text,
+    "LETTERS|stored",
+    "Of volumes: the sides of the patient that x, y and z pointed to in training, such as RAS. "
+    "Volumes are brought to it, and labels back. stored: it took them as their files have them. Without it: not known."
+  };
   return {
     "import",
     "a network that was trained elsewhere",
@@ -519,6 +542,7 @@ Import()
         "weights",
         "All weights of the network, by name and shape: a model, a PyTorch module's state_dict as torch.save writes it "
         "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
+      WeightsSet(),
       name,
       logits,
       mean,
@@ -529,6 +553,12 @@ Import()
               8,
               65536,
               "Side of a tile's core, up to a multiple of the stride. Without it: 1024, of networks for volumes 64."),
+      orientation,
+      Choice("axis-order",
+             { "zyx", "xyz" },
+             "zyx",
+             "Of volumes: what depth, height and width of the network are. zyx: as in arrays of SimpleITK and nnU-Net; "
+             "xyz: as in those of nibabel and MONAI."),
       Choice("norms",
              { "frozen", "image" },
              "frozen",
@@ -539,6 +569,7 @@ Import()
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --norms image",
+      "gigapixel import brain.onnx -o brain.safetensors --orientation RAS --axis-order xyz",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" },
     true
   };

@@ -2,11 +2,14 @@
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
+#include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
 #include "gigapixelMaskName.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelSlideFiles.h"
+#include "gigapixelSlidePixels.h"
 #include "itkPyramidTIFFConverter.h"
 
 #include <nlohmann/json.hpp>
@@ -20,22 +23,31 @@ namespace
 {
 using Content = itk::PyramidTIFFImageIO::Content;
 
+/** Pyramids hold one channel or RGB of 8 bit. */
+void
+RefuseChannels(itk::WholeSlideImageIO & slide)
+{
+  const unsigned channels = slide.GetNumberOfComponents();
+  const bool     mayBeColor = channels == 3 && slide.GetComponentType() != itk::IOComponentEnum::UCHAR;
+  if (channels != 1 && slide.GetPixelType() != itk::IOPixelEnum::RGB)
+  {
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
+                             "it has " + DescribePixels(slide) + ", and a pyramid holds one channel, or RGB of 8 bit",
+                             std::string(mayBeColor ? "convert colors to 8 bit, or " : "") +
+                               "write the channel that is wanted to a file of its own, e.g. with bfconvert (-channel)")
+                    .OfFile(slide.GetFileName())
+                    .OfValue(std::to_string(channels)));
+  }
+}
+
 void
 ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
 {
-  if (values.IsGiven("level"))
-  {
-    slide->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
-  }
-  else if (values.IsGiven("mpp"))
-  {
-    slide->SetMicronsPerPixel(values.GetNumber("mpp"));
-  }
   const std::string colors = values.GetText("colors");
   slide->SetConvertToSRGB(colors == "srgb");
   slide->SetGray(colors == "luma" || colors == "gray");
   slide->SetGrayFromRGB(colors == "gray");
-  slide->ReadImageInformation();
+  SelectPixels(*slide, values);
 }
 
 Content
@@ -59,6 +71,7 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
   converter->SetSlide(&slide);
   converter->SetImageIO(io);
   converter->SetKeepLabel(values.Has("keep-label"));
+  converter->SetKeepText(values.Has("keep-text"));
   std::string compression = values.GetText("compression");
   converter->SetCopyTiles(compression == "copy" && !values.Has("bilevel"));
   if (compression == "copy")
@@ -90,17 +103,20 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
 std::string
 DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
-  std::string text = "convert level=" + std::to_string(slide.GetLevel());
+  std::string text = slide.IsResampled() ? "convert resolution=" + FormatShortest(slide.GetMicronsPerPixel())
+                                         : "convert level=" + std::to_string(slide.GetLevel());
   for (const char * const name :
        { "compression", "quality", "subsampling", "content", "colors", "tile-size", "region" })
   {
     text += values.Has(name) ? std::string(" ") + name + '=' + values.GetText(name) : std::string();
   }
-  for (const char * const name : { "bilevel", "keep-label" })
+  for (const char * const name : { "bilevel", "keep-label", "keep-text" })
   {
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }
-  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifySlide(task.slide);
+  text += slide.GetStoredValues() ? " stored" : "";
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' +
+         IdentifySlide(task.slide, slide.GetImage());
 }
 
 /** --strict of a pyramid that is there already: where nobody has looked at its tiles, which an earlier run may have
@@ -119,9 +135,11 @@ CheckCopy(const std::string & file, const Session & session)
   const std::size_t damaged = FindUndecodableTiles(*pyramid, session).size();
   if (damaged > 0)
   {
-    throw std::runtime_error(file + " exists, but " + std::to_string(damaged) +
-                             " of its tiles, which were copied unchecked, are damaged, which --strict refuses: get the "
-                             "slide again from where it came, and replace the pyramid by --overwrite.");
+    throw Refusal(Diagnostic("E-SLIDE-DAMAGED",
+                             "it exists, but " + std::to_string(damaged) +
+                               " of its tiles, which were copied unchecked, are damaged, which --strict refuses",
+                             "get the slide again from where it came, and replace the pyramid with --overwrite")
+                    .OfFile(file));
   }
   return true;
 }
@@ -138,15 +156,14 @@ Describe(const SlideTask &                 task,
   pyramid->SetLevelZeroMicronsPerPixel(slide.GetMicronsPerPixel());
   pyramid->ReadImageInformation();
   const auto             size = pyramid->GetLevelSize(0);
-  const double           resolution = pyramid->GetMicronsPerPixel();
   nlohmann::ordered_json json{ { "slide", task.slide },
                                { "pyramid", task.output },
                                { "skipped", converter == nullptr } };
-  json["level"] = slide.GetLevel();
+  AddLevel(json, slide);
   json["width"] = size[0];
   json["height"] = size[1];
   json["levels"] = pyramid->GetNumberOfLevels();
-  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  AddResolution(json, pyramid->GetLevelZeroResolution());
   json["decoder"] = pyramid->GetDecoder();
   json["copiedLevels"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedLevels()) : nullptr;
   json["copiedTiles"] = converter ? nlohmann::ordered_json(converter->GetNumberOfCopiedTiles()) : nullptr;
@@ -180,10 +197,12 @@ Format(const nlohmann::ordered_json & json)
 nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  const auto slide = OpenSlide(task.slide, values);
-  ChoosePixels(slide, values);
-  const auto                        converter = MakeConverter(*slide, values);
-  const auto                        region = converter->GetRegionOfLevel(slide->GetLevel());
+  const auto opened = OpenSlide(task.slide, values);
+  RefuseChannels(*opened);
+  ChoosePixels(opened, values);
+  const auto                                 converter = MakeConverter(*opened, values);
+  const itk::WholeSlideImageIO::ConstPointer slide = converter->GetReadSlide();
+  const auto                                 region = converter->GetRegionOfLevel(slide->GetLevel());
   const std::array<std::int64_t, 2> size{ static_cast<std::int64_t>(region[2]), static_cast<std::int64_t>(region[3]) };
   const std::string                 madeBy = DescribeMaking(task, *slide, values);
   const bool                        wasThere =
@@ -205,9 +224,12 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
   {
     if (!wasThere && values.IsGiven(name) && converter->GetNumberOfCopiedTiles() > 0)
     {
-      session.Warn(std::string("--") + name + " does not change tiles that are copied, as " +
-                   std::to_string(converter->GetNumberOfCopiedTiles()) + " of " + task.slide +
-                   " are: to compress them anew, add --compression jpeg");
+      session.Warn(Diagnostic("W-OPTION-NO-EFFECT",
+                              std::string("--") + name + " does not change the " +
+                                std::to_string(converter->GetNumberOfCopiedTiles()) + " tiles that are copied",
+                              "add --compression jpeg to compress them again")
+                     .OfFile(task.slide)
+                     .OfOption(std::string("--") + name, values.GetText(name)));
     }
   }
   text += Format(json);
@@ -223,17 +245,17 @@ LeaveOutOutputs(std::vector<std::string> & slides, const std::string & output)
   };
   slides.erase(std::remove_if(slides.begin(), slides.end(), isOutput), slides.end());
 }
-} // namespace
 
-namespace
-{
 void
 CheckTileSize(const ArgumentValues & values)
 {
   const std::int64_t side = values.GetInteger("tile-size");
   if (side % 16 != 0)
   {
-    throw UsageError("--tile-size " + std::to_string(side) + " is no multiple of 16, as sides of a TIFF's tiles are.");
+    throw UsageError(Diagnostic("E-OPTION-VALUE",
+                                "--tile-size " + std::to_string(side) + " is no multiple of 16, as TIFF needs",
+                                "choose a multiple of 16")
+                       .OfOption("--tile-size", std::to_string(side)));
   }
 }
 } // namespace

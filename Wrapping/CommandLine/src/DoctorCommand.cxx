@@ -6,6 +6,7 @@
 #include "PyramidOutput.h"
 
 #include "gigapixelFreeMemory.h"
+#include "gigapixelPlainMessage.h"
 
 #include "itkImageRegionConstIterator.h"
 #include "itkVersion.h"
@@ -20,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -61,8 +63,10 @@ public:
   {
     if (!mkdtemp(m_Path.data()))
     {
-      throw std::runtime_error("nothing can be written into " + GetFolderForTemporaryFiles() + " (" +
-                               std::strerror(errno) + "): name another folder for temporary files in TMPDIR.");
+      Diagnostic refusal = Diagnostic::Of(std::system_error(errno, std::generic_category()));
+      refusal.why = "nothing can be written into " + GetFolderForTemporaryFiles() + " (" + refusal.why + ')';
+      refusal.remedy = "name another folder for temporary files in TMPDIR";
+      throw Refusal(refusal.OfFile(GetFolderForTemporaryFiles()));
     }
   }
   ~TemporaryFolder()
@@ -111,7 +115,7 @@ TestWriting(const Session & session)
   io->ReadRegion(0, 0, 0, 600, 500, 1, pixels.data());
   if (!std::equal(pixels.begin(), pixels.end(), image->GetBufferPointer()))
   {
-    throw std::runtime_error("a pyramid came back with other pixels than were written.");
+    throw Refusal(Diagnostic("E-INTERNAL", "a pyramid came back with other pixels than were written"));
   }
 }
 
@@ -128,9 +132,9 @@ DescribeNetwork()
     json["gpu"] = GetDevices();
     json["torch"] = GetTorchVersion();
   }
-  catch (const std::exception & error)
+  catch (const std::exception &)
   {
-    json["problem"] = error.what();
+    json["problem"] = DiagnoseThrown().GetSentence();
   }
   return json;
 }
@@ -144,13 +148,9 @@ DescribeWriteTest(const Session & session)
     TestWriting(session);
     json["passed"] = true;
   }
-  catch (const itk::ExceptionObject & error)
+  catch (const std::exception &)
   {
-    json["problem"] = CleanMessage(error.GetDescription());
-  }
-  catch (const std::exception & error)
-  {
-    json["problem"] = error.what();
+    json["problem"] = DiagnoseThrown().GetSentence();
   }
   return json;
 }

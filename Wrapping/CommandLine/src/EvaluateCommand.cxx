@@ -1,9 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Agreement.h"
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "EvaluatePredictions.h"
 #include "EvaluateVolumes.h"
 #include "MaskImage.h"
+#include "ResolutionJSON.h"
 
 #include "gigapixelGridMatch.h"
 
@@ -159,7 +161,7 @@ Describe(const Agreement &  agreement,
   json["tn"] = agreement.trueNegatives;
   json["pixels"] = agreement.GetPixels();
   const Grid & grid = comparison.GetFineGrid();
-  json["mpp"] = grid.IsSpacingKnown() ? nlohmann::ordered_json(500 * (grid.spacing[0] + grid.spacing[1])) : nullptr;
+  AddResolution(json, grid);
   const double mm2 = grid.spacing[0] * grid.spacing[1];
   const auto   area = [&](std::int64_t pixels) {
     return grid.IsSpacingKnown() ? nlohmann::ordered_json(static_cast<double>(pixels) * mm2) : nullptr;
@@ -180,23 +182,19 @@ WarnOfNothingToJudge(const Agreement &   agreement,
   const auto objects = agreement.truePositives + agreement.falseNegatives;
   if (agreement.GetPixels() == 0)
   {
-    throw std::runtime_error(prediction + " and " + truth + " have no pixel in common: give masks of the same slide.");
+    throw Refusal(Diagnostic("E-MASK-GRID",
+                             prediction + " and " + truth + " have no pixel in common",
+                             "give masks of the same slide")
+                    .OfFile(prediction));
   }
-  if (objects == 0)
-  {
-    session.Warn("gigapixel: the truth " + truth +
-                 " has no object where it is compared: dice, iou and sensitivity have nothing to judge.");
-  }
-  if (objects == agreement.GetPixels())
-  {
-    session.Warn("gigapixel: the truth " + truth +
-                 " is object everywhere where it is compared: specificity has nothing to judge.");
-  }
-  if (agreement.truePositives + agreement.falsePositives == 0)
-  {
-    session.Warn("gigapixel: the prediction " + prediction +
-                 " has no object where it is compared: precision has nothing to judge.");
-  }
+  const auto share = [&agreement](std::int64_t pixels) {
+    return static_cast<double>(pixels) / static_cast<double>(agreement.GetPixels());
+  };
+  DoubtMask(session, truth, "the truth, where it is compared,", share(objects));
+  DoubtMask(session,
+            prediction,
+            "the prediction, where it is compared,",
+            share(agreement.truePositives + agreement.falsePositives));
 }
 
 std::string
@@ -227,21 +225,30 @@ CheckOptions(const ArgumentValues & values, bool isTable)
   {
     if (!isTable && values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is of " + what + ", and PREDICTION is a mask.");
+      throw UsageError(
+        Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is of " + what + ", and PREDICTION is a mask")
+          .OfOption(std::string("--") + option));
     }
   }
   if (isTable && values.IsGiven("partial"))
   {
-    throw UsageError(std::string("--partial is of ") + what + ", and PREDICTION is a table of predictions.");
+    throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                std::string("--partial is of ") + what + ", and PREDICTION is a table of predictions")
+                       .OfOption("--partial"));
   }
   if (isTable && values.IsGiven("TRUTH"))
   {
-    throw UsageError("The truth of a table of predictions is the column label of a cohort: --cohort " +
-                     values.GetText("TRUTH") + '.');
+    throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                "the truth of a table of predictions is the column label of a cohort",
+                                "give it as --cohort " + values.GetText("TRUTH"))
+                       .OfOption("TRUTH", values.GetText("TRUTH")));
   }
   if (!isTable && !values.IsGiven("TRUTH"))
   {
-    throw UsageError("evaluate needs TRUTH, the mask to judge by (of a table of predictions, .csv, --cohort).");
+    throw UsageError(
+      Diagnostic("E-OPTION-MISSING",
+                 "evaluate needs TRUTH, the mask to judge by (of a table of predictions, .csv, --cohort)")
+        .OfOption("TRUTH"));
   }
 }
 } // namespace

@@ -134,8 +134,10 @@ ReportFindings(const PredictionTable & table, int bins)
   report.json["perFinding"] = std::move(perFinding);
   if (report.json["rocAUC"].is_null())
   {
-    throw std::runtime_error(table.file + ": of no finding there are cases with it and cases without it: how well they "
-                                          "are told apart cannot be known");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
+                             "of no finding there are cases with it and cases without it: how well they are told apart "
+                             "cannot be known")
+                    .OfFile(table.file));
   }
   report.text = Format(report.json, table.classes);
   report.pictures.emplace_back("roc", DrawROC(figures));

@@ -59,10 +59,12 @@ ReportGrades(const PredictionTable & table)
     const auto name = std::find(table.classes.begin(), table.classes.end(), FormatTruth(truth));
     if (name == table.classes.end())
     {
-      TableReader::Fail(table.file,
-                        prediction.line,
-                        prediction.name + " has the grade " + FormatTruth(truth) +
-                          ", which is none of the predicted ones");
+      RefuseRow(
+        table.file,
+        prediction.line,
+        Diagnostic("E-PREDICTIONS-FORMAT",
+                   prediction.name + " has the grade " + FormatTruth(truth) + ", which is none of the predicted ones")
+          .OfValue(FormatTruth(truth)));
     }
     const std::size_t predicted = GetGrade(prediction.probabilities);
     figures.confusion.Add(static_cast<int>(name - table.classes.begin()), static_cast<int>(predicted));
@@ -71,7 +73,7 @@ ReportGrades(const PredictionTable & table)
   }
   if (cases == 0)
   {
-    throw std::runtime_error(table.file + ": of no case the grade is known");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT", "of no case the grade is known").OfFile(table.file));
   }
   ObjectiveReport report;
   report.json["grades"] = table.classes;

@@ -38,25 +38,35 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
     {
       if (prediction.split != "train" && prediction.split != "validation" && prediction.split != "test")
       {
-        throw std::runtime_error(values.GetText("cohort") + ": the split \"" + prediction.split + "\" of " +
-                                 prediction.name + " is none of train, validation, test; write one of them there.");
+        throw Refusal(Diagnostic("E-COHORT-FORMAT",
+                                 "the split \"" + prediction.split + "\" of " + prediction.name +
+                                   " is none of train, validation, test",
+                                 "write one of them there")
+                        .OfFile(values.GetText("cohort"))
+                        .OfValue(prediction.split));
       }
     }
     const auto isOther = [&](const Prediction & prediction) { return prediction.split != split; };
     cases.erase(std::remove_if(cases.begin(), cases.end(), isOther), cases.end());
     if (cases.empty())
     {
-      throw std::runtime_error(table.file + " has no prediction of a slide with the split " + split + " in " +
-                               values.GetText("cohort") + '.');
+      throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
+                               table.file + " has no prediction of a slide with the split " + split + " in " +
+                                 values.GetText("cohort"))
+                      .OfFile(table.file)
+                      .OfOption("--split", split));
     }
   }
   const auto trained = std::count_if(
     cases.begin(), cases.end(), [](const Prediction & prediction) { return prediction.split == "train"; });
   if (trained > 0 && !table.hasFolds)
   {
-    session.Warn("gigapixel: " + std::to_string(trained) + " of " + std::to_string(cases.size()) +
-                 " slides have the split train in " + values.GetText("cohort") +
-                 ": a network that was trained on them is judged too well; --split test takes the others.");
+    session.Warn(Diagnostic("W-COHORT",
+                            std::to_string(trained) + " of " + std::to_string(cases.size()) +
+                              " slides have the split train in " + values.GetText("cohort") +
+                              ": a network that was trained on them is judged too well",
+                            "use --split test for the others")
+                   .OfFile(values.GetText("cohort")));
   }
 }
 
@@ -71,10 +81,12 @@ ReadTable(const ArgumentValues & values, const Session & session)
   if (!table.knowsLabels)
   {
     const ObjectiveKind & kind = table.GetObjective().GetKind();
-    throw std::runtime_error(table.file +
-                             ", line 1: there is no truth: give the table of the slides' labels (--cohort), "
-                             "or a column \"" +
-                             kind.column + (kind.HasNames() ? table.classes.front() : std::string()) + "\" here");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
+                             "line 1: there is no truth",
+                             "give the table of the slides' labels (--cohort), or a column \"" +
+                               std::string(kind.column) + (kind.HasNames() ? table.classes.front() : std::string()) +
+                               "\" here")
+                    .OfFile(table.file));
   }
   TakeSplit(table, values, session);
   return values.GetText("by") == "patient" ? table.GetPatients() : table;
@@ -234,14 +246,18 @@ WarnOfLittle(const ClassificationFigures & figures, const Session & session)
   {
     if (!ofClass.area)
     {
-      session.Warn("gigapixel: no case is of the class " + ofClass.name +
-                   ": its figures, and its part in the means, are left out.");
+      session.Warn(
+        Diagnostic("W-COHORT",
+                   "no case is of the class " + ofClass.name + ": its figures, and its part in the means, are left out")
+          .OfValue(ofClass.name));
     }
     else if (ofClass.area->standardError == 0 &&
              (figures.positive < 0 || &ofClass == &figures.classes[static_cast<std::size_t>(figures.positive)]))
     {
-      session.Warn("gigapixel: the ROC-AUC of " + ofClass.name + " is " + FormatFigure(ofClass.area->area) +
-                   ": DeLong's interval has no width there, which does not make it certain.");
+      session.Warn(Diagnostic("W-COHORT",
+                              "the ROC-AUC of " + ofClass.name + " is " + FormatFigure(ofClass.area->area) +
+                                ": DeLong's interval has no width there, which does not make it certain")
+                     .OfValue(ofClass.name));
     }
   }
 }
@@ -252,9 +268,12 @@ Report(const PredictionTable & table, const ArgumentValues & values)
   const bool areFindings = table.objective == Objective::Kind::Findings;
   if (values.Has("positive") || (values.IsGiven("bins") && !areFindings))
   {
-    throw UsageError(std::string(values.Has("positive") ? "--positive" : "--bins") +
-                     " is of other predictions than of " + table.GetObjective().GetKind().name + ", which " +
-                     table.file + " has.");
+    const std::string option = values.Has("positive") ? "--positive" : "--bins";
+    throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                option + " is of other predictions than of " + table.GetObjective().GetKind().name +
+                                  ", which " + table.file + " has")
+                       .OfFile(table.file)
+                       .OfOption(option));
   }
   return areFindings ? ReportFindings(table, static_cast<int>(values.GetInteger("bins")))
          : table.objective == Objective::Kind::Grades ? ReportGrades(table)
@@ -290,7 +309,8 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
 {
   if (values.GetText("split") != "all" && !values.Has("cohort"))
   {
-    throw UsageError("--split is of --cohort, which is not given.");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--split is of --cohort, which is not given")
+                       .OfOption("--split", values.GetText("split")));
   }
   const PredictionTable table = ReadTable(values, session);
   const auto            writePictures = [&](const NamedDrawings & pictures) {
@@ -304,7 +324,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     const ObjectiveReport report = Report(table, values);
     for (const std::string & warning : report.warnings)
     {
-      session.Warn("gigapixel: " + warning);
+      session.Warn(Diagnostic("W-COHORT", warning).OfFile(table.file));
     }
     writePictures(report.pictures);
     Json json{ { "predictions", table.file }, { "objective", table.GetObjective().GetKind().name } };
@@ -326,8 +346,11 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   const auto figures = make(table);
   if (!figures.KnowsArea())
   {
-    throw std::runtime_error(table.file + ": all " + std::to_string(table.cases.size()) + " cases are of the class " +
-                             table.cases.front().label + ": how well they are told from others cannot be known");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
+                             "all " + std::to_string(table.cases.size()) + " cases are of the class " +
+                               table.cases.front().label + ": how well they are told from others cannot be known")
+                    .OfFile(table.file)
+                    .OfValue(table.cases.front().label));
   }
   WarnOfLittle(figures, session);
   writePictures({ { "roc", DrawROC(figures) },
@@ -338,8 +361,10 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     const ClassificationFigures ofPart = make(part);
     if (!ofPart.KnowsArea())
     {
-      session.Warn("gigapixel: fold " + std::to_string(part.cases.front().fold) + " has cases of the class " +
-                   part.cases.front().label + " alone: there is no ROC-AUC and no PR-AUC of it.");
+      session.Warn(Diagnostic("W-COHORT",
+                              "fold " + std::to_string(part.cases.front().fold) + " has cases of the class " +
+                                part.cases.front().label + " alone: there is no ROC-AUC and no PR-AUC of it")
+                     .OfFile(table.file));
     }
     return Json{ { "rocAUC", ToFigure(ofPart.GetArea()) },
                  { "prAUC", ToFigure(ofPart.GetAveragePrecision()) },

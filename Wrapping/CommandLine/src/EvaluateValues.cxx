@@ -66,7 +66,7 @@ ReportValues(const PredictionTable & table)
   }
   if (report.json["perValue"].empty())
   {
-    throw std::runtime_error(table.file + ": of no case a value is known");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT", "of no case a value is known").OfFile(table.file));
   }
   report.text = Format(report.json, table.classes);
   return report;

@@ -13,8 +13,12 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <iomanip>
+#include <iterator>
+#include <limits>
+#include <locale>
 #include <optional>
-#include <stdexcept>
+#include <sstream>
 #include <vector>
 
 namespace gigapixel::commandline
@@ -65,22 +69,85 @@ CheckMemory(const itk::GigapixelVolume & prediction, const itk::GigapixelVolume 
   const auto free = static_cast<std::int64_t>(GetFreeMemory());
   if (free > 0 && bytes > free)
   {
-    throw std::runtime_error("to compare " + prediction.name + " with " + truth.name + " takes " +
-                             FormatBytes(static_cast<double>(bytes)) + " of memory, and " +
-                             FormatBytes(static_cast<double>(free)) + " are free: compare them on a larger machine.");
+    throw Refusal(Diagnostic("E-MEMORY",
+                             "to compare " + prediction.name + " with " + truth.name + " takes " +
+                               FormatBytes(static_cast<double>(bytes)) + " of memory, and " +
+                               FormatBytes(static_cast<double>(free)) + " are free",
+                             "compare them on a larger machine")
+                    .OfFile(prediction.name));
   }
 }
 
-/** The volume's own voxels are dropped. \throw std::runtime_error a value is no whole number from 0 to 255 */
+/** All digits of a value that is no label, such as 1e-30. */
+std::string
+FormatLabel(float value)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << std::setprecision(std::numeric_limits<float>::max_digits10) << value;
+  return text.str();
+}
+
+/** \class LabelNumbers
+ * \brief The labels of both volumes, of which there are few, as bytes: in the order in which they come, 0 first. */
+class LabelNumbers
+{
+public:
+  /** \throw std::runtime_error it is no whole number from 0 to 65535, or there are more than 256 different ones */
+  std::uint8_t
+  GetByte(float value, const std::string & file)
+  {
+    const auto refuse = [&file, value](const std::string & why) {
+      const std::string text = FormatLabel(value);
+      throw Refusal(Diagnostic("E-LABEL-VALUE", "it has the value " + text + ", " + why).OfFile(file).OfValue(text));
+    };
+    if (!(value >= 0 && value <= Greatest) || value != std::floor(value))
+    {
+      refuse("which is no label: labels are whole numbers from 0 to " + std::to_string(Greatest));
+    }
+    const int label = static_cast<int>(value);
+    if (m_Bytes[static_cast<std::size_t>(label)] < 0)
+    {
+      if (m_Labels.size() == NumberOfLabels)
+      {
+        refuse("and " + std::to_string(NumberOfLabels) + " other labels: no more than these are compared at a time");
+      }
+      m_Bytes[static_cast<std::size_t>(label)] = static_cast<std::int16_t>(m_Labels.size());
+      m_Labels.push_back(label);
+    }
+    return static_cast<std::uint8_t>(m_Bytes[static_cast<std::size_t>(label)]);
+  }
+
+  int
+  GetLabel(std::uint8_t byte) const
+  {
+    return m_Labels[byte];
+  }
+
+private:
+  static constexpr int Greatest = 65535;
+
+  std::vector<int>          m_Labels{ 0 };
+  std::vector<std::int16_t> m_Bytes = [] {
+    std::vector<std::int16_t> bytes(Greatest + 1, -1);
+    bytes[0] = 0;
+    return bytes;
+  }();
+};
+
+/** The volume's own voxels are dropped. \throw std::runtime_error a value is no label */
 LabelVolume
-ReadLabels(itk::GigapixelVolume & volume)
+ReadLabels(itk::GigapixelVolume & volume, LabelNumbers & numbers)
 {
   const Size & size = volume.grid.size;
   LabelVolume  result{ { size.width, size.height, size.depth }, volume.grid.spacing, {} };
   if (volume.voxels->GetNumberOfChannels() != 1)
   {
-    throw std::runtime_error(volume.name + " has " + std::to_string(volume.voxels->GetNumberOfChannels()) +
-                             " channels; a volume of labels has one.");
+    throw Refusal(Diagnostic("E-MASK-FORMAT",
+                             "it has " + std::to_string(volume.voxels->GetNumberOfChannels()) +
+                               " channels; a volume of labels has one")
+                    .OfFile(volume.name)
+                    .OfValue(std::to_string(volume.voxels->GetNumberOfChannels())));
   }
   std::vector<float> slice(static_cast<std::size_t>(size.width * size.height));
   result.labels.reserve(slice.size() * static_cast<std::size_t>(size.depth));
@@ -88,15 +155,9 @@ ReadLabels(itk::GigapixelVolume & volume)
   {
     ThrowIfInterrupted();
     volume.voxels->Read({ 0, 0, size.width, size.height, z, 1 }, reinterpret_cast<std::uint8_t *>(slice.data()));
-    for (const float value : slice)
-    {
-      if (!(value >= 0 && value < NumberOfLabels) || value != std::floor(value))
-      {
-        throw std::runtime_error(volume.name + " has the value " + FormatNumber(value, 3) +
-                                 ", which is no label: labels are whole numbers from 0 to 255.");
-      }
-      result.labels.push_back(static_cast<std::uint8_t>(value));
-    }
+    std::transform(slice.begin(), slice.end(), std::back_inserter(result.labels), [&](float value) {
+      return numbers.GetByte(value, volume.name);
+    });
   }
   volume.voxels.reset();
   return result;
@@ -115,50 +176,69 @@ Count(const LabelVolume & volume)
   return counts;
 }
 
-/** But for 0. */
-std::vector<int>
-ListLabels(const Counts & counts)
+/** But for 0, in the order of the labels. */
+std::vector<std::uint8_t>
+ListBytes(const Counts & counts, const LabelNumbers & numbers)
 {
-  std::vector<int> labels;
-  for (int label = 1; label < static_cast<int>(NumberOfLabels); ++label)
+  std::vector<std::uint8_t> bytes;
+  for (std::size_t byte = 1; byte < NumberOfLabels; ++byte)
   {
-    if (counts[static_cast<std::size_t>(label)] > 0)
+    if (counts[byte] > 0)
     {
-      labels.push_back(label);
+      bytes.push_back(static_cast<std::uint8_t>(byte));
     }
   }
+  std::sort(bytes.begin(), bytes.end(), [&numbers](std::uint8_t a, std::uint8_t b) {
+    return numbers.GetLabel(a) < numbers.GetLabel(b);
+  });
+  return bytes;
+}
+
+/** But for 0. */
+std::vector<int>
+ListLabels(const Counts & counts, const LabelNumbers & numbers)
+{
+  const auto       bytes = ListBytes(counts, numbers);
+  std::vector<int> labels(bytes.size());
+  std::transform(
+    bytes.begin(), bytes.end(), labels.begin(), [&numbers](std::uint8_t byte) { return numbers.GetLabel(byte); });
   return labels;
 }
 
 /** Masks have 255 where segment writes 1; as in training both are the object, where there is only one class. */
 void
-ReadObjectAsOne(const Counts & predicted, Counts & isTrue, LabelVolume & truth)
+ReadObjectAsOne(const Counts & predicted, Counts & isTrue, LabelNumbers & numbers, LabelVolume & truth)
 {
-  constexpr std::uint8_t Object = 255;
-  const auto             labels = ListLabels(predicted);
-  const bool             isOne = labels.empty() || labels == std::vector<int>{ 1 };
-  if (isOne && ListLabels(isTrue) == std::vector<int>{ Object })
+  constexpr int Object = 255;
+  const auto    labels = ListLabels(predicted, numbers);
+  const bool    isOne = labels.empty() || labels == std::vector<int>{ 1 };
+  if (isOne && ListLabels(isTrue, numbers) == std::vector<int>{ Object })
   {
-    std::replace(truth.labels.begin(), truth.labels.end(), Object, std::uint8_t{ 1 });
-    std::swap(isTrue[1], isTrue[Object]);
+    const std::uint8_t one = numbers.GetByte(1, {}), object = numbers.GetByte(Object, {});
+    std::replace(truth.labels.begin(), truth.labels.end(), object, one);
+    std::swap(isTrue[one], isTrue[object]);
   }
 }
 
 void
-WarnOfOtherLabels(const Counts &      predicted,
-                  const Counts &      isTrue,
-                  const std::string & prediction,
-                  const std::string & truth,
-                  const Session &     session)
+WarnOfOtherLabels(const Counts &       predicted,
+                  const Counts &       isTrue,
+                  const LabelNumbers & numbers,
+                  const std::string &  prediction,
+                  const std::string &  truth,
+                  const Session &      session)
 {
-  const auto ofPrediction = ListLabels(predicted), ofTruth = ListLabels(isTrue);
+  const auto ofPrediction = ListLabels(predicted, numbers), ofTruth = ListLabels(isTrue, numbers);
   if (!ofPrediction.empty() && !ofTruth.empty() &&
       std::find_first_of(ofPrediction.begin(), ofPrediction.end(), ofTruth.begin(), ofTruth.end()) ==
         ofPrediction.end())
   {
-    session.Warn("gigapixel: " + prediction + " and " + truth + " have no label in common (" +
-                 std::to_string(ofPrediction.front()) + " and " + std::to_string(ofTruth.front()) +
-                 " are the least): look whether both number the classes alike.");
+    session.Warn(Diagnostic("W-LABEL-VALUE",
+                            prediction + " and " + truth + " have no label in common (" +
+                              std::to_string(ofPrediction.front()) + " and " + std::to_string(ofTruth.front()) +
+                              " are the least)",
+                            "look whether both number the classes alike")
+                   .OfFile(prediction));
   }
 }
 
@@ -178,28 +258,31 @@ HasDistances(const itk::GigapixelVolume & volume, const Session & session)
   {
     return true;
   }
-  session.Warn("gigapixel: the axes of " + volume.name +
-               " are not perpendicular, so that no distances are measured: resample both for these.");
+  session.Warn(Diagnostic("W-VOLUME-GEOMETRY",
+                          "the axes of " + volume.name + " are not perpendicular, so that no distances are measured",
+                          "resample both for these")
+                 .OfFile(volume.name));
   return false;
 }
 
 JSON
-DescribeLabel(std::uint8_t                           label,
+DescribeLabel(int                                    label,
+              std::uint8_t                           byte,
               const Counts &                         predicted,
               const Counts &                         isTrue,
               std::int64_t                           both,
               const std::optional<SurfaceDistance> & distance,
               double                                 voxelMl)
 {
-  const auto inAll = static_cast<double>(predicted[label] + isTrue[label]);
+  const auto inAll = static_cast<double>(predicted[byte] + isTrue[byte]);
   JSON       json{ { "label", label } };
   json["dice"] = 2 * static_cast<double>(both) / inAll;
   json["hausdorff95Mm"] = distance ? JSON(distance->hausdorff95) : JSON();
   json["meanSurfaceDistanceMm"] = distance ? JSON(distance->mean) : JSON();
-  json["predictionVoxels"] = predicted[label];
-  json["truthVoxels"] = isTrue[label];
-  json["predictionMl"] = voxelMl * static_cast<double>(predicted[label]);
-  json["truthMl"] = voxelMl * static_cast<double>(isTrue[label]);
+  json["predictionVoxels"] = predicted[byte];
+  json["truthVoxels"] = isTrue[byte];
+  json["predictionMl"] = voxelMl * static_cast<double>(predicted[byte]);
+  json["truthMl"] = voxelMl * static_cast<double>(isTrue[byte]);
   return json;
 }
 
@@ -209,6 +292,7 @@ DescribeLabels(const LabelVolume &          prediction,
                const LabelVolume &          truth,
                const Counts &               predicted,
                const Counts &               isTrue,
+               const LabelNumbers &         numbers,
                const itk::GigapixelVolume & volume,
                const Session &              session)
 {
@@ -221,14 +305,14 @@ DescribeLabels(const LabelVolume &          prediction,
   const bool   hasDistances = HasDistances(volume, session);
   Progress     progress(session, "evaluate");
   JSON         json = JSON::array();
-  for (const int label : ListLabels(Unite(predicted, isTrue)))
+  const auto   bytes = ListBytes(Unite(predicted, isTrue), numbers);
+  for (const std::uint8_t byte : bytes)
   {
     ThrowIfInterrupted();
-    progress.Update(static_cast<double>(label) / NumberOfLabels);
-    const auto number = static_cast<std::uint8_t>(label);
+    progress.Update(static_cast<double>(json.size()) / static_cast<double>(bytes.size()));
     const auto distance =
-      hasDistances ? MeasureSurfaceDistance(prediction, truth, number) : std::optional<SurfaceDistance>();
-    json.push_back(DescribeLabel(number, predicted, isTrue, both[number], distance, voxelMl));
+      hasDistances ? MeasureSurfaceDistance(prediction, truth, byte) : std::optional<SurfaceDistance>();
+    json.push_back(DescribeLabel(numbers.GetLabel(byte), byte, predicted, isTrue, both[byte], distance, voxelMl));
   }
   progress.Finish();
   return json;
@@ -270,7 +354,10 @@ RefuseOptions(const ArgumentValues & values)
   {
     if (values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is not of volumes, which PREDICTION and TRUTH are.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string("--") + option + " is not of volumes, which PREDICTION and TRUTH are",
+                                  "leave it out")
+                         .OfOption(std::string("--") + option));
     }
   }
 }
@@ -292,33 +379,38 @@ AreLabelVolumes(const std::string & prediction, const std::string & truth)
       std::rethrow_exception(look.problem);
     }
   }
-  throw std::runtime_error((ofTruth.hasSlices ? truth : prediction) + " is a volume, and " +
-                           (ofTruth.hasSlices ? prediction : truth) + " is none: they cannot be compared.");
+  const std::string & volume = ofTruth.hasSlices ? truth : prediction;
+  const std::string & other = ofTruth.hasSlices ? prediction : truth;
+  throw Refusal(Diagnostic("E-FILE-KIND", volume + " is a volume, and " + other + " is none: they cannot be compared")
+                  .OfFile(other));
 }
 
 int
 RunEvaluateVolumes(const ArgumentValues & values, const Session & session)
 {
   RefuseOptions(values);
-  auto              predictionFile = OpenVolume(values.GetText("PREDICTION"));
-  auto              truthFile = OpenVolume(values.GetText("TRUTH"));
+  auto              predictionFile = OpenVolume(values.GetText("PREDICTION"), session);
+  auto              truthFile = OpenVolume(values.GetText("TRUTH"), session);
   const std::string difference = truthFile.grid.DescribeDifference(predictionFile.grid);
   if (!difference.empty())
   {
-    throw std::runtime_error(predictionFile.name + ' ' + difference + " as " + truthFile.name +
-                             ": resample one of them to the other's grid before.");
+    throw Refusal(Diagnostic("E-VOLUME-GEOMETRY",
+                             "it " + difference + " as " + truthFile.name,
+                             "resample one of them to the other's grid before")
+                    .OfFile(predictionFile.name));
   }
   CheckMemory(predictionFile, truthFile);
-  const LabelVolume prediction = ReadLabels(predictionFile);
-  LabelVolume       truth = ReadLabels(truthFile);
+  LabelNumbers      numbers;
+  const LabelVolume prediction = ReadLabels(predictionFile, numbers);
+  LabelVolume       truth = ReadLabels(truthFile, numbers);
   const Counts      predicted = Count(prediction);
   Counts            isTrue = Count(truth);
-  ReadObjectAsOne(predicted, isTrue, truth);
-  WarnOfOtherLabels(predicted, isTrue, predictionFile.name, truthFile.name, session);
+  ReadObjectAsOne(predicted, isTrue, numbers, truth);
+  WarnOfOtherLabels(predicted, isTrue, numbers, predictionFile.name, truthFile.name, session);
   JSON json{ { "prediction", predictionFile.name }, { "truth", truthFile.name } };
   json["voxels"] = truth.labels.size();
   json["spacingMm"] = truth.spacing;
-  json["labels"] = DescribeLabels(prediction, truth, predicted, isTrue, truthFile, session);
+  json["labels"] = DescribeLabels(prediction, truth, predicted, isTrue, numbers, truthFile, session);
   double sum = 0;
   for (const JSON & label : json["labels"])
   {

@@ -219,6 +219,7 @@ GetHelp()
   }
   text += "\n  gigapixel COMMAND --help   arguments and examples of a command\n"
           "  gigapixel --version        the version\n"
+          "  gigapixel --codes          the codes of errors and warnings\n"
           "  gigapixel --describe       all commands and arguments as JSON, for front ends\n\n"
           "Example:\n";
   return text + "  " + GetCommands().front().examples.front() + '\n';

@@ -1,8 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ITKMessages.h"
 
-#include "gigapixelFileRefusal.h"
+#include "gigapixelPlainMessage.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelSession.h"
 
 #include "itkObjectFactory.h"
 #include "itkOutputWindow.h"
@@ -11,17 +12,17 @@
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
-#include <new>
 #include <set>
+
 #include <dlfcn.h>
 
 namespace gigapixel::commandline
 {
 namespace
 {
-std::mutex               messageMutex;
-bool                     collecting = false;
-std::vector<std::string> collected;
+std::mutex              messageMutex;
+bool                    collecting = false;
+std::vector<Diagnostic> collected;
 
 /** Where ITK's texts go; ITK keeps one for the process. */
 class SentenceWindow : public itk::OutputWindow
@@ -36,13 +37,16 @@ public:
   void
   DisplayText(const char * text) override
   {
-    const std::string                 sentence = GetPrintable(CleanMessage(text)); // which may repeat a file's
+    const Diagnostic                  warning = Diagnostic::OfText(CleanMessage(text), "W-OTHER");
+    const std::string                 sentence = GetPrintable(warning.GetText()); // which may repeat a file's
     const std::lock_guard<std::mutex> lock(messageMutex);
     if (collecting)
     {
-      collected.push_back(sentence);
+      collected.push_back(warning);
+      return;
     }
-    else if (m_Shown.insert(sentence).second)
+    KeepWarning(warning); // each result has its own
+    if (m_Shown.insert(sentence).second)
     {
       std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
     }
@@ -76,43 +80,24 @@ ShowITKWarningsAsSentences()
   itk::WholeSlideImageIO::SilenceOpenSlide();
 }
 
-std::string
-DescribeFileError(const std::filesystem::filesystem_error & error)
-{
-  const std::string file = error.path1().string();
-  if (error.code() == std::errc::filename_too_long)
-  {
-    return "The name " + file + " is too long for this file system: choose a shorter one.";
-  }
-  if (error.code() == std::errc::too_many_symbolic_link_levels)
-  {
-    return file + " leads in a circle of links: name the file itself.";
-  }
-  return file + " cannot be used: " + DescribeFileRefusal(error.code()) + '.';
-}
-
-std::string
-DescribeThrown()
+Diagnostic
+DiagnoseThrown()
 {
   try
   {
     throw;
   }
+  catch (const Diagnosed & refusal)
+  {
+    return refusal.GetDiagnostic();
+  }
   catch (const itk::ExceptionObject & error)
   {
-    return DescribeReason(CleanMessage(error.GetDescription()));
-  }
-  catch (const std::bad_alloc &)
-  {
-    return TooLittleMemory;
-  }
-  catch (const std::filesystem::filesystem_error & error)
-  {
-    return DescribeFileError(error);
+    return Diagnostic::OfText(CleanMessage(error.GetDescription()), "E-OTHER");
   }
   catch (const std::exception & error)
   {
-    return DescribeReason(error.what());
+    return Diagnostic::Of(error);
   }
 }
 
@@ -129,7 +114,7 @@ WarningCollector::~WarningCollector()
   collecting = false;
 }
 
-std::vector<std::string>
+std::vector<Diagnostic>
 WarningCollector::GetWarnings() const
 {
   const std::lock_guard<std::mutex> lock(messageMutex);

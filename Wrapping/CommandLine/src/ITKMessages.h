@@ -4,10 +4,8 @@
 
 #include "GigapixelCommandLineExport.h"
 
-#include "gigapixelPlainMessage.h"
+#include "gigapixelDiagnostic.h"
 
-#include <filesystem>
-#include <string>
 #include <vector>
 
 namespace gigapixel::commandline
@@ -18,12 +16,9 @@ namespace gigapixel::commandline
  * exceptions. */
 GigapixelCommandLine_EXPORT void ShowITKWarningsAsSentences();
 
-/** What the standard library says of a file, in one sentence that names it. */
-GigapixelCommandLine_EXPORT std::string DescribeFileError(const std::filesystem::filesystem_error & error);
-
-/** What is being thrown, in one sentence: of ITK's exceptions without the source file and line that their what() begins
+/** The fields of what is being thrown: of ITK's exceptions without the source file and line that their what() begins
  * with. To be called where it is caught. */
-GigapixelCommandLine_EXPORT std::string DescribeThrown();
+GigapixelCommandLine_EXPORT Diagnostic DiagnoseThrown();
 
 /** \class WarningCollector
  * \brief While it lives, keeps the warnings of ITK classes instead of showing them. */
@@ -35,7 +30,7 @@ public:
   WarningCollector(const WarningCollector &) = delete;
   WarningCollector & operator=(const WarningCollector &) = delete;
 
-  std::vector<std::string> GetWarnings() const;
+  std::vector<Diagnostic> GetWarnings() const;
 };
 
 } // namespace gigapixel::commandline

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentText.h"
 #include "CommandFunctions.h"
+#include "DiagnosticJSON.h"
+#include "Doubt.h"
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "OutputCheck.h"
@@ -56,9 +58,29 @@ DescribeLevels(const itk::WholeSlideImageIO & slide)
                        { "width", size[0] },
                        { "height", size[1] },
                        { "downsample", downsample },
-                       { "mpp", Known(resolution * downsample) } });
+                       { "mpp", Known(resolution * downsample) },
+                       { "mppX", Known(slide.GetLevelZeroResolution()[0] * downsample) },
+                       { "mppY", Known(slide.GetLevelZeroResolution()[1] * downsample) } });
   }
   return levels;
+}
+
+/** All images of the file: which one is read, and why. */
+JSON
+DescribeImages(const itk::WholeSlideImageIO & slide)
+{
+  auto images = JSON::array();
+  for (const auto & image : slide.GetImages())
+  {
+    images.push_back({ { "number", image.number },
+                       { "name", image.name.empty() ? JSON() : JSON(image.name) },
+                       { "width", image.size[0] },
+                       { "height", image.size[1] },
+                       { "kind", image.kind },
+                       { "read", image.isRead },
+                       { "reason", image.reason } });
+  }
+  return images;
 }
 
 /** Name and size of each associated image. */
@@ -70,7 +92,9 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
   {
     const auto image = itk::WholeSlideImageIO::New();
     image->SetFileName(file);
+    image->SetImage(slide.GetImage());
     image->SetAssociatedImage(name);
+    image->GiveWarningsOff();
     image->ReadImageInformation();
     images.push_back({ { "name", name }, { "width", image->GetDimensions(0) }, { "height", image->GetDimensions(1) } });
   }
@@ -85,19 +109,18 @@ CheckTiles(itk::WholeSlideImageIO & slide, const Session & session, JSON & info)
   const auto            bad = FindUndecodableTiles(slide, session);
   info["damagedTiles"] = slide.GetNumberOfDamagedTiles();
   info["undecodableTiles"] = bad.size();
-  info["undecodable"] = std::vector<std::string>(bad.begin(), bad.begin() + std::min(named, bad.size()));
+  info["undecodable"] = ToJSON(std::vector<Diagnostic>(bad.begin(), bad.begin() + std::min(named, bad.size())));
   if (bad.size() == 1)
   {
-    info["error"] = bad.front();
+    info["error"] = ToJSON(bad.front());
   }
   else if (!bad.empty())
   {
-    const std::string path = std::string(slide.GetFileName()) + ": ", remedy = "get the file again from where it came";
-    const std::string & first = bad.front();
-    const bool          isFilesFault = first.find(remedy) != std::string::npos;
-    info["error"] = path + std::to_string(bad.size()) + " tiles cannot be decoded" +
-                    (slide.GetStrict() ? " or are damaged" : "") +
-                    (isFilesFault ? "; " + remedy + '.' : "; of the first one: " + first.substr(path.size()));
+    Diagnostic error = bad.front();
+    error.why = std::to_string(bad.size()) + " tiles cannot be decoded" + (slide.GetStrict() ? " or are damaged" : "") +
+                "; of the first one: " + error.why;
+    error.value = std::to_string(bad.size());
+    info["error"] = ToJSON(error);
   }
 }
 
@@ -118,8 +141,9 @@ RefuseNetworkFile(const std::string & file)
   {
     CheckInputFile(file);
     std::string sentence = found->second;
-    throw std::runtime_error(
-      file + " is neither a slide nor a model: " + sentence.replace(sentence.find("FILE"), 4, file) + '.');
+    throw Refusal(
+      Diagnostic("E-FILE-KIND", "it is neither a slide nor a model", sentence.replace(sentence.find("FILE"), 4, file))
+        .OfFile(file));
   }
 }
 
@@ -144,12 +168,16 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   {
     info["channelNames"].push_back(name);
   }
+  const auto [mppX, mppY] = slide->GetLevelZeroResolution();
   info["mpp"] = Known(resolution);
+  info["mppX"] = Known(mppX);
+  info["mppY"] = Known(mppY);
   const auto magnification = ReadNumber(GetProperty(*slide, "openslide.objective-power"));
   info["magnification"] = magnification ? JSON(*magnification) : JSON();
-  info["widthMm"] = Known(static_cast<double>(size[0]) * resolution / 1000);
-  info["heightMm"] = Known(static_cast<double>(size[1]) * resolution / 1000);
+  info["widthMm"] = Known(static_cast<double>(size[0]) * mppX / 1000);
+  info["heightMm"] = Known(static_cast<double>(size[1]) * mppY / 1000);
   info["levels"] = DescribeLevels(*slide);
+  info["images"] = DescribeImages(*slide);
   info["associatedImages"] = DescribeAssociatedImages(file, *slide);
   info["iccProfile"] = !GetProperty(*slide, "ICCProfile").empty();
   const std::string background = GetProperty(*slide, "openslide.background-color");
@@ -170,7 +198,10 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   {
     CheckTiles(*slide, session, info);
   }
-  info["warnings"] = collector.GetWarnings();
+  const std::vector<Diagnostic> warnings = collector.GetWarnings();
+  info["warnings"] = ToJSON(warnings);
+  std::string noText;
+  AddDoubts(warnings, info, noText);
   return info;
 }
 
@@ -179,6 +210,15 @@ std::string
 Show(const JSON & text)
 {
   return GetPrintable(text.get<std::string>());
+}
+
+/** One number of square pixels, else those of both axes. */
+std::string
+FormatResolution(const JSON & of, int digits)
+{
+  const std::string x = FormatNumber(of["mppX"].get<double>(), digits);
+  const std::string y = FormatNumber(of["mppY"].get<double>(), digits);
+  return (x == y ? x : x + " x " + y) + " µm/px";
 }
 
 std::string
@@ -196,7 +236,7 @@ FormatLevels(const JSON & levels)
     text.erase(text.find_last_not_of('.') + 1);
     if (level["mpp"].is_number())
     {
-      text += "  " + FormatNumber(level["mpp"].get<double>(), 3) + " µm/px";
+      text += "  " + FormatResolution(level, 3);
     }
     text += '\n';
   }
@@ -232,13 +272,19 @@ FormatInfo(const JSON & info)
     text += ", " + FormatNumber(info["widthMm"].get<double>(), 2) + " x " +
             FormatNumber(info["heightMm"].get<double>(), 2) + " mm";
   }
-  text += "\n  resolution     " + (info["mpp"].is_number() ? FormatNumber(info["mpp"].get<double>(), 4) + " µm/px"
-                                                           : std::string("unknown (--slide-mpp states it)"));
+  text +=
+    "\n  resolution     " + (info["mpp"].is_number() ? FormatResolution(info, 4) : "unknown (--slide-mpp states it)");
   if (info["magnification"].is_number())
   {
     text += ", " + FormatNumber(info["magnification"].get<double>(), 0) + "x objective";
   }
   text += '\n' + FormatLevels(info["levels"]);
+  for (const JSON & image : info["images"].size() > 1 ? info["images"] : JSON::array())
+  {
+    text += "  image " + image["number"].dump() + (image["read"].get<bool>() ? ", read  " : "        ") +
+            (image["name"].is_null() ? "" : Show(image["name"]) + ", ") + image["width"].dump() + " x " +
+            image["height"].dump() + ", " + Show(image["kind"]) + ": " + Show(image["reason"]) + '\n';
+  }
   for (const JSON & image : info["associatedImages"])
   {
     text +=
@@ -258,14 +304,14 @@ FormatInfo(const JSON & info)
   {
     text += "  damaged tiles  " + info["damagedTiles"].dump() + " in all levels, " + info["undecodableTiles"].dump() +
             " cannot be decoded\n";
-    for (const JSON & sentence : info["undecodable"])
+    for (const JSON & tile : info["undecodable"])
     {
-      text += "  bad tile       " + Show(sentence) + '\n';
+      text += "  bad tile       " + GetPrintable(ParseDiagnostic(tile).GetText()) + '\n';
     }
   }
   for (const JSON & warning : info["warnings"])
   {
-    text += "  warning        " + Show(warning) + '\n';
+    text += "  warning        " + GetPrintable(ParseDiagnostic(warning).GetText()) + '\n';
   }
   return text;
 }
@@ -281,8 +327,11 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
   const std::string name = values.GetText("associated");
   if (std::find(names.begin(), names.end(), name) == names.end())
   {
-    throw std::runtime_error(file + " has no associated image \"" + name + "\"" +
-                             (names.empty() ? ", nor any other." : "; it has " + JoinWithOr(names) + '.'));
+    throw Refusal(Diagnostic("E-SLIDE-IMAGE",
+                             "it has no associated image \"" + name + '"' + (names.empty() ? " and no others" : ""),
+                             names.empty() ? "" : "name " + JoinWithOr(names))
+                    .OfFile(file)
+                    .OfOption("--associated", name));
   }
   RefuseExisting(target, values.Has("overwrite"));
   slide->SetAssociatedImage(name);
@@ -291,7 +340,9 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
   const unsigned channels = slide->GetNumberOfComponents();
   if (slide->GetComponentSize() != 1)
   {
-    throw std::runtime_error(file + ": its image \"" + name + "\" is not of 8 bit, which a PNG here has.");
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS", "its image \"" + name + "\" is not of 8 bit, as the PNG is")
+                    .OfFile(file)
+                    .OfValue(name));
   }
   std::vector<unsigned char> samples(std::size_t(picture.width) * picture.height * channels);
   CheckOutput(target, static_cast<double>(samples.size()));
@@ -329,18 +380,23 @@ RunInfo(const ArgumentValues & values, const Session & session)
   {
     if (models < static_cast<std::ptrdiff_t>(names.size()))
     {
-      throw UsageError("Models and slides are told of one after the other: give them to a command each.");
+      throw UsageError(
+        Diagnostic("E-OPTION-CONFLICT", "models and slides are named together", "use one command for each")
+          .OfOption("SLIDE"));
     }
     return LoadNetworkCommand("info")(values, session);
   }
   if (values.Has("associated") != values.Has("output"))
   {
-    throw UsageError("--associated NAME and --output PNG go together.");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--associated NAME and --output PNG need each other", "give both")
+                       .OfOption(values.Has("associated") ? "--associated" : "--output"));
   }
   std::vector<SlideTask> tasks;
   if (names.size() == 1 && IsVolume(names.front()) && values.Has("associated"))
   {
-    throw UsageError("--associated is for slides, and " + names.front() + " is a volume.");
+    throw UsageError(Diagnostic("E-OPTION-APPLIES", "--associated is for slides, and this is a volume", "leave it out")
+                       .OfFile(names.front())
+                       .OfOption("--associated", values.GetText("associated")));
   }
   const bool isSeries = names.size() == 1 && itk::GigapixelIsDicomFolder(names.front());
   const auto list = isSeries ? SlideList{ names } : FindSlides(names, session);
@@ -352,14 +408,17 @@ RunInfo(const ArgumentValues & values, const Session & session)
   {
     if (tasks.size() > 1)
     {
-      throw UsageError("--associated wants one slide, not " + std::to_string(tasks.size()) + '.');
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  "--associated is for one slide, not for " + std::to_string(tasks.size()),
+                                  "name one slide")
+                         .OfOption("--associated", values.GetText("associated")));
     }
     SaveAssociatedImage(tasks.front().slide, values);
   }
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     if (IsVolume(task.slide))
     {
-      return DescribeVolume(task.slide, values, text);
+      return DescribeVolume(task.slide, values, session, text);
     }
     JSON info = DescribeSlide(task.slide, values, session);
     text += FormatInfo(info);

@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
+#include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
@@ -24,21 +26,17 @@ namespace
 {
 using MaskType = itk::Image<unsigned char, 2>;
 
-unsigned
-ChooseDownsample(const itk::WholeSlideImageIO & slide, const std::string & file, const ArgumentValues & values)
+/** Blocks of level 0, or a resolution. */
+void
+SetGrid(itk::SlideTissueImageSource & source, const std::string & file, const ArgumentValues & values)
 {
   if (!values.IsGiven("mpp"))
   {
-    return static_cast<unsigned>(values.GetInteger("downsample"));
+    source.SetDownsample(static_cast<unsigned>(values.GetInteger("downsample")));
+    return;
   }
-  const double resolution = GetLevelZeroResolution(slide);
-  if (resolution <= 0)
-  {
-    throw std::runtime_error(
-      file + " does not tell its resolution, so --mpp means nothing; state it with --slide-mpp, or use --downsample.");
-  }
-  const auto downsample = std::llround(values.GetNumber("mpp") / resolution);
-  return static_cast<unsigned>(std::clamp<long long>(downsample, 1, 256));
+  SelectPixels(*OpenPicture(file, values), values); // which refuses what cannot be
+  source.SetMicronsPerPixel(values.GetNumber("mpp"));
 }
 
 /** Whoever names a model wants it used, and the default preset has none. */
@@ -48,8 +46,10 @@ RefuseUnusedModel(const ArgumentValues & values)
   const std::string preset = values.GetText("preset");
   if (values.IsGiven("model") && !MayUseTissueNetwork(preset))
   {
-    throw UsageError("--model has no effect on the preset " + preset +
-                     ", which is no network: say --preset model, or " + "leave --model out.");
+    throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                "the preset " + preset + " does not use a model",
+                                "say --preset model, or leave --model out")
+                       .OfOption("--model", values.GetText("model")));
   }
 }
 
@@ -67,9 +67,9 @@ using SourceType = itk::SlideTissueImageSource;
 
 /** Ranks make the label grid's pixels together. */
 itk::ImageBase<2>::Pointer
-GatherGrid(itk::ImageBase<2> * streamed, unsigned downsample, Ranks & ranks, Progress & progress)
+GatherGrid(itk::ImageBase<2> * streamed, double downsample, Ranks & ranks, Progress & progress)
 {
-  const auto bandRows = std::max<itk::SizeValueType>(1, BandRows / downsample);
+  const auto bandRows = std::max<itk::SizeValueType>(1, static_cast<itk::SizeValueType>(BandRows / downsample));
   const auto report = [&](double share) {
     ThrowIfInterrupted();
     progress.Update(0.6 * ShareOfLabel * share);
@@ -95,8 +95,9 @@ LabelSlide(SourceType *                   source,
   Progress progress(session, "label " + task.slide, pixels);
   if (ranks->GetNumberOfRanks() > 1 && source->GetGridBytes() <= LargestSharedGrid)
   {
-    source->SetGridMaker(
-      [&](itk::ImageBase<2> * streamed) { return GatherGrid(streamed, source->GetDownsample(), *ranks, progress); });
+    source->SetGridMaker([&](itk::ImageBase<2> * streamed) {
+      return GatherGrid(streamed, source->GetGridDownsamples()[1], *ranks, progress);
+    });
     source->MakeGrid();
   }
   if (ranks->GetRank() > 0)
@@ -145,18 +146,23 @@ Describe(const SlideTask &              task,
   mask->SetFileName(task.output);
   mask->ReadImageInformation();
   const auto             size = mask->GetLevelSize(0);
-  const double           factor = source.GetFullResolution() ? 1.0 : static_cast<double>(source.GetDownsample());
-  const double           resolution = GetLevelZeroResolution(slide) * factor;
+  const auto             grid = source.GetGridDownsamples();
+  const bool             isFull = source.GetFullResolution();
+  const double           mppX = slide.GetLevelZeroResolution()[0] * (isFull ? 1.0 : grid[0]);
+  const double           mppY = slide.GetLevelZeroResolution()[1] * (isFull ? 1.0 : grid[1]);
   const double           pixels = static_cast<double>(size[0]) * static_cast<double>(size[1]);
   const unsigned char    value = source.GetOutputClasses() ? 1 : 255;
   const auto             tissue = static_cast<double>(CountTissuePixels(*mask, value, ranks));
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["preset"] = source.GetChosenPreset();
-  json["downsample"] = source.GetDownsample();
-  json["level"] = source.GetLevel();
+  const bool isResampled = source.GetReadSlide()->IsResampled();
+  json["downsample"] = isResampled ? nlohmann::ordered_json((grid[0] + grid[1]) / 2)
+                                   : nlohmann::ordered_json(static_cast<unsigned>(grid[0]));
+  json["downsamples"] = grid;
+  AddLevel(json, *source.GetReadSlide());
   json["width"] = size[0];
   json["height"] = size[1];
-  json["mpp"] = resolution > 0 ? nlohmann::ordered_json(resolution) : nullptr;
+  AddResolution(json, std::array<double, 2>{ mppX, mppY });
   json["tissueFraction"] = tissue / pixels;
   json["damagedTiles"] = wasThere ? GetRecordedDamage(*mask) : damagedTiles;
   const auto tell = [wasThere](double share) {
@@ -164,8 +170,30 @@ Describe(const SlideTask &              task,
   };
   json["penFraction"] = tell(source.GetPenShare());
   json["artifactFraction"] = tell(source.GetArtifactShare());
-  json["tissueMm2"] = resolution > 0 ? nlohmann::ordered_json(tissue * resolution * resolution / 1e6) : nullptr;
+  json["tissueMm2"] = mppX > 0 ? nlohmann::ordered_json(tissue * mppX * mppY / 1e6) : nullptr;
   return json;
+}
+
+/** What a person would look at in the picture. */
+void
+DoubtLabel(const nlohmann::ordered_json & json, const Session & session)
+{
+  const auto   slide = json["slide"].get<std::string>();
+  const double tissue = json["tissueFraction"].get<double>();
+  DoubtTissue(session, slide, tissue);
+  double others = 0;
+  for (const char * const key : { "penFraction", "artifactFraction" })
+  {
+    others += json[key].is_number() ? json[key].get<double>() : 0;
+  }
+  if (others > tissue)
+  {
+    RaiseDoubt(session,
+               { "W-DOUBT-ARTIFACTS", others, tissue },
+               "pen and artifacts cover " + FormatNumber(100 * others, 2) + " %, and tissue " +
+                 FormatNumber(100 * tissue, 2) + " % of the slide",
+               slide);
+  }
 }
 
 std::string
@@ -196,19 +224,19 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto     slide = OpenPicture(task.slide, values);
-  const unsigned downsample = ChooseDownsample(*slide, task.slide, values);
-  const bool     isFull = values.Has("full-resolution");
-  std::string    preset = values.GetText("preset");
+  const auto  slide = OpenPicture(task.slide, values);
+  const bool  isFull = values.Has("full-resolution");
+  std::string preset = values.GetText("preset");
   if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
   {
-    ranks->CheckSame("label preset=" + preset + " downsample=" + std::to_string(downsample) +
-                     (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
-                     " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(task.slide));
+    ranks->CheckSame(
+      "label preset=" + preset + " grid=" + values.GetText(values.IsGiven("mpp") ? "mpp" : "downsample") +
+      (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+      " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(task.slide, slide->GetImage()));
   }
   const auto source = SourceType::New();
   source->SetSlide(slide);
-  source->SetDownsample(downsample);
+  SetGrid(*source, task.slide, values);
   source->SetFullResolution(isFull);
   source->SetOutputClasses(values.Has("classes"));
   source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());
@@ -232,7 +260,7 @@ RunTask(const SlideTask &              task,
   {
     if (const std::string advice = source->GetAdvice(); !advice.empty())
     {
-      session.Warn("gigapixel: " + advice);
+      session.Warn(Diagnostic("W-TISSUE-PRESET", advice).OfFile(task.slide));
     }
     wasThere = !values.Has("overwrite") && HasValidPyramid(task.output, size, 1, source->GetMadeBy());
   }
@@ -244,7 +272,7 @@ RunTask(const SlideTask &              task,
     {
       CheckOutput(task.output, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     }
-    const auto level = slide->GetLevelSize(source->GetLevel());
+    const auto level = source->GetReadSlide()->GetLevelSize(source->GetLevel());
     LabelSlide(
       source, slide, task, session, static_cast<double>(level[0]) * static_cast<double>(level[1]), ranks, damage);
   }
@@ -254,6 +282,7 @@ RunTask(const SlideTask &              task,
     return {};
   }
   auto json = Describe(task, *slide, *source, wasThere, damagedTiles, *ranks);
+  DoubtLabel(json, session);
   text += Format(json);
   return json;
 }

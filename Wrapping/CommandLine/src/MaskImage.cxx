@@ -9,6 +9,7 @@
 
 #include "itkGigapixelFileSource.h"
 #include "itkMetaDataObject.h"
+#include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -23,6 +24,8 @@ OpenPyramid(const std::string & file)
 {
   auto io = itk::WholeSlideImageIO::New();
   io->SetFileName(file);
+  io->SetStoredValues(true);
+  io->GiveWarningsOff(); // which follow when the mask itself is opened
   try
   {
     io->ReadImageInformation();
@@ -34,15 +37,28 @@ OpenPyramid(const std::string & file)
   return io;
 }
 
+/** What the file says of its making; empty where it is no pyramid of ours. */
+std::string
+GetMadeBy(const itk::WholeSlideImageIO & pyramid)
+{
+  std::string description;
+  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  return itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
+}
+
 PhysicalImage
 OpenMask(const std::string & file)
 {
   CheckInputFile(file);
-  if (const auto pyramid = OpenPyramid(file);
-      pyramid && pyramid->GetComponentType() == itk::CommonEnums::IOComponent::FLOAT)
+  const auto pyramid = OpenPyramid(file);
+  if (pyramid && pyramid->GetComponentType() == itk::CommonEnums::IOComponent::FLOAT && !GetMadeBy(*pyramid).empty())
   {
-    throw std::runtime_error(file + " has a number for each pixel, as maps of classify and probabilities of segment "
-                                    "have, and is no mask: give a mask, or look at the picture beside the map.");
+    throw Refusal(
+      Diagnostic("E-MASK-FORMAT",
+                 "it has a number for each pixel, as maps of classify and probabilities of segment have, and "
+                 "is no mask",
+                 "give a mask, or look at the picture beside the map")
+        .OfFile(file));
   }
   return AlignAxes(itk::GigapixelMaskSource(file, itk::HighSamples::Are255), Grid(), "a slide");
 }
@@ -51,7 +67,8 @@ OpenMask(const std::string & file)
 bool
 HasTissueClasses(const std::string & file)
 {
-  const std::string madeBy = FindMadeBy(file) + ' ';
+  const auto        pyramid = OpenPyramid(file);
+  const std::string madeBy = (pyramid ? GetMadeBy(*pyramid) : std::string()) + ' ';
   return madeBy.rfind("label ", 0) == 0 && madeBy.find(" classes ") != std::string::npos;
 }
 

@@ -80,8 +80,12 @@ NamePartial(PartOf part, const TFunction & match)
   }
   catch (const GridMismatch & error)
   {
-    const bool helps = error.GetPart() == part;
-    throw GridMismatch(error.what() + std::string(helps ? "; --partial if it shows but a part" : ""), error.GetPart());
+    Diagnostic diagnostic = error.GetDiagnostic();
+    if (error.GetPart() == part)
+    {
+      diagnostic.remedy += (diagnostic.remedy.empty() ? "" : ", or ") + std::string("--partial if it shows but a part");
+    }
+    throw GridMismatch(diagnostic, error.GetPart());
   }
 }
 

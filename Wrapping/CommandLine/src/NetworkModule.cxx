@@ -18,18 +18,22 @@ FindSymbol(const char * symbol)
   const std::string path = GetNetworkModulePath();
   if (!std::filesystem::exists(path))
   {
-    throw std::runtime_error(
-      "The network module is not installed (" + path +
-      " is missing): train, segment, classify, features, plan, networks, import and several ranks need it; build "
-      "with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev).");
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "the network module is not installed (" + path +
+                               " is missing): train, segment, classify, features, plan, networks, import and several "
+                               "ranks need it",
+                             "build with -DGigapixel_BUILD_NETWORK=ON, which needs LibTorch (Debian: libtorch-dev)")
+                    .OfFile(path));
   }
   void * module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void * address = module ? dlsym(module, symbol) : nullptr;
   if (!address)
   {
     const char * reason = dlerror();
-    throw std::runtime_error("The network module does not load: " + std::string(reason ? reason : "unknown reason") +
-                             "; install the libraries that it was built with, or build again.");
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "the network module does not load: " + std::string(reason ? reason : "unknown reason"),
+                             "install the libraries that it was built with, or build again")
+                    .OfFile(path));
   }
   return address;
 }

@@ -7,6 +7,7 @@
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelSlidePixels.h"
 #include "gigapixelWritableFolder.h"
@@ -84,8 +85,10 @@ RequireDescriptors(const std::string & file)
   }
   if (second < 0)
   {
-    throw std::runtime_error(
-      file + " cannot be written: " + DescribeFileRefusal(std::error_code(error, std::generic_category())) + '.');
+    throw Refusal(
+      Diagnostic("E-OUTPUT-WRITE",
+                 "the file cannot be written: " + DescribeFileRefusal(std::error_code(error, std::generic_category())))
+        .OfFile(file));
   }
 }
 
@@ -111,7 +114,8 @@ MakeFolder(const fs::path & folder)
   fs::create_directories(folder, error);
   if (error && !fs::is_directory(folder))
   {
-    throw std::runtime_error("The folder " + folder.string() + " cannot be made: " + DescribeFileRefusal(error) + '.');
+    throw Refusal(
+      Diagnostic("E-OUTPUT-WRITE", "the folder cannot be made: " + DescribeFileRefusal(error)).OfFile(folder.string()));
   }
 }
 
@@ -133,10 +137,37 @@ CheckEnding(const std::string & argument,
   const std::string name = fs::path(file).filename().string();
   const bool        agrees = std::any_of(
     format.endings.begin(), format.endings.end(), [&name](const std::string & ending) { return EndsIn(name, ending); });
-  if (!format.endings.empty() && !agrees)
+  if (format.endings.empty())
   {
-    throw UsageError(argument + ' ' + file + " is to be " + format.name + ": end it in " + format.endings.front() +
-                     otherwise + '.');
+    return;
+  }
+  for (const char * const ome : { ".ome.tif", ".ome.tiff" })
+  {
+    if (EndsIn(name, ome) && agrees)
+    {
+      throw UsageError(
+        Diagnostic("E-OUTPUT-ENDING",
+                   std::string("OME-TIFF (") + ome + ") is not written, and readers would look for its XML",
+                   "end it in " + format.endings.front() + " without .ome" + otherwise)
+          .OfOption(argument, file));
+    }
+  }
+  for (const char * const lossy : { ".jpg", ".jpeg", ".webp" })
+  {
+    if (EndsIn(name, lossy) && content != "slide" && content != "picture")
+    {
+      throw UsageError(Diagnostic("E-OUTPUT-ENDING",
+                                  std::string("files that end in ") + lossy + " lose values of " + format.name,
+                                  "end it in " + format.endings.front() + otherwise)
+                         .OfOption(argument, file));
+    }
+  }
+  if (!agrees)
+  {
+    throw UsageError(Diagnostic("E-OUTPUT-ENDING",
+                                "what is written is " + format.name,
+                                "end it in " + format.endings.front() + otherwise)
+                       .OfOption(argument, file));
   }
 }
 
@@ -168,12 +199,15 @@ MakeFolderWithFirstOutput(const std::string & folder)
   }
   if (!fs::is_directory(there))
   {
-    throw std::runtime_error("The folder " + folder + " cannot be made: " + there.string() +
-                             " is no folder; choose another output.");
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE",
+                             "the folder cannot be made: " + there.string() + " is not a folder",
+                             "choose another output")
+                    .OfFile(folder));
   }
   if (const std::string obstacle = FindObstacleToWriting(there.string()); !obstacle.empty() && !fs::exists(folder))
   {
-    throw std::runtime_error("The folder " + folder + " cannot be made: " + obstacle + "; choose another output.");
+    throw Refusal(
+      Diagnostic("E-OUTPUT-WRITE", "the folder cannot be made: " + obstacle, "choose another output").OfFile(folder));
   }
   GetFoldersToMake().insert(GetFolder((fs::path(folder) / "output").string()));
 }
@@ -184,16 +218,17 @@ CheckOutput(const std::string & file, double rawBytes)
   const fs::path folder = GetFolder(file);
   if (fs::is_directory(file))
   {
-    throw std::runtime_error(file + " is a folder; name a file.");
+    throw Refusal(Diagnostic("E-OUTPUT-KIND", "the output is a folder", "name a file").OfFile(file));
   }
   if (fs::exists(file) && !fs::is_regular_file(file))
   {
-    throw std::runtime_error(file + " is no file, but something else of this name; choose another output.");
+    throw Refusal(
+      Diagnostic("E-OUTPUT-KIND", "the output is not a regular file", "choose another output").OfFile(file));
   }
   if (fs::exists(folder) && !fs::is_directory(folder))
   {
-    throw std::runtime_error(folder.string() + " is no folder, so that " + file +
-                             " cannot be written into it; choose another output.");
+    throw Refusal(
+      Diagnostic("E-OUTPUT-WRITE", folder.string() + " is not a folder", "choose another output").OfFile(file));
   }
   if (!fs::is_directory(folder) && GetFoldersToMake().count(folder) > 0)
   {
@@ -201,12 +236,15 @@ CheckOutput(const std::string & file, double rawBytes)
   }
   if (!fs::is_directory(folder))
   {
-    throw std::runtime_error("There is no folder " + folder.string() + " to write " + file + " into; make it first.");
+    throw Refusal(
+      Diagnostic("E-FILE-MISSING", "there is no folder " + folder.string(), "make the folder first").OfFile(file));
   }
   if (const std::string obstacle = FindObstacleToWriting(folder.string()); !obstacle.empty())
   {
-    throw std::runtime_error("The folder " + folder.string() + " cannot be written to: " + obstacle +
-                             "; choose another output than " + file + '.');
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE",
+                             "the folder " + folder.string() + " cannot be written to: " + obstacle,
+                             "choose another output")
+                    .OfFile(file));
   }
   RequireDescriptors(file);
   std::error_code error;
@@ -214,9 +252,12 @@ CheckOutput(const std::string & file, double rawBytes)
   const double    needed = rawBytes / 100 + 65536;
   if (!error && static_cast<double>(space.available) < needed)
   {
-    throw std::runtime_error("The disk of " + folder.string() + " has only " +
-                             FormatBytes(static_cast<double>(space.available)) + " free; " + file + " needs at least " +
-                             FormatBytes(needed) + '.');
+    throw Refusal(Diagnostic("E-DISK-FULL",
+                             "the disk of " + folder.string() + " has only " +
+                               FormatBytes(static_cast<double>(space.available)) +
+                               " free, and the file needs at least " + FormatBytes(needed),
+                             "free space, or write to another disk")
+                    .OfFile(file));
   }
 }
 
@@ -227,8 +268,10 @@ RefuseInput(const std::string & output, const std::vector<std::string> & inputs)
   {
     if (IsSameFile(output, input))
     {
-      throw std::runtime_error(output + " is what is read here" + (output == input ? "" : ", " + input) +
-                               ": name another file to write.");
+      throw Refusal(Diagnostic("E-OUTPUT-INPUT",
+                               "the output is the input" + (output == input ? std::string() : ' ' + input),
+                               "name another file to write")
+                      .OfFile(output));
     }
   }
 }
@@ -238,7 +281,8 @@ RefuseExisting(const std::string & file, bool overwrite)
 {
   if (!overwrite && fs::exists(file))
   {
-    throw std::runtime_error(file + " exists already; --overwrite replaces it.");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS", "the output exists already", "choose another name, or use --overwrite")
+                    .OfFile(file));
   }
 }
 
@@ -279,8 +323,12 @@ HasValidPyramid(const std::string &                 file,
   {
     return false;
   }
-  const std::string refusal =
-    file + " exists, but is no finished pyramid of this slide at this resolution; --overwrite replaces it.";
+  const auto refuse = [&file](const std::string & why) -> Refusal {
+    return Refusal(
+      Diagnostic("E-OUTPUT-EXISTS", "the output exists, but " + why, "choose another name, or use --overwrite")
+        .OfFile(file));
+  };
+  const std::string unfinished = "is no finished pyramid of this slide at this resolution";
   try
   {
     const auto io = itk::WholeSlideImageIO::New();
@@ -289,34 +337,29 @@ HasValidPyramid(const std::string &                 file,
     const std::string foundMadeBy = GetMadeBy(*io);
     if (!foundMadeBy.empty() && foundMadeBy != madeBy) // which says more than another size does
     {
-      throw std::runtime_error(file + " exists, but was made in another way than is asked for (" +
-                               DescribeOtherMaking(foundMadeBy, madeBy) +
-                               "); --overwrite replaces it, another output name keeps it.");
+      throw refuse("was made in another way than is asked for (" + DescribeOtherMaking(foundMadeBy, madeBy) + ')');
     }
     const auto found = io->GetLevelSize(0);
     if (static_cast<std::int64_t>(found[0]) != size[0] || static_cast<std::int64_t>(found[1]) != size[1] ||
         io->GetNumberOfComponents() != channels)
     {
-      throw std::runtime_error(refusal);
+      throw refuse(unfinished);
     }
     if (foundMadeBy.empty())
     {
-      throw std::runtime_error(file +
-                               " exists, but was made in another way, which it does not tell, than is asked for; "
-                               "--overwrite replaces it, another output name keeps it.");
+      throw refuse("does not say that it was made in the way that is asked for");
     }
     const std::int64_t damaged = GetRecordedDamage(*io);
     if (io->GetStrict() && damaged > 0)
     {
-      throw std::runtime_error(file + " exists, but was made of " + std::to_string(damaged) +
-                               " damaged tiles, which --strict refuses; --overwrite replaces it.");
+      throw refuse("was made of " + std::to_string(damaged) + " damaged tiles, which --strict refuses");
     }
     std::vector<unsigned char> last(channels);
     io->ReadRegion(0, found[0] - 1, found[1] - 1, 1, 1, channels, last.data());
   }
   catch (const itk::ExceptionObject &)
   {
-    throw std::runtime_error(refusal);
+    throw refuse(unfinished);
   }
   return true;
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "Drawing.h"
 #include "MaskImage.h"
 #include "OutputCheck.h"
@@ -133,10 +134,10 @@ DrawLegend(const Classes & classes, unsigned width)
 
 /** All that decides on the picture, as it is kept in it. */
 std::string
-DescribeMaking(const std::string & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
+DescribeMaking(const itk::WholeSlideImageIO & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
 {
   return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") + " size=" + std::to_string(size[0]) +
-         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide) +
+         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide.GetFileName(), slide.GetImage()) +
          " mask: " + IdentifyFile(mask.GetName(), HashedBytes::All);
 }
 } // namespace
@@ -155,7 +156,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const auto      slide = OpenPicture(file, values);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
-  const auto      madeBy = DescribeMaking(file, mask, size);
+  const auto      madeBy = DescribeMaking(*slide, mask, size);
   const Picture   legend = DrawLegend(mask.GetClasses(), size[0]);
   const auto      height = size[1] + legend.height;
   const bool      wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
@@ -169,11 +170,11 @@ RunOverlay(const ArgumentValues & values, const Session & session)
     Progress   progress(session, "overlay");
     Picture    picture = DrawThumbnail(*slide, size, progress);
     const auto marks = SampleMask(mask, match, size);
-    if (std::none_of(marks.begin(), marks.end(), [](unsigned char mark) { return mark != 0; }))
-    {
-      session.Warn("gigapixel: " + mask.GetName() + " has no object that can be seen on " + file +
-                   " at this size: nothing is marked in " + output + '.');
-    }
+    const auto marked = marks.size() - static_cast<std::size_t>(std::count(marks.begin(), marks.end(), 0));
+    DoubtMask(session,
+              mask.GetName(),
+              "the mask, at this size on the slide,",
+              static_cast<double>(marked) / static_cast<double>(marks.size()));
     DrawMask(marks, mask.GetClasses(), picture);
     picture.height = height;
     picture.pixels.insert(picture.pixels.end(), legend.pixels.begin(), legend.pixels.end());

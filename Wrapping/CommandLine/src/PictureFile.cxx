@@ -5,6 +5,8 @@
 
 #include "gigapixelAtomicFile.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -144,11 +146,13 @@ HasValidPNG(const std::string & file, const std::string & madeBy)
   if (end.size() < wanted.size() || end.compare(end.size() - wanted.size(), wanted.size(), wanted) != 0)
   {
     const std::string found = FindMadeBy(end);
-    throw std::runtime_error(
-      file + " exists, but " +
-      (found.empty() ? "is no whole picture of this program"
-                     : "was made in another way than is asked for (" + DescribeOtherMaking(found, madeBy) + ')') +
-      "; --overwrite replaces it, another output name keeps it.");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             file + " exists, but " +
+                               (found.empty() ? "is no whole picture of this program"
+                                              : "was made in another way than is asked for (" +
+                                                  DescribeOtherMaking(found, madeBy) + ')'),
+                             "--overwrite replaces it, another output name keeps it")
+                    .OfFile(file));
   }
   return true;
 }

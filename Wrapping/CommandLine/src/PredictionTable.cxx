@@ -6,6 +6,7 @@
 #include "gigapixelSession.h"
 
 #include "gigapixelTableReader.h"
+#include "gigapixelTruthField.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,15 +49,14 @@ CountCommon(const PathParts & a, const PathParts & b)
   return std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(shorter), b.begin()) ? shorter : 0;
 }
 
-/** Names the row, where the table is one that was read. */
+/** Refuses a prediction that does not fit a cohort. Names the row, where the table is one that was read. */
 [[noreturn]] void
-FailOf(const PredictionTable & table, const Prediction & prediction, const std::string & reason)
+RefuseMatch(const PredictionTable & table,
+            const Prediction &      prediction,
+            const std::string &     why,
+            const std::string &     remedy = {})
 {
-  if (prediction.line == 0)
-  {
-    throw std::runtime_error(ToMessage(reason));
-  }
-  TableReader::Fail(table.file, prediction.line, reason);
+  RefuseRow(table.file, prediction.line, Diagnostic("E-PREDICTIONS-MATCH", why, remedy).OfValue(prediction.name));
 }
 
 Objective
@@ -134,13 +134,12 @@ ReadTruth(const TableReader &      reader,
     const std::string field = columns[i] < 0 ? "" : row.fields[static_cast<std::size_t>(columns[i])];
     try
     {
-      truth.push_back(field.empty() ? std::numeric_limits<double>::quiet_NaN() : kind.readTruth(field));
+      truth.push_back(IsNotKnown(field) ? std::numeric_limits<double>::quiet_NaN() : kind.readTruth(field));
     }
     catch (const std::invalid_argument & error)
     {
-      reader.Fail(row.line,
-                  "\"" + field + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(columns[i])] +
-                    ' ' + error.what());
+      const std::string & column = reader.GetHeader().fields[static_cast<std::size_t>(columns[i])];
+      reader.Fail(row.line, '"' + field + "\" in the column " + column + ' ' + Diagnostic::Of(error).why);
     }
   }
   return truth;
@@ -174,10 +173,10 @@ public:
     const auto truths = FindTruthColumns(m_Reader, objective);
     if (!isClass && needsLabels && !IsAnyThere(truths))
     {
-      m_Reader.Fail(1,
-                    std::string("no column has the ") + objective.GetKind().name + " of the slides (" +
-                      objective.GetKind().column +
-                      (objective.GetKind().HasNames() ? objective.names.front() + " and so on" : "") + ")");
+      this->Refuse(1,
+                   std::string("no column has the ") + objective.GetKind().name + " of the slides (" +
+                     objective.GetKind().column +
+                     (objective.GetKind().HasNames() ? objective.names.front() + " and so on" : "") + ")");
     }
     const int patient = m_Reader.FindColumn("patient"), split = m_Reader.FindColumn("split");
     m_KnowsLabels = label >= 0 || IsAnyThere(truths);
@@ -234,28 +233,36 @@ public:
     }
     if (best.empty())
     {
-      FailOf(table,
-             prediction,
-             "the slide " + prediction.name + " is not in " + m_File + ": add its row there, or name it as there");
+      RefuseMatch(table,
+                  prediction,
+                  "the slide " + prediction.name + " is not in " + m_File,
+                  "add its row there, or name it as there");
     }
     if (best.size() > 1)
     {
-      FailOf(table,
-             prediction,
-             "the slide " + prediction.name + " may be " + best[0]->slide + " or " + best[1]->slide + " of " + m_File +
-               ": name it with its folder");
+      RefuseMatch(table,
+                  prediction,
+                  "the slide " + prediction.name + " may be " + best[0]->slide + " or " + best[1]->slide + " of " +
+                    m_File,
+                  "name it with its folder");
     }
     return *best.front();
   }
 
 private:
+  [[noreturn]] void
+  Refuse(int line, const std::string & why, const std::string & code = "E-COHORT-FORMAT") const
+  {
+    TableReader::Fail(m_File, line, Diagnostic(code, why));
+  }
+
   int
   Require(const std::string & column, const std::string & content) const
   {
     const int found = m_Reader.FindColumn(column);
     if (found < 0)
     {
-      m_Reader.Fail(1, "the column \"" + column + "\", " + content + ", is missing");
+      this->Refuse(1, "the column \"" + column + "\", " + content + ", is missing");
     }
     return found;
   }
@@ -265,7 +272,7 @@ private:
   {
     if (truth.parts.empty() || (m_NeedsLabels && truth.label.empty()))
     {
-      m_Reader.Fail(truth.line, "the slide or its label is empty");
+      this->Refuse(truth.line, "the slide or its label is empty");
     }
     std::vector<std::size_t> & sameName = m_ByName[truth.parts.front()];
     for (const std::size_t i : sameName)
@@ -274,9 +281,10 @@ private:
       if (other.parts == truth.parts && (other.patient != truth.patient ||
                                          !TakeKnown(other.truth, other.label, truth.truth, truth.label, m_Objective)))
       {
-        m_Reader.Fail(truth.line,
-                      "the slide " + truth.slide + " has another label or patient than on line " +
-                        std::to_string(other.line) + ": what was predicted of the whole slide has no truth there");
+        this->Refuse(truth.line,
+                     "the slide " + truth.slide + " has another label or patient than on line " +
+                       std::to_string(other.line) + ": what was predicted of the whole slide has no truth there",
+                     "E-COHORT-CONFLICT");
       }
       if (other.parts == truth.parts)
       {
@@ -315,7 +323,8 @@ ReadProbabilities(const TableReader &      reader,
     {
       reader.Fail(row.line,
                   "\"" + text + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(column)] +
-                    (areValues ? " is no number" : " is no probability: a number from 0 to 1 is wanted"));
+                    (areValues ? " is no number" : " is no probability"),
+                  areValues ? "give a number" : "give a number from 0 to 1");
     }
     probabilities.push_back(*number);
   }
@@ -336,9 +345,8 @@ ReadFold(const TableReader & reader, const TableReader::Row & row, int column)
   const auto fold = column < 0 ? 0 : ReadInteger(row.fields[static_cast<std::size_t>(column)]).value_or(-1);
   if (fold < 0 || fold > std::numeric_limits<int>::max())
   {
-    reader.Fail(row.line,
-                "\"" + row.fields[static_cast<std::size_t>(column)] +
-                  "\" is no number of a fold: 1, 2, ... are wanted");
+    reader.Fail(
+      row.line, "\"" + row.fields[static_cast<std::size_t>(column)] + "\" is no number of a fold", "give 1, 2, ...");
   }
   return static_cast<int>(fold);
 }
@@ -357,7 +365,7 @@ CheckGrades(const TableReader & reader, const ObjectiveKind & kind, const std::v
     }
     catch (const std::invalid_argument & error)
     {
-      reader.Fail(1, "\"" + name + "\" in the column " + kind.prediction + name + ' ' + error.what());
+      reader.Fail(1, "\"" + name + "\" in the column " + kind.prediction + name + ' ' + Diagnostic::Of(error).why);
     }
     if (grade <= before)
     {
@@ -383,7 +391,8 @@ FindKind(const TableReader & reader)
     {
       reader.Fail(1,
                   std::string("there are predictions of ") + found->name + " (" + found->prediction + "NAME) and of " +
-                    kind->name + " (" + prefix + "NAME): put them into a table each");
+                    kind->name + " (" + prefix + "NAME)",
+                  "put them into a table each");
     }
     found = isThere ? kind : found; // "p_label:a" begins as a class does
   }
@@ -414,7 +423,7 @@ Prediction::GetPredicted() const
 PredictionTable
 PredictionTable::Load(const std::string & fileName)
 {
-  TableReader     reader(fileName);
+  TableReader     reader(fileName, "E-PREDICTIONS-FORMAT");
   PredictionTable table;
   table.file = fileName;
   const ObjectiveKind & kind = FindKind(reader);
@@ -440,8 +449,8 @@ PredictionTable::Load(const std::string & fileName)
   if (slide < 0 && patient >= 0 && !columns.empty())
   {
     reader.Fail(1,
-                "the table is of patients, as --per-patient of classify writes them: give that of the slides, and "
-                "--by patient");
+                "the table is of patients, as --per-patient of classify writes them",
+                "give that of the slides, and --by patient");
   }
   const std::size_t fewest = isClass || kind.kind == Objective::Kind::Grades ? 2 : 1;
   if (slide < 0 || columns.size() < fewest)
@@ -449,8 +458,8 @@ PredictionTable::Load(const std::string & fileName)
     reader.Fail(1,
                 (slide < 0 ? std::string("the column \"slide\" is missing")
                            : "there are not two columns with probabilities of " + std::string(kind.name) + " (" +
-                               prefix + "NAME)") +
-                  "; the columns are to be those that classify writes: slide and " + prefix +
+                               prefix + "NAME)"),
+                "the columns are to be those that classify writes: slide and " + prefix +
                   (isClass ? "NAME for each class" : "NAME for each"));
   }
   if (kind.kind == Objective::Kind::Grades)
@@ -504,18 +513,18 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
   {
     const Truth & truth = truths.Find(*this, prediction);
     const auto    contradict = [&](const std::string & what, const std::string & here, const std::string & there) {
-      FailOf(*this,
-             prediction,
-             "the slide " + prediction.name + " has the " + what + " " + here + " here, and " + there + " in " +
-               cohort + ", line " + std::to_string(truth.line));
+      RefuseMatch(*this,
+                  prediction,
+                  "the slide " + prediction.name + " has the " + what + " " + here + " here, and " + there + " in " +
+                    cohort + ", line " + std::to_string(truth.line));
     };
     const auto [first, isNew] = taken.emplace(&truth, prediction.line);
     if (!isNew)
     {
-      FailOf(*this,
-             prediction,
-             "the slide " + prediction.name + " is " + truth.slide + " of " + cohort + ", as is that on line " +
-               std::to_string(first->second));
+      RefuseMatch(*this,
+                  prediction,
+                  "the slide " + prediction.name + " is " + truth.slide + " of " + cohort + ", as is that on line " +
+                    std::to_string(first->second));
     }
     ImageTruth  known = truth.truth;
     std::string label = truth.label;
@@ -543,21 +552,35 @@ PredictionTable::GetObjective() const
   return MakeObjective(objective, classes);
 }
 
+void
+RefuseRow(const std::string & file, int line, const Diagnostic & refusal)
+{
+  if (line > 0)
+  {
+    TableReader::Fail(file, line, refusal);
+  }
+  throw Refusal(refusal.OfFile(file));
+}
+
 PredictionTable
 PredictionTable::GetPatients() const
 {
   if (!knowsPatients)
   {
-    throw std::runtime_error(file +
-                             ": whose slides they are is not known: a column \"patient\" in this table, or in that "
-                             "of --cohort, is to say it");
+    throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
+                             "whose slides they are is not known",
+                             "a column \"patient\" in this table, or in that of --cohort, is to say it")
+                    .OfFile(file));
   }
   std::map<std::string, std::vector<const Prediction *>> slidesOf;
   for (const Prediction & prediction : cases)
   {
     if (prediction.patient.empty())
     {
-      FailOf(*this, prediction, "the patient of the slide " + prediction.name + " is empty");
+      RefuseRow(file,
+                prediction.line,
+                Diagnostic("E-PREDICTIONS-FORMAT", "the patient of the slide " + prediction.name + " is empty")
+                  .OfValue(prediction.name));
     }
     slidesOf[prediction.patient].push_back(&prediction);
   }
@@ -574,11 +597,13 @@ PredictionTable::GetPatients() const
     {
       if (!TakeKnown(mean.truth, mean.label, slide->truth, slide->label, said))
       {
-        FailOf(*this,
-               *slide,
-               "the patient " + patient + " has slides of the labels " + mean.label + " (line " +
-                 std::to_string(first.line) + ") and " + slide->label +
-                 ", and so no label as a whole: evaluate by slide, or give all slides that of the patient");
+        RefuseRow(file,
+                  slide->line,
+                  Diagnostic("E-PREDICTIONS-MATCH",
+                             "the patient " + patient + " has slides of the labels " + mean.label + " (line " +
+                               std::to_string(first.line) + ") and " + slide->label + ", and so no label as a whole",
+                             "evaluate by slide, or give all slides that of the patient")
+                    .OfValue(patient));
       }
       for (std::size_t c = 0; c < classes.size(); ++c)
       {

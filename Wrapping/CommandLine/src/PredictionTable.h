@@ -4,6 +4,7 @@
 
 #include "GigapixelCommandLineExport.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelObjective.h"
 
 #include <string>
@@ -69,6 +70,9 @@ struct GigapixelCommandLine_EXPORT PredictionTable
   /** The text of the table, whose first column is called "slide", or "patient" of GetPatients(). */
   std::string ToCSV() const;
 };
+
+/** Refuses a row of a table as TableReader::Fail() does. \param line 0: none is named */
+[[noreturn]] GigapixelCommandLine_EXPORT void RefuseRow(const std::string & file, int line, const Diagnostic & refusal);
 
 } // namespace gigapixel::commandline
 

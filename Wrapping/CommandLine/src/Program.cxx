@@ -2,6 +2,7 @@
 #include "gigapixelProgram.h"
 
 #include "CommandFunctions.h"
+#include "DiagnosticJSON.h"
 #include "ITKMessages.h"
 #include "ImageFormats.h"
 #include "NetworkModule.h"
@@ -10,6 +11,8 @@
 #include "gigapixelNearestNames.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelUsableCores.h"
+
+#include <nlohmann/json.hpp>
 
 #include "itkMacro.h"
 #include "itkMultiThreaderBase.h"
@@ -113,7 +116,7 @@ std::string
 DescribeNearest(const std::string & word, const std::vector<std::string> & names)
 {
   const std::string nearest = FindNearestNames(word, names, 1).front();
-  return GetEditDistance(word, nearest) < 3 ? " Did you mean " + nearest + '?' : std::string();
+  return GetEditDistance(word, nearest) < 3 ? "did you mean " + nearest + '?' : std::string();
 }
 
 int
@@ -121,7 +124,7 @@ RunWords(const std::vector<std::string> & words)
 {
   if (words.empty())
   {
-    throw UsageError("A command is missing.");
+    throw UsageError(Diagnostic("E-COMMAND-MISSING", "a command is missing"));
   }
   const std::string & first = words.front();
   if (first == "--help" || first == "-h" || first == "help")
@@ -132,6 +135,11 @@ RunWords(const std::vector<std::string> & words)
   if (first == "--version")
   {
     Print(std::string("gigapixel ") + GIGAPIXEL_VERSION + '\n');
+    return Success;
+  }
+  if (first == "--codes")
+  {
+    Print(DescribeCodes());
     return Success;
   }
   if (first == "--describe")
@@ -147,23 +155,38 @@ RunWords(const std::vector<std::string> & words)
     {
       names.push_back(known.name);
     }
-    throw UsageError("There is no command " + first + "; there are " + JoinWithOr(names) + '.' +
-                     DescribeNearest(first, names));
+    throw UsageError(Diagnostic("E-COMMAND-UNKNOWN",
+                                "there is no command " + first + "; there are " + JoinWithOr(names),
+                                DescribeNearest(first, names))
+                       .OfValue(first));
   }
   return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr);
 }
 
 int
-Report(const std::string & sentence, int exitCode)
+Report(const std::string & text, int exitCode)
 {
-  std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(sentence).c_str());
+  std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(text).c_str());
   return exitCode;
+}
+
+/** With --json the fields of the error are the result: {"error": {...}}. */
+int
+Report(const Diagnostic & error, int exitCode, const std::vector<std::string> & words)
+{
+  if (std::find(words.begin(), words.end(), "--json") != words.end())
+  {
+    const nlohmann::ordered_json result{ { "error", ToJSON(error) } };
+    std::fputs((result.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n').c_str(), stdout);
+    std::fflush(stdout);
+  }
+  return Report(error.GetText(), exitCode);
 }
 
 /** Every exception becomes a sentence and an exit code. \param help how to get help */
 template <typename TWork>
 int
-ReportFailures(const std::string & help, const TWork & work)
+ReportFailures(const std::string & help, const std::vector<std::string> & words, const TWork & work)
 {
   try
   {
@@ -171,7 +194,10 @@ ReportFailures(const std::string & help, const TWork & work)
   }
   catch (const UsageError & error)
   {
-    return Report(std::string(error.what()) + " See " + help + '.', WrongUsage);
+    Diagnostic diagnostic = error.GetDiagnostic();
+    const bool isQuestion = !diagnostic.remedy.empty() && diagnostic.remedy.back() == '?';
+    diagnostic.remedy += (diagnostic.remedy.empty() ? "see " : isQuestion ? " See " : ", and see ") + help;
+    return Report(diagnostic, WrongUsage, words);
   }
   catch (const Interrupted & interruption)
   {
@@ -179,11 +205,12 @@ ReportFailures(const std::string & help, const TWork & work)
   }
   catch (const itk::ExceptionObject &)
   {
-    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted) : Report(DescribeThrown(), Failure);
+    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted)
+                                     : Report(DiagnoseThrown(), Failure, words);
   }
   catch (const std::exception &)
   {
-    return Report(DescribeThrown(), Failure);
+    return Report(DiagnoseThrown(), Failure, words);
   }
 }
 } // namespace
@@ -206,8 +233,9 @@ RunProgram(int argc, const char * const * argv)
   IgnoreSignalsOfWriting();
   const std::vector<std::string> words(argv + (argc > 0), argv + argc);
   const bool                     isCommand = !words.empty() && FindCommand(words.front());
-  return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help",
-                        [&words] { return RunWords(words); });
+  return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help", words, [&words] {
+    return RunWords(words);
+  });
 }
 
 int
@@ -215,7 +243,7 @@ RunProgram(const Command & command, const std::vector<std::string> & words, Comm
 {
   OccupyStandardStreams();
   IgnoreSignalsOfWriting();
-  return ReportFailures(command.name + " --help", [&] { return RunCommand(command, words, function); });
+  return ReportFailures(command.name + " --help", words, [&] { return RunCommand(command, words, function); });
 }
 
 } // namespace gigapixel::commandline

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "ITKMessages.h"
+#include "OutlineOrigin.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
 #include "SlideFile.h"
@@ -8,6 +10,7 @@
 #include "gigapixelAnnotation.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelSlideFiles.h"
+
 #include "itkAnnotationImageSource.h"
 
 #include <nlohmann/json.hpp>
@@ -15,6 +18,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 namespace gigapixel::commandline
 {
@@ -33,11 +37,17 @@ AssignLabels(const ArgumentValues & values)
   const auto classes = values.IsGiven("class") ? values.GetTexts("class") : std::vector<std::string>();
   if (classes.size() > 254)
   {
-    throw UsageError("A mask has room for 254 classes.");
+    throw UsageError(Diagnostic("E-OPTION-VALUE", "a mask has at most 254 classes", "name fewer classes")
+                       .OfOption("--class", std::to_string(classes.size())));
   }
-  if (std::set<std::string>(classes.begin(), classes.end()).size() < classes.size())
+  std::set<std::string> seen;
+  for (const std::string & name : classes)
   {
-    throw UsageError("--class names a class twice; each has one value.");
+    if (!seen.insert(name).second)
+    {
+      throw UsageError(
+        Diagnostic("E-OPTION-REPEATED", "the class is named twice", "name each class once").OfOption("--class", name));
+    }
   }
   for (std::size_t i = 0; i < classes.size(); ++i)
   {
@@ -82,14 +92,19 @@ CheckClasses(const std::string &    file,
 {
   if (outlines.drawn.empty() && outlines.skipped.empty())
   {
-    return session.Warn("gigapixel: " + file + " holds no outlines: the mask is empty.");
+    return session.Warn(
+      Diagnostic("W-ANNOTATION-EMPTY", "it has no outlines, and the mask is empty", "check the file").OfFile(file));
   }
   if (!values.IsGiven("class"))
   {
     if (outlines.drawn.empty())
     {
-      session.Warn("gigapixel: " + file + " holds only outlines of the class " + IgnoredClass +
-                   ", which are left out: the mask is empty.");
+      session.Warn(
+        Diagnostic("W-ANNOTATION-EMPTY",
+                   "it has only outlines of the class " + IgnoredClass + ", which are left out, and the mask is empty",
+                   "check the file")
+          .OfFile(file)
+          .OfValue(IgnoredClass));
     }
     return;
   }
@@ -101,25 +116,30 @@ CheckClasses(const std::string &    file,
     found += isThere ? 1 : 0;
     missing += isThere ? "" : (missing.empty() ? "" : ", ") + name;
   }
-  const std::string sentence =
-    file + " has no outlines of the class " + missing + "; its classes are " + ListClasses(outlines) + '.';
+  if (missing.empty())
+  {
+    return;
+  }
+  const Diagnostic problem =
+    Diagnostic(found == 0 ? "E-ANNOTATION-CLASS" : "W-ANNOTATION-CLASS",
+               "it has no outlines of the class " + missing + "; its classes are " + ListClasses(outlines),
+               "name one of its classes")
+      .OfFile(file)
+      .OfOption("--class", missing);
   if (found == 0)
   {
-    throw std::runtime_error(sentence);
+    throw Refusal(problem);
   }
-  if (!missing.empty())
-  {
-    session.Warn("gigapixel: " + sentence);
-  }
+  session.Warn(problem);
 }
 
 Outlines
 SelectOutlines(const std::string & file, const ArgumentValues & values, const Session & session)
 {
   CheckInputFile(file);
-  const auto               labels = AssignLabels(values);
-  Outlines                 outlines;
-  std::vector<std::string> warnings;
+  const auto              labels = AssignLabels(values);
+  Outlines                outlines;
+  std::vector<Diagnostic> warnings;
   for (const Annotation & annotation : ReadAnnotations(file, &warnings))
   {
     const auto label = labels.find(annotation.className);
@@ -131,9 +151,9 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
       outlines.classes.push_back(annotation.className);
     }
   }
-  for (const std::string & warning : warnings)
+  for (const Diagnostic & warning : warnings)
   {
-    session.Warn("gigapixel: " + warning);
+    session.Warn(warning);
   }
   CheckClasses(file, outlines, values, session);
   return outlines;
@@ -147,9 +167,9 @@ CheckPlaces(const std::string & file, Outlines & outlines)
   {
     outlines.mask->UpdateOutputInformation();
   }
-  catch (const itk::ExceptionObject & error)
+  catch (const std::exception & error)
   {
-    throw std::runtime_error(file + ": " + CleanMessage(error.GetDescription()) + '.');
+    throw Refusal(Diagnostic::Of(error).OfFile(file));
   }
   for (const std::size_t outline : outlines.mask->GetOutside())
   {
@@ -160,14 +180,61 @@ CheckPlaces(const std::string & file, Outlines & outlines)
       outlines.drawn.erase(name);
     }
   }
+  if (!outlines.mask->GetOutside().empty())
+  {
+    const auto number = static_cast<double>(outlines.mask->GetOutside().size());
+    KeepDoubt({ "W-ANNOTATION-OUTSIDE", number, 0, file }); // it has warned
+  }
+}
+
+/** Share of a level of the mask that is object. */
+double
+MeasureObject(const itk::WholeSlideImageIO & mask, unsigned level)
+{
+  constexpr itk::SizeValueType rows = 256;
+  const auto                   size = mask.GetLevelSize(level);
+  std::vector<unsigned char>   pixels(size[0] * rows);
+  double                       objects = 0;
+  for (itk::SizeValueType y = 0; y < size[1]; y += rows)
+  {
+    ThrowIfInterrupted();
+    const itk::SizeValueType band = std::min(rows, size[1] - y);
+    mask.ReadRegion(level, 0, y, size[0], band, 1, pixels.data());
+    const auto end = pixels.begin() + static_cast<std::ptrdiff_t>(size[0] * band);
+    objects += static_cast<double>(end - pixels.begin() - std::count(pixels.begin(), end, 0));
+  }
+  return objects / (static_cast<double>(size[0]) * static_cast<double>(size[1]));
+}
+
+/** Share of the mask that is object: of a coarse level where that has both, since finer levels take longer. */
+double
+MeasureObject(const std::string & mask)
+{
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(mask);
+  io->ReadImageInformation();
+  unsigned level = io->GetNumberOfLevels() - 1;
+  double   share = MeasureObject(*io, level);
+  while (level > 0 && (share == 0 || share == 1))
+  {
+    share = MeasureObject(*io, --level);
+  }
+  return share;
 }
 
 /** All that decides on the mask's pixels. */
 std::string
-DescribeMaking(const std::string & annotations, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+DescribeMaking(const std::string &            annotations,
+               const itk::WholeSlideImageIO & slide,
+               const std::array<double, 2> &  origin,
+               const ArgumentValues &         values)
 {
   std::string text = "rasterize " + IdentifyFile(annotations, HashedBytes::All) +
                      " downsample=" + std::to_string(values.GetInteger("downsample"));
+  if (origin != std::array<double, 2>{})
+  {
+    text += " origin=" + FormatNumber(origin[0], 3) + ',' + FormatNumber(origin[1], 3);
+  }
   for (const auto & [name, label] : AssignLabels(values))
   {
     text += ' ' + name + '=' + std::to_string(label);
@@ -176,7 +243,7 @@ DescribeMaking(const std::string & annotations, const itk::WholeSlideImageIO & s
   {
     text += " slide-mpp=" + FormatNumber(values.GetNumber("slide-mpp"), 6); // the file says none
   }
-  return text + " like " + IdentifySlide(slide.GetFileName());
+  return text + " like " + IdentifySlide(slide.GetFileName(), slide.GetImage());
 }
 } // namespace
 
@@ -192,7 +259,8 @@ RunRasterize(const ArgumentValues & values, const Session & session)
 
   const std::int64_t          downsample = values.GetInteger("downsample");
   const auto                  base = slide->GetLevelSize(0);
-  const double                resolution = GetLevelZeroResolution(*slide);
+  const auto                  resolution = slide->GetLevelZeroResolution(); // micrometers, in x and y
+  const auto                  origin = GetOutlineOrigin(*slide, values, session);
   std::array<std::int64_t, 2> size{};
   for (std::size_t axis = 0; axis < 2; ++axis)
   {
@@ -200,9 +268,12 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   }
   outlines.mask->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
   outlines.mask->SetDownsample(static_cast<double>(downsample));
-  outlines.mask->SetSpacing(resolution > 0 ? resolution * static_cast<double>(downsample) / 1000 : 1.0);
+  const double millimeters = static_cast<double>(downsample) / 1000;
+  outlines.mask->SetSpacing(resolution[0] > 0 ? resolution[0] * millimeters : 1.0);
+  outlines.mask->SetRowSpacing(resolution[1] * millimeters);
+  outlines.mask->SetOutlineOrigin(origin.data());
   CheckPlaces(file, outlines);
-  const std::string madeBy = DescribeMaking(file, *slide, values);
+  const std::string madeBy = DescribeMaking(file, *slide, origin, values);
   const bool        wasThere = !values.Has("overwrite") && HasValidPyramid(output, size, 1, madeBy);
   if (!wasThere)
   {
@@ -212,6 +283,14 @@ RunRasterize(const ArgumentValues & values, const Session & session)
     Progress progress(session, "rasterize " + file, static_cast<double>(size[0]) * static_cast<double>(size[1]));
     WritePyramid(outlines.mask->GetOutput(), output, io, progress);
     progress.Finish();
+  }
+  if (outlines.drawn.empty())
+  {
+    KeepDoubt({ "W-ANNOTATION-EMPTY", 0, 0, file }); // it has warned
+  }
+  else
+  {
+    DoubtMask(session, output, "the mask", MeasureObject(output));
   }
   const auto count = [](const std::map<std::string, int> & classes) {
     int sum = 0;
@@ -227,6 +306,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   json["drawn"] = outlines.drawn;
   json["left out"] = outlines.skipped;
   json["outside"] = outlines.outside;
+  json["origin"] = origin;
   session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
                         count(outlines.drawn) + " outlines, " + count(outlines.skipped) + " of other classes left out" +
                         (wasThere ? " (was there already)" : ""),

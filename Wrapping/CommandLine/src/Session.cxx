@@ -3,6 +3,9 @@
 #include "gigapixelSession.h"
 #include "gigapixelUsableCores.h"
 
+#include "DiagnosticJSON.h"
+#include "Doubt.h"
+
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,6 +31,9 @@ namespace gigapixel::commandline
 {
 namespace
 {
+std::mutex              warningsMutex;
+std::vector<Diagnostic> keptWarnings;
+
 volatile std::sig_atomic_t interruptionRequested = 0;
 volatile std::sig_atomic_t endsAtOnce = 0;
 
@@ -87,7 +94,8 @@ CountStartableThreads(int wanted)
   }
   if (threads.empty())
   {
-    throw std::runtime_error("No thread can be started: allow this user more processes (ulimit -u), or more memory.");
+    throw Refusal(Diagnostic(
+      "E-THREADS", "no thread can be started", "allow this user more processes (ulimit -u), or more memory"));
   }
   return static_cast<int>(threads.size());
 }
@@ -146,12 +154,32 @@ ThrowIfInterrupted()
 
 Listener::~Listener() = default;
 
+void
+KeepWarning(const Diagnostic & warning)
+{
+  const std::lock_guard<std::mutex> lock(warningsMutex);
+  const auto isSame = [&warning](const Diagnostic & other) { return other.GetText() == warning.GetText(); };
+  if (std::none_of(keptWarnings.begin(), keptWarnings.end(), isSame)) // a command may open a file twice
+  {
+    keptWarnings.push_back(warning);
+  }
+}
+
+std::vector<Diagnostic>
+TakeWarnings()
+{
+  const std::lock_guard<std::mutex> lock(warningsMutex);
+  return std::exchange(keptWarnings, {});
+}
+
 Session::Session(bool quiet, bool json, int threads, Listener * listener)
   : m_Quiet(quiet)
   , m_JSON(json)
   , m_Threads(CountStartableThreads(threads > 0 ? threads : CountUsableCores()))
   , m_Listener(listener)
-{}
+{
+  TakeWarnings(); // of an earlier run that failed
+}
 
 void
 Session::Say(const std::string & sentence) const
@@ -162,14 +190,15 @@ Session::Say(const std::string & sentence) const
   }
   else if (!m_Quiet)
   {
-    Warn(sentence);
+    std::fprintf(stderr, "%s\n", GetPrintable(sentence).c_str());
   }
 }
 
 void
-Session::Warn(const std::string & sentence) const
+Session::Warn(const Diagnostic & warning) const
 {
-  std::fprintf(stderr, "%s\n", GetPrintable(sentence).c_str());
+  std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(warning.GetText()).c_str());
+  KeepWarning(warning);
 }
 
 void
@@ -179,9 +208,12 @@ Print(const std::string & text)
   std::fputs(text.c_str(), stdout);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
   {
-    throw std::runtime_error(std::string("The result could not be written to the standard output") +
-                             (errno != 0 ? std::string(" (") + std::strerror(errno) + ')' : std::string()) +
-                             "; where the command has written files, these are complete.");
+    Diagnostic refusal = Diagnostic::Of(std::system_error(errno, std::generic_category()));
+    refusal.why = "the result could not be written to the standard output" +
+                  (errno != 0 ? " (" + refusal.why + ')' : std::string());
+    refusal.code = refusal.code == "E-DISK-FULL" ? refusal.code : "E-OUTPUT-WRITE";
+    refusal.remedy = "where the command has written files, these are complete";
+    throw Refusal(refusal);
   }
 }
 
@@ -235,12 +267,26 @@ GetPrintableJSON(const std::string & json)
 void
 Session::PrintResult(const std::string & text, const std::string & json) const
 {
+  std::string                   forPeople = text;
+  std::string                   forPrograms = json;
+  const std::vector<Diagnostic> warnings = TakeWarnings();
+  if (!json.empty() && json.front() == '{')
+  {
+    // The result of a command that is one object: with the warnings and the doubts that nobody has taken.
+    auto object = nlohmann::ordered_json::parse(json);
+    AddDoubts(warnings, object, forPeople);
+    if (!warnings.empty())
+    {
+      object.emplace("warnings", ToJSON(warnings));
+    }
+    forPrograms = object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
   if (m_Listener)
   {
-    m_Listener->HearResult(json);
+    m_Listener->HearResult(forPrograms);
     return;
   }
-  const std::string result = m_JSON ? GetPrintableJSON(json) : GetPrintableLines(text);
+  const std::string result = m_JSON ? GetPrintableJSON(forPrograms) : GetPrintableLines(forPeople);
   if (!result.empty())
   {
     Print(result.back() == '\n' ? result : result + '\n');

@@ -1,16 +1,20 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideBatch.h"
 
+#include "DiagnosticJSON.h"
+#include "Doubt.h"
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "OutputCheck.h"
 #include "VolumeFile.h"
 
 #include "gigapixelMaskName.h"
+#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -50,10 +54,13 @@ RefuseOneFile(const SlideList &   list,
     return;
   }
   const std::string number = std::to_string(list.slides.size());
-  throw UsageError(optionName + ' ' + output + (isThere ? " is one file, but " : " is named as one file is, but ") +
-                   (list.slides.size() > 1 ? "there are " + number + ' ' : "a folder of ") + list.kind + 's' +
-                   (list.slides.size() > 1 ? "" : " is given") + ": name a folder" +
-                   (isThere ? "." : ", or end it in / if it is one."));
+  throw UsageError(Diagnostic("E-OUTPUT-KIND",
+                              optionName + ' ' + output +
+                                (isThere ? " is one file, but " : " is named as one file is, but ") +
+                                (list.slides.size() > 1 ? "there are " + number + ' ' : "a folder of ") + list.kind +
+                                's' + (list.slides.size() > 1 ? "" : " is given"),
+                              std::string("name a folder") + (isThere ? "" : ", or end it in / if it is one"))
+                     .OfOption(optionName, output));
 }
 
 /** The file of a slide's name in the folder of all outputs. */
@@ -77,8 +84,10 @@ CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
     const auto [other, isNew] = slideOfOutput.emplace(task.output, task.slide);
     if (!isNew)
     {
-      throw std::runtime_error(other->second + " and " + task.slide + " would both be written to " + task.output +
-                               "; give them in two runs, with two folders.");
+      throw Refusal(Diagnostic("E-OUTPUT-TWICE",
+                               other->second + " and " + task.slide + " would both be written to " + task.output,
+                               "give them in two runs, with two folders")
+                      .OfFile(task.output));
     }
   }
   for (const SlideTask & task : tasks)
@@ -88,8 +97,10 @@ CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
       const auto files = itk::GigapixelSplitModalities(other.slide);
       if (std::any_of(files.begin(), files.end(), [&task](const auto & file) { return IsSameFile(task.output, file); }))
       {
-        throw std::runtime_error("The output " + task.output + " is the " + kind + ' ' + other.slide +
-                                 " itself; choose another.");
+        throw Refusal(Diagnostic("E-OUTPUT-INPUT",
+                                 "the output " + task.output + " is the " + kind + ' ' + other.slide + " itself",
+                                 "choose another")
+                        .OfFile(task.output));
       }
     }
   }
@@ -108,7 +119,7 @@ WorkOn(const SlideTask & task, const std::string & kind, const SlideWork & work)
     outcome.result = work(task, outcome.text);
     if (outcome.result.contains("error"))
     {
-      outcome.failure = outcome.result["error"];
+      outcome.failure = ParseDiagnostic(outcome.result["error"]);
     }
   }
   catch (const Ranks::Stopped &)
@@ -117,8 +128,19 @@ WorkOn(const SlideTask & task, const std::string & kind, const SlideWork & work)
   }
   catch (...)
   {
-    outcome.failure = DescribeSlideFailure(task.slide);
+    outcome.failure = DiagnoseSlideFailure(task.slide);
     outcome.result = DescribeFailedSlide(task.slide, outcome.failure, kind);
+  }
+  const std::vector<Diagnostic> warnings = TakeWarnings();
+  AddDoubts(warnings, outcome.result, outcome.text);
+  if (!warnings.empty() && outcome.result.is_object())
+  {
+    nlohmann::ordered_json all = ToJSON(warnings);
+    for (const auto & own : outcome.result.value("warnings", nlohmann::ordered_json::array()))
+    {
+      all.push_back(own);
+    }
+    outcome.result["warnings"] = all;
   }
   return outcome;
 }
@@ -132,7 +154,7 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
     auto list = nlohmann::ordered_json::array();
     for (const Outcome & outcome : own)
     {
-      list.push_back({ outcome.result, outcome.text, outcome.failure });
+      list.push_back({ outcome.result, outcome.text, ToJSON(outcome.failure) });
     }
     const std::vector<std::uint8_t> bytes = nlohmann::ordered_json::to_cbor(list);
     const std::uint64_t             size = bytes.size();
@@ -155,7 +177,7 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
     std::size_t place = rank;
     for (const auto & entry : nlohmann::ordered_json::from_cbor(bytes))
     {
-      all.at(place) = { entry[0], entry[1], entry[2] };
+      all.at(place) = { entry[0], entry[1], ParseDiagnostic(entry[2]) };
       place += number;
     }
   }
@@ -165,25 +187,25 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
 void
 Report(const Session & session, const std::vector<Outcome> & outcomes, const SlideList & list)
 {
-  std::string              text;
-  auto                     results = nlohmann::ordered_json::array();
-  std::vector<std::string> failures;
+  std::string             text;
+  auto                    results = nlohmann::ordered_json::array();
+  std::vector<Diagnostic> failures;
   for (const Outcome & outcome : outcomes)
   {
     results.push_back(outcome.result);
     text += outcome.text;
-    if (!outcome.failure.empty())
+    if (!outcome.failure.IsEmpty())
     {
       failures.push_back(outcome.failure);
     }
   }
   AddPassedOver(results, list);
-  if (list.isList || failures.empty() || !text.empty())
+  if (list.isList || failures.empty() || !text.empty() || session.WantsJSON())
   {
     const auto & shown = list.isList ? results : results.front();
     session.PrintResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
-  WarnOfFailures(session, failures, list);
+  ReportSlideFailures(failures, list);
 }
 
 /** What makes progress meanwhile shows the other ranks of the job that this one is alive. */
@@ -199,15 +221,40 @@ public:
   Witness & operator=(const Witness &) = delete;
 };
 
-/** The rank's share of the slides. */
+/** Hands over the warnings that are kept for the result of a slide: those that name no slide of the batch, or this one.
+ * \param others warnings about the other slides, which were opened already to check them */
+void
+KeepWarningsOf(const SlideTask & task, const std::vector<SlideTask> & tasks, std::vector<Diagnostic> & others)
+{
+  std::vector<Diagnostic> later;
+  for (Diagnostic & warning : others)
+  {
+    const bool isOfAnother = std::any_of(tasks.begin(), tasks.end(), [&](const SlideTask & each) {
+      return each.slide == warning.file && each.slide != task.slide;
+    });
+    if (isOfAnother)
+    {
+      later.push_back(std::move(warning));
+    }
+    else
+    {
+      KeepWarning(warning);
+    }
+  }
+  others = std::move(later);
+}
+
+/** The rank's share of the slides. The first result gets the warnings that came before it. */
 std::vector<Outcome>
 DoShare(const std::vector<SlideTask> & tasks, const std::string & kind, const SlideWork & work, Ranks & ranks)
 {
-  std::vector<Outcome> outcomes;
+  std::vector<Outcome>    outcomes;
+  std::vector<Diagnostic> before = TakeWarnings();
   for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
   {
     ThrowIfInterrupted();
     ranks.ReportProgress();
+    KeepWarningsOf(tasks[i], tasks, before);
     outcomes.push_back(WorkOn(tasks[i], kind, work));
   }
   return outcomes;
@@ -256,7 +303,7 @@ DealSlides(const ArgumentValues &         values,
     }
     const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
     bool       failed =
-      std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.empty(); });
+      std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
     if (finish && ranks.GetRank() == 0)
     {
       finish(outcomes);
@@ -279,7 +326,7 @@ DealSlides(const ArgumentValues &         values,
   }
   catch (const std::exception &)
   {
-    ranks.Fail(DescribeThrown());
+    ranks.Fail(DiagnoseThrown().GetText());
     throw;
   }
 }
@@ -332,8 +379,8 @@ RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
   }
 }
 
-std::string
-DescribeSlideFailure(const std::string & slide)
+Diagnostic
+DiagnoseSlideFailure(const std::string & slide)
 {
   try
   {
@@ -350,28 +397,28 @@ DescribeSlideFailure(const std::string & slide)
   catch (...)
   {
     ThrowIfInterrupted();
-    const std::string failure = DescribeThrown();
-    return failure.find(slide) != std::string::npos ? failure : slide + ": " + failure;
+    const Diagnostic failure = DiagnoseThrown();
+    const bool       isNamed = !failure.file.empty() || failure.why.find(slide) != std::string::npos;
+    return isNamed ? failure : failure.OfFile(slide);
   }
 }
 
 nlohmann::ordered_json
-DescribeFailedSlide(const std::string & slide, const std::string & failure, const std::string & kind)
+DescribeFailedSlide(const std::string & slide, const Diagnostic & failure, const std::string & kind)
 {
-  return { { kind, slide }, { "error", failure } };
+  return { { kind, slide }, { "error", ToJSON(failure) } };
 }
 
 void
-WarnOfFailures(const Session & session, const std::vector<std::string> & failures, const SlideList & list)
+ReportSlideFailures(const std::vector<Diagnostic> & failures, const SlideList & list)
 {
-  for (const std::string & failure : failures)
+  for (const Diagnostic & failure : failures)
   {
-    session.Warn("gigapixel: " + failure);
+    std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(failure.GetText()).c_str());
   }
   if (!failures.empty() && list.slides.size() > 1)
   {
-    session.Warn("gigapixel: " + std::to_string(failures.size()) + " of " + std::to_string(list.slides.size()) + ' ' +
-                 list.kind + "s failed.");
+    std::fprintf(stderr, "gigapixel: %zu of %zu %ss failed.\n", failures.size(), list.slides.size(), list.kind.c_str());
   }
 }
 
@@ -408,8 +455,11 @@ RunSharedBatch(
   const auto share = [&](const SlideTask & task, std::string & text) {
     if (ended)
     {
-      throw std::runtime_error("Not begun, since the job of " + std::to_string(ranks->GetNumberOfRanks()) +
-                               " ranks had ended.");
+      throw Refusal(
+        Diagnostic("E-RANK-LOST",
+                   "not begun, since the job of " + std::to_string(ranks->GetNumberOfRanks()) + " ranks had ended",
+                   "see the message of the rank that ended it")
+          .OfFile(task.slide));
     }
     try
     {
@@ -431,9 +481,9 @@ RunSharedBatch(
     {
       ended = true;
       ThrowIfInterrupted();
-      const std::string failure = DescribeThrown();
-      ranks->Fail(failure);
-      throw std::runtime_error(failure);
+      const Diagnostic failure = DiagnoseThrown();
+      ranks->Fail(failure.GetText());
+      throw Refusal(failure);
     }
   };
   try

@@ -4,6 +4,7 @@
 
 #include "SlideList.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelProgram.h"
 
 #include "gigapixelRanks.h"
@@ -46,14 +47,14 @@ struct SlideOutcome
 {
   nlohmann::ordered_json result;
   std::string            text;
-  std::string            failure; ///< empty: none
+  Diagnostic             failure; ///< empty: none
 };
 
 /** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
  * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
  * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and
  * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
- * the text for people to its second argument; a result that has an "error", which is a sentence, is shown, but the
+ * the text for people to its second argument; a result that has an "error" (ToJSON) is shown, but the
  * slide is one that failed
  * \param finish is called, by rank 0, with what became of each slide, in their order, before it is shown */
 GigapixelCommandLine_EXPORT int RunBatch(
@@ -74,19 +75,17 @@ GigapixelCommandLine_EXPORT int RunSharedBatch(
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string & text)> &
     work);
 
-/** What is being thrown at a slide of several, in one sentence that names it. To be called where it is caught. Passes
+/** What is being thrown at a slide of several, with its name. To be called where it is caught. Passes
  * on what is not the slide's fault: wrong usage, and the interruption of the command. */
-GigapixelCommandLine_EXPORT std::string DescribeSlideFailure(const std::string & slide);
+GigapixelCommandLine_EXPORT Diagnostic DiagnoseSlideFailure(const std::string & slide);
 
 /** What --json tells of a slide that failed. \param kind as SlideList has it */
 GigapixelCommandLine_EXPORT nlohmann::ordered_json DescribeFailedSlide(const std::string & slide,
-                                                                       const std::string & failure,
+                                                                       const Diagnostic &  failure,
                                                                        const std::string & kind);
 
-/** Says each failure, and of several slides how many failed. */
-GigapixelCommandLine_EXPORT void WarnOfFailures(const Session &                  session,
-                                                const std::vector<std::string> & failures,
-                                                const SlideList &                list);
+/** Prints each failure, and of several slides how many failed. */
+GigapixelCommandLine_EXPORT void ReportSlideFailures(const std::vector<Diagnostic> & failures, const SlideList & list);
 
 } // namespace gigapixel::commandline
 

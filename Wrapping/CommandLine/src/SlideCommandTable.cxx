@@ -32,6 +32,17 @@ LikeSlide()
   return Required(InputFile("like", "SLIDE", "slide", "The slide: its size and resolution count."));
 }
 
+Argument
+OutlineOrigin()
+{
+  return Choice(
+    "origin",
+    { "slide", "bounds" },
+    "slide",
+    "Where positions are counted from: the slide's corner, or that of its scanned area (openslide.bounds-x, "
+    "-y), as QuPath does.");
+}
+
 } // namespace
 
 Command
@@ -64,8 +75,9 @@ Label()
              "shows them. For evaluate and outline tissue is the object then; as --tissue of other commands, and to "
              "train with, all that is not 0."),
       OneOf("grid", downsample),
-      OneOf("grid", Resolution("mpp", "", "Label grid by its resolution; the nearest whole downsample is taken.")),
+      OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
       SlideResolution(),
+      SlideImage(),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       Strict(),
       Overwrite() },
@@ -166,6 +178,7 @@ Overlay()
              size,
              Switch("partial", "MASK covers a part of the slide (segment --region)."),
              SlideResolution(),
+             SlideImage(),
              Strict(),
              Overwrite() },
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
@@ -184,16 +197,21 @@ Rasterize()
   return {
     "rasterize",
     "outlines that somebody drew, as a mask",
-    "Fills the outlines of a GeoJSON file (QuPath's export; level-0 pixels) and writes them as a mask pyramid: "
+    "Fills the outlines of an annotation file (level-0 pixels) and writes them as a mask pyramid: "
     "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
     "outlines overlap, the later one counts. Outlines that all lie outside of the slide are an error; some that do, "
     "and features without a geometry, are counted in a warning.",
-    { Required(InputFile("ANNOTATIONS", "", "annotations", "The outlines, a .geojson file.")),
+    { Required(InputFile("ANNOTATIONS",
+                         "",
+                         "annotations",
+                         "The outlines: GeoJSON (QuPath; .gz too), or XML of ASAP, ImageScope or HALO.")),
       LikeSlide(),
       Required(Output("OUT", "label", "The mask, a .tif file.")),
       classes,
       Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
+      OutlineOrigin(),
       SlideResolution(),
+      SlideImage(),
       Overwrite() },
     { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
       "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" }
@@ -213,7 +231,9 @@ Outline()
              LikeSlide(),
              Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
              name,
+             OutlineOrigin(),
              SlideResolution(),
+             SlideImage(),
              Replace() },
            { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson" } };
 }
@@ -238,7 +258,8 @@ Convert()
   return {
     "convert",
     "any slide to a pyramid that everybody opens",
-    "Writes a slide, one of its levels or a region of it as a tiled TIFF pyramid. Compressed tiles are copied as they "
+    "Writes a slide, one of its levels, a resolution or a region of it as a tiled TIFF pyramid. Compressed tiles are "
+    "copied as they "
     "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; levels "
     "that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it is; with "
     "--strict copied tiles are decoded, too, and such a one is refused. Slides of one channel or RGB are written, of 8 "
@@ -250,6 +271,7 @@ Convert()
       LevelResolution(),
       region,
       SlideResolution(),
+      SlideImage(),
       Choice("compression",
              { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",
@@ -259,11 +281,13 @@ Convert()
       Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
       Choice(
         "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
-      Choice("content",
-             { "automatic", "picture", "labels" },
-             "automatic",
-             "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-             "say of themselves; else color and JPEG are pictures, one channel is labels."),
+      Choice(
+        "content",
+        { "automatic", "picture", "labels" },
+        "automatic",
+        "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
+        "say of themselves; else color and JPEG are pictures, one channel or a palette is labels, whose values are "
+        "kept."),
       Choice(
         "colors",
         { "stored", "srgb", "luma", "gray" },
@@ -274,7 +298,8 @@ Convert()
       tileSize,
       Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
       Switch("keep-label",
-             "Keep label, macro and thumbnail pictures and the vendor's own properties. They may name the patient."),
+             "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
+      Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
       Strict(),
       Overwrite() },
     { "gigapixel convert slide.svs slide.pyramid.tif",

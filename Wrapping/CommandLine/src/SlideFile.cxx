@@ -3,7 +3,7 @@
 
 #include "ArgumentText.h"
 
-#include "gigapixelFileRefusal.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelSlideFiles.h"
 
 #include "itkMetaDataObject.h"
@@ -14,11 +14,19 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace gigapixel::commandline
 {
 namespace
 {
+
+/** The fields of the last system call that failed, errno. */
+Diagnostic
+DiagnoseLastFailure(const std::string & file)
+{
+  return Diagnostic::Of(std::system_error(errno, std::generic_category())).OfFile(file);
+}
 
 /** OpenSlide takes a folder that it may not look into for none. */
 void
@@ -26,8 +34,10 @@ CheckDescription(const std::string & file, const std::string & description)
 {
   if (!std::ifstream(description) && errno != ENOENT)
   {
-    throw std::runtime_error(file + " cannot be read, as " + description + " cannot: " + DescribeLastFileRefusal() +
-                             '.');
+    const Diagnostic refusal = DiagnoseLastFailure(description);
+    throw Refusal(
+      Diagnostic(refusal.code, "it cannot be read, as " + description + " cannot: " + refusal.why, refusal.remedy)
+        .OfFile(file));
   }
 }
 
@@ -41,22 +51,29 @@ CheckInputFile(const std::string & file)
   {
     if (std::filesystem::is_symlink(file, ignored))
     {
-      throw std::runtime_error(file + " is a link that leads to no file: mend it, or name the file itself.");
+      throw Refusal(
+        Diagnostic("E-FILE-MISSING", file + " is a link that leads to no file", "mend it, or name the file itself")
+          .OfFile(file));
     }
-    throw std::runtime_error("There is no file " + file + ": see whether its name is right.");
+    throw Refusal(
+      Diagnostic("E-FILE-MISSING", "there is no file " + file, "see whether its name is right").OfFile(file));
   }
   if (std::filesystem::is_directory(file, ignored))
   {
-    throw std::runtime_error(file + " is a folder; a file is wanted here.");
+    throw Refusal(Diagnostic("E-FILE-KIND", file + " is a folder; a file is wanted here", "name a file").OfFile(file));
   }
   // Before it is opened: a pipe would wait for a writer for ever.
   if (!std::filesystem::is_regular_file(file, ignored))
   {
-    throw std::runtime_error(file + " is a pipe, a socket or a device; a file is wanted here.");
+    throw Refusal(
+      Diagnostic("E-FILE-KIND", file + " is a pipe, a socket or a device; a file is wanted here", "name a file")
+        .OfFile(file));
   }
   if (!std::ifstream(file, std::ios::binary))
   {
-    throw std::runtime_error(file + " cannot be read: " + DescribeLastFileRefusal() + '.');
+    Diagnostic refusal = DiagnoseLastFailure(file);
+    refusal.why = file + " cannot be read: " + refusal.why;
+    throw Refusal(refusal);
   }
   const std::filesystem::path description = FindSlideDescription(file);
   if (std::filesystem::is_directory(description.parent_path(), ignored))
@@ -65,7 +82,7 @@ CheckInputFile(const std::string & file)
   }
   else if (std::filesystem::file_size(file, ignored) == 0)
   {
-    throw std::runtime_error(file + " is empty: get it again from where it came.");
+    throw Refusal(Diagnostic("E-FILE-DAMAGED", file + " is empty", "get it again from where it came").OfFile(file));
   }
 }
 
@@ -79,9 +96,13 @@ RefuseContradiction(const itk::WholeSlideImageIO & slide, double stated)
   const double     resolution = GetLevelZeroResolution(slide);
   if (resolution > 0 && std::abs(resolution / stated - 1) > rounding)
   {
-    throw std::runtime_error(std::string(slide.GetFileName()) + " says that its level 0 has " +
-                             FormatNumber(resolution, 4) + " µm/px, which --slide-mpp " + FormatNumber(stated, 4) +
-                             " contradicts: leave the option out, since it is for files that say nothing.");
+    throw Refusal(Diagnostic("E-OPTION-CONFLICT",
+                             std::string(slide.GetFileName()) + " says that its level 0 has " +
+                               FormatNumber(resolution, 4) + " µm/px, which --slide-mpp " + FormatNumber(stated, 4) +
+                               " contradicts",
+                             "leave the option out, since it is for files that say nothing")
+                    .OfFile(slide.GetFileName())
+                    .OfOption("--slide-mpp", FormatNumber(stated, 4)));
   }
 }
 } // namespace
@@ -100,6 +121,7 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
   CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
+  slide->SetImage(values.Has("image") ? values.GetText("image") : std::string());
   if (values.Has("slide-mpp"))
   {
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
@@ -110,6 +132,37 @@ OpenSlide(const std::string & file, const ArgumentValues & values)
     RefuseContradiction(*slide, values.GetNumber("slide-mpp"));
   }
   return slide;
+}
+
+void
+SelectPixels(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+{
+  const bool isResolution = values.GetCommand().Find("mpp") && values.Has("mpp");
+  if (isResolution)
+  {
+    slide.SetMicronsPerPixel(values.GetNumber("mpp"));
+  }
+  else if (values.GetCommand().Find("level") && values.Has("level"))
+  {
+    slide.SetLevel(static_cast<unsigned>(values.GetInteger("level")));
+  }
+  try
+  {
+    slide.ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    const Diagnostic refusal = Diagnostic::Of(error);
+    if (isResolution && refusal.code == "E-SLIDE-RESOLUTION")
+    {
+      throw Refusal(Diagnostic(refusal).OfOption("--mpp", values.GetText("mpp")));
+    }
+    if (refusal.code == "E-SLIDE-LEVEL")
+    {
+      throw Refusal(Diagnostic(refusal).OfOption("--level", values.GetText("level")));
+    }
+    throw;
+  }
 }
 
 Grid
@@ -144,12 +197,12 @@ HasRecordedDamage(const itk::WholeSlideImageIO & pyramid)
   return pyramid.GetMetaDataDictionary().HasKey(gigapixel::RecordedDamageKey);
 }
 
-std::vector<std::string>
+std::vector<Diagnostic>
 FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
 {
-  Progress                 progress(session, "check " + std::string(slide.GetFileName()));
-  const double             levels = slide.GetNumberOfLevels();
-  std::vector<std::string> all;
+  Progress                progress(session, "check " + std::string(slide.GetFileName()));
+  const double            levels = slide.GetNumberOfLevels();
+  std::vector<Diagnostic> all;
   slide.SetGray(true); // of JPEG, luma alone tells as much
   slide.ReadImageInformation();
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)

@@ -26,6 +26,10 @@ GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std:
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
                                                                         const ArgumentValues & values);
 
+/** Reads the slide's information again, for the level of --level, or resampled to the resolution of --mpp, where one of
+ * them is given. \throw std::runtime_error, itk::ExceptionObject one sentence that names the file and the option */
+GigapixelCommandLine_EXPORT void SelectPixels(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
+
 /** Where the pixels of the slide's finest level lie. */
 GigapixelCommandLine_EXPORT Grid GetLevelZeroGrid(const itk::WholeSlideImageIO & slide);
 
@@ -38,10 +42,10 @@ GigapixelCommandLine_EXPORT std::int64_t GetRecordedDamage(const std::string & p
 /** Whether a pyramid of ours says how many damaged tiles it was made of, be it none: somebody has looked. */
 GigapixelCommandLine_EXPORT bool HasRecordedDamage(const itk::WholeSlideImageIO & pyramid);
 
-/** Decodes the tiles of all levels. \return a sentence for each that cannot be decoded or, of a strict slide, is
+/** Decodes the tiles of all levels. \return an error for each that cannot be decoded or, of a strict slide, is
  * damaged */
-GigapixelCommandLine_EXPORT std::vector<std::string> FindUndecodableTiles(itk::WholeSlideImageIO & slide,
-                                                                          const Session &          session);
+GigapixelCommandLine_EXPORT std::vector<Diagnostic> FindUndecodableTiles(itk::WholeSlideImageIO & slide,
+                                                                         const Session &          session);
 
 /** ", 3 damaged tiles"; empty for 0. */
 GigapixelCommandLine_EXPORT std::string FormatDamage(std::int64_t count);

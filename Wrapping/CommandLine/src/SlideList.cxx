@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
-#include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelSlideFiles.h"
 
@@ -18,6 +17,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 
 namespace fs = std::filesystem;
 
@@ -38,7 +38,7 @@ struct Kind
 {
   std::string name;
   std::string formats; ///< for people, where there are none
-  Entry (*lookAt)(const fs::directory_entry & entry);
+  Entry (*lookAt)(const fs::directory_entry & entry, const Session & session);
 };
 
 const std::string PyramidEnding = ".pyramid.tif";
@@ -46,7 +46,7 @@ const std::string PyramidEnding = ".pyramid.tif";
 /** Whether a file that is named as masks are is to be passed over. Pyramids of ours say what they are; what other
  * programs named so may be a slide or a mask, so that it is said. */
 bool
-IsMaskPyramid(const std::string & file)
+IsMaskPyramid(const std::string & file, const Session & session)
 {
   if (!EndsWith(file, PyramidEnding))
   {
@@ -71,8 +71,10 @@ IsMaskPyramid(const std::string & file)
   }
   if (madeBy.empty())
   {
-    itkGenericOutputMacro(<< file << " is gray and named as masks are: it is passed over; name the file itself, or "
-                          << "rename it, if it is a slide.");
+    session.Warn(Diagnostic("W-FILE-SKIPPED",
+                            "it is gray and named as masks are, and is skipped",
+                            "name the file itself, or rename it, if it is a slide")
+                   .OfFile(file));
   }
   return true;
 }
@@ -86,29 +88,33 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
-/** Any file of a DICOM series opens the whole slide: the largest, which is its finest level, stands for all. Where a
+/** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. Where a
  * folder is one such slide and nothing else, a file that cannot be read is a part of it, of which the slide tells, or
  * is refused where it is to be strict; else it may be a slide of its own, which is not to vanish. */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
 {
   std::vector<std::string>           slides;
+  std::vector<std::uint64_t>         pixels; // of each
   std::map<std::string, std::size_t> places;
   for (const std::string & file : files)
   {
-    const std::string series = FindSlideSeries(file);
-    const auto        place = places.find(series);
+    const SlideSeries series = FindSlideSeries(file);
+    const auto        place = places.find(series.identifier);
     if (place == places.end())
     {
-      if (!series.empty())
+      if (!series.identifier.empty())
       {
-        places[series] = slides.size();
+        places[series.identifier] = slides.size();
       }
       slides.push_back(file);
+      pixels.push_back(series.pixels);
     }
-    else if (fs::file_size(file) > fs::file_size(slides[place->second]))
+    else if (series.pixels > pixels[place->second] ||
+             (series.pixels == pixels[place->second] && fs::file_size(file) > fs::file_size(slides[place->second])))
     {
       slides[place->second] = file;
+      pixels[place->second] = series.pixels;
     }
   }
   const auto isPart = [](const std::string & file) { return !FindDICOMDamage(file).empty(); };
@@ -155,7 +161,7 @@ IsHidden(const fs::path & path)
 }
 
 Entry
-LookForSlide(const fs::directory_entry & entry)
+LookForSlide(const fs::directory_entry & entry, const Session & session)
 {
   const std::string file = entry.path().string();
   std::error_code   error;
@@ -168,7 +174,7 @@ LookForSlide(const fs::directory_entry & entry)
     const auto io = itk::WholeSlideImageIO::New();
     if (io->CanReadFile(file.c_str()))
     {
-      return IsMaskPyramid(file) ? Entry::Kept : Entry::Wanted;
+      return IsMaskPyramid(file, session) ? Entry::Kept : Entry::Wanted;
     }
     if (SeemsDamagedSlide(*io, file))
     {
@@ -198,7 +204,7 @@ BelongsToHeader(const std::string & file)
 }
 
 Entry
-LookForVolume(const fs::directory_entry & entry)
+LookForVolume(const fs::directory_entry & entry, const Session &)
 {
   const std::string file = entry.path().string();
   std::error_code   error;
@@ -278,14 +284,17 @@ DescribePassedOver(const PassedOver & passed, const std::string & kind)
 RefuseEmptyFolder(const PassedOver & passed, const Kind & kind)
 {
   const std::string others = DescribePassedOver(passed, kind.name);
-  throw std::runtime_error("The folder " + passed.folder + " holds no " + kind.name + 's' + kind.formats +
-                           (others.empty() ? "" : ", but " + others) + ": name " +
-                           (passed.folders.empty() ? "another one." : "the folders that " + kind.name + "s are in."));
+  throw Refusal(
+    Diagnostic("E-FOLDER-EMPTY",
+               "the folder " + passed.folder + " holds no " + kind.name + 's' + kind.formats +
+                 (others.empty() ? "" : ", but " + others),
+               passed.folders.empty() ? "name another one" : "name the folders that " + kind.name + "s are in")
+      .OfFile(passed.folder));
 }
 
 /** \param passed gets what is of another kind */
 std::vector<std::string>
-FindInFolder(const std::string & folder, const Kind & kind, PassedOver & passed)
+FindInFolder(const std::string & folder, const Kind & kind, const Session & session, PassedOver & passed)
 {
   passed.folder = folder;
   std::vector<std::string>     found;
@@ -293,11 +302,13 @@ FindInFolder(const std::string & folder, const Kind & kind, PassedOver & passed)
   const fs::directory_iterator entries(folder, error);
   if (error)
   {
-    throw std::runtime_error("The folder " + folder + " cannot be read: " + DescribeFileRefusal(error) + '.');
+    Diagnostic refusal = Diagnostic::Of(std::system_error(error));
+    refusal.why = "the folder " + folder + " cannot be read: " + refusal.why;
+    throw Refusal(refusal.OfFile(folder));
   }
   for (const fs::directory_entry & entry : entries)
   {
-    const Entry what = IsHidden(entry.path()) ? Entry::Kept : kind.lookAt(entry);
+    const Entry what = IsHidden(entry.path()) ? Entry::Kept : kind.lookAt(entry, session);
     if (what == Entry::Wanted)
     {
       found.push_back(entry.path().string());
@@ -339,7 +350,7 @@ FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, con
     std::error_code ignored;
     PassedOver      passed;
     const bool      isFolder = fs::is_directory(name, ignored) && !(areVolumes && itk::GigapixelIsDicomFolder(name));
-    auto            found = isFolder ? FindInFolder(name, kind, passed) : std::vector<std::string>{ name };
+    auto            found = isFolder ? FindInFolder(name, kind, session, passed) : std::vector<std::string>{ name };
     found = isFolder && !areVolumes ? KeepOneOfEachSeries(found) : found;
     for (const std::string & slide : found)
     {
@@ -349,8 +360,8 @@ FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, con
       }
     }
     // The folder of a DICOM slide is as good as its file.
-    list.isFolder =
-      list.isFolder || (isFolder && (areVolumes || found.size() > 1 || FindSlideSeries(found.front()).empty()));
+    list.isFolder = list.isFolder ||
+                    (isFolder && (areVolumes || found.size() > 1 || FindSlideSeries(found.front()).identifier.empty()));
     if (!passed.files.empty() || !passed.folders.empty())
     {
       session.Say("Passed over in " + name + ": " + DescribePassedOver(passed, kind.name) +

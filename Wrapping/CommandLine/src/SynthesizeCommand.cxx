@@ -19,6 +19,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <system_error>
 
 namespace gigapixel::commandline
 {
@@ -193,7 +194,8 @@ CheckNames(const Specimen & specimen, const ArgumentValues & values)
     CheckEnding("--truth", specimen.truth, "label");
     if (IsSameFile(specimen.truth, specimen.slide))
     {
-      throw UsageError("OUT and --truth are the same file.");
+      throw UsageError(
+        Diagnostic("E-OUTPUT-TWICE", "OUT and --truth are the same file").OfOption("--truth", specimen.truth));
     }
   }
   if (!specimen.outlines.empty())
@@ -204,7 +206,8 @@ CheckNames(const Specimen & specimen, const ArgumentValues & values)
   {
     if (values.Has(option) && !values.Has("lesions"))
     {
-      throw UsageError(std::string("--") + option + " is of --lesions, which is not given.");
+      throw UsageError(Diagnostic("E-OPTION-NEEDS", std::string("--") + option + " is of --lesions, which is not given")
+                         .OfOption(std::string("--") + option));
     }
   }
 }
@@ -240,26 +243,34 @@ GetNumbersOfSlides(const ArgumentValues & values)
   {
     if (values.Has(option))
     {
-      throw UsageError(std::string("--") + option +
-                       " is of one slide: a cohort (--slides) has all of that in its folder.");
+      throw UsageError(
+        Diagnostic("E-OPTION-CONFLICT",
+                   std::string("--") + option + " is of one slide: a cohort (--slides) has all of that in its folder")
+          .OfOption(std::string("--") + option));
     }
   }
   if (!values.Has("lesions"))
   {
-    throw UsageError("--slides makes a cohort of slides with lesions and without: say how large they are (--lesions).");
+    throw UsageError(Diagnostic("E-OPTION-NEEDS",
+                                "--slides makes a cohort of slides with lesions and without",
+                                "say how large they are (--lesions)")
+                       .OfOption("--slides", values.GetText("slides")));
   }
   std::vector<std::int64_t> numbers = ReadIntegers(values.GetText("slides"), ",");
   const std::int64_t        all = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{ 0 });
   if (numbers.size() != 3 || *std::min_element(numbers.begin(), numbers.end()) < 0 || all < 1 || all > 9999)
   {
-    throw UsageError(
-      "--slides must be three numbers of slides, to train, to validate and to test with, of 9999 at most "
-      "in all, not " +
-      values.GetText("slides") + '.');
+    throw UsageError(Diagnostic("E-OPTION-VALUE",
+                                "--slides must be three numbers of slides, to train, to validate and to test with, "
+                                "of 9999 at most in all, not " +
+                                  values.GetText("slides"))
+                       .OfOption("--slides", values.GetText("slides")));
   }
   if (values.GetInteger("seed") + all - 1 > 4294967295)
   {
-    throw UsageError("--seed and those behind it, one for each slide, must be at most 4294967295.");
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE", "--seed and those behind it, one for each slide, must be at most 4294967295")
+        .OfOption("--seed", values.GetText("seed")));
   }
   return numbers;
 }
@@ -287,7 +298,9 @@ MakeFolder(const fs::path & folder)
   fs::create_directories(folder, error);
   if (error)
   {
-    throw std::runtime_error("The folder " + folder.string() + " cannot be made: " + error.message() + '.');
+    Diagnostic refusal = Diagnostic::Of(std::system_error(error));
+    refusal.why = "the folder cannot be made: " + refusal.why;
+    throw Refusal(refusal.OfFile(folder.string()));
   }
 }
 

@@ -49,6 +49,7 @@ Format(const JSON & info, const VolumeGrid & grid)
   text += "  origin         " + Join(grid.origin, ", ") + " mm to the left, back and head\n";
   text += "  direction      " + Join(grid.axes[0], ", ") + "; " + Join(grid.axes[1], ", ") + "; " +
           Join(grid.axes[2], ", ") + " of the columns, rows and slices\n";
+  text += info["placedBy"].is_null() ? "" : "  place from     " + info["placedBy"].get<std::string>() + '\n';
   return text;
 }
 
@@ -56,11 +57,14 @@ Format(const JSON & info, const VolumeGrid & grid)
 void
 RefuseOptions(const ArgumentValues & values, const std::string & name)
 {
-  for (const char * option : { "slide-mpp", "associated", "output" })
+  for (const char * option : { "slide-mpp", "image", "associated", "output" })
   {
     if (values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is for slides, and " + name + " is a volume.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string("--") + option + " is for slides, and " + name + " is a volume",
+                                  "leave it out")
+                         .OfOption(std::string("--") + option));
     }
   }
 }
@@ -88,6 +92,17 @@ OpenVolume(const std::string & name)
   return itk::GigapixelVolumeSource(files);
 }
 
+itk::GigapixelVolume
+OpenVolume(const std::string & name, const Session & session)
+{
+  itk::GigapixelVolume volume = OpenVolume(name);
+  for (const Diagnostic & warning : volume.warnings)
+  {
+    session.Warn(warning);
+  }
+  return volume;
+}
+
 std::string
 GetVolumeName(const std::string & volume)
 {
@@ -109,10 +124,10 @@ FormatSize(const Size & size)
 }
 
 JSON
-DescribeVolume(const std::string & name, const ArgumentValues & values, std::string & text)
+DescribeVolume(const std::string & name, const ArgumentValues & values, const Session & session, std::string & text)
 {
   RefuseOptions(values, name);
-  const itk::GigapixelVolume volume = OpenVolume(name);
+  const itk::GigapixelVolume volume = OpenVolume(name, session);
   const VolumeGrid &         grid = volume.grid;
   if (values.Has("check"))
   {
@@ -128,6 +143,7 @@ DescribeVolume(const std::string & name, const ArgumentValues & values, std::str
   info["spacingMm"] = grid.spacing;
   info["originMm"] = grid.origin;
   info["direction"] = grid.axes;
+  info["placedBy"] = volume.placedBy.empty() ? JSON() : JSON(volume.placedBy);
   std::uintmax_t bytes = 0;
   for (const std::string & modality : itk::GigapixelSplitModalities(name))
   {

@@ -22,6 +22,9 @@ GigapixelCommandLine_EXPORT bool IsVolume(const std::string & name);
  * \throw std::runtime_error one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::GigapixelVolume OpenVolume(const std::string & name);
 
+/** Opens a volume, and gives the warnings about the place that its headers say. */
+GigapixelCommandLine_EXPORT itk::GigapixelVolume OpenVolume(const std::string & name, const Session & session);
+
 /** Of t1.nii.gz "t1"; of several modalities that of the first. */
 GigapixelCommandLine_EXPORT std::string GetVolumeName(const std::string & volume);
 
@@ -30,7 +33,10 @@ GigapixelCommandLine_EXPORT std::string FormatSize(const Size & size);
 
 /** What info tells of a volume. With --check all of it is read.
  * \param text for people, to which it is appended */
-nlohmann::ordered_json DescribeVolume(const std::string & name, const ArgumentValues & values, std::string & text);
+nlohmann::ordered_json DescribeVolume(const std::string &    name,
+                                      const ArgumentValues & values,
+                                      const Session &        session,
+                                      std::string &          text);
 
 } // namespace gigapixel::commandline
 

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeOverlay.h"
 
+#include "Doubt.h"
 #include "Drawing.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
@@ -8,6 +9,7 @@
 
 #include "gigapixelFileIdentity.h"
 #include "gigapixelProgram.h"
+#include "gigapixelVolumeOrientation.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,7 +17,6 @@
 #include <array>
 #include <cmath>
 #include <set>
-#include <stdexcept>
 #include <vector>
 
 namespace gigapixel::commandline
@@ -76,35 +77,12 @@ ReadSlice(PixelSource & voxels, std::size_t across, std::int64_t place)
   return first;
 }
 
-/** How a volume's axes lie in the patient, to the nearest of the ways along its axes. */
-struct Orientation
+/** Finds the axes of the volume that are nearest to the patient's: to the left, back and head. */
+AxisOrder
+FindPatient(const VolumeGrid & grid)
 {
-  std::array<std::size_t, 3> axes{ 0, 1, 2 }; ///< the volume's, for each of the patient's
-  std::array<bool, 3>        isReversed{};    ///< for each of the patient's
-
-  explicit Orientation(const VolumeGrid & grid)
-  {
-    std::array<std::size_t, 3> order{ 0, 1, 2 };
-    double                     best = -1;
-    do
-    {
-      double sum = 0;
-      for (std::size_t patient = 0; patient < 3; ++patient)
-      {
-        sum += std::abs(grid.axes[order[patient]][patient]);
-      }
-      if (sum > best + 1e-9) // the first of those that are as near
-      {
-        best = sum;
-        axes = order;
-      }
-    } while (std::next_permutation(order.begin(), order.end()));
-    for (std::size_t patient = 0; patient < 3; ++patient)
-    {
-      isReversed[patient] = grid.axes[axes[patient]][patient] < 0;
-    }
-  }
-};
+  return AxisOrder::Find(grid, "LPS");
+}
 
 /** What is shown of labels: along each of the volume's axes the slice with the most voxels that have a label, the first
  * of these, of none the middle. */
@@ -183,17 +161,17 @@ public:
   /** \param scale pixels for each mm */
   Panel(const View & view, const VolumeGrid & grid, double scale)
     : m_View(view)
-    , m_Orientation(grid)
+    , m_Patient(FindPatient(grid))
     , m_Lengths(GetLengths(grid.size))
-    , m_RightSide(GetSide(grid, m_Orientation.axes[view.right], scale))
-    , m_DownSide(GetSide(grid, m_Orientation.axes[view.down], scale))
+    , m_RightSide(GetSide(grid, m_Patient.from[view.right], scale))
+    , m_DownSide(GetSide(grid, m_Patient.from[view.down], scale))
   {}
 
   /** Of the volume: what the slice is perpendicular to. */
   std::size_t
   GetAcross() const
   {
-    return m_Orientation.axes[m_View.across];
+    return m_Patient.from[m_View.across];
   }
 
   unsigned
@@ -261,33 +239,33 @@ private:
   Find(unsigned x, unsigned y) const
   {
     const auto find = [this](unsigned pixel, unsigned side, std::size_t patient, bool isUpward) {
-      const std::int64_t length = m_Lengths[m_Orientation.axes[patient]];
+      const std::int64_t length = m_Lengths[m_Patient.from[patient]];
       const auto         at =
         std::min(length - 1, static_cast<std::int64_t>((pixel + 0.5) / side * static_cast<double>(length)));
-      return m_Orientation.isReversed[patient] != isUpward ? length - 1 - at : at;
+      return m_Patient.isReversed[patient] != isUpward ? length - 1 - at : at;
     };
     const std::int64_t right = find(x, m_RightSide, m_View.right, false);
     const std::int64_t down = find(y, m_DownSide, m_View.down, m_View.isUpward);
-    const std::size_t  rightAxis = m_Orientation.axes[m_View.right], downAxis = m_Orientation.axes[m_View.down];
+    const std::size_t  rightAxis = m_Patient.from[m_View.right], downAxis = m_Patient.from[m_View.down];
     return static_cast<std::size_t>(rightAxis < downAxis ? down * m_Lengths[rightAxis] + right
                                                          : right * m_Lengths[downAxis] + down);
   }
 
-  View        m_View;
-  Orientation m_Orientation;
-  Voxel       m_Lengths;
-  unsigned    m_RightSide;
-  unsigned    m_DownSide;
+  View      m_View;
+  AxisOrder m_Patient;
+  Voxel     m_Lengths;
+  unsigned  m_RightSide;
+  unsigned  m_DownSide;
 };
 
 /** Side by side, as large as the picture may be. */
 std::vector<Panel>
 MakePanels(const VolumeGrid & grid, std::int64_t longerSide)
 {
-  const Voxel       lengths = GetLengths(grid.size);
-  const Orientation orientation(grid);
-  const auto        mm = [&](std::size_t patient) {
-    const std::size_t axis = orientation.axes[patient];
+  const Voxel     lengths = GetLengths(grid.size);
+  const AxisOrder patientAxes = FindPatient(grid);
+  const auto      mm = [&](std::size_t patient) {
+    const std::size_t axis = patientAxes.from[patient];
     return grid.spacing[axis] * static_cast<double>(lengths[axis]);
   };
   const double       width = static_cast<double>(longerSide) - 2 * Gap;
@@ -305,13 +283,18 @@ CheckLabels(const itk::GigapixelVolume & volume, const itk::GigapixelVolume & la
 {
   if (labels.voxels->GetNumberOfChannels() != 1)
   {
-    throw std::runtime_error(labels.name + " has " + std::to_string(labels.voxels->GetNumberOfChannels()) +
-                             " channels, and a volume of labels has one.");
+    throw Refusal(Diagnostic("E-MASK-FORMAT",
+                             "it has " + std::to_string(labels.voxels->GetNumberOfChannels()) +
+                               " channels, and a volume of labels has one")
+                    .OfFile(labels.name)
+                    .OfValue(std::to_string(labels.voxels->GetNumberOfChannels())));
   }
   if (const std::string difference = volume.grid.DescribeDifference(labels.grid); !difference.empty())
   {
-    throw std::runtime_error(labels.name + " is not on the grid of " + volume.name + ": it " + difference +
-                             "; resample it to that grid.");
+    throw Refusal(Diagnostic("E-VOLUME-GEOMETRY",
+                             "it is not on the grid of " + volume.name + ": it " + difference,
+                             "resample it to that grid")
+                    .OfFile(labels.name));
   }
 }
 
@@ -391,14 +374,17 @@ int
 RunVolumeOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("SLIDE"), output = values.GetText("output");
-  for (const char * option : { "partial", "slide-mpp" })
+  for (const char * option : { "partial", "slide-mpp", "image" })
   {
     if (values.IsGiven(option))
     {
-      throw UsageError(std::string("--") + option + " is for slides, and " + name + " is a volume.");
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string("--") + option + " is for slides, and " + name + " is a volume",
+                                  "leave it out")
+                         .OfOption(std::string("--") + option));
     }
   }
-  const itk::GigapixelVolume volume = OpenVolume(name), labels = OpenVolume(values.GetText("MASK"));
+  const itk::GigapixelVolume volume = OpenVolume(name, session), labels = OpenVolume(values.GetText("MASK"), session);
   CheckLabels(volume, labels);
   const auto        panels = MakePanels(volume.grid, values.GetInteger("size"));
   const std::string madeBy = "overlay of slices along the patient size=" + std::to_string(values.GetInteger("size")) +
@@ -419,7 +405,7 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
     const Picture picture = DrawSlices(volume, *labels.voxels, shown, panels);
     if (shown.labels.empty())
     {
-      session.Warn("gigapixel: " + labels.name + " is 0 everywhere: nothing is marked in " + output + '.');
+      DoubtMask(session, labels.name, "the label volume", 0);
     }
     WritePNG(picture, output, madeBy, values.Has("overwrite"));
     progress.Finish();

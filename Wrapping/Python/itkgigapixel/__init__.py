@@ -4,7 +4,7 @@
 >>> import itkgigapixel as gp
 >>> slide = gp.Slide("slide.svs")
 >>> slide.levels                                     # sizes, downsamples and resolutions
->>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8
+>>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8; read(mpp=2.0) is of exactly 2 um
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
@@ -19,6 +19,7 @@ Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSl
 
 from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
+from itkgigapixel.errors import GigapixelError, GigapixelWarning
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
@@ -29,6 +30,6 @@ from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
-__all__ = ["Classification", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
+__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
            "segment", "segment_volume", "to_torch", "train"]
 __version__ = "0.1.0"

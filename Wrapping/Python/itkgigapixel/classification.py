@@ -12,8 +12,8 @@ from typing import NamedTuple, Optional, Sequence
 import itk
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.errors import renamed
-from itkgigapixel.files import stated_of
+from itkgigapixel.errors import GigapixelError, error_of, error_of_fields, renamed, warn
+from itkgigapixel.files import image_of, stated_of
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, Slide, file_name
@@ -24,9 +24,19 @@ class Classification(NamedTuple):
 
     slide: str
     predicted: str | list[str] | None  #: the most probable class, or the grade; the findings that are there; None of values
-    probabilities: dict[str, float]  #: of each class, finding or grade, in the model's order; the sum of classes or grades is 1
+    probabilities: dict[str, float]  #: of each class, finding or grade, in the model's order; exclusive classes and grades sum to 1
     map: object = None  #: what the label comes from, an ITK image of floats in mm, where it was asked for
     values: dict[str, float] = {}  #: of a model that says values
+    error: Optional[GigapixelError] = None  #: why there is nothing of all that: the slide failed, and others did not
+
+
+class Classifications(list):
+    """What a model says of several slides, in their order: a :class:`Classification` for each, also for those that failed."""
+
+    @property
+    def failures(self) -> list[GigapixelError]:
+        """The errors of the slides that failed, each with the slide as its ``file``."""
+        return [each.error for each in self if each.error is not None]
 
 
 @renamed(mpp="slide_mpp")
@@ -65,18 +75,19 @@ def classify(
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece; 0: that of the model's training
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
-    :returns: a :class:`Classification` of the slide, or of several a list, in the order of the slides
-    :raises TypeError: the *model* is none
-    :raises ValueError: there is no slide, or several state different resolutions
-    :raises RuntimeError: a slide or model that cannot be read, or does not suit the other, by name; of several slides nothing
-        is returned then
+    :returns: a :class:`Classification` of the slide, or of several a list, in the order of the slides. Of several, one that fails has
+        an ``error``, a warning says so, and ``failures`` of the list has all errors
+    :raises GigapixelError: a slide or model that cannot be read, or does not suit the other; of several slides only where all fail.
+        Also a TypeError: the *model* is none; also a ValueError: there is no slide, or several state different resolutions or
+        images
     """
     is_one = isinstance(slides, (str, bytes, os.PathLike, Slide))
     given = [slides] if is_one else list(slides)
     names = [each.path if isinstance(each, Slide) else file_name(each) for each in given]
     if not names:
-        raise ValueError("There is no slide to classify")
+        raise error_of(ValueError, "E-OPTION-MISSING", "there is no slide to classify", option="slides")
     slide_mpp, strict = stated_of(given, slide_mpp)
+    image = image_of(given)
     options = {
         "tissue": file_name(tissue),
         "map-class": map_class,
@@ -84,6 +95,7 @@ def classify(
         "slide-mpp": "" if slide_mpp is None else slide_mpp,
         "memory": "" if memory == 0 else memory,
         "tile-size": "" if tile_size == 0 else tile_size,
+        "image": image or "",
         "strict": strict or "",
         "device": device,
         "precision": precision,
@@ -94,12 +106,20 @@ def classify(
         options["maps"] = pathlib.Path(folder) / "maps" if maps else ""
         told = run("classify", options, names)
         rows = [told] if isinstance(told, dict) else told
-        images = [_read_map(row["map"]) if maps else None for row in rows]
-    found = [
-        Classification(row["slide"], row.get("predicted"), row.get("probabilities", {}), image, row.get("values", {}))
+        images = [_read_map(row["map"]) if maps and not row.get("error") else None for row in rows]
+    found = Classifications(
+        Classification(row["slide"], row.get("predicted"), row.get("probabilities", {}), image, row.get("values", {}), _error_of(row))
         for row, image in zip(rows, images)
-    ]
+    )
+    for error in found.failures:
+        warn({"code": "W-SLIDE-FAILED", "file": error.file, "why": f"it failed, and other slides did not: {error.why}", "do": error.do})
     return found[0] if is_one and isinstance(told, dict) else found
+
+
+def _error_of(row) -> Optional[GigapixelError]:
+    if not row.get("error"):
+        return None
+    return error_of_fields({**row["error"], "file": row["error"].get("file") or row["slide"]})
 
 
 def _read_map(told):

@@ -8,8 +8,8 @@ from typing import Optional
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence
-from itkgigapixel.files import check_output
+from itkgigapixel.errors import error_of
+from itkgigapixel.files import check_output, refuse_ome
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide
 
@@ -23,29 +23,34 @@ def convert(
     mpp: Optional[float] = None,
     region: Optional[Region] = None,
     keep_label: bool = False,
+    keep_text: bool = False,
     progress: bool = False,
 ) -> Path:
     """Makes a pyramid (``*.pyramid.tif``) of a slide, one of its levels, or a region, copying compressed tiles where it
     can. See :class:`itkgigapixel.Slide` for *level*, *mpp* and *region*.
 
-    :param keep_label: keep label, macro and thumbnail pictures and the slide's properties, which may name a patient
+    :param mpp: micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
+        level of the slide has this resolution
+    :param keep_label: keep label, macro and thumbnail images and the slide's texts, which may name a patient
+    :param keep_text: keep the slide's texts only: description, properties, dates
     :param progress: show a tqdm bar
     :returns: *output*
-    :raises ValueError: a level, resolution or region that the slide does not have; an *output* that is the slide itself, or
-        whose name does not end in .tif or .tiff
-    :raises RuntimeError: what cannot be read or written
+    :raises GigapixelError: what cannot be read or written. Also a ValueError: a level, resolution or region that the slide does not
+        have; an *output* that is the slide itself, or whose name does not end in .tif or .tiff, or ends in .ome.tif
     """
     slide = slide if isinstance(slide, Slide) else Slide(slide)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):
-        raise ValueError(f"{name} is to be a pyramid TIFF: end it in .pyramid.tif")
-    source = slide._open()
-    source.SetLevel(slide.select(level, mpp))
-    if mpp is not None:  # a level that the codec makes may be nearer
-        source.SetMicronsPerPixel(mpp)
-    with in_a_sentence():
+        raise error_of(ValueError, "E-OUTPUT-ENDING", "it is to be a pyramid TIFF", "end its name in .pyramid.tif", file=name, option="output")
+    refuse_ome(name)
+    if mpp is None:
+        source = slide._open()
+        source.SetLevel(slide.select(level))
         source.ReadImageInformation()
-    converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=bool(keep_label))
+    else:
+        slide.select(level, mpp)  # which refuses what cannot be
+        source = slide._open(float(mpp))
+    converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=bool(keep_label), KeepText=bool(keep_text))
     converter.SetImageIO(itk.PyramidTIFFImageIO.New(FileName=name))
     converter.ChooseCompressor()
     if region is not None:

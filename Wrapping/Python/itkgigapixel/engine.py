@@ -9,6 +9,7 @@ import pathlib
 import tempfile
 
 from itkgigapixel.built import TORCH
+from itkgigapixel.errors import error_of
 
 
 def require_torch() -> None:
@@ -17,13 +18,13 @@ def require_torch() -> None:
     :raises ImportError: one sentence that says what to install, where PyTorch is missing or another than the minor version
         that the package was built for (PyTorch's C++ interface changes with each)
     """
-    install = f"pip install 'torch=={TORCH}.*'"
+    install = f"install it (pip install 'torch=={TORCH}.*')"
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        raise ImportError(f"Networks of any operations need PyTorch {TORCH}, which is not installed: {install}") from None
+        raise error_of(ImportError, "E-INSTALLATION", f"networks of any operations need PyTorch {TORCH}, which is not installed", install) from None
     if version.split(".")[:2] != TORCH.split("."):
-        raise ImportError(f"Networks of any operations need PyTorch {TORCH}, but {version} is installed: {install}")
+        raise error_of(ImportError, "E-INSTALLATION", f"networks of any operations need PyTorch {TORCH}, but {version} is installed", install)
     folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
     try:
         for name in ("libc10.so", "libtorch_cpu.so"):
@@ -42,7 +43,8 @@ def file_of_model(model, folder: str) -> str:
     if isinstance(model, (str, bytes, os.PathLike)):
         return os.fsdecode(model)
     if not isinstance(model, itk.GigapixelModel):
-        raise TypeError(f"A model is what train() returned, a file or a folder, not {type(model).__name__}")
+        why = f"a model is what train() returned, a file or a folder, not {type(model).__name__}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")
     path = str(pathlib.Path(folder) / "model.safetensors")
     model.Save(path)
     return path

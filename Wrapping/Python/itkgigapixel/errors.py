@@ -1,26 +1,198 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Errors of ITK without what only its developers understand."""
+"""Errors and warnings with a code and fields."""
+
+from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
+import sys
 import warnings
-from typing import Callable, TypeVar
+from typing import Callable, Mapping, Optional, TypeVar
 
 Function = TypeVar("Function", bound=Callable)
 
-#: the line of the sources, and the address of the object
+
+class _Coded:
+    """A text with the fields of what it says."""
+
+    code: str
+    file: Optional[str]
+    option: Optional[str]
+    value: Optional[str]
+    why: str
+    do: Optional[str]
+
+    def __init__(self, text: str = "", code: str = "E-OTHER", *, file=None, option=None, value=None, why=None, do=None):
+        super().__init__(text)
+        self.code, self.file, self.option, self.value, self.why, self.do = code, file, option, value, text if why is None else why, do
+
+    def __str__(self):
+        return str(self.args[0]) if self.args else ""
+
+
+class GigapixelError(_Coded, RuntimeError):
+    """An error of this package. All functions raise their errors as this, whatever else they are.
+
+    A wrong argument is also a ValueError or a TypeError, as it was before; a module that is not supported is also a
+    NotImplementedError. The text is "file: why; do. [code]". The code and the fields do not change between versions, the wording may.
+
+    >>> try:
+    ...     gp.Slide("nowhere.svs")
+    ... except gp.GigapixelError as error:
+    ...     print(error.code, error.file)
+    E-FILE-MISSING nowhere.svs
+
+    ``code`` is one of ``Documentation/Codes.md``. None where they do not apply:
+    ``file``; ``option``, the argument as the function or the program names it; ``value``, as text; ``do``, the next step.
+    ``why`` is a clause.
+    """
+
+
+class GigapixelValueError(GigapixelError, ValueError):
+    """An argument has a value that it cannot have."""
+
+
+class GigapixelTypeError(GigapixelError, TypeError):
+    """An argument has a type that it cannot have."""
+
+
+class GigapixelNotImplementedError(GigapixelError, NotImplementedError):
+    """Something that the package does not support."""
+
+
+class GigapixelOSError(GigapixelError, OSError):
+    """The system refuses a file."""
+
+
+class GigapixelFileNotFoundError(GigapixelError, FileNotFoundError):
+    """There is no such file."""
+
+
+class GigapixelImportError(GigapixelError, ImportError):
+    """A package that is needed is not installed."""
+
+
+class GigapixelWarning(_Coded, UserWarning):
+    """A warning of this package, with the fields of :class:`GigapixelError`. Its code begins with W-.
+
+    >>> warnings.filterwarnings("error", category=gp.GigapixelWarning)   # makes them errors
+    """
+
+
+#: Python's kind: what it becomes, and the code of one that has none
+_KINDS = (
+    (ValueError, GigapixelValueError, "E-OPTION-VALUE"),
+    (TypeError, GigapixelTypeError, "E-OPTION-VALUE"),
+    (NotImplementedError, GigapixelNotImplementedError, "E-NETWORK-OPERATION"),
+    (FileNotFoundError, GigapixelFileNotFoundError, "E-FILE-MISSING"),
+    (OSError, GigapixelOSError, "E-FILE-ACCESS"),
+    (ImportError, GigapixelImportError, "E-INSTALLATION"),
+    (RuntimeError, GigapixelError, "E-OTHER"),
+)
+
+_CODE = re.compile(r"\s*\[([EW]-[A-Z0-9-]+)\]\s*\Z")
+#: the line of ITK's sources, and the address of the object
 _PLACE = re.compile(r"\A(?:[^\n]+:\d+:\n)?\s*(?:(?:ITK ERROR|itk::ERROR): \w+\(0x[0-9a-f]+\): )?")
+
+
+def text_of(fields: Mapping) -> str:
+    """ "file: why; do. [code]", as the program writes it."""
+    why = fields["why"]
+    subjects = (fields.get(name) for name in ("file", "option"))
+    text = "".join(f"{subject}: " for subject in subjects if subject and subject not in why) + why
+    text += f"; {fields['do']}" if fields.get("do") else ""
+    return f"{text}{'' if text.endswith(('?', '!')) else '.'} [{fields['code']}]"
+
+
+def error_of(kind: type, code: str, why: str, do: Optional[str] = None, *, file=None, option=None, value=None) -> GigapixelError:
+    """An error to raise.
+
+    :param kind: Python's exception, such as ValueError
+    :param code: a row of ``Documentation/Codes.md``
+    :param why: a clause without the file's name and without a full stop
+    :param do: the next step, an imperative clause without a full stop
+    """
+    fields = {
+        "code": code,
+        "file": None if file is None else os.fsdecode(file),
+        "option": option,
+        "value": None if value is None else str(value),
+        "why": why,
+        "do": do,
+    }
+    return error_of_fields(fields, next(ours for python, ours, _ in _KINDS if issubclass(kind, python)))
+
+
+def error_of_fields(fields: Mapping, kind: type = GigapixelError) -> GigapixelError:
+    """The error that the program's "error" object says."""
+    return kind(text_of(fields), **{name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")})
+
+
+def warn(fields: Mapping) -> None:
+    """Gives a warning, as of the line that called the package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    given = {name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")}
+    warnings.warn(GigapixelWarning(text_of(fields), **given), stacklevel=level)
+
+
+def _is_inside(file: str) -> bool:
+    return os.path.dirname(file) == os.path.dirname(__file__) or os.path.basename(file) == "contextlib.py"
+
+
+def find_fields(text: str, otherwise: str) -> dict:
+    """The fields of a text of the C++ classes. The libraries that are loaded keep those of their last texts."""
+    found = {}
+    itk = sys.modules.get("itk")
+    for library, name in (("GigapixelPython", "WholeSlideImageIO"), ("GigapixelNetworkPython", "GigapixelModel")):
+        if itk is None or f"itk._{library}" not in sys.modules and f"itk.{library}" not in sys.modules:
+            continue
+        values = getattr(itk, name).FindDiagnostic(text)
+        fields = dict(zip(("code", "file", "option", "value", "why", "do"), (value or None for value in values)))
+        if fields["code"] and (not found or sum(map(bool, fields.values())) > sum(map(bool, found.values()))):
+            found = fields
+    return found or fields_of_text(text, otherwise)
+
+
+def fields_of_text(text: str, otherwise: str) -> dict:
+    """What a text says by itself: its code, if it ends in one, and why."""
+    sentence = _PLACE.sub("", text).strip()
+    code = _CODE.search(sentence)
+    return {"code": code[1] if code else otherwise, "why": _CODE.sub("", sentence).rstrip(".")}
+
+
+def with_code(error: Exception) -> Exception:
+    """The error as a :class:`GigapixelError`. One that is of no kind of ours comes back as it is."""
+    if isinstance(error, GigapixelError):
+        return error
+    for python, ours, otherwise in _KINDS:
+        if isinstance(error, python) if python is not RuntimeError else type(error) is python:  # others have classes of their own
+            break
+    else:
+        return error
+    if isinstance(error, OSError):
+        fields = {"code": otherwise, "file": None if error.filename is None else os.fsdecode(error.filename), "why": error.strerror or str(error)}
+    else:
+        fields = find_fields(str(error), otherwise)
+    made = error_of_fields(fields, ours)
+    if isinstance(error, OSError):
+        made.errno, made.strerror, made.filename = error.errno, error.strerror, error.filename
+    return made
 
 
 @contextlib.contextmanager
 def in_a_sentence():
-    """A RuntimeError out of the block begins with what is wrong."""
+    """Errors out of the block, and out of functions that it decorates, are a :class:`GigapixelError`."""
     try:
         yield
-    except RuntimeError as error:
-        error.args = (_PLACE.sub("", str(error)).rstrip(),)
-        raise
+    except Exception as error:
+        made = with_code(error)
+        if made is error:
+            raise
+        raise made.with_traceback(error.__traceback__) from error.__cause__
 
 
 def without(**arguments: str) -> Callable[[Function], Function]:
@@ -30,7 +202,8 @@ def without(**arguments: str) -> Callable[[Function], Function]:
         @functools.wraps(function)
         def checked(*args, **kwargs):
             for name in arguments.keys() & kwargs.keys():
-                raise TypeError(f"{function.__name__}() has no argument {name} any more: {arguments[name]}")
+                why = f"{function.__name__}() has no argument {name} any more: {arguments[name]}"
+                raise error_of(TypeError, "E-OPTION-UNKNOWN", why, option=name)
             return function(*args, **kwargs)
 
         return checked
@@ -46,7 +219,8 @@ def renamed(**names: str) -> Callable[[Function], Function]:
         def named(*args, **kwargs):
             for old in names.keys() & kwargs.keys():
                 if names[old] in kwargs:
-                    raise TypeError(f"{function.__name__}() has been given {names[old]} and {old}, its former name")
+                    why = f"{function.__name__}() has been given {names[old]} and {old}, its former name"
+                    raise error_of(TypeError, "E-OPTION-REPEATED", why, "give one of them", option=old)
                 warnings.warn(f"The argument {old} of {function.__name__}() is named {names[old]} now", FutureWarning, stacklevel=2)
                 kwargs[names[old]] = kwargs.pop(old)
             return function(*args, **kwargs)

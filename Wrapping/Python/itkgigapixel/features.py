@@ -7,7 +7,6 @@ import collections
 import concurrent.futures
 import importlib.util
 import itertools
-import math
 import operator
 import os
 import pathlib
@@ -18,10 +17,11 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.files import check_output
+from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.files import check_output, refusal_of
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Path, Slide, check_mpp, file_name
 from itkgigapixel.tissue import label
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 
 
+@in_a_sentence()
 def features(
     slide: Path | Slide,
     module: "torch.nn.Module",
@@ -53,10 +54,9 @@ def features(
     """Features of a slide's patches, by any module of PyTorch that makes (batch, d) of (batch, 3, *patch*, *patch*); or of all
     positions of the map that a model which labels whole slides pools, each seeing exactly what the slide shows it.
 
-    Patches lie in rows and columns from the slide's first pixel on, as far as whole ones fit. They are read from the
-    coarsest level that is not coarser than *mpp* (10 % tolerance), batch by batch, and resampled to it (bilinear, with
-    antialiasing) where the level is another: memory does not grow with the slide, but for what is returned. The same
-    features for any number of *workers*.
+    Patches lie in rows and columns from the slide's first pixel on, as far as whole ones fit. They are read at exactly *mpp*, as
+    :class:`Slide` says it, batch by batch. A level on which the side of a patch differs by less than half a pixel is read as it is
+    stored. Memory does not grow with the slide, but for what is returned. The features are the same for any number of *workers*.
 
     With a model the program ``gigapixel features`` does it, at the model's resolution, and needs h5py; of what follows, *output*
     (``.h5``), *tissue* and *device* are for it.
@@ -80,18 +80,17 @@ def features(
     :param workers: threads that read patches
     :param progress: show a tqdm bar with the time left
     :returns: features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0
-    :raises ValueError: a slide without a resolution, or of other pixels than pictures have; one without a patch, or without
-        tissue; an argument out of its range
-    :raises TypeError: a module that gives something else than one row of features for each patch
-    :raises RuntimeError: what cannot be read or written
-    :raises ImportError: h5py is not installed
+    :raises GigapixelError: what cannot be read or written. Also a ValueError: a slide without a resolution, or of other pixels than RGB
+        or gray of 8 bits; one without a patch, or without tissue; an argument out of its range. Also a TypeError: a module that gives
+        something else than one row of features for each patch. Also an ImportError: h5py is not installed
     """
     slide = slide if isinstance(slide, Slide) else Slide(slide)
     if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):
         return _of_model(slide, module, output, tissue, device)
     _check(patch, mpp, overlap, least_tissue, batch, workers)
     if tissue and preset is not None:
-        raise ValueError("Give a mask of the tissue or a preset to find it with, not both")
+        why = "a mask of the tissue and a preset to find it with are given"
+        raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give one of them", option="preset", value=preset)
     target = None if output is None else _check_file(output, slide.path)
     places = _Places(slide, patch, mpp, overlap)
     coordinates = places.list()
@@ -99,7 +98,8 @@ def features(
         shares = _Tissue(slide, tissue, preset, places.side).shares(coordinates, places.side)
         coordinates = coordinates[shares >= least_tissue]
         if len(coordinates) == 0:
-            raise ValueError(f"{slide.path} has no patch with {least_tissue:g} of tissue: look at the mask")
+            why = f"it has no patch with {least_tissue:g} of tissue"
+            raise error_of(ValueError, "E-MASK-GRID", why, "look at the mask", file=slide.path, option="least_tissue", value=least_tissue)
     result = _compute(places, module, coordinates, operator.index(batch), device, (mean, deviation), workers, progress)
     if target is not None:
         _write(target, result, coordinates, places)
@@ -110,7 +110,8 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
     with tempfile.TemporaryDirectory() as folder:
         target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
         if target.suffix != ".h5":
-            raise ValueError(f"{target} is to hold features of a model: end its name in .h5")
+            why = "it is to hold features of a model"
+            raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .h5", file=target, option="output")
         import h5py
 
         options = {
@@ -119,6 +120,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
             "tissue": file_name(tissue),
             "device": device or "cpu",
             "slide-mpp": slide._mpp or "",
+            "image": slide._image or "",
             "strict": slide.strict or "",
             "overwrite": True,
         }
@@ -130,13 +132,14 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
 def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:
     for name, number in (("patch", patch), ("batch", batch), ("workers", workers)):
         if operator.index(number) < 1:
-            raise ValueError(f"{name} is at least 1, not {number}")
-    if not 0 < mpp < math.inf:
-        raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
+            raise error_of(ValueError, "E-OPTION-VALUE", f"{name} is at least 1, not {number}", option=name, value=number)
+    check_mpp(mpp)
     if not 0 <= overlap < 1:
-        raise ValueError(f"Neighboring patches share 0 to below 1 of a side, not {overlap}")
+        why = f"neighboring patches share 0 to below 1 of a side, not {overlap}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="overlap", value=overlap)
     if not 0 <= least_tissue <= 1:
-        raise ValueError(f"A share of tissue is 0 to 1, not {least_tissue}")
+        why = f"a share of tissue is 0 to 1, not {least_tissue}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="least_tissue", value=least_tissue)
 
 
 class _Places:
@@ -144,49 +147,55 @@ class _Places:
 
     def __init__(self, slide: Slide, patch: int, mpp: float, overlap: float):
         if not slide._is_picture():
-            raise ValueError(f"{slide.path} is no picture of 8 bits: features are of RGB")
+            raise error_of(ValueError, "E-SLIDE-CHANNELS", "it has no RGB or gray pixels of 8 bits, which features are of", file=slide.path)
         self.slide = slide
         self.patch = operator.index(patch)
         self.mpp = float(mpp)
-        self.level = slide.select(mpp=mpp)
-        self.downsample = slide.levels[self.level].downsample
-        self.scale = mpp / slide.mpp  # pixels of level 0 in one of mpp
-        self.side = self.patch * self.scale
-        self.step = max(1, int(self.patch * (1 - overlap))) * self.scale
+        self.grid = slide._grid(None, self.mpp)
+        self.scale = self.mpp / slide.mpp_x, self.mpp / slide.mpp_y  # pixels of level 0 in one of mpp
+        level = slide._grid(self.grid.level, None)
+        if all(abs(d / of_level - 1) * self.patch < 0.5 for d, of_level in zip(self.grid.downsample, level.downsample)):
+            self.grid = level
+        self.side = self.patch * self.scale[0], self.patch * self.scale[1]
+        stride = max(1, int(self.patch * (1 - overlap)))
+        self.step = stride * self.scale[0], stride * self.scale[1]
+        self.shared = self.patch - stride
 
     def list(self) -> np.ndarray:
         """The first pixels of all that fit, row by row."""
-        first = self.slide.levels[0]
-        if min(first.width, first.height) < self.side - 0.5:
-            raise ValueError(f"{self.slide.path} is smaller than a patch of {self.patch} pixels at {self.mpp:g} um per pixel")
+        lengths = self.slide.levels[0][:2]
+        if any(length < side - 0.5 for length, side in zip(lengths, self.side)):
+            why = f"it is smaller than a patch of {self.patch} pixels at {self.mpp:g} um per pixel"
+            raise error_of(ValueError, "E-NETWORK-IMAGE-SIZE", why, file=self.slide.path, option="patch", value=self.patch)
         # A patch that reaches half a pixel too far by rounding fits.
         x, y = (
-            np.rint(np.arange(int((length - self.side + 0.5) / self.step) + 1) * self.step) for length in (first.width, first.height)
+            np.rint(np.arange(int((length - side + 0.5) / step) + 1) * step) for length, side, step in zip(lengths, self.side, self.step)
         )
         return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.int64)
 
     def read(self, coordinates: np.ndarray) -> np.ndarray:
-        """(n, y, x, 3), pixels of the level."""
-        level = self.slide.levels[self.level]
-        side = min(max(1, round(self.side / self.downsample)), level.width, level.height)
-        pixels = np.empty((len(coordinates), side, side, 3), np.uint8)
+        """(n, y, x, 3), pixels of *mpp*."""
+        lengths = self.grid.width, self.grid.height
+        sides = [min(self.patch, length) for length in lengths]
+        pixels = np.empty((len(coordinates), self.patch, self.patch, 3), np.uint8)
         for one, place in zip(pixels, coordinates):
-            x, y = (min(round(float(v) / self.downsample), n - side) for v, n in zip(place, level[:2]))
-            one[:] = self.slide._read(self.level, (x, y, side, side), False)
+            x, y = (min(round(float(v) / d), n - side) for v, d, n, side in zip(place, self.grid.downsample, lengths, sides))
+            read = self.slide._read(self.grid, (x, y, *sides), False)
+            one[:] = np.pad(read, ((0, self.patch - sides[1]), (0, self.patch - sides[0]), (0, 0)), "edge")
         return pixels
 
 
 class _Tissue:
     """Sums of a mask, from which the share of any rectangle follows."""
 
-    def __init__(self, slide: Slide, tissue: Path, preset: Optional[str], side: float):
+    def __init__(self, slide: Slide, tissue: Path, preset: Optional[str], sides: tuple[float, float]):
         if preset is not None:
             mask = label(slide, preset=preset)
         else:
-            mask = _open_mask(_find_mask(tissue, slide.path), slide, side)
+            mask = _open_mask(_find_mask(tissue, slide.path), slide, min(sides))
         values = np.squeeze(itk.array_view_from_image(mask))
         if values.ndim != 2:
-            raise ValueError(f"{file_name(tissue)} is no mask: it has more than one channel or slice")
+            raise error_of(ValueError, "E-MASK-FORMAT", "it has more than one channel or slice", file=file_name(tissue), option="tissue")
         self.sums = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.uint32)
         np.cumsum(np.cumsum((values == 1) | (values == 255), axis=0, dtype=np.uint32), axis=1, out=self.sums[1:, 1:])
         spacing = [float(v) for v in mask.GetSpacing()][:2]
@@ -195,16 +204,16 @@ class _Tissue:
             self.pixel = [first.width / values.shape[1], first.height / values.shape[0]]
             self.origin = [0.0, 0.0]
         else:
-            mm = slide.mpp / 1000
-            self.pixel = [v / mm for v in spacing]
-            self.origin = [(float(o) - s / 2) / mm + 0.5 for o, s in zip(mask.GetOrigin(), spacing)]
+            mm = slide.mpp_x / 1000, slide.mpp_y / 1000
+            self.pixel = [s / m for s, m in zip(spacing, mm)]
+            self.origin = [(float(o) - s / 2) / m + 0.5 for o, s, m in zip(mask.GetOrigin(), spacing, mm)]
 
-    def shares(self, coordinates: np.ndarray, side: float) -> np.ndarray:
-        """Of squares at level 0; what the mask does not cover is no tissue."""
+    def shares(self, coordinates: np.ndarray, sides: tuple[float, float]) -> np.ndarray:
+        """Of rectangles at level 0; what the mask does not cover is no tissue."""
         ends = []
         for axis in range(2):
             begin = np.rint((coordinates[:, axis] - self.origin[axis]) / self.pixel[axis]).astype(np.int64)
-            length = max(1, round(side / self.pixel[axis]))
+            length = max(1, round(sides[axis] / self.pixel[axis]))
             ends.append([np.clip(v, 0, self.sums.shape[1 - axis] - 1) for v in (begin, begin + length)] + [length])
         (left, right, width), (top, bottom, height) = ends
         corners = (self.sums[y, x].astype(np.int64) for y, x in ((bottom, right), (top, right), (bottom, left), (top, left)))
@@ -221,7 +230,8 @@ def _find_mask(tissue: Path, slide: str) -> str:
     stem = slide_name.removesuffix(".pyramid.tif") if slide_name.endswith(".pyramid.tif") else pathlib.Path(slide_name).stem
     found = os.path.join(name, stem + ".pyramid.tif")
     if not os.path.isfile(found):
-        raise RuntimeError(f"the folder {name} has no {stem}.pyramid.tif, the mask of {slide}: make it, or name the mask itself")
+        why = f"it has no {stem}.pyramid.tif, the mask of {slide}"
+        raise error_of(RuntimeError, "E-FILE-MISSING", why, "make it, or name the mask itself", file=name, option="tissue")
     return found
 
 
@@ -257,7 +267,7 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
     kept = next(itertools.chain(module.parameters(), module.buffers()), torch.empty(0))
     mean, deviation = (torch.tensor(v, dtype=torch.float32, device=kept.device).reshape(1, -1, 1, 1) for v in standard)
     if mean.shape[1] != 3 or deviation.shape[1] != 3:
-        raise ValueError("mean and deviation are three numbers each, of red, green and blue")
+        raise error_of(ValueError, "E-OPTION-VALUE", "mean and deviation are three numbers each, of red, green and blue", option="mean")
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     result, done = None, 0
@@ -266,14 +276,12 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
         with torch.inference_mode():
             for pixels in _batches(places, coordinates, batch, workers):
                 x = torch.from_numpy(pixels).to(kept.device).permute(0, 3, 1, 2).float() / 255
-                if x.shape[-1] != places.patch:
-                    size = (places.patch, places.patch)
-                    x = torch.nn.functional.interpolate(x, size=size, mode="bilinear", align_corners=False, antialias=True)
                 x = ((x - mean) / deviation).to(kept.dtype if kept.is_floating_point() else torch.float32)
                 rows = module(x)
                 if not isinstance(rows, torch.Tensor) or rows.ndim != 2 or len(rows) != len(pixels):
                     what = tuple(rows.shape) if isinstance(rows, torch.Tensor) else type(rows).__name__
-                    raise TypeError(f"The module has to make one row of features of each of {len(pixels)} patches, not {what}")
+                    why = f"the module has to make one row of features of each of {len(pixels)} patches, not {what}"
+                    raise error_of(TypeError, "E-OPTION-VALUE", why, option="module", value=what)
                 if result is None:
                     result = np.empty((len(coordinates), rows.shape[1]), np.float32)
                 result[done : done + len(rows)] = rows.float().cpu().numpy()
@@ -292,12 +300,12 @@ def _check_file(output: Path, slide: str) -> pathlib.Path:
     """Before anything is computed."""
     target = pathlib.Path(check_output(output, slide))
     if target.suffix not in (".h5", ".npz"):
-        raise ValueError(f"{target} is to hold features: end its name in .h5 or .npz")
+        raise error_of(ValueError, "E-OUTPUT-ENDING", "it is to hold features", "end its name in .h5 or .npz", file=target, option="output")
     if target.is_dir() or not target.parent.is_dir():
-        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
-        raise RuntimeError(f"{target} cannot be written: {what}")
+        raise error_of(RuntimeError, *refusal_of(target), file=target, option="output")
     if target.suffix == ".h5" and importlib.util.find_spec("h5py") is None:
-        raise ImportError(f"{target} needs h5py, which is not installed: pip install h5py, or end the name in .npz")
+        do = "install it (pip install h5py), or end the name in .npz"
+        raise error_of(ImportError, "E-INSTALLATION", "it needs h5py, which is not installed", do, file=target)
     return target
 
 
@@ -305,8 +313,8 @@ def _write(target: pathlib.Path, rows: np.ndarray, coordinates: np.ndarray, plac
     """The file gets its name when all of it is there."""
     facts = {
         "patch_size": places.patch,
-        "patch_size_level0": round(places.side),
-        "overlap": places.patch - round(places.step / places.scale),
+        "patch_size_level0": round(places.side[0]),
+        "overlap": places.shared,
         "mpp": places.mpp,
     }
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:

@@ -11,6 +11,7 @@ from typing import Iterable, Optional
 
 import itk
 
+from itkgigapixel.errors import error_of
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide, file_name
 
@@ -19,7 +20,7 @@ def open_source(slide: Path | Slide, mpp: Optional[float]):
     """A slide, and a reader of its own of which levels may be chosen."""
     if not isinstance(slide, Slide) or mpp is not None:
         given = isinstance(slide, Slide)
-        slide = Slide(slide.path if given else slide, mpp, given and slide.strict)
+        slide = Slide(slide.path if given else slide, mpp, given and slide.strict, slide._image if given else None)
     return slide, slide._open()
 
 
@@ -33,9 +34,22 @@ def stated_of(slides: Iterable, slide_mpp: Optional[float]) -> tuple[Optional[fl
     stated = {each._mpp if isinstance(each, Slide) else None for each in slides}
     if slide_mpp is None and len(stated) > 1:
         numbers = ", ".join("none" if mpp is None else f"{mpp:g} um" for mpp in sorted(stated, key=lambda mpp: mpp or 0))
-        raise ValueError(f"The slides state different resolutions ({numbers}): give slide_mpp, or those alike in one call")
+        why = f"the slides state different resolutions ({numbers})"
+        raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give slide_mpp, or those alike in one call", option="slide_mpp", value=numbers)
     strict = any(isinstance(each, Slide) and each.strict for each in slides)
     return (next(iter(stated), None) if slide_mpp is None else slide_mpp), strict
+
+
+def image_of(slides: Iterable) -> Optional[str]:
+    """Which image of their files all slides of one call are, None: the main one.
+
+    :param slides: some of them :class:`Slide`
+    :raises ValueError: they are different ones"""
+    images = {each._image if isinstance(each, Slide) else None for each in slides}
+    if len(images) > 1:
+        why = "the slides are of different images of their files"
+        raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give those alike in one call", option="slides")
+    return images.pop() if images else None
 
 
 @contextlib.contextmanager
@@ -56,10 +70,36 @@ def check_output(output: Path, slide: str) -> str:
     :raises ValueError: it is one file, or none can have that name"""
     name = file_name(output)
     if not name:
-        raise ValueError("The output has no name: give it one, or leave it out to get an image")
+        raise error_of(ValueError, "E-FILE-NAME", "the output has no name", "give it one, or leave it out to get an image", option="output")
     if os.path.exists(name) and os.path.samefile(name, slide):
-        raise ValueError(f"{name} is the slide itself: name another file to write")
+        raise error_of(ValueError, "E-OUTPUT-INPUT", "it is the slide itself", "name another file to write", file=name, option="output")
     return name
+
+
+def refuse_ome(name: str) -> None:
+    """:raises ValueError: a name by which other programs look for OME-XML, which is not written"""
+    if name.lower().endswith((".ome.tif", ".ome.tiff")):
+        raise error_of(ValueError, "E-OUTPUT-ENDING", "OME-TIFF is not written", "end its name in .pyramid.tif", file=name, option="output")
+
+
+def check_mask(name: str) -> None:
+    """:raises ValueError: a name of files that do not keep values as they are"""
+    refuse_ome(name)
+    ending = os.path.splitext(name)[1].lower()
+    if ending in _LOSSY:
+        why = f"{ending} does not keep the values of a mask"
+        raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .pyramid.tif, .tif, .nrrd or .png", file=name, option="output")
+
+
+#: endings of files with lossy compression
+_LOSSY = (".jpg", ".jpeg", ".jpe", ".jp2", ".j2k", ".webp")
+
+
+def refusal_of(target: pathlib.Path) -> tuple[str, str]:
+    """Code and reason why this file cannot be written, where it is a folder or lies in none."""
+    if target.is_dir():
+        return "E-OUTPUT-KIND", "it cannot be written: it is a folder"
+    return "E-OUTPUT-WRITE", f"it cannot be written: there is no folder {target.parent}"
 
 
 def write(source, slide, output: Path, description: str, progress: bool, content: str = "automatic") -> None:
@@ -80,11 +120,11 @@ def write(source, slide, output: Path, description: str, progress: bool, content
             writer.Update()
         return
     if itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_WriteMode) is None:
-        raise ValueError(f"ITK writes no such file as {name}: end its name in .pyramid.tif, .tif, .nrrd or .png")
+        do = "end its name in .pyramid.tif, .tif, .nrrd or .png"
+        raise error_of(ValueError, "E-OUTPUT-ENDING", "ITK writes no file of this ending", do, file=name, option="output")
     target = pathlib.Path(name)
     if target.is_dir() or not target.parent.is_dir():
-        what = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
-        raise RuntimeError(f"{name} cannot be written: {what}")
+        raise error_of(RuntimeError, *refusal_of(target), file=name, option="output")
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
         writer.SetFileName(str(pathlib.Path(folder, target.name)))
         with running(writer, description, progress, source):

@@ -6,18 +6,18 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import math
 import operator
 import pathlib
 import struct
 import tempfile
-import warnings
 from typing import Optional, Sequence
 
 import itk
 import numpy as np
 
 from itkgigapixel.engine import bytes_of_model
-from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, warn
 from itkgigapixel.files import file_name
 from itkgigapixel.slide import Path
 
@@ -34,6 +34,7 @@ _TILE = {2: 1024, 3: 64}
 _CHANNELS = {2: 3, 3: 1}
 
 
+@in_a_sentence()
 def import_network(
     module,
     path: Optional[Path] = None,
@@ -50,6 +51,8 @@ def import_network(
     normalization: Optional[dict | Sequence[dict]] = None,
     crop: str = "none",
     spacing: Sequence[float] = (),
+    orientation: str = "",
+    axis_order: str = "zyx",
     patches: Optional[dict] = None,
     norms: str = "frozen",
     provenance: Optional[dict] = None,
@@ -65,7 +68,9 @@ def import_network(
     too (PyTorch's ``eval()``); instance and group norms, batch norms that keep none (``track_running_stats=False``), squeeze and excitation
     and pyramids of means and maxima take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
-    probabilities are taken from logits here.
+    probabilities are taken from logits here. Behind other probabilities, as means of sigmoids, their logits are computed: the
+    model's probabilities are the module's own output, divided by 255 if that lies between 0 and 255. An output with other bounds,
+    as that of tanh, is refused.
 
     A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.
@@ -94,6 +99,11 @@ def import_network(
     :param crop: "non-zero": the module was trained on the box around the voxels that are not 0, which :func:`segment_volume` takes
     :param spacing: of the volumes that the module was trained on, along depth, height and width, in mm, which :func:`segment_volume`
         brings volumes to, and labels back; (): volumes stay as they are
+    :param orientation: sides of the patient that x, y and z of volumes pointed to in training, such as "RAS" of MONAI's ``Orientationd``
+        and nibabel's ``as_closest_canonical``; :func:`segment_volume` brings volumes to it, and labels back; "stored": the
+        training took volumes as their files have them; "": not known
+    :param axis_order: what depth, height and width of the module are: "zyx", as in arrays of SimpleITK and nnU-Net, or "xyz", as in those
+        of nibabel and MONAI
     :param patches: of volumes: those that the module was trained on, as in a network's JSON, such as
         ``{"size": [96, 160, 160], "overlap": 0.5, "mirror": [True, True, True]}``, which :func:`segment_volume` takes with ``semantics="patch"``
     :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
@@ -109,27 +119,33 @@ def import_network(
     import torch
 
     from itkgigapixel.torch_graph import Unsupported
+    from itkgigapixel.torch_plain import make_plain
     from itkgigapixel.torch_sizes import make_graph
 
     if norms not in ("frozen", "image"):
-        raise ValueError(f'norms are "frozen" or "image", not {norms!r}')
+        raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"A network is an nn.Module, not {type(module).__name__}: make the module, and give it its weights (load_state_dict)")
+        why = f"a network is an nn.Module, not {type(module).__name__}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, "make the module, and give it its weights (load_state_dict)", option="module")
     example, given = _read_sides(example), example
     axes = len(example)
     if axes not in (2, 3) or min(example) < 1:
-        raise ValueError(f"example is (height, width) in pixels, or of volumes (depth, height, width), not {given!r}")
+        why = f"example is (height, width) in pixels, or of volumes (depth, height, width), not {given!r}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="example", value=given)
     channels = _CHANNELS[axes] if channels is None else channels
     if channels < 1:
-        raise ValueError(f"channels are 1 or more, not {channels}")
+        raise error_of(ValueError, "E-OPTION-VALUE", f"channels are 1 or more, not {channels}", option="channels", value=channels)
     if axes == 2 and max([*mean, *deviation], default=0) > 1:
-        raise ValueError(f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}: divide them by 255")
+        why = f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, "divide them by 255", option="mean")
+    module, left_out = make_plain(module)
     module = _forget_statistics(copy.deepcopy(module)) if norms == "image" else module
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     try:
         with torch.no_grad():
             graph, multiple = make_graph(module, channels, example, output)
+            graph.dropped.update(left_out)
             activated = graph.strip()
             graph.end_behind_pool()
             if graph.of_image and axes == 3:
@@ -146,6 +162,8 @@ def import_network(
             network["input"].update({"normalization": normalization} if normalization else {})
             network["input"].update({"crop": crop} if crop != "none" else {})
             network["input"].update({"spacing": list(spacing)} if len(spacing) else {})
+            network["input"].update({"orientation": orientation} if orientation else {})
+            network["input"].update({"axis order": axis_order} if axis_order != "zyx" else {})
             network.update({"patches": patches} if patches else {})
             network["provenance"] = {
                 **(provenance or {}),
@@ -154,13 +172,18 @@ def import_network(
                 **({"left out": sorted(graph.dropped)} if graph.dropped else {}),
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
-            compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, activated=activated, multiple=multiple)
-            expected, pixels, are_shares = compute(module)
+            # What the library makes of a graph that ends in probabilities has their logits at its end.
+            settled, _ = _parse_model(bytes_of_model(_make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network))))
+            greatest = _find_greatest(network, settled)
+            compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, multiple=multiple,
+                                        greatest=1.0 if activated else greatest, activation="sigmoid" if graph.classes == 1 or settled.get("probabilities") == "sigmoid" else "softmax")
+            expected, pixels, has_one_sign = compute(module)
             prove = _prove_classes if graph.of_image else _prove
             proof = prove(network, arrays, expected, pixels, lambda: compute(copy.deepcopy(module).double(), kind=np.float64)[0])
             network["provenance"]["proof"] = proof
-            if are_shares and not activated:
-                warnings.warn("All that the module returns lies between 0 and 1, as probabilities do, and is taken for logits: where it is probabilities, let the module return what they are made of")
+            if has_one_sign and not activated and greatest is None:
+                why = "all that the module returns has the same sign, as probabilities have, and is taken for logits"
+                warn({"code": "W-MODEL", "why": why, "do": "let the module return logits where it is probabilities"})
             print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
             return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
@@ -178,6 +201,7 @@ def _forget_statistics(module):
     return module
 
 
+@in_a_sentence()
 def to_torch(model):
     """A network as a module of PyTorch, with the weights that it has, under the names that they had there.
 
@@ -194,11 +218,10 @@ def to_torch(model):
     from itkgigapixel.torch_module import GraphModule
 
     if not isinstance(model, itk.GigapixelModel):
-        with in_a_sentence():
-            model = itk.GigapixelModel.Load(file_name(model))
+        model = itk.GigapixelModel.Load(file_name(model))
     network, arrays = _parse_model(bytes_of_model(model))
     if "operations" not in network:
-        raise ValueError(f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here')
+        raise error_of(ValueError, "E-MODEL-FORMAT", f'"{network["name"]}" is a chain of layers, which has no module of PyTorch here', option="model")
     shapes = network.get("provenance", {}).get("shapes", {})
     tensors = {key: torch.from_numpy(array.reshape(shapes.get(key, array.shape)).copy()) for key, array in arrays.items()}
     return GraphModule(network["operations"], network["output"], tensors, model.LabelsImages(), network.get("constants", ())).eval()
@@ -206,7 +229,8 @@ def to_torch(model):
 
 def _describe(graph, name, channels, mean, deviation, class_names):
     if len(mean) != len(deviation) or len(mean) not in (0, channels):
-        raise ValueError(f"mean and deviation are numbers for each of {channels} channels, not {len(mean)} and {len(deviation)}")
+        why = f"mean and deviation are numbers for each of {channels} channels, not {len(mean)} and {len(deviation)}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="mean")
     pixels = {"mean": list(mean), "deviation": list(deviation)} if len(mean) else {"invert": False}
     return {
         "name": name,
@@ -269,14 +293,25 @@ def _choose_size(network, example):
     return 2 * tile + 7, 2 * tile + 11, 2 * tile + 5
 
 
-def _compute(module, network, classes, size, output, activated, multiple, kind=np.float32):
+def _find_greatest(network, settled):
+    """What the module returns for a probability of 1, from the operations that the library put behind its own; None: it returns logits."""
+    own = {operation["name"] for operation in network["operations"]}
+    added = [operation for operation in settled.get("operations", ()) if operation["name"] not in own]
+    if not any(operation["type"] in ("log", "logit") for operation in added) and len(settled.get("operations", network["operations"])) >= len(network["operations"]):
+        return None
+    return math.prod(1 / operation["other"] for operation in added if operation["type"] == "mul")
+
+
+def _compute(module, network, classes, size, output, multiple, greatest, activation, kind=np.float32):
     """What the module makes of a random image.
 
-    :param activated: whether the module gives probabilities
+    :param greatest: what the module returns for a probability of 1; None: it returns logits
+    :param activation: that makes probabilities of logits, "sigmoid" or "softmax"
     :param kind: of the numbers that it computes with
     :param multiple: that the module wants sizes to be of
     :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
-        channels) of bytes, or of a volume (depth, height, width, channels) of floats; and whether all that it gives lies between 0 and 1
+        channels) of bytes, or of a volume (depth, height, width, channels) of floats; and whether all that it gives lies
+        between 0 and 1, or of one class has the same sign
     """
     import torch
 
@@ -295,8 +330,8 @@ def _compute(module, network, classes, size, output, activated, multiple, kind=n
     logits = torch.utils._pytree.tree_flatten(logits)[0][output]  # as torch.export counts them
     of_image = logits.dim() == 2 or all(side == 1 for side in logits.shape[2:])
     logits = logits.reshape(1, classes) if of_image else logits[(slice(None), slice(None), *map(slice, size))]
-    expected = logits if activated else torch.sigmoid(logits) if classes == 1 else torch.softmax(logits, 1)
-    return expected[0].double().numpy(), pixels, bool(logits.min() >= 0 and logits.max() <= 1)
+    expected = logits / greatest if greatest is not None else torch.sigmoid(logits) if activation == "sigmoid" else torch.softmax(logits, 1)
+    return expected[0].double().numpy(), pixels, bool((logits.min() >= 0 and (logits.max() <= 1 or classes == 1)) or (logits.max() <= 0 and classes == 1))
 
 
 def _prove(network, arrays, expected, pixels, compute_exactly) -> str:
@@ -334,7 +369,7 @@ def _compare(given, expected, compute_exactly, get_unit=lambda _: 1.0):
 
 def _conclude(are_same, sentence) -> str:
     if not are_same:
-        raise RuntimeError("The network is not the same here. " + sentence)
+        raise error_of(RuntimeError, "E-NETWORK-OPERATION", "the network is not the same here. " + sentence)
     return sentence
 
 

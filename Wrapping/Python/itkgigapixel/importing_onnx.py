@@ -9,10 +9,12 @@ from typing import Optional, Sequence
 
 import itk
 
+from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.program import run
 from itkgigapixel.slide import Path, file_name
 
 
+@in_a_sentence()
 def import_onnx(
     file: Path,
     path: Optional[Path] = None,
@@ -24,6 +26,8 @@ def import_onnx(
     mpp: float = 0.0,
     tile_size: int = 0,
     norms: str = "frozen",
+    orientation: str = "",
+    axis_order: str = "zyx",
 ):
     """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
 
@@ -41,12 +45,14 @@ def import_onnx(
     :param tile_size: side of the tiles' cores in pixels, up to a multiple of the stride; 0: 1024, of volumes 64
     :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
         each channel over the whole slide or volume, in passes over it, as PyTorch's in training are of a batch of one
+    :param orientation: of networks for volumes, as :func:`import_network` has it
+    :param axis_order: likewise
     :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path, weights=path)``, for :func:`to_torch`
     :raises ValueError: other *norms*
     :raises RuntimeError: what cannot be read or written, or taken over, with the complete list of operations that are missing
     """
     if norms not in ("frozen", "image"):
-        raise ValueError(f'norms are "frozen" or "image", not {norms!r}')
+        raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "output": pathlib.Path(folder) / "model.safetensors" if path is None else file_name(path),
@@ -58,6 +64,8 @@ def import_onnx(
             "mpp": mpp or "",
             "tile-size": tile_size or "",
             "norms": norms,
+            "orientation": orientation,
+            "axis-order": axis_order,
         }
         run("import", options, [file_name(file)])
         return itk.GigapixelModel.Load(str(options["output"]))

@@ -7,9 +7,11 @@ import json
 import pathlib
 import struct
 
+from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.slide import Path
 
 
+@in_a_sentence()
 def load_meshnet(folder: Path, *, gelu: str = "none"):
     """One of brainchop's networks for volumes, from its folder: an ``nn.Module`` for :func:`import_network`.
 
@@ -33,7 +35,8 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     from torch import nn
 
     if gelu not in ("none", "tanh"):
-        raise ValueError(f'gelu is "none" (by the error function) or "tanh", not {gelu!r}')
+        why = f'gelu is "none" (by the error function) or "tanh", not {gelu!r}'
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="gelu", value=gelu)
     folder = pathlib.Path(folder)
     file, blocks = _read_blocks(folder)
     arrays = _read_arrays(folder / "model.pth")
@@ -64,7 +67,8 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     try:
         module.load_state_dict(arrays)
     except RuntimeError as error:
-        raise ValueError(f"{folder / 'model.pth'} has other arrays than {file} says: {str(error).splitlines()[-1].strip()}") from None
+        why = f"it has other arrays than {file} says: {str(error).splitlines()[-1].strip()}"
+        raise error_of(ValueError, "E-WEIGHTS-MISMATCH", why, file=folder / "model.pth") from None
     return module.eval()
 
 
@@ -82,7 +86,8 @@ def _read_blocks(folder):
         *inner, last = content["layers"]
         return file, [*((words, norm, activation) for words in inner), (last, False, "")]
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{file} is no list of a MeshNet's layers: {type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".rstrip()) from None
+        why = f"it is no list of a MeshNet's layers: {type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".rstrip()
+        raise error_of(ValueError, "E-NETWORK-FORMAT", why, file=file) from None
 
 
 def _follow_passes(passes):
@@ -104,10 +109,11 @@ def _check_convolution(words, weight, file):
     """So that nothing larger is made than the array that there is."""
     numbers = {key: words.get(key) for key in ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation")}
     if any(type(number) is not int or not (0 if key == "padding" else 1) <= number <= 4096 for key, number in numbers.items()):
-        raise ValueError(f"{file} says impossible numbers of a convolution: {numbers}")
+        raise error_of(ValueError, "E-NETWORK-FORMAT", f"it says impossible numbers of a convolution: {numbers}", file=file)
     shape = (words["out_channels"], words["in_channels"], *[words["kernel_size"]] * 3)
     if weight is None or tuple(weight.shape) != shape:
-        raise ValueError(f"model.pth has other arrays than {file} says: {'none' if weight is None else list(weight.shape)} in the place of {list(shape)}")
+        why = f"model.pth has other arrays than it says: {'none' if weight is None else list(weight.shape)} in the place of {list(shape)}"
+        raise error_of(ValueError, "E-WEIGHTS-MISMATCH", why, file=file)
 
 
 def _read_arrays(path):
@@ -120,7 +126,7 @@ def _read_arrays(path):
                 arrays = torch.load(path, map_location="cpu", weights_only=True)
                 return {key: value for key, value in arrays.items() if isinstance(value, torch.Tensor)}
             except Exception as error:  # torch.load raises anything
-                raise ValueError(f"{path} is no file of tensors: {str(error).splitlines()[0]}") from None
+                raise error_of(ValueError, "E-MODEL-FORMAT", f"it is no file of tensors: {str(error).splitlines()[0]}", file=path) from None
         content += stream.read()
     try:
         (length,) = struct.unpack_from("<Q", content)
@@ -134,4 +140,5 @@ def _read_arrays(path):
             arrays[key] = torch.frombuffer(bytearray(content[8 + length + begin : 8 + length + end]), dtype=torch.float32).reshape(entry["shape"])
         return arrays
     except (KeyError, RuntimeError, TypeError, ValueError, struct.error) as error:
-        raise ValueError(f"{path} is neither a safetensors file of floats nor an archive of PyTorch: {str(error).splitlines()[0]}") from None
+        why = f"it is neither a safetensors file of floats nor an archive of PyTorch: {str(error).splitlines()[0]}"
+        raise error_of(ValueError, "E-MODEL-FORMAT", why, file=path) from None

@@ -14,10 +14,10 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, in_a_sentence, renamed, without
-from itkgigapixel.files import check_output, open_source, stated_of, strictness, write
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, renamed, without
+from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, write
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Path, Region, Slide, file_name
+from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
@@ -31,6 +31,7 @@ def train(
     objective: str = "",
     network: Optional[Path] = None,
     weights: Path = "",
+    weights_set: str = "",
     partial_weights: bool = False,
     calibrate: int = 0,
     freeze: Sequence[str] = (),
@@ -84,6 +85,7 @@ def train(
         taken; None: with *resume* the run's, else "remedios2023", or "resnet18" where slides have labels
     :param weights: "tissue" (the ready model), a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
         (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
+    :param weights_set: which of several sets of weights in the file, such as "ema" or "state_dict.model"; "": the only one
     :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
         begin by chance, instead of refusing them
     :param calibrate: training slides, evenly from among all, whose statistics batch norms get before the first step, since
@@ -92,7 +94,7 @@ def train(
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
     :param level: of slide files
-    :param mpp: micrometers per pixel to read slide files at, instead of *level*
+    :param mpp: micrometers per pixel, instead of *level*: slide files are resampled to it, as :class:`Slide` says
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
         given
     :param epochs: each takes every slide once
@@ -134,24 +136,25 @@ def train(
         *shared_memory* may be others
     :param progress: show a tqdm bar with the losses
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
-    :raises TypeError: a sample that is no such pair
-    :raises ValueError: slides that state different resolutions; both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or
-        *tile_size* that is none
-    :raises RuntimeError: what cannot be read, does not match, or has no room in *memory*; a device that is not there
+    :raises GigapixelError: what cannot be read, does not match, or has no room in *memory*; a device that is not there. Also a
+        TypeError: a sample that is no such pair. Also a ValueError: slides that state different resolutions, or are of different images
+        of their files; both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or *tile_size* that is none
     """
     if level and mpp:
-        raise ValueError(f"Slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)")
-    if mpp is not None and not 0 < mpp < math.inf:
-        raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
+        why = f"slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)"
+        raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give one of them", option="mpp", value=mpp)
+    check_mpp(mpp)
     slides = slides if isinstance(slides, (str, os.PathLike)) else list(slides)
     validation = list(validation)
     is_cohort = not isinstance(slides, list)  # whose slides state nothing
     samples = [*([(slides,)] if is_cohort else slides), *validation]
     first = [sample[0] for sample in samples if isinstance(sample, (list, tuple)) and sample]
-    slide_mpp, strict = stated_of((each for each in first if isinstance(each, (str, os.PathLike, Slide))), slide_mpp)
+    files = [each for each in first if isinstance(each, (str, os.PathLike, Slide))]
+    slide_mpp, strict = stated_of(files, slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetWeights(file_name(weights))
+    trainer.SetWeightsSet(weights_set)
     trainer.SetPartialWeights(partial_weights)
     trainer.SetCalibrate(calibrate)
     trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
@@ -160,13 +163,15 @@ def train(
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
+    trainer.SetSlideImage(image_of(files) or "")
     trainer.SetEpochs(epochs)
     trainer.SetOptimizer(optimizer)
     trainer.SetMomentum(momentum)
     trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
     trainer.SetClipGradient(clip_gradient)
     if learning_rate is not None and not learning_rate > 0:
-        raise ValueError(f"learning_rate has to be above 0, not {learning_rate}; None is the network's")
+        why = f"learning_rate has to be above 0, not {learning_rate}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, "give None for the network's", option="learning_rate", value=learning_rate)
     trainer.SetLearningRate(learning_rate or 0.0)
     trainer.SetLearningRateSchedule(learning_rate_schedule)
     trainer.SetLearningRateDecay(learning_rate_decay)
@@ -216,7 +221,8 @@ def _bytes(memory: int | str) -> int:
         return memory
     amount = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)i?B?", memory.strip(), re.IGNORECASE)
     if not amount:
-        raise ValueError(f'memory is a number of bytes or a text like "2G" or "512M", not "{memory}"')
+        why = f'memory is a number of bytes or a text like "2G" or "512M", not "{memory}"'
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="memory", value=memory)
     return int(float(amount[1]) * 1024 ** "_KMGT".index(amount[2].upper() or "_"))
 
 
@@ -224,17 +230,19 @@ def _tile_size(side: int | str) -> int:
     if side == "image":
         return -1
     if isinstance(side, str) or side < 0:
-        raise ValueError(f'A tile has a side of so many pixels, 0 for what is fitting, or is the "image", not {side!r}')
+        why = f'a tile has a side of so many pixels, 0 for what is fitting, or is the "image", not {side!r}'
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="tile_size", value=side)
     return side
 
 
 def _add(trainer, split: str, sample, labels: bool, columns: list[str]) -> None:
     if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
-        raise TypeError(f"A sample is (slide, mask) or (slide, mask, region), not {sample!r}")
+        why = f"a sample is (slide, mask) or (slide, mask, region), not {sample!r}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option="slides")
     pixels, mask, *region = sample
     region = [int(value) for value in region[0]] if region else []
     if region and len(region) != 4:
-        raise ValueError(f"A region is (x, y, width, height), not {tuple(region)}")
+        raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(region)}", value=tuple(region))
     if isinstance(pixels, Slide):
         pixels = pixels.path
     if labels:
@@ -249,7 +257,7 @@ def _add(trainer, split: str, sample, labels: bool, columns: list[str]) -> None:
         add(pixels, mask, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
         kinds = " and ".join(type(each).__name__ for each in (pixels, mask))
-        raise TypeError(f"Slide and mask of a sample are two files or two images, not {kinds}")
+        raise error_of(TypeError, "E-OPTION-VALUE", f"slide and mask of a sample are two files or two images, not {kinds}", option="slides")
 
 
 def _image(pixels):
@@ -258,9 +266,8 @@ def _image(pixels):
         return pixels
     is_color = pixels.ndim == 3 and pixels.shape[2] == 3
     if pixels.dtype != np.uint8 or not (is_color or pixels.ndim == 2):
-        raise ValueError(
-            f"An array of pixels has bytes (uint8) and the shape (height, width) or (height, width, 3), not {pixels.dtype} and {pixels.shape}"
-        )
+        why = f"an array of pixels has bytes (uint8) and the shape (height, width) or (height, width, 3), not {pixels.dtype} and {pixels.shape}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="slides")
     kind = itk.Image[itk.RGBPixel[itk.UC], 2] if is_color else itk.Image[itk.UC, 2]
     return itk.image_from_array(np.ascontiguousarray(pixels), ttype=kind)
 
@@ -270,17 +277,21 @@ def _set_objective(trainer, samples, objective: str) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for sample in samples:
         if isinstance(sample, str) or not 2 <= len(sample) <= 3 or not isinstance(sample[1], Mapping):
-            raise TypeError(f"Where truths are dicts, each sample is (slide, dict) or (slide, dict, region), not {sample!r}")
+            why = f"where truths are dicts, each sample is (slide, dict) or (slide, dict, region), not {sample!r}"
+            raise error_of(TypeError, "E-OPTION-VALUE", why, option="slides")
         for column in sample[1]:
             kind = next((kind for kind, name in _COLUMNS.items() if column == name or (name[-1] == ":" and column.startswith(name))), None)
             if kind is None:
-                raise ValueError(f'"{column}" is no truth of a whole slide: label, label:NAME of findings, grade, or value:NAME')
+                why = f'"{column}" is no truth of a whole slide: label, label:NAME of findings, grade, or value:NAME'
+                raise error_of(ValueError, "E-COHORT-FORMAT", why, value=column)
             if column not in kinds.setdefault(kind, []):
                 kinds[kind].append(column)
     only = "".join(kinds) if len(kinds) == 1 else ""
     kind = objective or ("classes" if "classes" in kinds else only)
     if kind not in kinds:
-        raise ValueError(f"The dicts have truths of the kinds {', '.join(kinds) or 'none'}: give one of these as the objective, not {objective!r}")
+        why = f"the dicts have truths of the kinds {', '.join(kinds) or 'none'}"
+        do = f"give one of these as the objective, not {objective!r}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, do, option="objective", value=objective)
     if kind != "classes":
         trainer.SetObjective(kind, [column.partition(":")[2] for column in kinds[kind] if ":" in column])
     return kinds[kind]
@@ -299,14 +310,14 @@ def _read_truth(truth: Mapping, columns: list[str]):
 def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
     pixels = _image(pixels)
     if not isinstance(label, (str, list)):
-        raise TypeError(f"A label is the name of a class, not {type(label).__name__}")
+        raise error_of(TypeError, "E-OPTION-VALUE", f"a label is the name of a class, not {type(label).__name__}", option="slides")
     if isinstance(pixels, (str, os.PathLike)):
         getattr(trainer, f"AddLabeled{split}Slide")(file_name(pixels), label, tuple(region) or (0, 0, 0, 0))
     elif isinstance(pixels, itk.Object):
         add = getattr(trainer, f"AddLabeled{split}Image")
         add(pixels, label, *([itk.ImageRegion[2](region[:2], region[2:])] if region else []))
     else:
-        raise TypeError(f"The slide of a sample is a file or an image, not {type(pixels).__name__}")
+        raise error_of(TypeError, "E-OPTION-VALUE", f"the slide of a sample is a file or an image, not {type(pixels).__name__}", option="slides")
 
 
 @renamed(mpp="slide_mpp")
@@ -374,29 +385,32 @@ def segment(
         in "tf32"
     :param progress: show a tqdm bar
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises ValueError: a *threshold* out of its range; *semantics* or *blending* of another name; what is of patches without these; a *level* below 0, or a *region* that is not inside the slide; an
-        *output* that is the slide itself, or of a kind that ITK does not write; a *memory* or *tile_size* that is
-        none
-    :raises RuntimeError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
-        resolution where the model's is known; what the model cannot give; a device that is not there
+    :raises GigapixelError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
+        resolution where the model's is known; what the model cannot give; a device that is not there. Also a ValueError: a *threshold*
+        out of its range; *semantics* or *blending* of another name; what is of patches without these; a *level* below 0, or a *region*
+        that is not inside the slide; an *output* that is the slide itself, or of a kind that ITK does not write, or with lossy
+        compression (.jpg), or an OME-TIFF; a *memory* or *tile_size* that is none
     """
     if threshold is not None and not 0 <= threshold <= 1:
-        raise ValueError(f"The threshold is a probability from 0 to 1, not {threshold}")
+        why = f"the threshold is a probability from 0 to 1, not {threshold}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="threshold", value=threshold)
     if semantics not in ("whole", "patch"):
-        raise ValueError(f"Semantics are one of whole, patch, not {semantics}")
+        raise error_of(ValueError, "E-OPTION-VALUE", f"semantics are one of whole, patch, not {semantics}", option="semantics", value=semantics)
     if semantics != "patch" and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
-        raise ValueError('patch, overlap, blending and mirror are of semantics="patch"')
+        raise error_of(ValueError, "E-OPTION-NEEDS", 'patch, overlap, blending and mirror are of semantics="patch"', option="semantics")
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):
-        raise TypeError(f'A model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}')
+        why = f'a model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}'
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")
     if level is not None and operator.index(level) < 0:
-        raise ValueError(f"Levels have the numbers 0, 1, ..., not {level}")
+        raise error_of(ValueError, "E-SLIDE-LEVEL", f"levels have the numbers 0, 1, ..., not {level}", option="level", value=level)
     if model.NeedsTorch():
         require_torch()
     slide, io = open_source(slide, slide_mpp)
     if output is not None:
-        check_output(output, slide.path)
+        name = check_output(output, slide.path)
+        refuse_ome(name) if probability else check_mask(name)
     source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, FillHoles=bool(fill_holes))
     source.SetModel(model)
     if threshold is not None:
@@ -415,8 +429,7 @@ def segment(
     source.SetSharedMemory(shared_memory)
     source.SetDevice(device)
     source.SetPrecision(precision)
-    with in_a_sentence():
-        source.UpdateSlideInformation()
+    source.UpdateSlideInformation()
     if output is None:
         with running(source, "segment", progress):
             source.Update()

@@ -6,9 +6,9 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-import warnings
 from typing import Optional, Sequence, Union
 
+from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, warn
 from itkgigapixel.importing import import_network
 from itkgigapixel.slide import Path
 
@@ -20,8 +20,11 @@ _PACKAGES = ("dynamic_network_architectures.", "torch.nn.")
 _OF_VOLUME = {"ZScoreNormalization": {"type": "z-score"}, "RescaleTo01Normalization": {"type": "percentiles", "low": 0, "high": 100}}
 #: Those that it normalizes by fixed numbers.
 _FIXED = ("CTNormalization", "NoNormalization", "RGBTo01Normalization")
+#: The orientation in which nnU-Net's readers give volumes. Of other readers it is not known.
+_ORIENTATIONS = {"NibabelIOWithReorient": "RAS", "NibabelIO": "stored", "SimpleITKIO": "stored"}
 
 
+@in_a_sentence()
 def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str, Sequence[Union[int, str]]] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None):
     """Takes over a network that nnU-Net, version 2, has trained: plain and residual encoder U-Nets, of two axes or for volumes.
 
@@ -46,21 +49,22 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     folder = pathlib.Path(folder)
     folds = [fold] if isinstance(fold, (int, str)) else list(fold)
     if not folds:
-        raise ValueError("fold is a number, \"all\", or several of them, not none")
+        raise error_of(ValueError, "E-OPTION-VALUE", 'fold is a number, "all", or several of them, not none', option="fold")
     plans, dataset = (_read(folder / name) for name in ("plans.json", "dataset.json"))
     files = [folder / f"fold_{each}" / checkpoint for each in folds]
     states = [_read_checkpoint(file) for file in files]
     try:
         configuration = states[0]["init_args"]["configuration"]
         if any(state["init_args"]["configuration"] != configuration for state in states):
-            raise ValueError(f"The folds of {folder} are not of one configuration")
+            raise error_of(ValueError, "E-MODEL-FORMAT", "its folds are not of one configuration", file=folder)
         plan = _get_plan(plans, configuration)
         channels = dataset.get("channel_names", dataset.get("modality"))
         names = _get_classes(dataset["labels"])
         modules = [_make_module(plan["architecture"], len(channels), len(names)) for _ in folds]
         order = list(plans.get("transpose_forward", [0, 1, 2]))
         if order != [0, 1, 2]:
-            raise NotImplementedError(f"The network of {folder} sees the axes of volumes in the order {order} (transpose_forward), which is not taken over: only [0, 1, 2] is")
+            why = f"its network sees the axes of volumes in the order {order} (transpose_forward), which is not taken over: only [0, 1, 2] is"
+            raise error_of(NotImplementedError, "E-NETWORK-OPERATION", why, file=folder)
         settings = {
             "configuration": configuration,
             "fold": fold if isinstance(fold, (int, str)) else folds,
@@ -69,30 +73,32 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
             "normalization": [f"{scheme}, masked" if masked else scheme for scheme, masked in zip(plan["normalization_schemes"], plan["use_mask_for_norm"])],
         }
         found = _get_input(plan, plans, channels, states[0].get("inference_allowed_mirroring_axes"))
-    except NotImplementedError:  # which is a RuntimeError
+    except (GigapixelError, NotImplementedError):  # which are a RuntimeError
         raise
     except (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError) as error:
         said = f"{type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}".rstrip()
-        raise ValueError(f"{folder} is no folder of nnU-Net, version 2.2 or later: its plans, dataset and checkpoint do not fit each other ({said})") from None
+        why = f"it is no folder of nnU-Net, version 2.2 or later: its plans, dataset and checkpoint do not fit each other ({said})"
+        raise error_of(ValueError, "E-MODEL-FORMAT", why, file=folder) from None
     for module, state, file in zip(modules, states, files):
         weights = {key.removeprefix("module.").removeprefix("_orig_mod."): value for key, value in state["network_weights"].items()}
         try:
             module.load_state_dict(weights, assign=True)
             module.float()
         except (NotImplementedError, RuntimeError) as error:
-            raise ValueError(f"{file} has other arrays than plans.json says: {str(error).splitlines()[-1].strip()}") from None
+            why = f"it has other arrays than plans.json says: {str(error).splitlines()[-1].strip()}"
+            raise error_of(ValueError, "E-WEIGHTS-MISMATCH", why, file=file) from None
     is_of_volumes = len(plan["patch_size"]) == 3
     if is_of_volumes and not _resamples_by_default(plan):
-        warnings.warn(f"The plans of {folder} resample volumes in another way than nnU-Net does by default, which is what is done here: labels of volumes at another spacing differ")
+        why = "its plans resample volumes in another way than nnU-Net does by default, which is what is done here: labels of volumes at another spacing differ"
+        warn({"code": "W-MODEL", "file": str(folder), "why": why})
+    orientation = _ORIENTATIONS.get(plans.get("image_reader_writer"), "")
     model = import_network(modules[0] if len(modules) == 1 else _make_ensemble(modules), path, example=plan["patch_size"], channels=len(channels), name=plans.get("dataset_name", folder.name),
-                           class_names=names, tile_size=tile_size, provenance={"nnU-Net": settings}, **(found if is_of_volumes else {}))
+                           class_names=names, tile_size=tile_size, provenance={"nnU-Net": settings}, **({**found, "orientation": orientation} if is_of_volumes else {}))
     if is_of_volumes:
         print(f"Volumes are cropped to what is not 0, normalized and brought to {' x '.join(map(str, plan['spacing']))} mm (depth, height, width) when they are segmented. nnU-Net's own predictor takes patches, "
               "mirrored ones: --semantics patch --mirror.")
     else:
         print(f"Images are to be given to it at {settings['spacing']} mm and normalized ({', '.join(settings['normalization'])}): the model keeps this as its provenance, and does not do it.")
-    if plans.get("image_reader_writer") == "NibabelIOWithReorient":
-        print("Its volumes had their axes put into the order left to right, back to front, feet to head (NibabelIOWithReorient): give it such.")
     return model
 
 
@@ -100,7 +106,7 @@ def _read(file):
     try:
         return json.loads(file.read_text())
     except ValueError as error:
-        raise ValueError(f"{file} is no JSON: {error}") from None
+        raise error_of(ValueError, "E-MODEL-FORMAT", f"it is no JSON: {error}", file=file) from None
 
 
 def _read_checkpoint(file):
@@ -117,9 +123,9 @@ def _read_checkpoint(file):
     except OSError:
         raise
     except Exception as error:  # torch.load raises anything
-        raise ValueError(f"{file} is no checkpoint of nnU-Net: {str(error).splitlines()[0]}") from None
+        raise error_of(ValueError, "E-MODEL-FORMAT", f"it is no checkpoint of nnU-Net: {str(error).splitlines()[0]}", file=file) from None
     if not isinstance(state, dict) or not {"network_weights", "init_args"} <= set(state) or not isinstance(state["network_weights"], dict):
-        raise ValueError(f"{file} is no checkpoint of nnU-Net: it has no network_weights and init_args")
+        raise error_of(ValueError, "E-MODEL-FORMAT", "it is no checkpoint of nnU-Net: it has no network_weights and init_args", file=file)
     return state
 
 
@@ -130,7 +136,7 @@ def _get_plan(plans, configuration):
     while "inherits_from" in plan:
         parent = plan["inherits_from"]
         if parent in seen:
-            raise ValueError(f'The configuration "{parent}" of plans.json inherits from itself')
+            raise error_of(ValueError, "E-MODEL-FORMAT", f'the configuration "{parent}" of plans.json inherits from itself')
         seen.add(parent)
         plan = {**plans["configurations"][parent], **{key: value for key, value in plan.items() if key != "inherits_from"}}
     return plan
@@ -138,16 +144,17 @@ def _get_plan(plans, configuration):
 
 def _get_classes(labels):
     if any(isinstance(value, (list, tuple)) for value in labels.values()):
-        raise NotImplementedError("The labels of dataset.json are regions, which overlap: losses and masks here are of classes that exclude each other")
+        why = "the labels of dataset.json are regions, which overlap: losses and masks here are of classes that exclude each other"
+        raise error_of(NotImplementedError, "E-NETWORK-OPERATION", why)
     try:
         return [name for name, value in sorted(labels.items(), key=lambda item: int(item[1])) if name != "ignore"]
     except ValueError:
-        raise ValueError(f"The labels of dataset.json are numbers of classes by their names, not {labels}") from None
+        raise error_of(ValueError, "E-MODEL-FORMAT", f"the labels of dataset.json are numbers of classes by their names, not {labels}") from None
 
 
 def _find_class(name):
     if not name.startswith(_PACKAGES):
-        raise ValueError(f'plans.json names "{name}", which is no part of PyTorch or dynamic_network_architectures')
+        raise error_of(ValueError, "E-MODEL-FORMAT", f'plans.json names "{name}", which is no part of PyTorch or dynamic_network_architectures', value=name)
     module, _, attribute = name.rpartition(".")
     return getattr(importlib.import_module(module), attribute)
 
@@ -199,11 +206,11 @@ def _get_input(plan, plans, channels, mirrored):
     """
     schemes = list(zip(plan["normalization_schemes"], plan["use_mask_for_norm"]))
     if len(schemes) != len(channels):
-        raise ValueError(f"plans.json normalizes {len(schemes)} channels, and dataset.json has {len(channels)}")
+        raise error_of(ValueError, "E-MODEL-FORMAT", f"plans.json normalizes {len(schemes)} channels, and dataset.json has {len(channels)}")
     normalization, mean, deviation = [], [], []
     for index, (scheme, masked) in enumerate(schemes):
         if scheme not in _OF_VOLUME and scheme not in _FIXED:
-            raise ValueError(f'plans.json normalizes by "{scheme}", which is not known here')
+            raise error_of(ValueError, "E-MODEL-FORMAT", f'plans.json normalizes by "{scheme}", which is not known here', value=scheme)
         each, center, spread = {"type": "none"}, 0.0, 1.0
         if scheme in _OF_VOLUME:
             of = "non-zero-filled" if masked and scheme == "ZScoreNormalization" else "non-zero-box"  # the other one looks at no mask

@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+from itkgigapixel.errors import error_of_fields, fields_of_text, warn
+
 PROGRAM = pathlib.Path(__file__).parent / "bin" / "gigapixel"
 
 
@@ -25,14 +27,28 @@ def run(command: str, options: dict, names: list[str]):
     """What a command of the program tells with ``--json``, of a process of its own.
 
     :param options: by their names, switches True; those that are "" are left out
-    :raises RuntimeError: its sentence
+    :returns: of several files a list, in which those that failed have an "error" where others did not
+    :raises GigapixelError: its first error, where nothing succeeded; its warnings are Python's
     """
     words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items() if value != ""]
     whole = [str(PROGRAM), command, *words, "--json", "--quiet", "--", *names]
     finished = subprocess.run(whole, env=environment(), capture_output=True, text=True)
-    if finished.returncode != 0:
-        raise RuntimeError(finished.stderr.strip().removeprefix("gigapixel: "))
-    return json.loads(finished.stdout)
+    try:
+        result = json.loads(finished.stdout)
+    except ValueError:  # it ended before it could say anything
+        result = None
+    rows = [row for row in (result if isinstance(result, list) else [result]) if isinstance(row, dict)]
+    for row in rows:
+        for warning in row.get("warnings") or ():
+            warn(warning)
+    some_failed = isinstance(result, list) and {bool(row.get("error")) for row in rows} == {True, False}
+    if finished.returncode != 0 and not some_failed:
+        for row in rows:
+            if row.get("error"):
+                raise error_of_fields(row["error"])
+        said = finished.stderr.strip().removeprefix("gigapixel: ")
+        raise error_of_fields(fields_of_text(said or f"the program gigapixel ended with {finished.returncode}", "E-OTHER"))
+    return result
 
 
 def main() -> None:

@@ -7,11 +7,10 @@ import atexit
 import contextlib
 import signal
 import threading
-import warnings
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.errors import in_a_sentence, warn
 
 
 def bar(description: str, total: int = 100, unit: str = "%"):
@@ -19,7 +18,8 @@ def bar(description: str, total: int = 100, unit: str = "%"):
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        warnings.warn("No bar is shown, as tqdm is not installed: pip install tqdm", stacklevel=2)
+        why = "no bar is shown, as tqdm is not installed"
+        warn({"code": "W-OPTION-NO-EFFECT", "option": "progress", "why": why, "do": "install it (pip install tqdm)"})
         return None
     return tqdm(
         total=total,
@@ -84,7 +84,7 @@ def _remember(*what) -> None:
 @contextlib.contextmanager
 def interruptible():
     """For what a function of this package does, from its first line to its last: Ctrl-C stops the process object that is
-    at work, and becomes KeyboardInterrupt where nothing can drop it.
+    at work, and becomes KeyboardInterrupt where nothing can drop it. Errors have a code, see :func:`in_a_sentence`.
 
     Python's own way raises an exception in whatever runs at that moment. Much of that is called out of C, which cannot
     pass it on: out of an observer it would be printed by ITK, and end as a RuntimeError that says nothing. And while a
@@ -95,12 +95,14 @@ def interruptible():
     if before not in (None, _remember):  # another thread, or within another of these
         _signals.clear()
     if before is _remember or not callable(before):  # nobody listens to Ctrl-C here
-        yield
+        with in_a_sentence():
+            yield
         return
     signal.signal(signal.SIGINT, _remember)
     finished = False
     try:
-        yield
+        with in_a_sentence():
+            yield
         finished = True
     except Exception:
         if not _signals:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Unio
 import itk
 import numpy as np
 
-from itkgigapixel.errors import in_a_sentence
+from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence
 from itkgigapixel.progress import interruptible
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Path = Union[str, os.PathLike]
 Region = Sequence[int]
 
+#: Readers of a slide that are kept, of one resolution each.
+_READERS = 8
+
 
 def file_name(path: Path) -> str:
     """A path as the C++ classes take it.
@@ -31,12 +34,20 @@ def file_name(path: Path) -> str:
     """
     name = os.fsdecode(path)
     if "\0" in name:
-        raise ValueError(f"The file name {name!r} has a zero byte in it")
+        raise error_of(ValueError, "E-FILE-NAME", f"the file name {name!r} has a zero byte in it", value=repr(name))
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"The file name {name!r} is not UTF-8, which ITK needs: rename the file, or make a link to it") from None
+        why = f"the file name {name!r} is not UTF-8, which ITK needs"
+        raise error_of(ValueError, "E-FILE-NAME", why, "rename the file, or make a link to it", value=repr(name)) from None
     return name
+
+
+def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
+    """:raises ValueError: it is given, and is no resolution"""
+    if mpp is not None and not 0 < float(mpp) < math.inf:
+        why = f"a resolution is so many micrometers per pixel, above 0, not {mpp}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option=option, value=mpp)
 
 
 class Level(NamedTuple):
@@ -57,6 +68,18 @@ class Tile(NamedTuple):
     pixels: np.ndarray
 
 
+class _Grid(NamedTuple):
+    """Pixels to read: those of a level, or of a resolution."""
+
+    io: object  #: that reads them
+    number: int  #: as the reader counts them
+    level: int  #: that they are, or are made of
+    width: int
+    height: int
+    downsample: tuple[float, float]  #: pixels of level 0 in one, along x and y
+    mpp: float  #: 0: unknown
+
+
 class Slide:
     """A whole-slide image, read region by region.
 
@@ -64,44 +87,79 @@ class Slide:
         opens (where openslide-bin is installed)
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
+    :param image: which image of the file, by its name or its number, where it has several; None: the main one
     :param strict: make the first damaged tile that is read an error, also where this slide is what something is made of;
         otherwise such a tile gives what pixels can be decoded, with a warning
-    :raises ValueError: an *mpp* that is not above 0
-    :raises RuntimeError: a sentence that names the file, what is wrong with it and what to do
+    :raises GigapixelError: a file that cannot be read as a slide; also a ValueError: an *mpp* that is not above 0
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
 
-    In all methods *level* chooses a level by its number, *mpp* the coarsest one that is not coarser than so many
-    micrometers per pixel (10 % tolerance); *region* is ``(x, y, width, height)`` in pixels of level 0, whatever the level,
-    and becomes those pixels of the level that it touches (what lies beyond the right or lower edge is left out); *gray* reads Rec. 601 luma instead of RGB (faster: of JPEG
-    only the luma channel is decoded). A level, resolution or region that the slide does not have is a ValueError.
+    All methods have the same parameters:
+
+    - *level* reads a stored level, by its number.
+    - *mpp* reads pixels of exactly so many micrometers, along x and y. Each is the mean of the area that it covers, weighted by the
+      covered part of each pixel of the next finer level. The first one begins where the slide begins. The size is that of the finer
+      level divided by the factor, rounded up. The last row and column are means of what lies on the slide; they are left out where
+      that is 1 % of them or less. A level whose grid differs by less than half a pixel over the whole slide is read as it
+      is stored. A resolution more than 10 % finer than level 0 is refused. Labels (a palette, one bit, masks of this package) are
+      picked at the center and not averaged.
+    - *region* is ``(x, y, width, height)`` in pixels of level 0. It becomes all pixels that it touches, at any level or resolution.
+      What lies beyond the right or lower edge is left out.
+    - *gray* reads Rec. 601 luma instead of RGB. It is faster: of JPEG only the luma channel is decoded.
+
+    A level, resolution or region that the slide does not have is a :class:`GigapixelError` and a ValueError.
 
     Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
-    def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False):
-        if mpp is not None and not 0 < float(mpp) < math.inf:
-            raise ValueError(f"A resolution is so many micrometers per pixel, above 0, not {mpp}")
+    @in_a_sentence()
+    def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False, image: Union[str, int, None] = None):
+        check_mpp(mpp)
         self.path = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
+        self._image = image if image is None else str(image)
         self.strict = bool(strict)
+        self._io = None
         self._io = self._open()
+        self._resolutions = {}  # readers by their resolution
 
     @interruptible()
-    def _open(self):
+    def _open(self, mpp: Optional[float] = None):
         io = itk.WholeSlideImageIO.New()
         io.SetFileName(self.path)
         if self.strict:  # else the default of the process holds
             io.StrictOn()
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
-        with in_a_sentence():
-            io.ReadImageInformation()
+        if self._image is not None:
+            io.SetImage(self._image)
+        if mpp is not None:
+            io.SetMicronsPerPixel(mpp)
+        io.SetGiveWarnings(self._io is None)  # the first reader gives them
+        io.ReadImageInformation()
+        return io
+
+    def _at(self, mpp: float):
+        """The slide, read at a resolution."""
+        check_mpp(mpp)
+        mpp = float(mpp)
+        io = self._resolutions.get(mpp)
+        if io is None:
+            try:
+                with in_a_sentence():
+                    io = self._open(mpp)
+            except GigapixelError as error:
+                if error.code != "E-SLIDE-RESOLUTION":
+                    raise
+                raise error_of(ValueError, error.code, error.why, error.do, file=self.path, option="mpp", value=mpp) from None
+            if len(self._resolutions) >= _READERS:
+                self._resolutions = {}
+            self._resolutions[mpp] = io
         return io
 
     def __reduce__(self):
-        return Slide, (self.path, self._mpp, self.strict)
+        return Slide, (self.path, self._mpp, self.strict, self._image)
 
     def __repr__(self):
         first = self.levels[0]
@@ -117,8 +175,18 @@ class Slide:
 
     @property
     def mpp(self) -> float:
-        """Micrometers per pixel of level 0, 0 where it is unknown."""
+        """Micrometers per pixel of level 0, the mean of x and y; 0 where it is unknown."""
         return self._io.GetMicronsPerPixel()
+
+    @property
+    def mpp_x(self) -> float:
+        """Width of a pixel of level 0 in micrometers, 0 where it is unknown."""
+        return self._io.GetSpacing(0) * 1000 if self.mpp else 0.0
+
+    @property
+    def mpp_y(self) -> float:
+        """Height of a pixel of level 0 in micrometers, 0 where it is unknown."""
+        return self._io.GetSpacing(1) * 1000 if self.mpp else 0.0
 
     @property
     def vendor(self) -> str:
@@ -155,7 +223,8 @@ class Slide:
         """The shape of a pixel."""
         count = 1 if gray else len(self.channels)
         if gray and not self._is_picture() and self._io.GetNumberOfComponents() > 1:
-            raise ValueError(f"{self.path} has the channels {', '.join(self.channels)}, which have no gray: read them all")
+            why = f"it has the channels {', '.join(self.channels)}, which have no gray"
+            raise error_of(ValueError, "E-SLIDE-CHANNELS", why, "read them all", file=self.path, option="gray")
         return () if count == 1 else (count,)
 
     @property
@@ -169,27 +238,37 @@ class Slide:
         """Label, macro, thumbnail, ... as arrays (y, x, 3)."""
         return {name: self._associated(name) for name in self._io.GetAssociatedImageNames()}
 
+    @in_a_sentence()
     def _associated(self, name: str) -> np.ndarray:
         io = itk.WholeSlideImageIO.New()
         io.SetAssociatedImage(name)
         return itk.array_from_image(itk.imread(self.path, imageio=io))
 
+    @in_a_sentence()
     def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
-        """The number of the level that *level* or *mpp* means; 0 without either."""
+        """The number of the level that *level* means, or that pixels of *mpp* are made of; 0 without either."""
         if level is not None and mpp is not None:
-            raise ValueError("Give level or mpp, not both")
-        if mpp is None:
-            chosen = 0 if level is None else operator.index(level)
-            if not 0 <= chosen < self._io.GetNumberOfLevels():
-                raise ValueError(f"{self.path} has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}")
-            return chosen
-        if not self.mpp:
-            raise ValueError(f"The resolution of {self.path} is unknown: give its mpp when opening it, or ask for a level")
-        fine = [k for k, each in enumerate(self.levels) if each.mpp <= mpp * 1.1]
-        if not fine:
-            raise ValueError(f"{self.path} has {self.mpp:g} um per pixel at its finest level, which is coarser than {mpp:g}")
-        return fine[-1]
+            raise error_of(ValueError, "E-OPTION-CONFLICT", "level and mpp are two ways to say one thing", "give one of them", option="mpp", value=mpp)
+        if mpp is not None:
+            return self._at(mpp).GetSourceLevel()
+        chosen = 0 if level is None else operator.index(level)
+        if not 0 <= chosen < self._io.GetNumberOfLevels():
+            why = f"it has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}"
+            raise error_of(ValueError, "E-SLIDE-LEVEL", why, file=self.path, option="level", value=level)
+        return chosen
 
+    def _grid(self, level: Optional[int], mpp: Optional[float]) -> _Grid:
+        chosen = self.select(level, mpp)
+        if mpp is None:
+            width, height, downsample, of_level = self.levels[chosen]
+            return _Grid(self._io, chosen, chosen, width, height, (downsample, downsample), of_level)
+        io = self._at(mpp)
+        number = io.GetLevel()
+        downsample = tuple(io.GetLevelDownsamples(number))
+        found = float(mpp) if io.IsResampled() else io.GetMicronsPerPixel()
+        return _Grid(io, number, chosen, *io.GetLevelSize(number), downsample, found)
+
+    @in_a_sentence()
     def inside(self, region: Region) -> list:
         """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around), without what lies
         beyond the right or lower edge.
@@ -198,32 +277,33 @@ class Slide:
         """
         numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
         if len(numbers) != 4:
-            raise ValueError(f"A region is (x, y, width, height), not {tuple(numbers)}")
+            raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(numbers)}", option="region", value=tuple(numbers))
         x, y, width, height = numbers
         first = self.levels[0]
         if not (width >= 1 and height >= 1 and 0 <= x < first.width and 0 <= y < first.height):
-            raise ValueError(f"The region {tuple(numbers)} is not inside {self.path} of {first.width} x {first.height} pixels")
+            why = f"the region {tuple(numbers)} is not inside its {first.width} x {first.height} pixels"
+            raise error_of(ValueError, "E-REGION", why, file=self.path, option="region", value=tuple(numbers))
         return [x, y, min(width, first.width - x), min(height, first.height - y)]
 
-    def _rectangle(self, level: int, region: Optional[Region]) -> tuple[int, int, int, int]:
-        """The region in pixels of the level, inside the level."""
-        size = self.levels[level]
+    def _rectangle(self, grid: _Grid, region: Optional[Region]) -> tuple[int, int, int, int]:
+        """The region in pixels of the grid, inside the grid."""
         if region is None:
-            return 0, 0, size.width, size.height
+            return 0, 0, grid.width, grid.height
         x, y, width, height = self.inside(region)
-        left, top = (min(int(v / size.downsample), n - 1) for v, n in ((x, size.width), (y, size.height)))
-        right = min(math.ceil((x + width) / size.downsample), size.width)
-        bottom = min(math.ceil((y + height) / size.downsample), size.height)
-        return left, top, max(right - left, 1), max(bottom - top, 1)
+        sides = []
+        for first, length, downsample, size in zip((x, y), (width, height), grid.downsample, (grid.width, grid.height)):
+            begin = min(int(first / downsample), size - 1)
+            sides.append((begin, max(min(math.ceil((first + length) / downsample), size) - begin, 1)))
+        return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
     @interruptible()
-    def _read(self, level: int, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
+    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
         channels = self._channels(gray)
         pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
-        with in_a_sentence():
-            self._io.ReadPixels(level, *rectangle, *(channels or (1,)), pixels)
+        grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
+    @in_a_sentence()
     def read(
         self,
         level: Optional[int] = None,
@@ -232,9 +312,10 @@ class Slide:
         gray: bool = False,
     ) -> np.ndarray:
         """Pixels as an array of *dtype*, (y, x, channels), of one channel (y, x). See the class for the parameters."""
-        level = self.select(level, mpp)
-        return self._read(level, self._rectangle(level, region), gray)
+        grid = self._grid(level, mpp)
+        return self._read(grid, self._rectangle(grid, region), gray)
 
+    @in_a_sentence()
     def image(
         self,
         level: Optional[int] = None,
@@ -243,26 +324,26 @@ class Slide:
         gray: bool = False,
     ):
         """Pixels as an ITK image in its place: spacing and origin in mm, as ``itk.imread`` gives for the whole level."""
-        level = self.select(level, mpp)
-        rectangle = self._rectangle(level, region)
-        pixels = self._read(level, rectangle, gray)
+        grid = self._grid(level, mpp)
+        rectangle = self._rectangle(grid, region)
+        pixels = self._read(grid, rectangle, gray)
         sample = {"uint8": itk.UC, "uint16": itk.US, "float32": itk.F}[self.dtype.name]
         if pixels.ndim == 2:
             kind = itk.Image[sample, 2]
         else:
             kind = itk.Image[itk.RGBPixel[sample], 2] if self._is_picture() else itk.VectorImage[sample, 2]
         image = itk.image_from_array(pixels, ttype=kind)
-        spacing, origin = self._geometry(level)
+        spacing, origin = self._geometry(grid)
         image.SetSpacing(spacing)
         image.SetOrigin([o + s * i for o, s, i in zip(origin, spacing, rectangle)])
         return image
 
-    def _geometry(self, level: int) -> tuple[list[float], list[float]]:
-        """Spacing and center of the level's first pixel in mm, (x, y)."""
+    def _geometry(self, grid: _Grid) -> tuple[list[float], list[float]]:
+        """Spacing and center of the grid's first pixel in mm, (x, y)."""
         fine = [self._io.GetSpacing(axis) for axis in range(2)]
-        downsample = self.levels[level].downsample
-        return [s * downsample for s in fine], [(downsample - 1) / 2 * s for s in fine]
+        return [s * d for s, d in zip(fine, grid.downsample)], [(d - 1) / 2 * s for s, d in zip(fine, grid.downsample)]
 
+    @in_a_sentence()
     def xarray(
         self,
         level: Optional[int] = None,
@@ -271,20 +352,20 @@ class Slide:
         gray: bool = False,
     ) -> "xarray.DataArray":
         """Pixels with the coordinates of their centers in mm (pixels where the resolution is unknown)."""
-        level = self.select(level, mpp)
-        rectangle = self._rectangle(level, region)
-        return self._with_coordinates(self._read(level, rectangle, gray), level, rectangle[:2])
+        grid = self._grid(level, mpp)
+        rectangle = self._rectangle(grid, region)
+        return self._with_coordinates(self._read(grid, rectangle, gray), grid, rectangle[:2])
 
-    def _with_coordinates(self, pixels, level: int, first: Sequence[int]) -> "xarray.DataArray":
+    def _with_coordinates(self, pixels, grid: _Grid, first: Sequence[int]) -> "xarray.DataArray":
         import xarray
 
-        spacing, origin = self._geometry(level)
+        spacing, origin = self._geometry(grid)
         counts = pixels.shape[1], pixels.shape[0]
         x, y = (o + s * (i + np.arange(n)) for o, s, i, n in zip(origin, spacing, first, counts))
         coordinates = {"y": y, "x": x}
         if pixels.ndim == 3:
             coordinates["c"] = self.channels
-        attributes = {"units": "mm" if self.mpp else "pixel", "level": level, "mpp": self.levels[level].mpp}
+        attributes = {"units": "mm" if self.mpp else "pixel", "level": grid.level, "mpp": grid.mpp}
         return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
 
     def tiles(
@@ -296,22 +377,24 @@ class Slide:
         gray: bool = False,
         overlap: int = 0,
     ) -> Iterator[Tile]:
-        """Row by row, tiles of *size* pixels of the level; those at the right and bottom are as small as what is left.
+        """Row by row, tiles of *size* pixels of the level or resolution; those at the right and bottom are as small as what is left.
 
         :param overlap: pixels by which tiles reach over their grid on all sides, as far as there are any in the region
         :raises ValueError: a *size* below 1, an *overlap* below 0
         """
         if size < 1 or overlap < 0:
-            raise ValueError(f"Tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}")
-        level = self.select(level, mpp)
-        left, top, width, height = self._rectangle(level, region)
+            why = f"tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}"
+            raise error_of(ValueError, "E-OPTION-VALUE", why, option="size" if size < 1 else "overlap", value=size if size < 1 else overlap)
+        grid = self._grid(level, mpp)
+        left, top, width, height = self._rectangle(grid, region)
         right, bottom = left + width, top + height
         for y in range(top, bottom, size):
             for x in range(left, right, size):
                 x0, y0 = max(x - overlap, left), max(y - overlap, top)
                 x1, y1 = min(x + size + overlap, right), min(y + size + overlap, bottom)
-                yield Tile(x0, y0, self._read(level, (x0, y0, x1 - x0, y1 - y0), gray))
+                yield Tile(x0, y0, self._read(grid, (x0, y0, x1 - x0, y1 - y0), gray))
 
+    @in_a_sentence()
     def dask(
         self,
         level: Optional[int] = None,
@@ -319,27 +402,26 @@ class Slide:
         gray: bool = False,
         chunk: int = 2048,
     ) -> "dask.array.Array":
-        """A level as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed.
+        """A level or resolution as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed.
 
         :raises ValueError: a *chunk* below 1
         """
         import dask.array
 
         if operator.index(chunk) < 1:
-            raise ValueError(f"Chunks have a side of at least 1 pixel, not {chunk}")
-        level = self.select(level, mpp)
-        size = self.levels[level]
+            raise error_of(ValueError, "E-OPTION-VALUE", f"chunks have a side of at least 1 pixel, not {chunk}", option="chunk", value=chunk)
+        grid = self._grid(level, mpp)
         channels = self._channels(gray)
 
         def block(block_info=None):
             (y0, y1), (x0, x1) = block_info[None]["array-location"][:2]
-            return self._read(level, (x0, y0, x1 - x0, y1 - y0), gray)
+            return self._read(grid, (x0, y0, x1 - x0, y1 - y0), gray)
 
-        chunks = dask.array.core.normalize_chunks(
-            (min(chunk, size.height), min(chunk, size.width), *channels), (size.height, size.width, *channels)
-        )
+        shape = (grid.height, grid.width, *channels)
+        chunks = dask.array.core.normalize_chunks((min(chunk, grid.height), min(chunk, grid.width), *channels), shape)
         return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
+    @in_a_sentence()
     def tensor(
         self,
         level: Optional[int] = None,

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Optional
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence, renamed
-from itkgigapixel.files import check_output, open_source, write
+from itkgigapixel.errors import error_of, renamed, warn
+from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Slide
 
@@ -47,24 +46,24 @@ def label(
     :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
-    :raises ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not
-        write
-    :raises RuntimeError: an unknown *preset*; a slide that is not gray or RGB of 8 bits; what cannot be read or written
+    :raises GigapixelError: an unknown *preset*; a slide that is not gray or RGB of 8 bits; what cannot be read or written. Also a
+        ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not write, or with
+        lossy compression (.jpg), or an OME-TIFF
     """
     if downsample not in range(1, 257):
-        raise ValueError(f"The mask is 1 to 256 times coarser than level 0, not {downsample} times")
+        why = f"the mask is 1 to 256 times coarser than level 0, not {downsample} times"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="downsample", value=downsample)
     slide, io = open_source(slide, slide_mpp)
     if output is not None:
-        check_output(output, slide.path)
+        check_mask(check_output(output, slide.path))
     tissue = itk.SlideTissueImageSource.New(Slide=io, Downsample=int(downsample), FullResolution=bool(full_resolution))
     tissue.SetOutputClasses(bool(classes))
-    with in_a_sentence():
-        if preset is not None:
-            tissue.SetPreset(preset)
-        tissue.UpdateOutputInformation()
-        advice = tissue.GetAdvice()
+    if preset is not None:
+        tissue.SetPreset(preset)
+    tissue.UpdateOutputInformation()
+    advice = tissue.GetAdvice()
     if advice:
-        warnings.warn(advice, stacklevel=4)
+        warn({"code": "W-TISSUE-PRESET", "file": slide.path, "why": advice.rstrip(".")})
     if output is None:
         with running(tissue, "label", progress):
             tissue.Update()

@@ -10,6 +10,8 @@ import re
 
 import itk
 
+from itkgigapixel.errors import GigapixelNotImplementedError, text_of
+
 _MOST_CELLS = 4096  # that maps are pooled to
 _NAMED_PLACES = 3  # of a type of operation: a sentence is no table
 
@@ -20,8 +22,12 @@ def whole_image_operations() -> tuple[str, ...]:
     return tuple(itk.GigapixelModel.GetWholeImageOperations())
 
 
-class Unsupported(NotImplementedError):
+class Unsupported(GigapixelNotImplementedError):
     """A module that cannot be taken over: one sentence with all reasons."""
+
+    def __init__(self, reasons):
+        code, why = "E-NETWORK-OPERATION", reasons.rstrip(".")
+        super().__init__(text_of({"code": code, "why": why}), code, why=why)
 
     of_second_size = False  # whether it can be exported at the first size
 
@@ -145,6 +151,9 @@ class Graph:
         while readers[name] == (behind is not None) and _chooses_pixels(by_name[name]):
             behind, name = by_name[name], by_name[name]["inputs"][0]
         end = by_name[name]
+        # A sigmoid of probabilities is no probability of theirs.
+        if end.get("inputs") and by_name[end["inputs"][0]]["type"] in ("sigmoid", "softmax", "hardsigmoid"):
+            return False
         if end["type"] != ("sigmoid" if self.classes == 1 else "softmax") or readers[name] != (behind is not None):
             return False
         self.operations.remove(end)

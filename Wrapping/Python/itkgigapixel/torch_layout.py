@@ -9,6 +9,8 @@ from itkgigapixel.torch_nodes import Nodes, flatten
 
 #: Of a pixel_unshuffle, which becomes an operation for each channel.
 _MOST_UNSHUFFLED = 64
+#: That are concatenated at once.
+_MOST_PARTS = 64
 
 
 class Layout(Nodes):
@@ -63,7 +65,7 @@ class Layout(Nodes):
             return
         if self.values[a["self"]][1][axis] == 1:
             if a["step"] != 1:
-                raise LookupError("of channels in steps")
+                return self._choose_channels(node, a["self"], range(start, end, a["step"]))
             self.values[node] = self._take_channels(node.name, a["self"], start, end - start)
             return
         name = self._map(a["self"])
@@ -75,6 +77,51 @@ class Layout(Nodes):
             self._put(node, "slice", [name], start=self._place(axis, start, 0), step=self._place(axis, a["step"], 1))
         else:
             raise LookupError("that steps and ends before the map does")
+
+    def _choose_channels(self, node, source, channels):
+        """A map's channels in any order; those that follow each other stay together."""
+        name, axes = self.values[source]
+        parts = []
+        for channel in channels:
+            if parts and parts[-1][0] + parts[-1][1] == channel:
+                parts[-1][1] += 1
+            else:
+                parts.append([channel, 1])
+        if len(parts) > _MOST_PARTS:
+            raise LookupError(f"of more than {_MOST_PARTS} channels in another order")
+        extent = self.graph.sizes[name]
+        inputs = [self.graph.add(f"{node.name}_{number}", "slice_channels", [name], extent, start=start, channels=count) for number, (start, count) in enumerate(parts)]
+        self._put(node, "cat", inputs, extent=extent, axes=axes)
+
+    def _on_flip(self, node, a):
+        axes = self.values[a["self"]][1]
+        if [axes[each % len(axes)] for each in a["dims"]] != [1]:
+            raise LookupError("not of channels")
+        count = self._count_channels(a["self"].meta["val"].shape, axes)
+        self._choose_channels(node, a["self"], range(count - 1, -1, -1))
+
+    def _on_index_select(self, node, a):
+        self._check_channels(self.values[a["self"]][1], a["dim"])
+        count = self._count_channels(a["self"].meta["val"].shape, self.values[a["self"]][1])
+        if a["index"] not in self.parameters:
+            raise LookupError("by a map")
+        self._choose_channels(node, a["self"], [int(each) % count for each in self.parameters[a["index"]][1]])
+
+    def _on_index(self, node, a):
+        """x[:, [2, 1, 0]]."""
+        given = [(axis, index) for axis, index in enumerate(a["indices"]) if index is not None]
+        if len(given) != 1 or given[0][1] not in self.parameters or self.parameters[given[0][1]][1].dim() != 1:
+            raise LookupError("not of channels")
+        self._on_index_select(node, {"self": a["self"], "dim": given[0][0], "index": given[0][1]})
+
+    def _on_repeat(self, node, a):
+        shape, given = node.meta["val"].shape, a["self"].meta["val"].shape
+        axes = self.values[a["self"]][1]
+        copies = [length // old for length, old in zip(shape, given)] if len(shape) == len(given) else [0]
+        if any(count != 1 and axes[i] != 1 for i, count in enumerate(copies)) or max(copies) > _MOST_PARTS or min(copies) < 1:
+            raise LookupError("not of channels")
+        name = self.values[a["self"]][0]
+        self._put(node, "cat", [name] * max(copies), extent=self.graph.sizes[name], axes=axes)
 
     def _take_channels(self, name, source, start, channels):
         """So many of a map's, as a map."""
@@ -162,6 +209,8 @@ class Layout(Nodes):
 
     def _on_expand(self, node, a):
         shape, given = node.meta["val"].shape, a["self"].meta["val"].shape
+        if shape[2:] == given[2:] and given[1] == 1 and len(shape) == len(given) and shape[0] == given[0] and shape[1] <= _MOST_PARTS:
+            return self._on_repeat(node, a)
         name = self._map(a["self"])
         if not self.graph.is_one_pixel(name) or shape[:2] != given[:2]:
             raise LookupError("of what is no single pixel")

@@ -8,7 +8,7 @@ import math
 import torch
 
 from itkgigapixel.torch_layout import Layout
-from itkgigapixel.torch_nodes import flatten
+from itkgigapixel.torch_nodes import UNKNOWN, flatten
 
 
 class Walk(Layout):
@@ -84,8 +84,9 @@ class Walk(Layout):
         name, axes = self.values[a["self"]]
         entries = [axes[each % len(axes)] for each in a.get("dim") or range(len(axes))]
         reduced = set(flatten(entries))
-        if kind == "adaptive_avg_pool" and reduced == {1} and a.get("keepdim"):
-            return self._pointwise(node, "channel_mean", a["self"])
+        if reduced == {1}:
+            left = axes if a.get("keepdim") else tuple(each for each in axes if each != 1)
+            return self._put(node, "channel_mean" if kind == "adaptive_avg_pool" else "channel_max", [name], extent=self.graph.sizes[name], axes=left)
         if reduced != set(self.maps[2:]):
             raise LookupError(f"over other axes than {'depth, ' if self.axes == 3 else ''}height and width")
         if a.get("keepdim") and any(isinstance(each, tuple) for each in axes):
@@ -149,8 +150,43 @@ class Walk(Layout):
         if a["min"] == 0 and a["max"] is None:
             return self._pointwise(node, "relu", a["self"])
         if a["min"] is None or a["max"] is None:
-            raise LookupError("at one side")
+            side = "max" if a["min"] is None else "min"
+            return self._pointwise(node, "minimum" if side == "max" else "maximum", a["self"], other=float(a[side]))
         self._pointwise(node, "hardtanh", a["self"], min_val=a["min"], max_val=a["max"])
+
+    def _on_softplus(self, node, a):
+        self._pointwise(node, "softplus", a["self"], beta=float(a["beta"]), threshold=float(a["threshold"]))
+
+    def _choose(self, node, a, kind):
+        if a["self"] in self.parameters or a["other"] in self.parameters:
+            raise LookupError("with an array")
+        self._pair_of(node, a, kind)
+
+    def _on_maximum(self, node, a):
+        self._choose(node, a, "maximum")
+
+    def _on_minimum(self, node, a):
+        self._choose(node, a, "minimum")
+
+    def _on_max(self, node, a):
+        """Of two maps, or over an axis, with places, which nothing may read."""
+        if "other" in a:
+            return self._on_maximum(node, a)
+        if "dim" not in a:
+            raise LookupError("over all axes")
+        self._on_amax(node, {**a, "dim": [a["dim"]]})
+        self.values[node] = [self.values[node], UNKNOWN]
+
+    def _on_log(self, node, a):
+        self._pointwise(node, "log", a["self"])
+
+    def _on_exp(self, node, a):
+        """Of logarithms of probabilities, which these are again."""
+        name, axes = self.values[a["self"]]
+        source = next((each for each in self.graph.operations if each["name"] == name and each["type"] == "log"), None)
+        if source is None:
+            raise LookupError("of what is no log_softmax")
+        self.values[node] = (source["inputs"][0], axes)
 
     def _on_prelu(self, node, a):
         slopes = self.parameters[a["weight"]][1].numel()
@@ -162,10 +198,11 @@ class Walk(Layout):
 
     def _on_log_softmax(self, node, a):
         """Softmax gives the same of logits and of the logarithms of their probabilities: at the end nothing is left out."""
-        if [user.op for user in node.users] != ["output"]:
-            raise LookupError("that is not at the end")
         name, axes = self.values[a["self"]]
         self._check_channels(axes, a["dim"])
+        if [user.op for user in node.users] != ["output"]:
+            shares = self.graph.add(f"{node.name}_shares", "softmax", [name], self.graph.sizes[name])
+            return self._put(node, "log", [shares], extent=self.graph.sizes[name], axes=axes)
         self.graph.dropped.add("log_softmax at the end")
         self.values[node] = (name, axes)
 
@@ -293,6 +330,12 @@ class Walk(Layout):
 
     def _on_sum(self, node, a):
         stacked = self.values[a["self"]]
+        if not isinstance(stacked, list) and a.get("dim") and [stacked[1][each % len(stacked[1])] for each in a["dim"]] == [1]:
+            name, axes = stacked
+            mean = self.graph.add(f"{node.name}_mean", "channel_mean", [name], self.graph.sizes[name])
+            left = axes if a["keepdim"] else tuple(each for each in axes if each != 1)
+            count = self._count_channels(a["self"].meta["val"].shape, axes)
+            return self._put(node, "mul", [mean], extent=self.graph.sizes[name], axes=left, other=float(count))
         if not isinstance(stacked, list) or a["keepdim"]:
             raise LookupError("over an axis")
         names = [name for name, _ in stacked]
@@ -305,7 +348,9 @@ class Walk(Layout):
     # What changes no value here.
 
     def _pass(self, node, a):
-        self.values[node] = self.values[a.get("self", a.get("input"))]
+        source = a.get("self", a.get("input"))
+        known = self.parameters if source in self.parameters else self.values
+        known[node] = known[source]
 
     _on_clone = _on_contiguous = _on_alias = _on_to = _on__to_copy = _on_lift_fresh_copy = _pass
 

@@ -11,6 +11,8 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.engine import file_of_model
+from itkgigapixel.errors import error_of
+from itkgigapixel.files import check_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, file_name
@@ -55,10 +57,11 @@ def segment_volume(
     :param mirror: the mean of the logits of each patch and its mirror images, along the axes that the model names, else along all three
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
     :returns: the classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given
-    :raises TypeError: a *volume* or *model* that is none
-    :raises ValueError: several files, of which one has a comma in its name
-    :raises RuntimeError: what cannot be read or written, or does not suit the other, by name
+    :raises GigapixelError: what cannot be read or written, or does not suit the other. Also a TypeError: a *volume* or *model* that is
+        none; also a ValueError: several files, of which one has a comma in its name; an *output* with lossy compression (.jpg)
     """
+    if output is not None:
+        check_mask(file_name(output))
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "model": file_of_model(model, folder),
@@ -89,6 +92,8 @@ def _name_of(volume: Path | Sequence[Path] | object, folder: str) -> str:
     if isinstance(volume, Sequence) and volume and all(isinstance(each, (str, bytes, os.PathLike)) for each in volume):
         names = [file_name(each) for each in volume]
         if len(names) > 1 and any("," in name for name in names):
-            raise ValueError(f"A comma is in the name of a modality's file ({', '.join(names)}), which separates them: give it another name")
+            why = f"a comma is in the name of a modality's file ({', '.join(names)}), which separates them"
+            raise error_of(ValueError, "E-FILE-NAME", why, "give it another name", option="volume")
         return ",".join(names)
-    raise TypeError(f"A volume is a file, a list of files or an ITK image of three axes, not {type(volume).__name__}")
+    why = f"a volume is a file, a list of files or an ITK image of three axes, not {type(volume).__name__}"
+    raise error_of(TypeError, "E-OPTION-VALUE", why, option="volume")

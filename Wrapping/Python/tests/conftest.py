@@ -1,12 +1,15 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Slides to test with, small ones that the package draws itself, and real ones where there are any; a picture and a run of it."""
 
+import contextlib
 import os
 import pathlib
 
 import itk
+import itkgigapixel as gp
 import numpy as np
 import pytest
+from itkgigapixel.errors import with_code
 
 ROOT = pathlib.Path(__file__).parents[3]
 GRAY = itk.Image[itk.UC, 2]
@@ -21,6 +24,26 @@ def real_slide(name: str) -> str:
         assert not folder, f"GIGAPIXEL_TEST_DATA is set, but there is no {path}"
         pytest.skip(f"no real slides here: {name} (set GIGAPIXEL_TEST_DATA)")
     return str(path)
+
+
+@contextlib.contextmanager
+def refused(kind: type, code: str, **fields):
+    """For a block that has to raise an error of this kind, code and fields (file, option, value)."""
+    with pytest.raises(kind) as raised:
+        yield raised
+    error = raised.value
+    assert isinstance(error, gp.GigapixelError), repr(error)
+    assert (error.code, {name: getattr(error, name) for name in fields}) == (code, fields), error
+
+
+@contextlib.contextmanager
+def refused_by_itk(code: str, **fields):
+    """As refused(), of the classes of itk themselves: a RuntimeError whose text ends in the code."""
+    with pytest.raises(RuntimeError) as raised:
+        yield raised
+    assert str(raised.value).rstrip().endswith(f"[{code}]"), raised.value
+    error = with_code(raised.value)
+    assert (error.code, {name: getattr(error, name) for name in fields}) == (code, fields), error
 
 
 def synthesize(folder, width: int, height: int, seed: int) -> tuple[str, str]:

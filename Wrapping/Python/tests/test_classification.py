@@ -11,6 +11,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import tifffile
+from conftest import refused
 
 PROGRAM = pathlib.Path(sys.executable).parent / "gigapixel"
 NETWORK = "resnet18:width=2"
@@ -62,16 +63,16 @@ def test_what_slides_state_reaches_the_program(cohort, model, tmp_path):
     pixels = tifffile.imread(cohort / "0.tif")
     silent = tmp_path / "silent.tif"
     tifffile.imwrite(silent, pixels, tile=(64, 64), photometric="rgb")
-    with pytest.raises(RuntimeError, match="resolution"):
+    with refused(RuntimeError, "E-SLIDE-RESOLUTION", file=str(silent)):
         gp.classify(silent, model[0])
     assert gp.classify(gp.Slide(silent, mpp=0.5), model[0]).probabilities == gp.classify(cohort / "0.tif", model[0]).probabilities
-    with pytest.raises(ValueError, match=r"different resolutions \(none, 0.5 um\)"):
+    with refused(ValueError, "E-OPTION-CONFLICT", option="slide_mpp", value="none, 0.5 um"):
         gp.classify([gp.Slide(silent, mpp=0.5), cohort / "0.tif"], model[0])
     run = tmp_path / "run"
     samples = [(gp.Slide(silent, mpp=0.5), "normal"), (gp.Slide(silent, mpp=0.5), "tumor")]
-    with pytest.raises(ValueError, match="different resolutions"):
+    with refused(ValueError, "E-OPTION-CONFLICT", option="slide_mpp"):
         gp.train([*samples, (cohort / "0.tif", "normal")], labels=True, network=NETWORK, epochs=1)
-    with pytest.raises(ValueError, match="different resolutions"):
+    with refused(ValueError, "E-OPTION-CONFLICT", option="slide_mpp"):
         gp.train(cohort / "cohort.csv", validation=samples, labels=True, network=NETWORK, epochs=1)
     gp.train(samples, run, labels=True, network=NETWORK, epochs=1, tile_size=96)
     words = [PROGRAM, "info", run / "last.safetensors", "--json"]
@@ -90,12 +91,36 @@ def test_a_strict_slide_has_no_damage(cohort, model, tmp_path):
     content[begin + length // 2 : begin + length] = bytes(length - length // 2)
     slide.write_bytes(content)
     assert gp.classify(gp.Slide(slide), model[0]).predicted
-    with pytest.raises(RuntimeError, match="damaged"):
+    with refused(RuntimeError, "E-SLIDE-DAMAGED", file=str(slide)):
         gp.classify(gp.Slide(slide, strict=True), model[0])
     samples = [(gp.Slide(slide, strict=True), "normal"), (cohort / "1.tif", "tumor")]
-    with pytest.raises(RuntimeError, match="damaged"):
+    with refused(RuntimeError, "E-SLIDE-DAMAGED", file=str(slide)):
         gp.train(samples, labels=True, network=NETWORK, epochs=1)
     assert gp.train([(slide, "normal"), samples[1]], labels=True, network=NETWORK, epochs=1), "others are not strict"
+
+
+@pytest.mark.parametrize("maps", [False, True])
+def test_one_broken_slide_of_several(cohort, model, tmp_path, maps):
+    """Loses nothing of the others, stands in its place, and is told of."""
+    broken = tmp_path / "broken.tif"
+    broken.write_bytes((cohort / "0.tif").read_bytes()[:300])
+    missing = tmp_path / "missing.tif"
+    slides = [cohort / "0.tif", broken, cohort / "1.tif", missing]
+    with pytest.warns(gp.GigapixelWarning) as told:
+        found = gp.classify(slides, model[0], maps=maps)
+    assert [warning.message.code for warning in told] == ["W-SLIDE-FAILED"] * 2
+    assert [each.slide for each in found] == list(map(str, slides))
+    assert [each.error is None for each in found] == [True, False, True, False]
+    assert [each.file for each in found.failures] == [str(broken), str(missing)] and found.failures[1].code == "E-FILE-MISSING"
+    assert (found[1].predicted, found[1].probabilities, found[1].map) == (None, {}, None)
+    good = gp.classify(slides[::2], model[0], maps=maps)
+    assert good.failures == [] and [each.probabilities for each in found[::2]] == [each.probabilities for each in good]
+    assert all((each.map is not None) == maps for each in found[::2])
+    with pytest.raises(gp.GigapixelError) as refusal:
+        gp.classify([broken, missing], model[0])
+    assert refusal.value.file == str(broken)
+    with pytest.raises(gp.GigapixelError):
+        gp.classify(broken, model[0])
 
 
 def test_maps_are_images_on_the_slide(cohort, model):
@@ -107,7 +132,7 @@ def test_maps_are_images_on_the_slide(cohort, model):
         assert values.shape == (5, 6) and values.dtype == np.float32 and values.min() >= 0
         assert list(one.map.GetSpacing()) == pytest.approx([0.016] * 2), "32 pixels of half a micrometer"
         assert list(one.map.GetOrigin()) == pytest.approx([0, 0])
-    with pytest.raises(RuntimeError, match='no class "cancer"'):
+    with refused(RuntimeError, "E-OPTION-VALUE", option="--map-class", value="cancer"):
         gp.classify(slides, model[0], maps=True, map_class="cancer")
 
 
@@ -147,11 +172,11 @@ def test_pairs_of_slides_and_labels_are_a_cohort(cohort, model, tmp_path):
     # Arrays do not say how large their pixels are; weights are the same.
     trained = gp.train(arrays[:4], tmp_path / "arrays", validation=arrays[4:], **options)
     assert gp.classify(cohort / "0.tif", trained, level=0).probabilities == expected.probabilities
-    with pytest.raises(ValueError, match="not float32 and"):
+    with refused(ValueError, "E-OPTION-VALUE", option="slides"):
         gp.train([(arrays[0][0].astype(np.float32), "a")], labels=True)
-    with pytest.raises(TypeError, match="name of a class, not int"):
+    with refused(TypeError, "E-OPTION-VALUE", option="slides"):
         gp.train([(cohort / "0.tif", 1)], labels=True)
-    with pytest.raises(RuntimeError, match="nothing to tell apart"):
+    with refused(RuntimeError, "E-SAMPLE-TRUTH"):
         gp.train(files[:1], labels=True)
 
 
@@ -181,13 +206,13 @@ def test_dicts_of_truths_are_the_columns_of_a_table(columns, cohort, tmp_path):
     images = [(gp.Slide(file).image(), truth) for file, truth in samples]
     trained = gp.train(images[:4], validation=images[4:], labels=True, **options)
     assert gp.classify(cohort / "0.tif", trained) == gp.classify(cohort / "0.tif", tmp_path / "table")
-    with pytest.raises(TypeError, match="each sample is .slide, dict."):
+    with refused(TypeError, "E-OPTION-VALUE", option="slides"):
         gp.train([*samples[:3], (cohort / "0.tif", "tumor")], labels=True)
-    with pytest.raises(ValueError, match="is no truth of a whole slide"):
+    with refused(ValueError, "E-COHORT-FORMAT", value="stage"):
         gp.train([(cohort / "0.tif", {"stage": 1})], labels=True)
-    with pytest.raises(ValueError, match="of the kinds .*, .*: give one of these"):
+    with refused(ValueError, "E-OPTION-VALUE", option="objective"):
         gp.train([(cohort / "0.tif", {**samples[0][1], "grade": 1, "value:x": 2})], labels=True)
-    with pytest.raises(RuntimeError, match="has 1 numbers, and 2 are learnt|is no grade|nothing to"):
+    with refused(RuntimeError, "E-SAMPLE-TRUTH", file=str(cohort / "0.tif"), value="1.5"):
         gp.train([(cohort / "0.tif", {"grade": 1.5})], labels=True)
 
 
@@ -200,20 +225,20 @@ def test_features_are_those_of_the_program(cohort, model, tmp_path):
     with h5py.File(tmp_path / "mine.h5") as file:
         assert np.array_equal(file["features"], rows) and np.array_equal(file["coords"], places)
     assert rows.shape == (30, 16) and np.array_equal(gp.features(slide, model[1])[0], rows)
-    with pytest.raises(ValueError, match="end its name in .h5"):
+    with refused(ValueError, "E-OUTPUT-ENDING", file=str(tmp_path / "mine.npz")):
         gp.features(slide, model[0], tmp_path / "mine.npz")
-    with pytest.raises(RuntimeError, match="labels pixels"):
+    with refused(RuntimeError, "E-MODEL-OUTPUT"):
         gp.features(slide, "tissue")
 
 
 def test_what_does_not_fit_is_refused(cohort, model, tmp_path):
-    with pytest.raises(RuntimeError, match="no.tif"):
-        gp.classify([cohort / "0.tif", tmp_path / "no.tif"], model[0])
-    with pytest.raises(RuntimeError, match="labels pixels"):
+    with refused(RuntimeError, "E-FILE-MISSING", file=str(tmp_path / "no.tif")):
+        gp.classify(tmp_path / "no.tif", model[0])
+    with refused(RuntimeError, "E-MODEL-OUTPUT"):
         gp.classify(cohort / "0.tif", "tissue")
-    with pytest.raises(TypeError, match="not int"):
+    with refused(TypeError, "E-OPTION-VALUE", option="model"):
         gp.classify(cohort / "0.tif", 3)
-    with pytest.raises(ValueError, match="no slide"):
+    with refused(ValueError, "E-OPTION-MISSING", option="slides"):
         gp.classify([], model[0])
 
 

@@ -110,8 +110,8 @@ print(tuple(gp.segment(sys.argv[2], model).GetLargestPossibleRegion().GetSize())
 
 @pytest.mark.parametrize(
     "torch, sentence",
-    [("missing", "need PyTorch 2.15, which is not installed: pip install 'torch==2.15.*'"),
-     ("1.13.1", "need PyTorch 2.15, but 1.13.1 is installed: pip install 'torch==2.15.*'")],
+    [("missing", "need PyTorch 2.15, which is not installed; install it (pip install 'torch==2.15.*'). [E-INSTALLATION]"),
+     ("1.13.1", "need PyTorch 2.15, but 1.13.1 is installed; install it (pip install 'torch==2.15.*'). [E-INSTALLATION]")],
 )
 def test_graphs_without_their_torch(torch, sentence):
     other = f"""

@@ -6,9 +6,11 @@ import json
 import itk
 import numpy as np
 import pytest
+import tifffile
 
 import itkgigapixel as gp
 from itkgigapixel import importing
+from conftest import refused, refused_by_itk
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -410,7 +412,8 @@ class Classifier(nn.Module):
 def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
     with pytest.raises(NotImplementedError) as refusal:
         gp.import_network(Excited(lambda x, _: functional.adaptive_max_pool2d(x, 65)), example=EXAMPLE)
-    message = str(refusal.value)
+    assert refusal.value.code == "E-NETWORK-OPERATION"
+    message = refusal.value.why + "."
     assert "is a graph of" in message and "does not run yet" in message
     assert message.endswith("nothing computes what sees the whole image: adaptive_max_pool2d (1 place: adaptive_max_pool2d).")
 
@@ -436,7 +439,7 @@ def test_a_network_of_one_constant_class_is_proven(monkeypatch):
     nn.init.constant_(module.bias, 0)
     nn.init.constant_(module.bias[:1], 5)
     monkeypatch.setattr(importing, "_write_model", lambda network, arrays, *more: write(network, {key: array * np.float32(1.01) for key, array in arrays.items()}, *more))
-    with pytest.raises(RuntimeError, match="The network is not the same here. On .* probabilities of all 3 classes"):
+    with refused(RuntimeError, "E-NETWORK-OPERATION"):
         gp.import_network(module, example=EXAMPLE)
 
 
@@ -454,7 +457,7 @@ def test_a_buffer_of_another_size_is_refused():
     model = gp.import_network(nn.Conv2d(3, 2, 3, padding=1), example=EXAMPLE)
     pixels = np.zeros((16, 24, 3), np.uint8)
     for size in ((16, 25), (16, -24), (0, 24), (1 << 17, 24)):
-        with pytest.raises(RuntimeError, match="no image of bytes"):
+        with refused_by_itk("E-OPTION-VALUE", option="array", value=str(pixels.nbytes)):
             model.PredictImage(pixels, *size, 0)
     with pytest.raises((TypeError, BufferError, ValueError)):
         model.PredictImage(pixels[::2], 8, 24, 0)
@@ -498,7 +501,7 @@ def test_batch_norms_of_the_image():
     image = torch.rand(1, 3, 71, 53)
     with torch.no_grad():
         torch.testing.assert_close(gp.to_torch(model)(image), module.train()(image))
-    with pytest.raises(ValueError, match='norms are "frozen" or "image", not \'batch\''):
+    with refused(ValueError, "E-OPTION-VALUE", option="norms", value="batch"):
         gp.import_network(module, example=EXAMPLE, norms="batch")
 
 
@@ -584,7 +587,7 @@ def test_a_network_that_labels_images(make, classes, tmp_path, capsys):
 def test_classes_have_names(tmp_path):
     gp.import_network(Classifier(), tmp_path / "model.safetensors", example=EXAMPLE, class_names=["a", "b", "c", "d"])
     assert get_network(tmp_path / "model.safetensors")["class names"] == ["a", "b", "c", "d"]
-    with pytest.raises(RuntimeError, match='"class names" must be a name for each of the 4 classes'):
+    with refused(RuntimeError, "E-NETWORK-FORMAT"):
         gp.import_network(Classifier(), example=EXAMPLE, class_names=["a", "b"])
 
 
@@ -642,25 +645,25 @@ def test_what_a_padded_image_would_say_is_refused():
                 raise RuntimeError("sizes must be multiples of 32")
             return super().forward(x)
 
-    with pytest.raises(NotImplementedError, match="would count in the mean"):
+    with refused(NotImplementedError, "E-NETWORK-OPERATION"):
         gp.import_network(Strict(), example=EXAMPLE)
 
 
 def test_images_that_python_has_not_are_refused():
     module = nn.Sequential(nn.Conv2d(4, 6, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 2))
-    with pytest.raises(NotImplementedError, match="labels whole images of 4 channels: only those of 1 .gray. or 3 .RGB."):
+    with refused(NotImplementedError, "E-NETWORK-OPERATION"):
         gp.import_network(module, channels=4, example=EXAMPLE)
-    with pytest.raises(ValueError, match="channels are 1 or more, not 0"):
+    with refused(ValueError, "E-OPTION-VALUE", option="channels", value="0"):
         gp.import_network(module, channels=0)
 
 
 def test_means_of_bytes_are_refused():
-    with pytest.raises(ValueError, match="are shares of 255, not .123.7, 116.3, 103.5. and .58.4, 57.1, 57.4.: divide them by 255"):
+    with refused(ValueError, "E-OPTION-VALUE", option="mean"):
         gp.import_network(nn.Conv2d(3, 1, 1), mean=(123.7, 116.3, 103.5), deviation=(58.4, 57.1, 57.4))
 
 
 def test_weights_alone_are_refused():
-    with pytest.raises(TypeError, match="A network is an nn.Module, not OrderedDict: make the module"):
+    with refused(TypeError, "E-OPTION-VALUE", option="module"):
         gp.import_network(nn.Conv2d(3, 1, 1).state_dict())
 
 
@@ -689,22 +692,87 @@ def test_probabilities_that_are_cut_are_taken_off(classes, activate, tmp_path):
         torch.testing.assert_close(activate(gp.to_torch(tmp_path / "model.safetensors")(image)), module.eval()(image))
 
 
-@pytest.mark.parametrize(
-    "classes, cut", [(1, lambda p, x: functional.interpolate(p, x.shape[2:], mode="bilinear")), (2, lambda p, x: cut_pixels(p, x)[:, 1:2])], ids=["enlarged", "one_class"]
-)
-def test_probabilities_that_are_moved_in_other_ways_are_refused(classes, cut):
-    with pytest.raises(RuntimeError, match="has the values of .*, a s.*, but has to be logits"):
-        gp.import_network(Cut(classes, torch.sigmoid if classes == 1 else nn.Softmax(1), cut), example=EXAMPLE)
+class Ending(nn.Module):
+    """Two logits, and what is made of them."""
+
+    def __init__(self, end):
+        super().__init__()
+        self.inner, self.end = nn.Conv2d(3, 2, 3, padding=1), end
+
+    def forward(self, x):
+        return self.end(4 * self.inner(x))
+
+
+def mean_of_both(z):
+    return (torch.sigmoid(z[:, :1]) + torch.sigmoid(z[:, 1:] * 0.5 - 0.3)) / 2
+
+
+def with_rest(p):
+    return torch.cat([1 - p, p], 1)
+
+
+#: Ends in probabilities, and what makes the probabilities of the logits that a model has in their place.
+PROBABILITIES = {
+    "mean": (mean_of_both, torch.sigmoid),
+    "1 - sigmoid": (lambda z: 1 - torch.sigmoid(z[:, :1]), torch.sigmoid),
+    "scaled tanh": (lambda z: (torch.tanh(z[:, :1]) + 1) / 2, torch.sigmoid),
+    "bytes": (lambda z: torch.sigmoid(z[:, :1]) * 255, lambda z: 255 * torch.sigmoid(z)),
+    "clipped": (lambda z: z[:, :1].relu().clamp(0, 1), torch.sigmoid),
+    "enlarged": (lambda z: functional.interpolate(functional.avg_pool2d(torch.sigmoid(z[:, :1]), 2), size=z.shape[2:], mode="bilinear"), torch.sigmoid),
+    "one class": (lambda z: z.softmax(1)[:, 1:], torch.sigmoid),
+    "twice": (lambda z: torch.sigmoid(torch.sigmoid(z[:, :1])), torch.sigmoid),
+    "mean of softmaxes": (lambda z: (z.softmax(1) + (2 * z).softmax(1)) / 2, nn.Softmax(1)),
+    "exponential": (lambda z: z.log_softmax(1).exp(), nn.Softmax(1)),
+    "both": (lambda z: with_rest(mean_of_both(z)), nn.Softmax(1)),
+    "product": (lambda z: z.softmax(1) * (2 * z).softmax(1), torch.sigmoid),
+    "each": (torch.sigmoid, torch.sigmoid),
+}
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_probabilities_are_the_modules_own(name, tmp_path):
+    end, activate = PROBABILITIES[name]
+    torch.manual_seed(3)
+    module = Ending(end).eval()
+    gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
+    pixels = np.random.default_rng(3).integers(0, 256, (61, 83, 3), np.uint8)
+    with torch.no_grad():
+        image = torch.from_numpy(pixels.astype(np.float32) / 255).permute(2, 0, 1)[None]
+        expected = module(image)
+        torch.testing.assert_close(activate(gp.to_torch(tmp_path / "model.safetensors")(image)), expected, rtol=1e-4, atol=1e-5)
+    tifffile.imwrite(tmp_path / "slide.tif", pixels, tile=(32, 32), photometric="rgb")
+    gp.segment(tmp_path / "slide.tif", tmp_path / "model.safetensors", tmp_path / "mask.tif", level=0)
+    greatest = 255 if name == "bytes" else 1
+    right = (expected[0, 0] / greatest >= 0.5 if len(expected[0]) == 1 else expected[0, 1] >= expected[0, 0]).numpy()
+    assert ((tifffile.imread(tmp_path / "mask.tif", key=0) > 0) == right).mean() > 0.999
+
+
+@pytest.mark.parametrize("end", [lambda z: z[:, :1].tanh(), lambda z: torch.sigmoid(z[:, :1]) - torch.sigmoid(z[:, 1:])], ids=["tanh", "difference"])
+def test_bounds_of_no_probabilities_are_those_of_logits(end):
+    module = Ending(end).eval()
+    image = torch.rand(1, 3, 61, 83)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(gp.import_network(module, example=EXAMPLE))(image), module(image), rtol=1e-4, atol=1e-5)
+
+
+def test_an_output_of_one_sign_is_said():
+    """Its label would be the same everywhere."""
+    with pytest.warns(gp.GigapixelWarning) as told:
+        gp.import_network(Ending(lambda z: z[:, :1].relu()), example=EXAMPLE)
+    assert "W-MODEL" in [each.message.code for each in told if isinstance(each.message, gp.GigapixelWarning)]
 
 
 def test_what_looks_like_probabilities_is_said():
-    """What the proof cannot say: it compares with the same of the module."""
-    with pytest.warns(UserWarning, match="lies between 0 and 1, as probabilities do, and is taken for logits"):
-        gp.import_network(Cut(1, torch.sigmoid, lambda p, x: cut_pixels(p, x) * 0.5), example=EXAMPLE)
+    """What no operation says: a filter's weights are not looked at."""
+    smooth = nn.Conv2d(1, 1, 3, padding=1, bias=False)
+    nn.init.constant_(smooth.weight, 1 / 9)
+    with pytest.warns(gp.GigapixelWarning) as told:
+        gp.import_network(nn.Sequential(nn.Conv2d(3, 1, 3, padding=1), nn.Sigmoid(), smooth), example=EXAMPLE)
+    assert "W-MODEL" in [each.message.code for each in told if isinstance(each.message, gp.GigapixelWarning)]
 
 
 def test_what_is_no_segmentation_is_refused():
-    with pytest.raises(NotImplementedError, match="no logits of each pixel"):
+    with refused(NotImplementedError, "E-NETWORK-OPERATION"):
         gp.import_network(nn.Conv2d(3, 2, 2, 2), example=EXAMPLE)
 
 
@@ -717,7 +785,7 @@ def test_a_network_that_depends_on_the_size_is_refused():
         def forward(self, x):
             return self.one(x) * (x.shape[-1] / 100)
 
-    with pytest.raises(NotImplementedError, match='"other" of "mul" .* depends on the size of the image'):
+    with refused(NotImplementedError, "E-NETWORK-OPERATION"):
         gp.import_network(Fickle(), example=EXAMPLE)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import openslide
 import pytest
 import tifffile
-from conftest import real_slide
+from conftest import real_slide, refused, refused_by_itk
 
 
 def test_imread_is_tifffile(slide):
@@ -89,9 +89,9 @@ def test_errors_are_sentences(tmp_path):
     name.write_bytes(b"no slide")
     io = itk.WholeSlideImageIO.New()
     io.SetFileName(str(name))
-    with pytest.raises(RuntimeError, match="broken.svs"):
+    with refused_by_itk("E-SLIDE-FORMAT", file=str(name)):
         io.ReadImageInformation()
-    with pytest.raises(RuntimeError, match=f"^{name}: it is neither"):
+    with refused(RuntimeError, "E-SLIDE-FORMAT", file=str(name)):
         gp.Slide(name)
 
 

@@ -14,6 +14,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import tifffile
+from conftest import refused
 
 
 def test_levels(drawn):
@@ -40,30 +41,39 @@ def test_region_of_a_level(drawn):
     assert np.array_equal(slide.read(level=1, region=(100, 200, 500, 300)), slide.read(level=1)[100:250, 50:300])
 
 
-@pytest.mark.parametrize("arguments", [{"level": 9}, {"level": 0, "mpp": 1}, {"mpp": 0.1}, {"region": (3000, 0, 200, 9)}])
-def test_wrong_arguments_are_sentences(drawn, arguments):
-    with pytest.raises(ValueError, match=" "):
+@pytest.mark.parametrize(
+    "code, option, arguments",
+    [
+        ("E-SLIDE-LEVEL", "level", {"level": 9}),
+        ("E-OPTION-CONFLICT", "mpp", {"level": 0, "mpp": 1}),
+        ("E-SLIDE-RESOLUTION", "mpp", {"mpp": 0.1}),
+        ("E-OPTION-VALUE", "mpp", {"mpp": -1}),
+        ("E-REGION", "region", {"region": (3000, 0, 200, 9)}),
+    ],
+)
+def test_wrong_arguments_are_refused(drawn, code, option, arguments):
+    with refused(ValueError, code, option=option):
         gp.Slide(drawn[0]).read(**arguments)
 
 
 @pytest.mark.parametrize("mpp", [0, -0.5, float("nan"), float("inf")])
 def test_no_such_resolution(drawn, mpp):
-    with pytest.raises(ValueError, match="above 0"):
+    with refused(ValueError, "E-OPTION-VALUE", option="mpp", value=str(mpp)):
         gp.Slide(drawn[0], mpp=mpp)
 
 
 @pytest.mark.parametrize("arguments", [{"size": 0}, {"size": -1}, {"overlap": -1}])
 def test_no_such_tiles(drawn, arguments):
-    with pytest.raises(ValueError, match="at least"):
+    with refused(ValueError, "E-OPTION-VALUE", option=next(iter(arguments))):
         next(gp.Slide(drawn[0]).tiles(**arguments))
 
 
 @pytest.mark.parametrize("region", [(), (0, 0, 5), (float("nan"),) * 4, np.zeros((2, 2)), (0, 0, 0, 0), (-1, 0, 5, 5)])
 def test_no_such_region(drawn, region, tmp_path):
     slide = gp.Slide(drawn[0])
-    with pytest.raises(ValueError, match="region"):
+    with refused(ValueError, "E-REGION", option="region"):
         slide.read(region=region)
-    with pytest.raises(ValueError, match="region"):
+    with refused(ValueError, "E-REGION", option="region"):
         gp.convert(slide, tmp_path / "out.pyramid.tif", region=region)
     assert not list(tmp_path.iterdir())
 
@@ -73,7 +83,7 @@ def test_a_region_ends_at_the_slides_edge(drawn):
     first = slide.levels[0]
     corner = (first.width - 30, first.height - 20)
     assert np.array_equal(slide.read(region=(*corner, 1000, 1000)), slide.read(region=(*corner, 30, 20)))
-    with pytest.raises(ValueError, match="is not inside"):
+    with refused(ValueError, "E-REGION", file=drawn[0]):
         slide.read(region=(first.width, 0, 5, 5))
 
 
@@ -92,7 +102,7 @@ def test_regions_may_be_arrays_of_small_integers(drawn, tmp_path):
 
 @pytest.mark.parametrize("level", [0.5, "0", float("nan")])
 def test_levels_are_whole_numbers(drawn, level):
-    with pytest.raises(TypeError, match="integer"):
+    with refused(TypeError, "E-OPTION-VALUE"):
         gp.Slide(drawn[0]).read(level=level)
 
 
@@ -100,18 +110,18 @@ def test_file_names(drawn, tmp_path):
     """Bytes and paths are names; one that would be cut short or cannot be passed on is a sentence."""
     slide = gp.Slide(drawn[0].encode(), mpp=np.float32(0.5))
     assert gp.convert(slide, os.fsencode(tmp_path / "a.tif"), level=2) and (tmp_path / "a.tif").exists()
-    for name, sentence in (("a.tif\0", "zero byte"), ("\udcff.tif", "not UTF-8"), ("", "no name")):
+    for name in ("a.tif\0", "\udcff.tif", ""):
         if name:
-            with pytest.raises(ValueError, match=sentence):
+            with refused(ValueError, "E-FILE-NAME", value=repr(name)):
                 gp.Slide(name)
         for write in (gp.label, gp.convert):
-            with pytest.raises(ValueError, match=sentence):
+            with refused(ValueError, "E-FILE-NAME"):
                 write(slide, name)
 
 
 @pytest.mark.parametrize("name", ["a.png", "a", "a.svs"])
 def test_a_pyramid_is_named_as_one(drawn, tmp_path, name):
-    with pytest.raises(ValueError, match="end it in .pyramid.tif"):
+    with refused(ValueError, "E-OUTPUT-ENDING", file=str(tmp_path / name), option="output"):
         gp.convert(drawn[0], tmp_path / name)
     assert not list(tmp_path.iterdir())
 
@@ -184,7 +194,7 @@ def test_what_is_no_picture_comes_as_it_is_stored(kind, tmp_path):
     if stored.ndim == 2:
         assert np.array_equal(slide.read(gray=True), stored)
     else:
-        with pytest.raises(ValueError, match="no gray"):
+        with refused(ValueError, "E-SLIDE-CHANNELS", option="gray"):
             slide.read(gray=True)
 
 
@@ -230,11 +240,11 @@ def test_the_users_word_on_resolution(drawn, nameless):
 
 
 def test_the_former_name_of_what_a_slides_resolution_is(nameless):
-    with pytest.warns(FutureWarning, match="slide_mpp") as told:
+    with pytest.warns(FutureWarning) as told:
         mask = gp.label(nameless, mpp=0.25)
     assert mask.GetSpacing()[0] == pytest.approx(0.25e-3 * 8)
     assert any(each.filename == __file__ for each in told)
-    with pytest.raises(TypeError, match="former name"):
+    with refused(TypeError, "E-OPTION-REPEATED", option="mpp"):
         gp.label(nameless, mpp=0.25, slide_mpp=0.5)
 
 
@@ -287,6 +297,18 @@ def test_convert(slide, tmp_path):
     part = gp.Slide(gp.convert(slide, tmp_path / "region.pyramid.tif", region=(101, 57, 700, 600), progress=True)).read()
     difference = part.astype(int) - reader.read(region=(101, 57, 700, 600))
     assert part.shape == (600, 700, 3) and np.sqrt((difference**2).mean()) < 6
+
+
+@pytest.mark.parametrize("photometric", ["palette", "miniswhite"])
+def test_convert_keeps_the_values_of_masks(photometric, tmp_path):
+    """A palette gives colors, and WhiteIsZero the inverse: both only where pixels are shown."""
+    mask = np.random.default_rng(2).integers(0, 5, (300, 400)).astype(np.uint8)
+    colors = {"colormap": np.random.default_rng(3).integers(0, 65536, (3, 256)).astype(np.uint16)} if photometric == "palette" else {}
+    tifffile.imwrite(tmp_path / "m.tif", mask, tile=(128, 128), photometric=photometric, compression="zlib", **colors)
+    for region in (None, (3, 5, 250, 200)):
+        x, y, width, height = region or (0, 0, 400, 300)
+        made = gp.convert(tmp_path / "m.tif", tmp_path / "m.pyramid.tif", region=region)
+        assert np.array_equal(tifffile.imread(made, key=0), mask[y : y + height, x : x + width])
 
 
 def _sum(slide) -> int:

@@ -73,7 +73,7 @@ std::vector<std::string> MakeCommandLine(const Module &                         
                                          const std::map<std::string, std::string> & replaced);
 
 /** The module's slide, with the resolution that the user states, if any; level 0 is selected.
- * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
+ * \throw Refusal, itk::ExceptionObject the file cannot be read as a slide */
 itk::WholeSlideImageIO::Pointer OpenSlide(const ArgumentValues & values);
 
 /** `left,top,width,height` in pixels of level 0 of the module's argument "region": given so (-1,-1,-1,-1 is the whole
@@ -83,7 +83,7 @@ std::string GetRegionInPixels(const ArgumentValues & values);
 
 /** Refuses, before any work, outputs that would destroy something or cannot be written: one that is an input's file or
  * another output's, that is no file (a folder, a device), or whose folder is not there; and names that belie what is
- * written. \throw std::runtime_error, UsageError */
+ * written. \throw Refusal, UsageError */
 void CheckOutputs(const Module & module, const ArgumentValues & values);
 
 /** The whole slide as a PNG, its longer side at most 512 pixels. */

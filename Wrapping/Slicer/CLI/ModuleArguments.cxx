@@ -60,7 +60,9 @@ GetPixelsOfBox(const ArgumentValues & values, const std::vector<double> & box)
     const auto   last = static_cast<std::int64_t>(std::clamp(std::ceil(center + half - 1e-6), 0.0, limit));
     if (first >= last)
     {
-      throw std::runtime_error("The region of interest lies outside of " + values.GetText("slide") + '.');
+      throw Refusal(Diagnostic("E-REGION", "--region lies outside of the slide")
+                      .OfFile(values.GetText("slide"))
+                      .OfOption("--region", values.GetText("region")));
     }
     rectangle[axis] = first;
     rectangle[axis + 2] = last - first;
@@ -92,6 +94,10 @@ OpenSlide(const ArgumentValues & values)
   commandline::CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
+  if (values.GetCommand().Find("image") && values.Has("image"))
+  {
+    slide->SetImage(values.GetText("image"));
+  }
   if (values.GetNumber("slideMpp") > 0)
   {
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slideMpp"));
@@ -120,8 +126,11 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
     {
       if (commandline::IsSameFile(file, values.GetText(other->name)))
       {
-        throw std::runtime_error(file + " is the file of " + other->GetDisplayName() + "; name another one for " +
-                                 output->GetDisplayName() + '.');
+        const bool isOutput = other->channel == commandline::ArgumentChannel::Output;
+        throw Refusal(Diagnostic(isOutput ? "E-OUTPUT-TWICE" : "E-OUTPUT-INPUT",
+                                 file + " is the file of " + other->GetDisplayName(),
+                                 "name another one for " + output->GetDisplayName())
+                        .OfFile(file));
       }
     }
     files.push_back(output);
@@ -131,7 +140,8 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
     const bool      isResults = output->name == "returnparameterfile";
     if (isThere && !isResults && !fs::is_regular_file(file, ignored))
     {
-      throw std::runtime_error(file + " is no file; name one for " + output->GetDisplayName() + '.');
+      throw Refusal(
+        Diagnostic("E-OUTPUT-KIND", file + " is no file", "name one for " + output->GetDisplayName()).OfFile(file));
     }
     if (!isThere || !isResults)
     {
@@ -157,7 +167,9 @@ GetRegionInPixels(const ArgumentValues & values)
   if (numbers.size() != 4)
   {
     throw commandline::UsageError(
-      "--region wants left,top,width,height in pixels of level 0, or six numbers in mm, not \"" + text + "\".");
+      Diagnostic("E-OPTION-VALUE",
+                 "--region wants left,top,width,height in pixels of level 0, or six numbers in mm, not \"" + text + '"')
+        .OfOption("--region", text));
   }
   if (std::all_of(numbers.begin(), numbers.end(), [](double number) { return number == -1; }))
   {
@@ -170,9 +182,10 @@ GetRegionInPixels(const ArgumentValues & values)
   });
   if (rectangle[0] < 0 || rectangle[1] < 0 || rectangle[2] < 1 || rectangle[3] < 1)
   {
-    throw commandline::UsageError("--region " + text +
-                                  " is no rectangle of the slide: left,top,width,height, or "
-                                  "-1,-1,-1,-1 for all of it.");
+    throw commandline::UsageError(Diagnostic("E-OPTION-VALUE",
+                                             "--region " + text + " is no rectangle of the slide",
+                                             "give left,top,width,height, or -1,-1,-1,-1 for all of it")
+                                    .OfOption("--region", text));
   }
   return Join(rectangle);
 }

@@ -1,10 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ModuleResults.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <nlohmann/json.hpp>
 
 #include <fstream>
-#include <stdexcept>
 
 namespace gigapixel::slicer
 {
@@ -30,7 +31,7 @@ WriteResults(const Module & module, const ArgumentValues & values, const nlohman
   file.close();
   if (!file)
   {
-    throw std::runtime_error("The results cannot be written to " + name + '.');
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE", "the results cannot be written to " + name).OfFile(name));
   }
 }
 

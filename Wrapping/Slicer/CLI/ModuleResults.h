@@ -10,7 +10,7 @@ namespace gigapixel::slicer
 {
 
 /** Writes the module's results to --returnparameterfile, a line `name = value` for each that is known; nothing without
- * that file. Lists are written as JSON. \throw std::runtime_error the file cannot be written */
+ * that file. Lists are written as JSON. \throw Refusal the file cannot be written */
 void WriteResults(const Module & module, const ArgumentValues & values, const nlohmann::ordered_json & result);
 
 } // namespace gigapixel::slicer

@@ -116,7 +116,7 @@ Find(Module & module, const std::string & tableName)
   });
   if (found == module.arguments.end())
   {
-    throw std::logic_error("The command of " + module.name + " has no argument " + tableName + '.');
+    throw Refusal(Diagnostic("E-INTERNAL", "the command of " + module.name + " has no argument " + tableName));
   }
   return found->argument;
 }

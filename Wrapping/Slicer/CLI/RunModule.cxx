@@ -95,9 +95,10 @@ MaskPlace
 FindPlace(const ArgumentValues & values)
 {
   const auto slide = OpenSlide(values);
-  return {
-    { { slide->GetSpacing(0), slide->GetSpacing(1) } }, { { slide->GetOrigin(0), slide->GetOrigin(1) } }, 1, {}
-  };
+  return { { { slide->GetSpacing(0), slide->GetSpacing(1) } },
+           { { slide->GetOrigin(0), slide->GetOrigin(1) } },
+           { { 1, 1 } },
+           {} };
 }
 
 using Placing = std::function<void(MaskPlace & place, const JSON & result)>;
@@ -112,7 +113,8 @@ MakeSegmentation(const Module &         module,
 {
   if (!values.Has("outputSegmentation") && !values.Has("mask"))
   {
-    throw commandline::UsageError(module.name + " needs --outputSegmentation or --mask.");
+    throw commandline::UsageError(
+      Diagnostic("E-OPTION-MISSING", module.name + " needs --outputSegmentation or --mask").OfOption("--mask"));
   }
   CheckOutputs(module, values);
   const auto folder = [&values](const std::string & name) {
@@ -135,11 +137,15 @@ MakeSegmentation(const Module &         module,
   {
     const SegmentationResult made = WriteSegmentation(
       *pyramid, place, values.GetInteger("segmentationLevel"), objectName, segmentationFolder->GetPath(".seg.nrrd"));
-    const double levelZero = result->value("/mpp"_json_pointer, JSON()).is_number() ? place.spacing[0] * 1000 : 0;
+    // The mean of x and y, which differ where pixels of level 0 are not square.
+    const double mpp = 1000 * made.downsample *
+                       (place.spacing[0] * place.downsamples[0] + place.spacing[1] * place.downsamples[1]) /
+                       (place.downsamples[0] + place.downsamples[1]);
+    const bool isKnown = result->value("/mpp"_json_pointer, JSON()).is_number();
     (*result)["objectFraction"] = made.objectFraction;
-    (*result)["objectMm2"] = levelZero > 0 ? JSON(made.objectMm2) : JSON();
+    (*result)["objectMm2"] = isKnown ? JSON(made.objectMm2) : JSON();
     (*result)["segmentationDownsample"] = made.downsample;
-    (*result)["segmentationMpp"] = levelZero > 0 ? JSON(levelZero * made.downsample) : JSON();
+    (*result)["segmentationMpp"] = isKnown ? JSON(mpp) : JSON();
     commandline::ThrowIfInterrupted();
     segmentationFolder->Publish(".seg.nrrd");
   }
@@ -179,7 +185,10 @@ RunTissueLabel(const ArgumentValues & values, const Session & session)
   const bool isFull = values.GetText("fullResolution") == "yes";
   return MakeSegmentation(
     *FindModule("TissueLabel"), values, session, "Tissue", [isFull](MaskPlace & place, const JSON & result) {
-      place.downsample = isFull ? 1 : result["downsample"].get<double>();
+      for (unsigned axis = 0; axis < 2; ++axis)
+      {
+        place.downsamples[axis] = isFull ? 1 : result["downsamples"][axis].get<double>();
+      }
     });
 }
 
@@ -187,12 +196,11 @@ int
 RunSegment(const ArgumentValues & values, const Session & session)
 {
   return MakeSegmentation(
-    *FindModule("GigapixelUNetSegment"), values, session, "Object", [&values](MaskPlace & place, const JSON & result) {
-      const auto slide = OpenSlide(values);
-      place.downsample = slide->GetLevelDownsample(result["level"].get<unsigned>());
+    *FindModule("GigapixelUNetSegment"), values, session, "Object", [](MaskPlace & place, const JSON & result) {
       for (unsigned axis = 0; axis < 2; ++axis)
       {
-        place.corner[axis] = result["region"][axis].get<double>() * place.downsample;
+        place.downsamples[axis] = result["downsamples"][axis].get<double>();
+        place.corner[axis] = result["region"][axis].get<double>() * place.downsamples[axis];
       }
     });
 }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SegmentationFile.h"
 
+#include "gigapixelDiagnostic.h"
 #include "itkImage.h"
 #include "itkImageFileReader.h"
 #include "itkImageFileWriter.h"
@@ -11,7 +12,6 @@
 #include <locale>
 #include <numeric>
 #include <sstream>
-#include <stdexcept>
 #include <vector>
 
 namespace gigapixel::slicer
@@ -73,8 +73,10 @@ ChooseLevel(const itk::WholeSlideImageIO & mask, std::int64_t wanted)
   const unsigned levels = mask.GetNumberOfLevels();
   if (wanted >= static_cast<std::int64_t>(levels))
   {
-    throw std::runtime_error("The mask has the levels 0 to " + std::to_string(levels - 1) +
-                             "; there is no segmentation level " + std::to_string(wanted) + '.');
+    throw Refusal(Diagnostic("E-SLIDE-LEVEL",
+                             "the mask has the levels 0 to " + std::to_string(levels - 1) +
+                               ", there is no segmentation level " + std::to_string(wanted))
+                    .OfOption("--segmentationLevel", std::to_string(wanted)));
   }
   if (wanted >= 0)
   {
@@ -163,7 +165,7 @@ ImageType::Pointer
 ReadLevel(const itk::WholeSlideImageIO & mask,
           unsigned                       level,
           const MaskPlace &              place,
-          double                         downsample,
+          const std::array<double, 2> &  downsamples,
           const std::vector<Segment> &   segments)
 {
   const auto size = mask.GetLevelSize(level);
@@ -175,8 +177,8 @@ ReadLevel(const itk::WholeSlideImageIO & mask,
   origin.Fill(0);
   for (unsigned axis = 0; axis < 2; ++axis)
   {
-    spacing[axis] = place.spacing[axis] * downsample;
-    origin[axis] = place.origin[axis] + (place.corner[axis] + (downsample - 1) / 2) * place.spacing[axis];
+    spacing[axis] = place.spacing[axis] * downsamples[axis];
+    origin[axis] = place.origin[axis] + (place.corner[axis] + (downsamples[axis] - 1) / 2) * place.spacing[axis];
   }
   image->SetSpacing(spacing);
   image->SetOrigin(origin);
@@ -204,8 +206,9 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
   const Histogram histogram = CountValues(mask);
   const auto      segments = FindSegments(histogram, objectName);
   // Level k of a mask holds pixel (2^k x, 2^k y) of its level 0.
-  const double downsample = place.downsample * static_cast<double>(std::int64_t(1) << chosen);
-  const auto   image = ReadLevel(mask, chosen, place, downsample, segments);
+  const auto                  reduction = static_cast<double>(std::int64_t(1) << chosen);
+  const std::array<double, 2> downsamples{ { place.downsamples[0] * reduction, place.downsamples[1] * reduction } };
+  const auto                  image = ReadLevel(mask, chosen, place, downsamples, segments);
   Describe(*image, segments);
   Write(*image, file);
 
@@ -214,8 +217,8 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
     std::accumulate(segments.begin(), segments.end(), 0.0, [&histogram](double sum, const Segment & each) {
       return sum + static_cast<double>(histogram[each.value]);
     });
-  const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsample * place.downsample;
-  return { object / all, object * pixelMm2, downsample };
+  const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsamples[0] * place.downsamples[1];
+  return { object / all, object * pixelMm2, (downsamples[0] + downsamples[1]) / 2 };
 }
 
 std::vector<std::pair<std::string, double>>

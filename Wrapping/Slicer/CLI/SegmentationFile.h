@@ -16,10 +16,10 @@ namespace gigapixel::slicer
 /** Where a mask lies on its slide. */
 struct MaskPlace
 {
-  std::array<double, 2> spacing{};       ///< of level 0 of the slide, in mm (1 where unknown)
-  std::array<double, 2> origin{};        ///< center of the slide's first pixel in mm
-  double                downsample{ 1 }; ///< level-0 pixels of the slide per pixel of the mask
-  std::array<double, 2> corner{};        ///< of the mask's first pixel, in level-0 pixels of the slide
+  std::array<double, 2> spacing{};               ///< of level 0 of the slide, in mm (1 where unknown)
+  std::array<double, 2> origin{};                ///< center of the slide's first pixel in mm
+  std::array<double, 2> downsamples{ { 1, 1 } }; ///< level-0 pixels of the slide per pixel of the mask, x and y
+  std::array<double, 2> corner{};                ///< of the mask's first pixel, in level-0 pixels of the slide
 };
 
 /** What became of a mask. */
@@ -27,14 +27,14 @@ struct SegmentationResult
 {
   double objectFraction{ 0 };
   double objectMm2{ 0 };
-  double downsample{ 1 }; ///< level-0 pixels of the slide per pixel of the segmentation
+  double downsample{ 1 }; ///< level-0 pixels of the slide per pixel of the segmentation, mean of x and y
 };
 
 /** Writes a level of a mask pyramid as a segmentation that 3D Slicer loads with names and colors: NRRD, LPS, mm, one
  * slice that is 1 mm deep, one segment for the object (value 255 becomes label 1), or one for each class number.
  * \param level of the mask; -1: the finest without a side above 4096 pixels, else the coarsest
  * \param objectName of the one segment of a 0/255 mask
- * \throw std::runtime_error the mask has no such level */
+ * \throw Refusal the mask has no such level */
 SegmentationResult WriteSegmentation(itk::WholeSlideImageIO & mask,
                                      const MaskPlace &        place,
                                      std::int64_t             level,

@@ -71,8 +71,12 @@ GetRectangle(const itk::WholeSlideImageIO & slide, const ArgumentValues & values
   if (numbers[0] + numbers[2] > static_cast<std::int64_t>(size[0]) ||
       numbers[1] + numbers[3] > static_cast<std::int64_t>(size[1]))
   {
-    throw std::runtime_error("The region " + text + " reaches beyond " + values.GetText("slide") + ", which has " +
-                             std::to_string(size[0]) + " x " + std::to_string(size[1]) + " pixels.");
+    throw Refusal(Diagnostic("E-REGION",
+                             "--region " + text + " reaches beyond its " + std::to_string(size[0]) + " x " +
+                               std::to_string(size[1]) + " pixels",
+                             "give a region inside it")
+                    .OfFile(values.GetText("slide"))
+                    .OfOption("--region", text));
   }
   return { numbers[0], numbers[1], numbers[2], numbers[3] };
 }
@@ -108,16 +112,22 @@ ChooseReading(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
   }
   if (level >= static_cast<std::int64_t>(slide.GetNumberOfLevels()))
   {
-    throw std::runtime_error(values.GetText("slide") + " has the levels 0 to " +
-                             std::to_string(slide.GetNumberOfLevels() - 1) + ", not " + std::to_string(level) + '.');
+    throw Refusal(Diagnostic("E-SLIDE-LEVEL",
+                             values.GetText("slide") + " has the levels 0 to " +
+                               std::to_string(slide.GetNumberOfLevels() - 1) + ", not " + std::to_string(level))
+                    .OfFile(values.GetText("slide"))
+                    .OfOption("--level", std::to_string(level)));
   }
   const Reading reading = PlaceOnLevel(slide, static_cast<unsigned>(level), rectangle);
   if (reading.GetLongestSide() > longest)
   {
-    throw std::runtime_error("Level " + std::to_string(level) + " has " + std::to_string(reading.size[0]) + " x " +
-                             std::to_string(reading.size[1]) + " pixels there, more than the " +
-                             std::to_string(longest) +
-                             " that one volume may have: take a coarser level or a smaller region.");
+    throw Refusal(Diagnostic("E-OPTION-VALUE",
+                             "--level " + std::to_string(level) + " has " + std::to_string(reading.size[0]) + " x " +
+                               std::to_string(reading.size[1]) + " pixels there, more than the " +
+                               std::to_string(longest) + " that one volume may have",
+                             "take a coarser level or a smaller region")
+                    .OfFile(values.GetText("slide"))
+                    .OfOption("--level", std::to_string(level)));
   }
   return reading;
 }
@@ -209,7 +219,8 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   const Module & module = *FindModule("SlideRegion");
   if (!values.Has("volume") && !values.Has("picture"))
   {
-    throw commandline::UsageError("SlideRegion needs --volume or --picture.");
+    throw commandline::UsageError(
+      Diagnostic("E-OPTION-MISSING", "SlideRegion needs --volume or --picture").OfOption("--volume"));
   }
   CheckOutputs(module, values);
   const auto folder =

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "WorkFolder.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -42,7 +44,7 @@ MakeFolder(const std::string & output)
   std::string    name = (path.parent_path() / ('.' + path.filename().string() + ".XXXXXX")).string();
   if (mkdtemp(name.data()) == nullptr)
   {
-    throw std::runtime_error(output + " cannot be written: " + std::strerror(errno) + '.');
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE", output + " cannot be written: " + std::strerror(errno)).OfFile(output));
   }
   return name;
 }
@@ -60,7 +62,7 @@ Janitor::Janitor(const std::function<void()> & sweep)
   int ends[2];
   if (pipe(ends) != 0)
   {
-    throw std::runtime_error(std::string("No pipe can be made: ") + std::strerror(errno) + '.');
+    throw Refusal(Diagnostic("E-OTHER", std::string("no pipe can be made: ") + std::strerror(errno)));
   }
   fcntl(ends[1], F_SETFD, FD_CLOEXEC);
   const pid_t child = fork();

@@ -33,7 +33,7 @@ private:
 class WorkFolder
 {
 public:
-  /** \throw std::runtime_error the folder of the output is not there or cannot be written to */
+  /** \throw Refusal the folder of the output is not there or cannot be written to */
   explicit WorkFolder(const std::string & output);
   ~WorkFolder();
 

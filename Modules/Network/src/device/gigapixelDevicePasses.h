@@ -2,6 +2,7 @@
 #ifndef gigapixelDevicePasses_h
 #define gigapixelDevicePasses_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDeviceBuffer.h"
 #include "kernels/gigapixelDeviceKernels.h"
 #include "gigapixelDeviceLoss.h"
@@ -88,6 +89,10 @@ public:
   void
   Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const override
   {
+    if (value == PixelValue::EachProbability)
+    {
+      throw Refusal(Diagnostic("E-MODEL-OUTPUT", "a chain of layers has no probabilities of each class by itself"));
+    }
     const std::int64_t channels = m_Network.GetNumberOfOutputChannels();
     Take<float>(data, channels, values, pitch, [value](const device::Logits<T> & logits, float * target) {
       return device::ValuePixels<T>{ logits, value == PixelValue::Probability, target };
@@ -499,7 +504,7 @@ MakeDevicePasses(const NetworkDescription & network, const TDevice & device, Pre
     case Precision::Double:
       break;
   }
-  throw std::invalid_argument("devices compute in fp32, tf32, bf16 or fp16");
+  throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "devices compute in fp32, tf32, bf16 or fp16"));
 }
 
 } // namespace gigapixel

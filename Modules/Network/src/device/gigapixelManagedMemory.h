@@ -3,6 +3,8 @@
 #ifndef gigapixelManagedMemory_h
 #define gigapixelManagedMemory_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <cuda_runtime_api.h>
 
 #include <memory>
@@ -17,7 +19,7 @@ Check(cudaError_t error, const char * what)
 {
   if (error != cudaSuccess)
   {
-    throw std::runtime_error(std::string("the GPU: ") + what + ": " + cudaGetErrorString(error));
+    throw Refusal(Diagnostic("E-DEVICE-MEMORY", std::string("the GPU: ") + what + ": " + cudaGetErrorString(error)));
   }
 }
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelActivationPass.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelReadAhead.h"
 #include "objective/gigapixelCountedPixels.h"
 #include "maps/gigapixelEqualTiles.h"
@@ -39,15 +40,17 @@ FindPoolings(const GraphGeometry & geometry, int operation)
     if (!geometry.GetReduction(reader) || IsByAttention(geometry, reader))
     {
       const auto & operations = geometry.GetGraph().operations;
-      throw std::invalid_argument("there is no map of what the label comes from: the map \"" +
-                                  operations[operation].name + "\", which is pooled, is also read by \"" +
-                                  operations[reader].name + '"');
+      throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
+                                       "there is no map of what the label comes from: the map \"" +
+                                         operations[operation].name + "\", which is pooled, is also read by \"" +
+                                         operations[reader].name + '"'));
     }
     if (GetNumberOfPixels(geometry.GetWhole(reader)) > 1)
     {
-      throw std::invalid_argument("there is no map of what the label comes from: \"" +
-                                  geometry.GetGraph().operations[reader].name +
-                                  "\" pools parts of the image, not all of it");
+      throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
+                                       "there is no map of what the label comes from: \"" +
+                                         geometry.GetGraph().operations[reader].name +
+                                         "\" pools parts of the image, not all of it"));
     }
     poolings.push_back(reader);
   }
@@ -87,7 +90,7 @@ ActivationPass::MakeMap() const
   const Extent & size = m_Geometry->GetSize(m_Segment.operation);
   if (size.GetNumberOfAxes() > 2)
   {
-    throw std::invalid_argument("there is no map of what the label of a volume comes from");
+    throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT", "there is no map of what the label of a volume comes from"));
   }
   ActivationMap map;
   map.isAttention = m_ByAttention;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDevice.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDeviceModule.h"
 #include "kernels/gigapixelInstructions.h"
 #include "gigapixelLaunch.h"
@@ -23,6 +24,14 @@ namespace
 /** In the order of Precision, as far as users may ask for them. */
 constexpr const char * PrecisionNames[] = { "fp32", "tf32", "bf16", "fp16" };
 
+/** The reason and what to do, without the code: both become part of another sentence. */
+std::string
+DescribeProblem(const std::exception & error)
+{
+  const Diagnostic problem = Diagnostic::Of(error);
+  return problem.why + (problem.remedy.empty() ? "" : ": " + problem.remedy);
+}
+
 /** Those of our kernels. \param problem why there is none */
 int
 CountDevicesOfKernels(std::string & problem)
@@ -38,7 +47,7 @@ CountDevicesOfKernels(std::string & problem)
   }
   catch (const std::runtime_error & error)
   {
-    problem = error.what();
+    problem = DescribeProblem(error);
     return 0;
   }
 }
@@ -53,7 +62,7 @@ CountDevicesOfGraphs(std::string & problem)
   }
   catch (const std::runtime_error & error)
   {
-    problem = error.what();
+    problem = DescribeProblem(error);
     return 0;
   }
 }
@@ -74,14 +83,18 @@ CheckGpuOfGraphs(const std::string & subject, const Device & device)
 {
   if (device.shared)
   {
-    throw std::invalid_argument(subject + "do not compute in memory that a GPU shares with the CPU: leave out shared "
-                                          "memory (--shared-memory), the result is the same");
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     subject + "do not compute in memory that a GPU shares with the CPU",
+                                     "leave out shared memory (--shared-memory), the result is the same"));
   }
   const std::string problem = TorchModule::Get().getGpuProblem(device.cuda);
   if (!problem.empty())
   {
-    throw std::runtime_error(subject + "LibTorch computes, and the device cuda:" + std::to_string(device.cuda) +
-                             " cannot be used: " + problem + "; --device cpu computes without");
+    throw Refusal(Diagnostic("E-DEVICE-MISSING",
+                             subject + "LibTorch computes, and the device cuda:" + std::to_string(device.cuda) +
+                               " cannot be used: " + problem,
+                             "use --device cpu")
+                    .OfValue("cuda:" + std::to_string(device.cuda)));
   }
 }
 
@@ -93,7 +106,8 @@ FindPrecision(const std::string & name)
   const auto found = std::find(std::begin(PrecisionNames), std::end(PrecisionNames), name);
   if (found == std::end(PrecisionNames))
   {
-    throw std::invalid_argument("there is no precision \"" + name + "\": fp32, tf32, bf16 or fp16");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "there is no precision \"" + name + "\": fp32, tf32, bf16 or fp16").OfValue(name));
   }
   return static_cast<Precision>(found - std::begin(PrecisionNames));
 }
@@ -156,8 +170,11 @@ CheckDevice(const NetworkDescription & network, const Device & device)
   const std::string subject = "the network \"" + network.name + "\" is made of operations, which ";
   if (device.precision == Precision::Float16)
   {
-    throw std::invalid_argument(subject + "are computed in fp32 or bf16 only (--device cpu), on a GPU in tf32 as well, "
-                                          "not in fp16, whose numbers end at 65504: choose one of these (--precision)");
+    throw InvalidArgument(Diagnostic("E-PRECISION",
+                                     subject + "are computed in fp32 or bf16 only (--device cpu), on a GPU in tf32 as "
+                                               "well, not in fp16, whose numbers end at 65504",
+                                     "choose one of these (--precision)")
+                            .OfValue(GetName(device.precision)));
   }
   if (device.cuda >= 0)
   {
@@ -165,13 +182,18 @@ CheckDevice(const NetworkDescription & network, const Device & device)
   }
   if (device.precision == Precision::TensorFloat32)
   {
-    throw std::invalid_argument(subject + "are computed in fp32 or bf16 only with --device cpu, since tf32 is what the "
-                                          "tensor cores of GPUs read of a float: choose one of these (--precision)");
+    throw InvalidArgument(Diagnostic("E-PRECISION",
+                                     subject + "are computed in fp32 or bf16 only with --device cpu, since tf32 is "
+                                               "what the tensor cores of GPUs read of a float",
+                                     "choose one of these (--precision)")
+                            .OfValue(GetName(device.precision)));
   }
   if (device.precision == Precision::BFloat16 && !HasAVX512())
   {
-    throw std::runtime_error("LibTorch has no convolutions in bf16 for this CPU, which is not known to have AVX-512: "
-                             "choose --precision fp32");
+    throw Refusal(Diagnostic("E-PRECISION",
+                             "LibTorch has no convolutions in bf16 for this CPU, which is not known to have AVX-512",
+                             "choose --precision fp32")
+                    .OfValue(GetName(device.precision)));
   }
 }
 
@@ -185,9 +207,10 @@ Device::Find(const std::string & name, const std::string & precisionName)
   }
   if (name.compare(0, 3, "mps") == 0)
   {
-    throw std::runtime_error("the device " + name +
-                             " cannot be used: there is nothing here for Apple's GPUs (MPS); "
-                             "--device cpu computes on Apple's machines, too, whose memory is one anyway");
+    throw Refusal(Diagnostic("E-DEVICE-MISSING",
+                             "the device " + name + " cannot be used: there is nothing here for Apple's GPUs (MPS)",
+                             "use --device cpu, which has the same memory on Apple's machines")
+                    .OfValue(name));
   }
   std::string problem;
   const int   devices = name == "auto" || name.compare(0, 4, "cuda") == 0 ? CountDevices(problem) : 0;
@@ -200,14 +223,18 @@ Device::Find(const std::string & name, const std::string & precisionName)
                                                                 : std::string();
   if (number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos)
   {
-    throw std::invalid_argument("there is no device \"" + name + "\": auto, cpu, cuda or cuda:N");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "there is no device \"" + name + "\": auto, cpu, cuda or cuda:N").OfValue(name));
   }
   if (std::stoi(number) >= devices)
   {
-    throw std::runtime_error(
-      "the device " + name + " cannot be used: " +
-      (problem.empty() ? "GPUs of this machine are numbered from 0 to " + std::to_string(devices - 1) : problem) +
-      "; --device cpu computes without");
+    throw Refusal(
+      Diagnostic(
+        "E-DEVICE-MISSING",
+        "the device " + name + " cannot be used: " +
+          (problem.empty() ? "GPUs of this machine are numbered from 0 to " + std::to_string(devices - 1) : problem),
+        "use --device cpu")
+        .OfValue(name));
   }
   return { std::stoi(number), precision };
 }
@@ -267,7 +294,8 @@ DeviceModule::Get()
   }
   catch (const std::runtime_error & error)
   {
-    throw std::runtime_error(std::string("this build has no CUDA module that loads (") + error.what() + ")");
+    throw Refusal(
+      Diagnostic("E-INSTALLATION", "this build has no CUDA module that loads (" + Diagnostic::Of(error).why + ")"));
   }
 }
 

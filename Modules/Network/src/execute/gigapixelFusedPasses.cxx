@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "objective/gigapixelLogitMap.h"
 #include "graph/gigapixelNetworkGeometry.h"
 #include "graph/gigapixelParameterLayout.h"
@@ -124,6 +125,10 @@ public:
   void
   Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const override
   {
+    if (value == PixelValue::EachProbability)
+    {
+      throw Refusal(Diagnostic("E-MODEL-OUTPUT", "a chain of layers has no probabilities of each class by itself"));
+    }
     const Maps maps = Forward(data, false);
     if (!m_FusedLast)
     {
@@ -196,8 +201,11 @@ private:
     if (m_Precision == Precision::Float16 &&
         !std::all_of(map.values, map.values + size, [](float value) { return std::isfinite(value); }))
     {
-      throw std::runtime_error("the layer \"" + m_Network.layers[i].name + "\" of the network \"" + m_Network.name +
-                               "\" comes to numbers beyond 65504, where fp16 ends: choose the precision fp32 or bf16");
+      throw Refusal(Diagnostic("E-PRECISION",
+                               "the layer \"" + m_Network.layers[i].name + "\" of the network \"" + m_Network.name +
+                                 "\" comes to numbers beyond 65504, where fp16 ends",
+                               "choose the precision fp32 or bf16")
+                      .OfValue(m_Network.layers[i].name));
     }
   }
 

@@ -2,6 +2,7 @@
 #ifndef gigapixelGraphPasses_h
 #define gigapixelGraphPasses_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
 #include "gigapixelFixedPointSum.h"
 #include "objective/gigapixelScore.h"
@@ -16,9 +17,9 @@ namespace gigapixel
 {
 
 /** The logits of a tile are not all finite numbers. */
-struct GigapixelNetwork_EXPORT NotFiniteError : std::runtime_error
+struct GigapixelNetwork_EXPORT NotFiniteError : Refusal
 {
-  using std::runtime_error::runtime_error;
+  using Refusal::Refusal;
 };
 
 /** \class GraphPasses

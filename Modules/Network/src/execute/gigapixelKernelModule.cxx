@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelModuleFile.h"
 
 #include "kernels/gigapixelKernelTable.h"
@@ -20,8 +21,9 @@ kernels::GetKernels()
     }
     catch (const std::runtime_error & error)
     {
-      throw std::runtime_error(std::string("The engine's kernels do not load (") + error.what() +
-                               "): install ITKGigapixel as a whole, and Highway (Debian: libhwy1)");
+      throw Refusal(Diagnostic("E-INSTALLATION",
+                               "the engine's kernels do not load (" + Diagnostic::Of(error).why + ")",
+                               "install ITKGigapixel as a whole, and Highway (Debian: libhwy1)"));
     }
   }();
   return table;

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelModuleFile.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <filesystem>
 #include <stdexcept>
 
@@ -21,7 +23,8 @@ FindInModule(const std::string & module, const std::string & symbol)
   if (!address)
   {
     const char * const reason = dlerror();
-    throw std::runtime_error(reason ? reason : path.string() + " does not load");
+    throw Refusal(
+      Diagnostic("E-INSTALLATION", reason ? reason : path.string() + " does not load").OfFile(path.string()));
   }
   return address;
 }

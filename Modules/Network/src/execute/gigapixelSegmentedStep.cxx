@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegmentedStep.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 
 namespace gigapixel
@@ -35,7 +37,7 @@ StreamedNetwork::SegmentedStep::Explain(int label, float * values, ActivationMap
     const Objective &   objective = m_Streamed.m_Network.objective;
     if (objective.kind == Objective::Kind::Classes)
     {
-      m_Passes.Predict(data, PixelValue::Probability, values, channels);
+      m_Passes.Predict(data, GetProbabilityValue(m_Streamed.m_Network), values, channels);
       const auto greatest = std::max_element(values, values + channels) - values;
       const auto probable = channels == 1 ? static_cast<int>(values[0] >= 0.5F) : static_cast<int>(greatest);
       label = label < 0 ? probable : label;
@@ -65,12 +67,14 @@ StreamedNetwork::SegmentedStep::ComputeFeatures(const FeatureTaker & take, std::
   const int pooling = m_Segments[m_Segments.size() - 2].operation; // the last segment is behind it
   if (m_Geometry->GetNumberOfAxes() > 2)
   {
-    throw std::runtime_error("vectors of an image's tiles are those of images of two axes, not of volumes");
+    throw Refusal(
+      Diagnostic("E-MODEL-OUTPUT", "vectors of an image's tiles are those of images of two axes, not of volumes"));
   }
   if (GetNumberOfPixels(m_Geometry->GetWhole(pooling)) > 1)
   {
-    throw std::runtime_error("the network pools its last map to several cells, so that a slide has no one vector: "
-                             "take a network that pools it to one, such as resnet18");
+    throw Refusal(Diagnostic("E-MODEL-OUTPUT",
+                             "the network pools its last map to several cells, so that a slide has no one vector",
+                             "take a network that pools it to one, such as resnet18"));
   }
   m_Take = &take;
   if (!MakeMaps())
@@ -146,8 +150,9 @@ StreamedNetwork::SegmentedStep::FinishReduction(int operation)
   const std::vector<double> & sums = m_Maps->GetSums(operation);
   if (sums.empty())
   {
-    throw std::runtime_error("nothing of the image is tissue, so that there is nothing to label: give the right "
-                             "tissue mask, or none");
+    throw Refusal(Diagnostic("E-MASK-EMPTY",
+                             "nothing of the image is tissue, so that there is nothing to label",
+                             "give the right tissue mask, or none"));
   }
   const Operation & of = m_Geometry->GetGraph().operations[operation];
   m_Maps->WriteReduced(operation, m_Geometry->GetReduction(operation)->finish(of, sums));
@@ -236,7 +241,8 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
       return;
     }
     m_Tiles.Predict(data,
-                    isClass ? PixelValue::Probability : PixelValue::Logit, // of which Objective makes the prediction
+                    isClass ? GetProbabilityValue(m_Network)
+                            : PixelValue::Logit, // of which Objective makes the prediction
                     probabilities.data(),
                     static_cast<std::ptrdiff_t>(probabilities.size()));
     result.probabilities.assign(probabilities.begin(), probabilities.end());

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelStreamedNetwork.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDeviceModule.h"
 #include "gigapixelReadAhead.h"
 #include "objective/gigapixelLoss.h"
@@ -68,7 +69,8 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   }
   if (device.shared && m_Network.TakesVolumes())
   {
-    throw std::invalid_argument("networks for volumes do not compute in shared memory: leave that out");
+    throw InvalidArgument(Diagnostic(
+      "E-OPTION-APPLIES", "networks for volumes do not compute in shared memory", "leave out shared memory"));
   }
 }
 
@@ -105,8 +107,9 @@ StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labe
   const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize(), labeled = labels.GetSize();
   if (labeled.width != size.width || labeled.height != size.height || labeled.depth != size.depth)
   {
-    throw std::invalid_argument("the labels are of another size (" + ToText(labeled) + ") than the pixels (" +
-                                ToText(size) + ")");
+    throw InvalidArgument(
+      Diagnostic("E-MASK-GRID",
+                 "the labels are of another size (" + ToText(labeled) + ") than the pixels (" + ToText(size) + ")"));
   }
 }
 
@@ -312,11 +315,12 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   if (region.width < 1 || region.height < 1 || region.depth < 1 || inside.width != region.width ||
       inside.height != region.height || inside.depth != region.depth)
   {
-    throw std::invalid_argument("the region is not a part of the image");
+    throw InvalidArgument(Diagnostic("E-REGION", "the region is not a part of the image"));
   }
   if (m_LabelsImage)
   {
-    throw std::invalid_argument("the network \"" + m_Network.name + "\" labels images, and no pixels");
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-OUTPUT", "the network \"" + m_Network.name + "\" labels images, and no pixels"));
   }
   if (size.width != m_UniformSize.width || size.height != m_UniformSize.height || size.depth != m_UniformSize.depth)
   {
@@ -441,7 +445,7 @@ StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * pr
                       progress,
                       m_UniformProbabilities,
                       [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
-                        m_Tiles.Predict(tile, PixelValue::Probability, target, pitch);
+                        m_Tiles.Predict(tile, GetProbabilityValue(m_Network), target, pitch);
                       });
 }
 

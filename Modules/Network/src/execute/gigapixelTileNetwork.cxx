@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileNetwork.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelTilePasses.h"
 #include "gigapixelGraphPasses.h"
 
@@ -59,7 +60,8 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   }
   if (device.precision == Precision::Double)
   {
-    throw std::invalid_argument("a chain of layers has no kernels in double: its graph of operations has");
+    throw InvalidArgument(
+      Diagnostic("E-PRECISION", "a chain of layers has no kernels in double: its graph of operations has"));
   }
   m_Passes = device.cuda >= 0 ? MakeCudaPasses(network, device) : MakeFusedPasses(network, device.precision);
 }

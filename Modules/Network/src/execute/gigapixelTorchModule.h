@@ -11,7 +11,7 @@ namespace gigapixel
  * which is loaded when they are first asked for, so that chains of layers neither need nor load LibTorch. */
 struct GigapixelNetwork_EXPORT TorchModule
 {
-  const char * version;
+  const char * version; ///< of the LibTorch that the module was built with
   GraphPasses * (*makeGraphPasses)(const NetworkDescription &, const Device &, GraphOperators);
   /** GPUs that LibTorch can use. \param problem why there is none */
   int (*countGpus)(std::string & problem);
@@ -25,6 +25,10 @@ struct GigapixelNetwork_EXPORT TorchModule
   /** \throw std::runtime_error when it does not load: what to install */
   static const TorchModule & Get();
 };
+
+/** Refuses a LibTorch that is loaded and is of another minor version than the engine was built with: its functions have
+ * the same names, and take other arguments. \throw std::runtime_error names both */
+void CheckTorchVersion();
 
 } // namespace gigapixel
 

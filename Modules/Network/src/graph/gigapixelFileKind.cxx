@@ -88,25 +88,32 @@ FindFileKind(const std::string & path)
   return first == '\0' ? FileKind::Unknown : first == '{' || first == '[' ? FileKind::JSON : FileKind::Text;
 }
 
-std::string
+Diagnostic
 DescribeFileKind(FileKind kind)
 {
+  const char * const code = "E-FILE-KIND";
   switch (kind)
   {
     case FileKind::SafeTensors:
-      return "is a model, which needs no import, or weights alone, which become a model with their network (gigapixel "
-             "import NETWORK --weights FILE)";
+      return { code,
+               "it is a model, which needs no import, or weights alone",
+               "make weights alone a model with their network (gigapixel import NETWORK --weights FILE)" };
     case FileKind::PyTorch:
-      return "holds weights of PyTorch without their network: make a model of both (gigapixel import NETWORK --weights "
-             "FILE), or train the network from them (gigapixel train --network NETWORK --weights FILE)";
+      return { code,
+               "it holds weights of PyTorch without their network",
+               "make a model of both (gigapixel import NETWORK --weights FILE), or train the network from them "
+               "(gigapixel train --network NETWORK --weights FILE)" };
     case FileKind::ONNX:
-      return "is an ONNX file: make a model of it (gigapixel import FILE), and give that";
+      return { code, "it is an ONNX file", "make a model of it (gigapixel import FILE), and give that" };
     case FileKind::JSON:
-      return "describes a network without weights: train it (gigapixel train --network FILE), or make a model of it "
-             "and "
-             "its weights (gigapixel import FILE --weights WEIGHTS)";
+      return {
+        code,
+        "it describes a network without weights",
+        "train it (gigapixel train --network FILE), or make a model of it and its weights (gigapixel import FILE "
+        "--weights WEIGHTS)"
+      };
     case FileKind::Text:
-      return "is a text, and no network, no model and no weights";
+      return { code, "it is a text, and no network, no model and no weights" };
     case FileKind::Unknown:
       break;
   }

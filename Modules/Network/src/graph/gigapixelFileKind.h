@@ -2,6 +2,8 @@
 #ifndef gigapixelFileKind_h
 #define gigapixelFileKind_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <string>
 
 namespace gigapixel
@@ -21,9 +23,9 @@ enum class FileKind
 /** By the first bytes of the file: one that is given by mistake may be of any size. */
 FileKind FindFileKind(const std::string & path);
 
-/** What a file is that is none of the wanted kind, and where it is to be given: the rest of a sentence that begins with
- * its name. Empty for Unknown. */
-std::string DescribeFileKind(FileKind kind);
+/** Says what a file is that is not of the wanted kind, and where to give it. Without the file's name; empty for
+ * Unknown. */
+Diagnostic DescribeFileKind(FileKind kind);
 
 } // namespace gigapixel
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFoldedParameters.h"
 
 #include <algorithm>
@@ -64,8 +65,9 @@ GetMapSizes(const NetworkGraph & graph, const std::vector<std::vector<int>> & in
   const int axes = graph.GetNumberOfAxes();
   if (image.GetNumberOfAxes() != axes)
   {
-    throw std::invalid_argument(axes == 2 ? "the network is one for images of two axes, not for volumes"
-                                          : "the network is one for volumes, not for images of two axes");
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     axes == 2 ? "the network is one for images of two axes, not for volumes"
+                                               : "the network is one for volumes, not for images of two axes"));
   }
   const std::string   ofImage = "an image of " + ToText(image) + " pixels";
   std::vector<Extent> sizes(graph.operations.size(), Extent(axes));
@@ -87,17 +89,22 @@ GetMapSizes(const NetworkGraph & graph, const std::vector<std::vector<int>> & in
       }
       catch (const std::invalid_argument & error)
       {
-        throw std::invalid_argument("for " + ofImage + " the operation \"" + operation.name +
-                                    "\" cannot be computed: " + error.what());
+        Diagnostic problem = Diagnostic::Of(error);
+        problem.why = "for " + ofImage + " the operation \"" + operation.name + "\" cannot be computed: " + problem.why;
+        throw InvalidArgument(problem.OfValue(operation.name));
       }
       if (size < 1)
       {
-        throw std::invalid_argument(ofImage + " is too small for the operation \"" + operation.name +
-                                    "\": nothing is left of it");
+        throw InvalidArgument(
+          Diagnostic("E-NETWORK-IMAGE-SIZE",
+                     ofImage + " is too small for the operation \"" + operation.name + "\": nothing is left of it")
+            .OfValue(operation.name));
       }
       if (size > MostPixels)
       {
-        throw std::invalid_argument("operation \"" + operation.name + "\": its map has too many pixels");
+        throw InvalidArgument(
+          Diagnostic("E-NETWORK-IMAGE-SIZE", "operation \"" + operation.name + "\": its map has too many pixels")
+            .OfValue(operation.name));
       }
     }
   }

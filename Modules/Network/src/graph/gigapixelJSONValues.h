@@ -2,6 +2,7 @@
 #ifndef gigapixelJSONValues_h
 #define gigapixelJSONValues_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJoinNames.h"
 
 #include <nlohmann/json.hpp>
@@ -20,9 +21,9 @@ namespace gigapixel::jsonvalues
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] inline void
-Refuse(const std::string & reason)
+Refuse(const std::string & reason, const char * code = "E-NETWORK-FORMAT")
 {
-  throw std::invalid_argument(reason);
+  throw InvalidArgument(Diagnostic(code, reason));
 }
 
 /** Only known keys: a misspelt one would otherwise silently mean its default. */

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
@@ -28,8 +29,10 @@ NetworkDescription::SetLoss(const std::string & lossName)
 {
   if (lossName != "cross-entropy" && lossName != "dice" && lossName != "dice+cross-entropy")
   {
-    throw std::invalid_argument("unknown loss \"" + lossName +
-                                "\"; use \"cross-entropy\", \"dice\" or \"dice+cross-entropy\"");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE",
+                 "unknown loss \"" + lossName + "\"; use \"cross-entropy\", \"dice\" or \"dice+cross-entropy\"")
+        .OfValue(lossName));
   }
   loss = lossName == "dice"                 ? Loss::Dice
          : lossName == "dice+cross-entropy" ? Loss::DiceAndCrossEntropy
@@ -49,7 +52,7 @@ LoadFromModel(const std::string & path)
   }
   catch (const std::runtime_error & error)
   {
-    throw std::invalid_argument(error.what());
+    throw InvalidArgument(Diagnostic::Of(error));
   }
 }
 
@@ -82,23 +85,25 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   if (kind != FileKind::JSON && kind != FileKind::Unknown)
   {
-    throw std::invalid_argument("network file \"" + nameOrFile + "\" " + DescribeFileKind(kind));
+    throw InvalidArgument(DescribeFileKind(kind).OfFile(nameOrFile));
   }
   if (std::filesystem::is_regular_file(nameOrFile, ignored)) // a pipe would wait for a writer for ever
   {
     if (std::filesystem::file_size(nameOrFile, ignored) > MaximumBytes)
     {
-      throw std::invalid_argument("network file \"" + nameOrFile +
-                                  "\" has more bytes than a network's description can have");
+      throw InvalidArgument(
+        Diagnostic("E-FILE-LIMIT", "it has more bytes than a network's description can have").OfFile(nameOrFile));
     }
     RequireReadable(nameOrFile);
     content << std::ifstream(nameOrFile).rdbuf();
   }
   if (kind == FileKind::Unknown)
   {
-    throw std::invalid_argument("network \"" + nameOrFile + "\" is neither a preset (" + JoinNames(GetPresets()) +
-                                "), nor a ready model (" + JoinNames(Model::GetNames()) +
-                                "), nor a file that can be read and holds a network in JSON, or a model");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT",
+                                     "network \"" + nameOrFile + "\" is neither a preset (" + JoinNames(GetPresets()) +
+                                       "), nor a ready model (" + JoinNames(Model::GetNames()) +
+                                       "), nor a file that can be read and holds a network in JSON, or a model")
+                            .OfValue(nameOrFile));
   }
   try
   {
@@ -106,7 +111,7 @@ NetworkDescription::Load(const std::string & nameOrFile)
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::invalid_argument("network file \"" + nameOrFile + "\": " + error.what());
+    throw InvalidArgument(Diagnostic::Of(error).OfFile(nameOrFile));
   }
 }
 

@@ -1,8 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelValueBounds.h"
+#include "gigapixelVolumeOrientation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +20,7 @@ namespace
 [[noreturn]] void
 Refuse(const std::string & reason)
 {
-  throw std::invalid_argument(reason);
+  throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", reason));
 }
 
 void
@@ -159,6 +162,22 @@ CheckParameterArrays(const NetworkGraph & graph)
   }
 }
 
+/** A size that an operation cannot compute is a mistake of the description here, not of an image. */
+Extent
+GetOutputSize(const NetworkGraph & graph, const Extent & image)
+{
+  try
+  {
+    return GraphGeometry(graph, image).GetSize(graph.GetIndex(graph.output));
+  }
+  catch (const InvalidArgument & error)
+  {
+    Diagnostic problem = error.GetDiagnostic();
+    problem.code = "E-NETWORK-FORMAT";
+    throw InvalidArgument(problem);
+  }
+}
+
 /** Images have any size, and so has their output to have. */
 void
 CheckSizes(const NetworkGraph & graph)
@@ -168,13 +187,12 @@ CheckSizes(const NetworkGraph & graph)
   {
     Refuse("the maps' scales multiply to more than 4096");
   }
-  const int output = graph.GetIndex(graph.output);
   for (const Extent & sides : { Extent{ 1028 * stride - 2, 1024 * stride + 1, 1025 * stride - 1 },
                                 Extent{ 1029 * stride + 2, 1026 * stride + stride / 2, 1027 * stride + 3 } })
   {
     Extent image(graph.GetNumberOfAxes());
     std::copy(sides.end() - image.GetNumberOfAxes(), sides.end(), image.begin());
-    const Extent size = GraphGeometry(graph, image).GetSize(output);
+    const Extent size = GetOutputSize(graph, image);
     if (size != image && !graph.LabelsImage())
     {
       Refuse("the output is not of the input's size: for an image of " + ToText(image) + " pixels it has " +
@@ -235,6 +253,16 @@ CheckVolumeInput(const NetworkDescription & network)
   {
     Refuse("\"input\": \"spacing\" must be three numbers above 0, in mm, along z, y and x");
   }
+  if ((!network.orientation.empty() || network.takesXFirst) && isOfImages)
+  {
+    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
+  }
+  if (!network.orientation.empty() && network.orientation != StoredOrientation && !IsOrientation(network.orientation))
+  {
+    Refuse("\"input\": \"orientation\" must be three letters, as \"RAS\": one of R and L, one of A and P, and one of S "
+           "and I; or \"stored\"; not \"" +
+           network.orientation + "\"");
+  }
   if (network.patches.IsKnown())
   {
     network.patches.Validate(network);
@@ -273,7 +301,7 @@ CheckGraph(const NetworkDescription & network)
   const std::string problem = GetRunProblem(graph);
   if (!problem.empty())
   {
-    Refuse(problem);
+    throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION", problem));
   }
   if (network.channels != graph.GetInputChannels())
   {
@@ -294,12 +322,12 @@ CheckGraph(const NetworkDescription & network)
   {
     Refuse("the network has no weights: no operation of it can be trained");
   }
-  const Operation & source = FindSourceOfOutput(graph);
-  if (OperationSchema::Find(source.type)->Is(Role::NoLogits))
+  // What is measured may lie between the same bounds.
+  if (network.objective.kind != Objective::Kind::Values &&
+      FindOutputValues(graph).kind == OutputValues::Kind::Probabilities)
   {
-    const std::string moved = &source == &last ? "is" : "has the values of \"" + source.name + "\",";
-    Refuse("the output \"" + last.name + "\" " + moved + " a " + source.type +
-           ", but has to be logits: leave it out, the loss and the prediction apply what they need");
+    Refuse("the output \"" + last.name + "\" (" + last.type +
+           ") is probabilities, but has to be logits: the loss and the prediction apply what they need");
   }
 }
 
@@ -317,6 +345,11 @@ CheckOutput(const NetworkDescription & network)
   if (softmax && channels < 2)
   {
     Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
+  }
+  if (network.probabilities == NetworkDescription::Probabilities::Sigmoid &&
+      (channels < 2 || network.graph.IsEmpty() || network.objective.kind != Objective::Kind::Classes))
+  {
+    Refuse("\"probabilities\" by \"sigmoid\" are of several classes, by a network of operations: leave it out");
   }
   if (channels > NetworkDescription::MostLabels && !network.LabelsImage())
   {
@@ -467,13 +500,15 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
 {
   if (static_cast<int>(pixels.GetNumberOfChannels()) != channels)
   {
-    throw std::invalid_argument("the image has " + std::to_string(pixels.GetNumberOfChannels()) +
-                                " channels, the network \"" + name + "\" takes " + std::to_string(channels));
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "the image has " + std::to_string(pixels.GetNumberOfChannels()) +
+                                       " channels, the network \"" + name + "\" takes " + std::to_string(channels)));
   }
   if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
   {
-    throw std::invalid_argument("the network \"" + name +
-                                "\" is for images of two axes and 8 bits, not for volumes or samples of type float");
+    throw InvalidArgument(Diagnostic(
+      "E-MODEL-INPUT",
+      "the network \"" + name + "\" is for images of two axes and 8 bits, not for volumes or samples of type float"));
   }
 }
 
@@ -486,9 +521,12 @@ NetworkDescription::CheckTileSize(std::int64_t side) const
     return;
   }
   const std::int64_t below = side < stride ? 0 : side - side % stride;
-  throw std::invalid_argument("the tile size " + std::to_string(side) + " is no multiple of the network's stride " +
-                              std::to_string(stride) + ": take " + (below > 0 ? std::to_string(below) + " or " : "") +
-                              std::to_string(below + stride));
+  throw InvalidArgument(
+    Diagnostic("E-OPTION-VALUE",
+               "the tile size " + std::to_string(side) + " is no multiple of the network's stride " +
+                 std::to_string(stride),
+               "take " + (below > 0 ? std::to_string(below) + " or " : "") + std::to_string(below + stride))
+      .OfValue(std::to_string(side)));
 }
 
 void
@@ -504,7 +542,7 @@ NetworkDescription::CheckImage(const Size & image) const
     }
     catch (const std::invalid_argument & problem)
     {
-      return problem.what();
+      return Diagnostic::Of(problem).why;
     }
   };
   const std::string problem = graph.IsEmpty() ? std::string() : find(image);
@@ -521,11 +559,14 @@ NetworkDescription::CheckImage(const Size & image) const
   const Extent extent = ToExtent(image, graph.GetNumberOfAxes());
   if (least == Most || *std::min_element(extent.begin(), extent.end()) >= least)
   {
-    throw std::invalid_argument("the network \"" + this->name + "\" cannot compute it: " + problem);
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-IMAGE-SIZE", "the network \"" + this->name + "\" cannot compute it: " + problem));
   }
-  throw std::invalid_argument("its " + ToText(extent) + " pixels are too few for the network \"" + this->name +
-                              "\", which needs " + ToText(ToExtent(makeCube(least), graph.GetNumberOfAxes())) +
-                              ": take a finer level, or another image");
+  throw InvalidArgument(Diagnostic("E-NETWORK-IMAGE-SIZE",
+                                   "its " + ToText(extent) + " pixels are too few for the network \"" + this->name +
+                                     "\", which needs " + ToText(ToExtent(makeCube(least), graph.GetNumberOfAxes())),
+                                   "take a finer level, or another image")
+                          .OfValue(ToText(extent)));
 }
 
 } // namespace gigapixel

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelJSONValues.h"
 #include "gigapixelLayerChain.h"
@@ -6,6 +7,7 @@
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelUniqueKeys.h"
+#include "gigapixelValueBounds.h"
 
 #include <nlohmann/json.hpp>
 
@@ -66,12 +68,14 @@ RefuseType(const std::string & where, const std::string & type)
     if (lower.find(global) != std::string::npos)
     {
       Refuse(where + ": a layer of type \"" + type +
-             "\" sees the whole image, so that a tile could not be computed exactly from its surroundings; use only "
-             "\"convolution\" and \"transposed convolution\"");
+               "\" sees the whole image, so that a tile could not be computed exactly from its surroundings; use only "
+               "\"convolution\" and \"transposed convolution\"",
+             "E-NETWORK-OPERATION");
     }
   }
   Refuse(where + ": unknown type \"" + type +
-         "\"; use \"convolution\" (with a stride in place of pooling) or \"transposed convolution\"");
+           "\"; use \"convolution\" (with a stride in place of pooling) or \"transposed convolution\"",
+         "E-NETWORK-OPERATION");
 }
 
 Layer
@@ -138,6 +142,31 @@ ReadLoss(const Json & json, NetworkDescription & network)
   network.classWeights = weights.get<std::vector<double>>();
   network.ignoredLabel = Get<int>(json, where, "ignored label", LabelSource::Ignored);
   network.ignoreUnscanned = Get<bool>(json, where, "ignore unscanned", true);
+}
+
+void
+ReadProbabilities(const Json & json, NetworkDescription & network)
+{
+  const std::string word = Get<std::string>(json, "the network", "probabilities", "softmax");
+  if (word != "softmax" && word != "sigmoid")
+  {
+    Refuse("unknown \"probabilities\" \"" + word + "\"; use \"softmax\" or \"sigmoid\"");
+  }
+  network.probabilities =
+    word == "sigmoid" ? NetworkDescription::Probabilities::Sigmoid : NetworkDescription::Probabilities::Softmax;
+}
+
+/** The output becomes logits of classes; other objectives say what their outputs are. */
+void
+Settle(NetworkDescription & network)
+{
+  if (!network.graph.IsEmpty() && network.objective.kind == Objective::Kind::Classes)
+  {
+    if (SettleOutput(network.graph).isOfEach)
+    {
+      network.probabilities = NetworkDescription::Probabilities::Sigmoid;
+    }
+  }
 }
 
 void
@@ -275,6 +304,7 @@ ReadNetwork(const std::string & text)
               "constants",
               "patches",
               "loss",
+              "probabilities",
               "learning rate",
               "class names",
               "objective",
@@ -327,8 +357,12 @@ ReadNetwork(const std::string & text)
     }
     network.provenance = json.at("provenance").dump();
   }
+  ReadProbabilities(json, network);
+  Settle(network);
   network.Validate();
-  if (!network.graph.IsEmpty() && network.graph.constants.empty()) // layers have none
+  // Layers have no constants, and probabilities of each class.
+  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
+      network.probabilities == NetworkDescription::Probabilities::Softmax)
   {
     network.layers = FindChain(network);
     network.graph = network.layers.empty() ? network.graph : NetworkGraph();
@@ -347,7 +381,10 @@ NetworkDescription::FromJSON(const std::string & text)
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::invalid_argument(GetPrintable(error.what())); // which may repeat names of the text's
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.why = GetPrintable(problem.why); // which may repeat names of the text's
+    problem.value = GetPrintable(problem.value);
+    throw InvalidArgument(problem);
   }
 }
 
@@ -377,6 +414,10 @@ NetworkDescription::ToJSON() const
   if (patches.IsKnown())
   {
     json["patches"] = WritePatches(patches);
+  }
+  if (probabilities == Probabilities::Sigmoid)
+  {
+    json["probabilities"] = "sigmoid";
   }
   json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
   if (!classWeights.empty())

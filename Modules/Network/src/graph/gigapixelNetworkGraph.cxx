@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
@@ -19,7 +20,9 @@ namespace
 [[noreturn]] void
 Refuse(const Operation & operation, const std::string & reason)
 {
-  throw std::invalid_argument("operation \"" + operation.name + "\" (" + operation.type + "): " + reason);
+  throw InvalidArgument(
+    Diagnostic("E-NETWORK-FORMAT", "operation \"" + operation.name + "\" (" + operation.type + "): " + reason)
+      .OfValue(operation.name));
 }
 
 const OperationSchema &
@@ -33,8 +36,10 @@ FindSchema(const Operation & operation)
     {
       types.push_back(known.type);
     }
-    throw std::invalid_argument("operation \"" + operation.name + "\": there is no type \"" + operation.type +
-                                "\" (there are: " + JoinNames(types) + ")");
+    throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                     "operation \"" + operation.name + "\": there is no type \"" + operation.type +
+                                       "\" (there are: " + JoinNames(types) + ")")
+                            .OfValue(operation.type));
   }
   return *schema;
 }
@@ -222,8 +227,9 @@ CheckName(const Operation & operation)
   const std::string   printable = GetPrintable(name);
   if (name.empty() || name.size() > 256 || name.find_first_of("/\" ") != std::string::npos || printable != name)
   {
-    throw std::invalid_argument("the name of an operation, \"" + printable.substr(0, 256) +
-                                "\", is empty, too long, or holds a slash, quote, space or control character");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT",
+                                     "the name of an operation, \"" + printable.substr(0, 256) +
+                                       "\", is empty, too long, or holds a slash, quote, space or control character"));
   }
   if (name == "training" || name.rfind("training.", 0) == 0)
   {
@@ -427,7 +433,8 @@ NetworkGraph::Validate()
   }
   if (places.find(output) == places.end())
   {
-    throw std::invalid_argument("the output \"" + output + "\" is no operation of the network");
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-FORMAT", "the output \"" + output + "\" is no operation of the network").OfValue(output));
   }
   GetParameters(); // checks that shared arrays are alike
   m_LabelsImage = IsOnePixelOfReductions(*this);
@@ -444,7 +451,7 @@ NetworkGraph::GetIndex(const std::string & name) const
       return static_cast<int>(i);
     }
   }
-  throw std::invalid_argument("the network has no operation \"" + name + "\"");
+  throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", "the network has no operation \"" + name + "\"").OfValue(name));
 }
 
 std::vector<std::vector<int>>

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelNetworkGraph.h"
 #include "gigapixelOperationSchema.h"
 
@@ -24,7 +25,7 @@ ReadInteger(const Json & json, const std::string & where)
   if (json.is_number_unsigned() &&
       json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
   {
-    throw std::invalid_argument(where + " is " + json.dump() + ", too large a number");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", where + " is " + json.dump() + ", too large a number"));
   }
   return json.get<std::int64_t>();
 }
@@ -36,7 +37,8 @@ ReadNumbers(const Json & json, const std::string & where)
   const auto isNumber = [](const Json & value) { return value.is_number(); };
   if (json.empty() || json.size() > 8 || !std::all_of(json.begin(), json.end(), isNumber))
   {
-    throw std::invalid_argument(where + " must be a number for each axis, not " + json.dump().substr(0, 80));
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-FORMAT", where + " must be a number for each axis, not " + json.dump().substr(0, 80)));
   }
   const bool whole =
     std::all_of(json.begin(), json.end(), [](const Json & value) { return value.is_number_integer(); });
@@ -75,7 +77,8 @@ ReadAttribute(const Json & json, const std::string & where)
   {
     return ReadNumbers(json, where);
   }
-  throw std::invalid_argument(where + " must be true, false, a number, a word, or a number for each axis");
+  throw InvalidArgument(
+    Diagnostic("E-NETWORK-FORMAT", where + " must be true, false, a number, a word, or a number for each axis"));
 }
 
 const Json &
@@ -83,7 +86,7 @@ GetOfType(const Json & json, const std::string & where, const char * key, Json::
 {
   if (!json.contains(key) || json.at(key).type() != type)
   {
-    throw std::invalid_argument(where + " needs \"" + key + "\", " + wanted);
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", where + " needs \"" + key + "\", " + wanted));
   }
   return json.at(key);
 }
@@ -94,7 +97,7 @@ ReadOperation(const Json & json, std::size_t index)
   std::string where = "operation " + std::to_string(index + 1);
   if (!json.is_object())
   {
-    throw std::invalid_argument(where + " must be a JSON object");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", where + " must be a JSON object"));
   }
   Operation operation;
   operation.name = GetOfType(json, where, "name", Json::value_t::string, "a word").get<std::string>();
@@ -106,7 +109,8 @@ ReadOperation(const Json & json, std::size_t index)
     {
       if (!input.is_string())
       {
-        throw std::invalid_argument(where + ": its inputs must be names of earlier operations");
+        throw InvalidArgument(
+          Diagnostic("E-NETWORK-FORMAT", where + ": its inputs must be names of earlier operations"));
       }
       operation.inputs.push_back(input.get<std::string>());
     }
@@ -117,7 +121,7 @@ ReadOperation(const Json & json, std::size_t index)
     {
       if (!item.value().is_string())
       {
-        throw std::invalid_argument(where + ": its parameters must be names of arrays");
+        throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", where + ": its parameters must be names of arrays"));
       }
       operation.parameters[item.key()] = item.value().get<std::string>();
     }
@@ -190,7 +194,7 @@ NetworkGraph::FromJSON(const std::string & operations, const std::string & outpu
   const Json json = Json::parse(operations, nullptr, false);
   if (!json.is_array())
   {
-    throw std::invalid_argument("\"operations\" must be an array of JSON objects");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", "\"operations\" must be an array of JSON objects"));
   }
   NetworkGraph graph;
   for (const Json & operation : json)

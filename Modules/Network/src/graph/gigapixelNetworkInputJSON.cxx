@@ -136,7 +136,10 @@ ReadInput(const Json & json, NetworkDescription & network)
   }
   else
   {
-    CheckKeys(json, where, { "channels", "invert", "mean", "deviation", "normalization", "crop", "spacing" });
+    CheckKeys(
+      json,
+      where,
+      { "channels", "invert", "mean", "deviation", "normalization", "crop", "spacing", "orientation", "axis order" });
   }
   const int channels = network.graph.IsEmpty() ? 1 : network.graph.GetInputChannels();
   network.channels = Get<int>(json, where, "channels", channels);
@@ -167,6 +170,13 @@ ReadInput(const Json & json, NetworkDescription & network)
   {
     network.spacing = ReadAxes(json, where, "spacing");
   }
+  network.orientation = Get<std::string>(json, where, "orientation", "");
+  const auto order = Get<std::string>(json, where, "axis order", "zyx");
+  if (order != "zyx" && order != "xyz")
+  {
+    Refuse(where + ": \"axis order\" must be \"zyx\" or \"xyz\", not \"" + order + "\"");
+  }
+  network.takesXFirst = order == "xyz";
 }
 
 Json
@@ -189,6 +199,14 @@ WriteInput(const NetworkDescription & network)
   if (network.spacing != std::array<double, 3>{})
   {
     json["spacing"] = network.spacing;
+  }
+  if (!network.orientation.empty())
+  {
+    json["orientation"] = network.orientation;
+  }
+  if (network.takesXFirst)
+  {
+    json["axis order"] = "xyz";
   }
   if (network.mean.empty())
   {

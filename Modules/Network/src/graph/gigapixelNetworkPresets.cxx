@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkPresets.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelClassifierPresets.h"
 #include "gigapixelPresets.h"
 #include "gigapixelUNetPresets.h"
@@ -44,7 +45,8 @@ CheckValue(const PresetOption & option, const std::string & value)
   }
   if (!known)
   {
-    throw std::invalid_argument("its option " + option.name + " is \"" + value + "\", not " + option.GetRange());
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "its option " + option.name + " is \"" + value + "\", not " + option.GetRange()));
   }
 }
 
@@ -88,12 +90,13 @@ PresetValues::PresetValues(const std::vector<PresetOption> & options, const std:
       std::find_if(options.begin(), options.end(), [&](const PresetOption & o) { return o.name == name; });
     if (sign == std::string::npos || option == options.end())
     {
-      throw std::invalid_argument("\"" + item + "\" is none of its options with a value; " + ListOptions(options));
+      throw InvalidArgument(
+        Diagnostic("E-OPTION-VALUE", "\"" + item + "\" is none of its options with a value; " + ListOptions(options)));
     }
     CheckValue(*option, item.substr(sign + 1));
     if (!m_Values.emplace(name, item.substr(sign + 1)).second)
     {
-      throw std::invalid_argument("its option " + name + " is given twice");
+      throw InvalidArgument(Diagnostic("E-OPTION-REPEATED", "its option " + name + " is given twice"));
     }
   }
   for (const PresetOption & option : options)
@@ -121,7 +124,7 @@ NetworkPreset::Make(const std::string & text) const
   {
     if (text == name + ':')
     {
-      throw std::invalid_argument("no option stands behind its colon; " + ListOptions(options));
+      throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "no option stands behind its colon; " + ListOptions(options)));
     }
     const PresetValues values(options, text.size() > name.size() ? text.substr(name.size() + 1) : "");
     NetworkDescription network = build(values);
@@ -142,7 +145,9 @@ NetworkPreset::Make(const std::string & text) const
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::invalid_argument("network \"" + text + "\": " + error.what());
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.why = "network \"" + text + "\": " + problem.why;
+    throw InvalidArgument(problem.OfValue(text));
   }
 }
 

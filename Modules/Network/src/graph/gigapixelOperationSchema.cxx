@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelValueBounds.h"
 #include "graph/operations/gigapixelOperationEntry.h"
 
 #include <cmath>
@@ -316,17 +317,6 @@ FindLastWeighted(const NetworkGraph & graph)
     operation = graph.GetIndex(graph.operations[operation].inputs.front());
   }
   return OperationSchema::Find(graph.operations[operation].type)->weight ? operation : -1;
-}
-
-const Operation &
-FindSourceOfOutput(const NetworkGraph & graph)
-{
-  const Operation * operation = &graph.operations[graph.GetIndex(graph.output)];
-  while (OperationSchema::Find(operation->type)->Is(Role::SameValues))
-  {
-    operation = &graph.operations[graph.GetIndex(operation->inputs.front())];
-  }
-  return *operation;
 }
 
 Padding

@@ -10,6 +10,9 @@
 namespace gigapixel
 {
 
+class ValueBounds;
+struct ValueForm;
+
 /** Half-open interval of indices of one map along one axis. */
 struct Interval
 {
@@ -107,11 +110,9 @@ struct Role
     Linear = 4,       ///< a scale, a shift or a sum: what is rectified behind it is rectified before it
     Sum = 8,          ///< of two maps, or a map and a number
     Rectifier = 16,
-    NoLogits = 32,        ///< its output cannot be all numbers
-    Placement = 64,       ///< pixels of the first input are moved, and not mixed across channels
-    View = 128,           ///< where it has no more pixels than it reads, its map lies in its first input's memory
-    WholeImageNorm = 256, ///< its second input are statistics of the whole first one, of the type StatisticsType
-    SameValues = 512      ///< but in training its values are those of its first input, elsewhere, or lie between them
+    Placement = 64,      ///< pixels of the first input are moved, and not mixed across channels
+    View = 128,          ///< where it has no more pixels than it reads, its map lies in its first input's memory
+    WholeImageNorm = 256 ///< its second input are statistics of the whole first one, of the type StatisticsType
   };
 };
 
@@ -279,6 +280,9 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** Named by their roles. */
   std::vector<ParameterDescription> (*getParameters)(const Operation & operation, const std::vector<int> & channels);
 
+  /** What values of its map may be, by those of its inputs' maps. Null: any numbers. */
+  std::vector<ValueForm> (*getBounds)(const Operation & operation, ValueBounds & bounds){ nullptr };
+
   bool
   Is(Role::Bits role) const
   {
@@ -308,9 +312,6 @@ GigapixelNetwork_EXPORT std::string GetRunProblem(const NetworkGraph & graph);
 
 /** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
 GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);
-
-/** The operation that makes the values of the output, which others behind it move, choose or mix at most. */
-GigapixelNetwork_EXPORT const Operation & FindSourceOfOutput(const NetworkGraph & graph);
 
 /** Of adaptive pooling of this many pixels along an axis to so many cells: those that hold a pixel. Cells overlap by a
  * pixel where their sizes are no whole numbers, as PyTorch's do. */

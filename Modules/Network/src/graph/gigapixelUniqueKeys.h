@@ -2,6 +2,7 @@
 #ifndef gigapixelUniqueKeys_h
 #define gigapixelUniqueKeys_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
@@ -73,7 +74,8 @@ public:
   {
     if (!m_Keys.back().insert(name).second)
     {
-      throw std::invalid_argument("it has the key \"" + GetPrintable(name.substr(0, 200)) + "\" twice in one place");
+      throw InvalidArgument(Diagnostic(
+        "E-NETWORK-FORMAT", "it has the key \"" + GetPrintable(name.substr(0, 200)) + "\" twice in one place"));
     }
     return true;
   }
@@ -109,7 +111,8 @@ private:
   {
     if (m_Keys.size() == m_Deepest)
     {
-      throw std::invalid_argument("it is nested deeper than " + std::to_string(m_Deepest) + " levels");
+      throw InvalidArgument(
+        Diagnostic("E-NETWORK-FORMAT", "it is nested deeper than " + std::to_string(m_Deepest) + " levels"));
     }
     m_Keys.emplace_back();
     return true;
@@ -135,7 +138,7 @@ ParseUniqueKeys(std::string_view text, std::size_t deepest)
 {
   if (text.find('\0') != std::string_view::npos) // where the parser would end
   {
-    throw std::invalid_argument("it holds a byte 0, which no JSON does");
+    throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", "it holds a byte 0, which no JSON does"));
   }
   UniqueKeys<TJson> keys(deepest);
   TJson::sax_parse(text, &keys);

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelImageNorms.h"
 
+#include "gigapixelDiagnostic.h"
 #include "graph/gigapixelGraphGeometry.h"
 #include "graph/gigapixelOperationSchema.h"
 
@@ -20,8 +21,11 @@ RefuseOnePixel(NetworkGraph graph, const Operation & norm)
   graph.output = norm.name; // whose map is as large as what it is of
   if (IsOnePixelOfReductions(graph))
   {
-    throw std::invalid_argument("its batch norm \"" + norm.name +
-                                "\" is of one pixel, behind the pooling of all: there are no statistics of the image");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-APPLIES",
+                 "its batch norm \"" + norm.name +
+                   "\" is of one pixel, behind the pooling of all: there are no statistics of the image")
+        .OfValue(norm.name));
   }
 }
 
@@ -50,19 +54,22 @@ TakeNormsOfImage(Model model)
   }
   if (!hasNorms && !ofImage.empty())
   {
-    throw std::invalid_argument("its norms take the statistics of the image as they are (\"" + ofImage +
-                                "\"), and it has no others: leave out what asks for norms of the image");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-APPLIES",
+                 "its norms take the statistics of the image as they are (\"" + ofImage + "\"), and it has no others",
+                 "leave out what asks for norms of the image")
+        .OfValue(ofImage));
   }
   if (!hasNorms)
   {
-    throw std::invalid_argument(
-      "it has no batch norms that could take the statistics of the image; exporters merge them "
-      "into convolutions unless told otherwise");
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     "it has no batch norms that could take the statistics of the image",
+                                     "export it with its norms, which exporters merge into convolutions otherwise"));
   }
   graph.Validate();
   if (const std::string problem = GetRunProblem(graph); !problem.empty())
   {
-    throw std::invalid_argument(problem);
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES", problem));
   }
   model.network.graph = std::move(graph);
   model.network = NetworkDescription::FromJSON(model.network.ToJSON());

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
@@ -84,6 +85,22 @@ FindGated(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & a, const
   return last.type == "sigmoid" ? "silu" : last.type == "hardsigmoid" ? "hardswish" : nullptr;
 }
 
+/** x tanh(softplus(x)) is Mish. What else reads of it stays. \return x; empty: it is none */
+std::string
+FindMish(const OnnxWalk & walk, const OnnxWalkValue & a, const OnnxWalkValue & b)
+{
+  for (const auto & [x, gate] : { std::pair(a.map, b.map), std::pair(b.map, a.map) })
+  {
+    const Operation * const tanh = walk.FindOperation(gate, "tanh");
+    const Operation * const softplus = tanh ? walk.FindOperation(tanh->inputs.front(), "softplus") : nullptr;
+    if (softplus && softplus->inputs.front() == x)
+    {
+      return x;
+    }
+  }
+  return {};
+}
+
 /** Of two maps where one pixel, or one channel, counts for all of the other one's. \return whether they are */
 bool
 CombineOneWithAll(OnnxWalk &            walk,
@@ -104,9 +121,17 @@ CombineOneWithAll(OnnxWalk &            walk,
     walk.Put(node, type, all, { all.map, spread });
     return true;
   }
-  if (std::string(type) == "mul" && size == sizeOfOne && channelsOfOne == 1)
+  if (size == sizeOfOne && channelsOfOne == 1)
   {
-    walk.Put(node, type, all, { all.map, one.map });
+    constexpr int MostCopies = 64; // that are concatenated at once
+    const bool    isProduct = std::string(type) == "mul";
+    if (!isProduct && channels > MostCopies)
+    {
+      return false;
+    }
+    const std::string copies =
+      isProduct ? one.map : walk.Append(node, "cat", std::vector<std::string>(channels, one.map));
+    walk.Put(node, type, all, { all.map, copies });
     return true;
   }
   return false;
@@ -126,8 +151,10 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
     // Sizes of maps that meet may fit at another size of the image; channels and axes never do.
     if (a.axes == b.axes && walk.GetChannels(a.map) == walk.GetChannels(b.map))
     {
-      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" (" + node.type +
-                                  ") is of maps of different sizes");
+      throw InvalidArgument(
+        Diagnostic("E-ONNX-FORMAT",
+                   "its node \"" + node.outputs.front() + "\" (" + node.type + ") is of maps of different sizes")
+          .OfValue(node.outputs.front()));
     }
     throw MissingOperation("of maps of different shapes");
   }
@@ -136,6 +163,10 @@ CombineMaps(OnnxWalk & walk, const OnnxNode & node, const char * type)
     const OnnxWalkValue & given = walk.GetLast().name == b.map ? a : b; // the other one is its gate
     walk.RemoveLast();
     return walk.Put(node, gated, given, { given.map });
+  }
+  if (const std::string x = node.type == "Mul" ? FindMish(walk, a, b) : ""; !x.empty())
+  {
+    return walk.Put(node, "mish", a, { x });
   }
   walk.Put(node, type, a, { a.map, b.map });
 }
@@ -232,6 +263,44 @@ ImportSumOrMean(OnnxWalk & walk, const OnnxNode & node)
   walk.Set(node, { sum, first.axes, first.shape, nullptr, {} });
 }
 
+/** The greatest or least of maps, or of a map and numbers. */
+void
+ImportExtremum(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const char * const type = node.type == "Max" ? "maximum" : "minimum";
+  std::string        found;
+  OnnxWalkValue      first;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    const OnnxWalkValue value = walk.GetInput(node, i);
+    if (value.IsMap())
+    {
+      if (!found.empty() && (value.axes != first.axes || value.shape != first.shape))
+      {
+        throw MissingOperation("of maps of different shapes");
+      }
+      first = found.empty() ? value : first;
+      found = found.empty() ? value.map : walk.Append(node, type, { found, value.map });
+    }
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+  {
+    if (const OnnxWalkValue & value = walk.GetInput(node, i); !value.IsMap())
+    {
+      if (value.constant->GetCount() != 1)
+      {
+        throw MissingOperation("with an array");
+      }
+      found = walk.Append(node, type, { found }, { { "other", value.constant->Get(0) } });
+    }
+  }
+  walk.Set(node, { found, first.axes, first.shape, nullptr, {} });
+}
+
 void
 ImportNegation(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -268,7 +337,8 @@ GetOnnxArithmetic()
 {
   return { { "Add", &ImportPair },     { "Sub", &ImportPair },      { "Mul", &ImportPair },
            { "Div", &ImportPair },     { "Sum", &ImportSumOrMean }, { "Mean", &ImportSumOrMean },
-           { "Neg", &ImportNegation }, { "Pow", &ImportPower } };
+           { "Neg", &ImportNegation }, { "Pow", &ImportPower },     { "Max", &ImportExtremum },
+           { "Min", &ImportExtremum } };
 }
 
 } // namespace gigapixel

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Arrays in files beside the network: https://onnx.ai/onnx/repo-docs/ExternalData.html
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxFile.h"
 #include "gigapixelPrintable.h"
 #include "model/gigapixelSafeTensors.h"
@@ -30,7 +31,7 @@ GetNumber(const OnnxTensor & tensor, const std::string & key, std::uint64_t othe
   const auto          end = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (end.ec != std::errc() || end.ptr != digits.data() + digits.size())
   {
-    throw std::invalid_argument("at an impossible place");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "at an impossible place"));
   }
   return value;
 }
@@ -43,7 +44,7 @@ GetName(const OnnxTensor & tensor)
   std::string name = found == tensor.place.end() ? "" : found->second;
   if (name.empty() || name == "." || name == ".." || name.find_first_of(std::string("/\\\0", 3)) != std::string::npos)
   {
-    throw std::invalid_argument("and not by the name of a file beside the network");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "and not by the name of a file beside the network"));
   }
   return name;
 }
@@ -54,11 +55,11 @@ Read(const std::filesystem::path & path)
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for ever
   {
-    throw std::invalid_argument("which is not there; put it beside the network");
+    throw InvalidArgument(Diagnostic("E-FILE-MISSING", "which is not there", "put it beside the network"));
   }
   if (const auto bytes = std::filesystem::file_size(path, error); error || bytes > MostBytes)
   {
-    throw std::invalid_argument("which has more bytes than weights have");
+    throw InvalidArgument(Diagnostic("E-FILE-LIMIT", "which has more bytes than weights have"));
   }
   return std::make_shared<const std::string>(ReadFile(path.string()));
 }
@@ -89,12 +90,12 @@ OnnxFile::ReadBeside(const std::string & folder)
       const std::uint64_t length = GetNumber(tensor, "length", left);
       if (offset > content->size() || length > left)
       {
-        throw std::invalid_argument("which is truncated");
+        throw InvalidArgument(Diagnostic("E-FILE-DAMAGED", "which is truncated"));
       }
       taken[file] += length;
       if (taken[file] > content->size())
       {
-        throw std::invalid_argument("where arrays lie in each other");
+        throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "where arrays lie in each other"));
       }
       tensor.raw = std::string_view(*content).substr(offset, length);
       tensor.external = false;
@@ -102,10 +103,12 @@ OnnxFile::ReadBeside(const std::string & folder)
     catch (const std::invalid_argument & error)
     {
       const auto location = tensor.place.find("location");
-      throw std::invalid_argument(
+      Diagnostic problem = Diagnostic::Of(error);
+      problem.why =
         "its array \"" + GetPrintable(name) + "\" lies in another file (external data), " +
         (location == tensor.place.end() ? "" : '"' + GetPrintable(location->second).substr(0, 200) + "\", ") +
-        error.what());
+        problem.why;
+      throw InvalidArgument(problem);
     }
   }
 }

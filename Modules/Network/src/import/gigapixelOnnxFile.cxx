@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxFile.h"
+#include "gigapixelOnnxFunctions.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProtobuf.h"
 #include "kernels/gigapixelStoredNumbers.h"
@@ -27,7 +29,17 @@ enum Model
   ModelProducer = 2,
   ModelProducerVersion = 3,
   ModelGraph = 7,
-  ModelOpsets = 8
+  ModelOpsets = 8,
+  ModelFunctions = 25
+};
+enum Function
+{
+  FunctionName = 1,
+  FunctionInput = 4,
+  FunctionOutput = 5,
+  FunctionNode = 7,
+  FunctionDomain = 10,
+  FunctionDefault = 11
 };
 enum Opset
 {
@@ -59,7 +71,8 @@ enum Attribute
   AttributeText = 4,
   AttributeTensor = 5,
   AttributeNumbers = 7,
-  AttributeIntegers = 8
+  AttributeIntegers = 8,
+  AttributeReference = 21
 };
 enum Tensor
 {
@@ -168,7 +181,9 @@ ReadArray(std::string_view bytes, std::size_t index)
   catch (const std::invalid_argument & error)
   {
     const std::string name = tensor.name.empty() ? "" : ", \"" + GetPrintable(tensor.name).substr(0, 200) + '"';
-    throw std::invalid_argument(error.what() + (", in its array number " + std::to_string(index + 1)) + name);
+    Diagnostic        problem = Diagnostic::Of(error);
+    problem.why += ", in its array number " + std::to_string(index + 1) + name;
+    throw InvalidArgument(problem);
   }
   return tensor;
 }
@@ -205,6 +220,9 @@ ReadAttribute(std::string_view bytes)
         break;
       case field::AttributeIntegers:
         message.AppendIntegers(attribute.integers);
+        break;
+      case field::AttributeReference:
+        attribute.reference = ToText(message.GetBytes());
         break;
       default:
         break;
@@ -246,7 +264,7 @@ ReadNode(std::string_view bytes, OnnxNode & node)
       case field::NodeAttribute:
         if (!node.attributes.insert(ReadAttribute(message.GetBytes())).second)
         {
-          throw std::invalid_argument("an attribute is there twice");
+          throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "an attribute is there twice"));
         }
         break;
       case field::NodeDomain:
@@ -273,9 +291,51 @@ ReadNode(std::string_view bytes, std::size_t index)
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::invalid_argument(error.what() + std::string(", in its ") + NameNode(node, index));
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.why += ", in its " + NameNode(node, index);
+    throw InvalidArgument(problem);
   }
   return node;
+}
+
+/** Under the type of the nodes that call it. */
+void
+ReadFunction(std::string_view bytes, OnnxFunctions & functions)
+{
+  OnnxFunction function;
+  std::string  name, domain;
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::FunctionName:
+        name = ToText(message.GetBytes());
+        break;
+      case field::FunctionDomain:
+        domain = ToText(message.GetBytes());
+        break;
+      case field::FunctionInput:
+        function.inputs.push_back(ToText(message.GetBytes()));
+        break;
+      case field::FunctionOutput:
+        function.outputs.push_back(ToText(message.GetBytes()));
+        break;
+      case field::FunctionNode:
+        function.nodes.push_back(ReadNode(message.GetBytes(), function.nodes.size()));
+        break;
+      case field::FunctionDefault:
+        function.attributes.insert(ReadAttribute(message.GetBytes()));
+        break;
+      default:
+        break;
+    }
+  }
+  const std::string type = domain.empty() || domain == "ai.onnx" ? name : domain + '.' + name;
+  if (!functions.emplace(type, std::move(function)).second)
+  {
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "it has two functions \"" + GetPrintable(type).substr(0, 200) + '"'));
+  }
 }
 
 /** ValueInfoProto { name = 1; type = 2 }, TypeProto { tensor_type = 1 }, Tensor { shape = 2 }, TensorShapeProto
@@ -310,7 +370,8 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
       case field::GraphNode:
         if (file.nodes.size() >= MostNodes)
         {
-          throw std::invalid_argument("it has more than " + std::to_string(MostNodes) + " nodes");
+          throw InvalidArgument(
+            Diagnostic("E-ONNX-FORMAT", "it has more than " + std::to_string(MostNodes) + " nodes"));
         }
         file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size()));
         break;
@@ -319,7 +380,8 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
         const std::string name = tensor.name;
         if (!file.arrays.emplace(name, std::move(tensor)).second)
         {
-          throw std::invalid_argument("it has two arrays \"" + GetPrintable(name).substr(0, 200) + '"');
+          throw InvalidArgument(
+            Diagnostic("E-ONNX-FORMAT", "it has two arrays \"" + GetPrintable(name).substr(0, 200) + '"'));
         }
         break;
       }
@@ -330,7 +392,8 @@ ReadGraph(std::string_view bytes, OnnxFile & file)
         file.outputs.push_back(ReadValue(message.GetBytes()));
         break;
       case field::GraphSparseArray:
-        throw std::invalid_argument("it has sparse arrays, which are not read; save it with dense ones");
+        throw InvalidArgument(
+          Diagnostic("E-ONNX-FORMAT", "it has sparse arrays, which are not read", "save it with dense ones"));
       default:
         break;
     }
@@ -442,7 +505,23 @@ OnnxConstant::Get(std::size_t index) const
 OnnxConstant
 OnnxConstant::OfIntegers(const std::vector<std::int64_t> & values)
 {
-  return { { static_cast<std::int64_t>(values.size()) }, false, {}, values };
+  return { { static_cast<std::int64_t>(values.size()) }, Int64, false, {}, values };
+}
+
+std::pair<double, double>
+OnnxConstant::GetLimits(std::int64_t type)
+{
+  switch (type)
+  {
+    case Int8:
+      return { -128, 127 };
+    case Int16:
+      return { -32768, 32767 };
+    case UInt16:
+      return { 0, 65535 };
+    default:
+      return { 0, 255 };
+  }
 }
 
 OnnxConstant
@@ -451,9 +530,10 @@ OnnxTensor::Read() const
   const std::string where = "its array \"" + GetPrintable(name) + "\" ";
   if (external)
   {
-    throw std::invalid_argument(
-      where + "is a constant in another file, and only the network's own arrays are read from there; write it anew by "
-              "onnx.save(onnx.load(...), ...)");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT",
+                 where + "is a constant in another file, and only the network's own arrays are read from there",
+                 "write it anew by onnx.save(onnx.load(...), ...)"));
   }
   std::int64_t most = 1; // if none of the lengths is 0
   bool         isEmpty = false;
@@ -461,7 +541,7 @@ OnnxTensor::Read() const
   {
     if (length < 0 || length > MostValues || (length > 0 && most > MostValues / length))
     {
-      throw std::invalid_argument(where + "has an impossible shape");
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", where + "has an impossible shape"));
     }
     most *= std::max<std::int64_t>(1, length);
     isEmpty = isEmpty || length == 0;
@@ -469,17 +549,20 @@ OnnxTensor::Read() const
   const std::int64_t count = isEmpty ? 0 : most;
   OnnxConstant       constant;
   constant.shape = shape;
+  constant.type = type;
   constant.isFloat = type == Float || type == Double || type == Half || type == BrainFloat;
   constexpr std::int64_t MostWidth = 8;
   if (!constant.isFloat && static_cast<std::int64_t>(raw.size()) / MostWidth > count) // each will take eight bytes
   {
-    throw std::invalid_argument(where + "is damaged: it has " + std::to_string(raw.size()) +
-                                " bytes, and its shape says " + std::to_string(count) + " numbers");
+    throw InvalidArgument(Diagnostic("E-FILE-DAMAGED",
+                                     where + "is damaged: it has " + std::to_string(raw.size()) +
+                                       " bytes, and its shape says " + std::to_string(count) + " numbers"));
   }
   const std::size_t width = ReadRaw(*this, constant);
   if (width == 0)
   {
-    throw std::invalid_argument(where + "is of a type that is no number known here (" + std::to_string(type) + ")");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", where + "is of a type that is no number known here (" + std::to_string(type) + ")"));
   }
   if (raw.empty())
   {
@@ -487,9 +570,10 @@ OnnxTensor::Read() const
   }
   if (static_cast<std::int64_t>(constant.GetCount()) != count || raw.size() % width != 0)
   {
-    throw std::invalid_argument(where + "is damaged or truncated: it has " + std::to_string(constant.GetCount()) +
-                                (raw.size() % width == 0 ? "" : " and a part of") + " numbers, and its shape says " +
-                                std::to_string(count));
+    throw InvalidArgument(Diagnostic("E-FILE-DAMAGED",
+                                     where + "is damaged or truncated: it has " + std::to_string(constant.GetCount()) +
+                                       (raw.size() % width == 0 ? "" : " and a part of") +
+                                       " numbers, and its shape says " + std::to_string(count)));
   }
   return constant;
 }
@@ -535,9 +619,10 @@ OnnxNode::GetIntegers(const char * attribute) const
 OnnxFile
 OnnxFile::Parse(std::string_view content)
 {
-  OnnxFile    file;
-  std::string version;
-  bool        hasGraph = false;
+  OnnxFile      file;
+  std::string   version;
+  bool          hasGraph = false;
+  OnnxFunctions functions;
   file.size = content.size();
   // Of ModelProto, those for people, for training and of functions among them, as of version 14 of the format. Each new
   // field comes with a new version, which stands first: before version 15 others are none of a network's.
@@ -550,9 +635,10 @@ OnnxFile::Parse(std::string_view content)
     const bool isOfLater = file.version > knownVersion && message.GetField() > *fields.rbegin();
     if ((fields.count(message.GetField()) == 0 && !isOfLater) || (isGraph && hasGraph))
     {
-      throw std::invalid_argument("it is damaged, or something else stands behind its network: " +
-                                  (isGraph ? std::string("it has two of them")
-                                           : "ONNX files have no field " + std::to_string(message.GetField())));
+      throw InvalidArgument(Diagnostic("E-FILE-DAMAGED",
+                                       "it is damaged, or something else stands behind its network: " +
+                                         (isGraph ? std::string("it has two of them")
+                                                  : "ONNX files have no field " + std::to_string(message.GetField()))));
     }
     hasGraph = hasGraph || isGraph;
     if (message.GetField() == field::ModelVersion)
@@ -571,6 +657,10 @@ OnnxFile::Parse(std::string_view content)
     {
       ReadGraph(message.GetBytes(), file);
     }
+    else if (message.GetField() == field::ModelFunctions)
+    {
+      ReadFunction(message.GetBytes(), functions);
+    }
     else if (message.GetField() == field::ModelOpsets)
     {
       const std::string_view domain = Find(message.GetBytes(), field::OpsetDomain);
@@ -583,10 +673,11 @@ OnnxFile::Parse(std::string_view content)
       }
     }
   }
+  ExpandFunctions(functions, file.nodes);
   file.producer += version.empty() ? "" : " " + version;
   if (file.nodes.empty() || file.outputs.empty())
   {
-    throw std::invalid_argument("it is no ONNX file, or one without a network");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it is no ONNX file, or one without a network"));
   }
   return file;
 }

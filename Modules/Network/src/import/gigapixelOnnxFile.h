@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gigapixel
@@ -17,6 +18,7 @@ namespace gigapixel
 struct OnnxConstant
 {
   std::vector<std::int64_t> shape;
+  std::int64_t              type{ 0 }; ///< in the file, of whole numbers; 0: not known
   bool                      isFloat{ false };
   std::vector<float>        floats;   ///< of floats of any width
   std::vector<std::int64_t> integers; ///< of whole numbers and truth values
@@ -26,6 +28,9 @@ struct OnnxConstant
   double Get(std::size_t index) const;
 
   static OnnxConstant OfIntegers(const std::vector<std::int64_t> & values);
+
+  /** The least and greatest number of a type of quantized numbers; 0: of 8 bits without a sign. */
+  static std::pair<double, double> GetLimits(std::int64_t type);
 };
 
 using OnnxConstantPointer = std::shared_ptr<const OnnxConstant>;
@@ -57,7 +62,8 @@ struct OnnxAttribute
   std::string               text;
   std::vector<float>        numbers;
   std::vector<std::int64_t> integers;
-  OnnxConstantPointer       tensor; ///< null: it is none
+  OnnxConstantPointer       tensor;    ///< null: it is none
+  std::string               reference; ///< in a function: which attribute of the call it is; empty: it is here
 };
 
 struct OnnxNode
@@ -82,8 +88,8 @@ struct OnnxValue
 };
 
 /** \class OnnxFile
- * \brief An ONNX file, https://onnx.ai/onnx/repo-docs/IR.html, as far as networks of maps need it. Bodies of loops and
- * conditions are not read, nor are texts for people. */
+ * \brief An ONNX file, https://onnx.ai/onnx/repo-docs/IR.html, as far as networks of maps need it. Calls of the file's
+ * functions are replaced by their nodes. Bodies of loops and conditions are not read, nor are texts for people. */
 struct OnnxFile
 {
   std::string                       producer;     ///< with its version

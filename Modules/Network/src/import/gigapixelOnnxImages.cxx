@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
 
@@ -19,9 +20,10 @@ MakeImage(const OnnxValue & input)
   const std::size_t rank = input.shape.size();
   if (rank != 4 && rank != 5)
   {
-    throw std::invalid_argument(where + "has " + std::to_string(rank) +
-                                " axes; an image's are batch, channels, height and width, a volume's batch, channels, "
-                                "depth, height and width");
+    throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                     where + "has " + std::to_string(rank) +
+                                       " axes; an image's are batch, channels, height and width, a volume's batch, "
+                                       "channels, depth, height and width"));
   }
   // Of two numbers that may be channels the smaller one is: there are few of them.
   const std::int64_t second = input.shape[1], last = input.shape.back();
@@ -29,7 +31,8 @@ MakeImage(const OnnxValue & input)
   const std::int64_t channels = isLast ? last : second;
   if (channels < 1 || channels > MostChannels)
   {
-    throw std::invalid_argument(where + "does not say how many channels it has; export it with a fixed number");
+    throw InvalidArgument(Diagnostic(
+      "E-NETWORK-OPERATION", where + "does not say how many channels it has", "export it with a fixed number"));
   }
   Extent size(static_cast<int>(rank) - 2);
   for (int axis = 0; axis < size.GetNumberOfAxes(); ++axis)
@@ -38,7 +41,7 @@ MakeImage(const OnnxValue & input)
   }
   if (*std::max_element(size.begin(), size.end()) > LargestImage)
   {
-    throw std::invalid_argument(where + "has an impossible size");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", where + "has an impossible size"));
   }
   return { input.name, channels, isLast, size };
 }
@@ -62,17 +65,20 @@ GetOnnxImages(const OnnxFile & file)
     channels += images.back().channels;
     if (images.back().size.GetNumberOfAxes() != images.front().size.GetNumberOfAxes())
     {
-      throw std::invalid_argument("its inputs are pictures and volumes; those of one image have the same axes");
+      throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                       "its inputs are pictures and volumes; those of one image have the same axes"));
     }
     if (images.back().size != images.front().size)
     {
-      throw std::invalid_argument("its inputs are of different sizes; those of one image are not");
+      throw InvalidArgument(
+        Diagnostic("E-NETWORK-OPERATION", "its inputs are of different sizes; those of one image are not"));
     }
   }
   if (images.empty() || channels > MostChannels)
   {
-    throw std::invalid_argument("its inputs have " + std::to_string(channels) + " channels in all, not from 1 to " +
-                                std::to_string(MostChannels));
+    throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                     "its inputs have " + std::to_string(channels) +
+                                       " channels in all, not from 1 to " + std::to_string(MostChannels)));
   }
   return images;
 }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "graph/gigapixelFileKind.h"
 #include "gigapixelHash.h"
 #include "gigapixelImageNorms.h"
@@ -8,10 +9,12 @@
 #include "gigapixelPrintable.h"
 #include "model/gigapixelSafeTensors.h"
 #include "graph/gigapixelOperationSchema.h"
+#include "graph/gigapixelValueBounds.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -69,8 +72,9 @@ CheckSources(OnnxFile file)
     {
       if (!output.empty() && (file.arrays.count(output) > 0 || !given.insert(output).second))
       {
-        throw std::invalid_argument("its node \"" + GetPrintable(node.name).substr(0, 200) + "\" gives \"" +
-                                    GetPrintable(output).substr(0, 200) + "\", which there is already");
+        throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                         "its node \"" + GetPrintable(node.name).substr(0, 200) + "\" gives \"" +
+                                           GetPrintable(output).substr(0, 200) + "\", which there is already"));
       }
     }
   }
@@ -85,7 +89,7 @@ ReadOnnx(const std::string & path)
   const FileKind kind = FindFileKind(path);
   if (kind != FileKind::ONNX && kind != FileKind::Unknown)
   {
-    throw std::invalid_argument("it " + DescribeFileKind(kind));
+    throw InvalidArgument(DescribeFileKind(kind));
   }
   std::string     head(1, '\0');
   std::error_code error;
@@ -94,14 +98,15 @@ ReadOnnx(const std::string & path)
     std::ifstream(path, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size()));
     if (const auto bytes = std::filesystem::file_size(path, error); !error && bytes > MostBytes)
     {
-      throw std::invalid_argument("it has " + std::to_string(bytes) + " bytes, and no ONNX file has more than " +
-                                  std::to_string(MostBytes));
+      throw InvalidArgument(Diagnostic("E-FILE-LIMIT",
+                                       "it has " + std::to_string(bytes) + " bytes, and no ONNX file has more than " +
+                                         std::to_string(MostBytes)));
     }
   }
   const unsigned tag = static_cast<unsigned char>(head.front());
   if (tag != 0 && (tag >> 3 < 1 || tag >> 3 > 26 || (tag & 7) % 2 != 0))
   {
-    throw std::invalid_argument("it is no ONNX file");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it is no ONNX file"));
   }
   return ReadFile(path);
 }
@@ -124,9 +129,11 @@ public:
     m_Options.Check(channels, m_Images.front().size.GetNumberOfAxes() > 2);
     if (m_File.opset < FirstOpset)
     {
-      throw std::invalid_argument("it is of opset " + std::to_string(m_File.opset) +
-                                  ", whose operators mean other things than those of " + std::to_string(FirstOpset) +
-                                  " and later; export it anew");
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                       "it is of opset " + std::to_string(m_File.opset) +
+                                         ", whose operators mean other things than those of " +
+                                         std::to_string(FirstOpset) + " and later",
+                                       "export it anew"));
     }
   }
 
@@ -134,9 +141,9 @@ public:
   Model
   Make()
   {
-    const Extent               fixed = m_Images.front().size;
-    const bool                 isFixed = m_Images.front().IsOfFixedSize();
-    std::optional<std::string> missing, problem;
+    const Extent              fixed = m_Images.front().size;
+    const bool                isFixed = m_Images.front().IsOfFixedSize();
+    std::optional<Diagnostic> missing, problem;
     for (std::int64_t multiple = 1; multiple <= LargestMultiple; multiple *= 2)
     {
       const auto isMultiple = [=](std::int64_t side) { return side % multiple == 0; };
@@ -151,15 +158,15 @@ public:
       }
       catch (const MissingOperations & error)
       {
-        missing = error.what();
+        missing = error.GetDiagnostic();
       }
       catch (const std::invalid_argument & error)
       {
         missing.reset(); // what was missing before was so for its size alone
-        problem = problem ? problem : error.what();
+        problem = problem ? problem : Diagnostic::Of(error);
       }
     }
-    throw std::invalid_argument(missing ? *missing : *problem);
+    throw InvalidArgument(missing ? *missing : *problem);
   }
 
 private:
@@ -182,74 +189,8 @@ private:
     return MergeSizes(graphs);
   }
 
-  /** Takes off what makes probabilities of classes of logits, also where pixels of these are chosen or copied behind
-   * it: so are the logits' then. */
-  static void
-  Strip(SizedGraph & sized)
-  {
-    NetworkGraph & graph = sized.graph;
-    const auto     countReaders = [&graph](const std::string & name) {
-      return std::accumulate(graph.operations.begin(), graph.operations.end(), 0, [&](int sum, const Operation & each) {
-        return sum + static_cast<int>(std::count(each.inputs.begin(), each.inputs.end(), name));
-      });
-    };
-    const auto choosesPixels = [](const Operation & operation) {
-      return operation.type == "crop" || operation.type == "slice" ||
-             (operation.type == "interpolate" && operation.GetWord("mode") == "nearest");
-    };
-    const std::string end = graph.GetOutputChannels() == 1 ? "sigmoid" : "softmax";
-    std::string *     place = &graph.output; // where the name of the operation stands that is looked at
-    int               readers = 0;
-    while (countReaders(*place) == readers && choosesPixels(graph.operations[graph.GetIndex(*place)]))
-    {
-      place = &graph.operations[graph.GetIndex(*place)].inputs.front();
-      readers = 1;
-    }
-    const int last = graph.GetIndex(*place);
-    if (graph.operations[last].type == end && countReaders(*place) == readers)
-    {
-      sized.leftOut.insert(end + " at the end");
-      *place = graph.operations[last].inputs.front();
-      graph.operations.erase(graph.operations.begin() + last);
-    }
-  }
-
-  /** Networks whose logits are the mean of their maps itself, as SqueezeNet's: in a graph something is computed of it.
-   */
-  static void
-  EndBehindMean(NetworkGraph & graph)
-  {
-    const Operation output = graph.operations[graph.GetIndex(graph.output)];
-    if (!OperationSchema::Find(output.type)->getReduction(output))
-    {
-      return;
-    }
-    std::string name = "logits";
-    while (
-      std::any_of(graph.operations.begin(), graph.operations.end(), [&](const auto & o) { return o.name == name; }))
-    {
-      name += '_';
-    }
-    graph.operations.push_back({ name, "mul", { output.name }, { { "other", 1.0 } }, {} });
-    graph.output = name;
-  }
-
-  static void
-  CheckLogits(const NetworkGraph & graph)
-  {
-    const Operation & source = FindSourceOfOutput(graph);
-    if (OperationSchema::Find(source.type)->Is(Role::NoLogits))
-    {
-      // At all sizes: no other multiple is to be tried.
-      throw std::domain_error("its output is " + (source.name == graph.output ? std::string("a ") : "moved from a ") +
-                              source.type +
-                              ", which gives no logits of classes that exclude each "
-                              "other, as losses and masks here need them");
-    }
-  }
-
   std::string
-  MakeProvenance(const SizedGraph & sized) const
+  MakeProvenance(const SizedGraph & sized, const SettledOutput & settled) const
   {
     Hash hash;
     hash.Add(m_Content.data(), m_Content.size());
@@ -266,6 +207,14 @@ private:
     {
       json["inputs"].push_back({ { "name", GetPrintable(image.name) }, { "channels", image.channels } });
     }
+    if (m_File.outputs.size() > 1)
+    {
+      for (const OnnxValue & output : m_File.outputs)
+      {
+        json["outputs"].push_back(GetPrintable(output.name));
+      }
+      json["logits"] = GetPrintable(m_Options.output.empty() ? m_File.outputs.front().name : m_Options.output);
+    }
     if (!sized.shapes.empty())
     {
       json["shapes"] = sized.shapes;
@@ -274,11 +223,70 @@ private:
     {
       json["left out"] = sized.leftOut;
     }
+    if (!settled.computed.empty())
+    {
+      json["output"] = settled.computed;
+    }
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
+  void
+  Warn(const SettledOutput & settled, const NetworkDescription & network, bool isLabels, bool isRenamed) const
+  {
+    if (!m_Options.warn)
+    {
+      return;
+    }
+    if (m_File.outputs.size() > 1 && m_Options.output.empty())
+    {
+      std::string names;
+      for (const OnnxValue & output : m_File.outputs)
+      {
+        names += (names.empty() ? "" : ", ") + GetPrintable(output.name);
+      }
+      m_Options.warn(Diagnostic("W-MODEL-OUTPUT",
+                                "it has " + std::to_string(m_File.outputs.size()) + " outputs (" + names +
+                                  "), and the first one is taken",
+                                "name another one by --logits if it has the result")
+                       .OfFile(m_Path)
+                       .OfOption("--logits")
+                       .OfValue(GetPrintable(m_File.outputs.front().name)));
+    }
+    const bool isOfOne = network.GetNumberOfOutputChannels() == 1;
+    if (settled.bounds && !isLabels)
+    {
+      m_Options.warn(
+        Diagnostic("W-MODEL-OUTPUT",
+                   "its values are " + ToText(*settled.bounds) + ", and count as logits: " +
+                     (isOfOne ? "the label is 1 where they are above 0" : "the label is the class of the greatest one"))
+          .OfFile(m_Path));
+    }
+    if (isRenamed)
+    {
+      m_Options.warn(
+        Diagnostic("W-MODEL-OUTPUT", "it gives its labels other numbers at the end, such as 255: here they are 0 and 1")
+          .OfFile(m_Path));
+    }
+    if (settled.isOfEach && !isLabels)
+    {
+      const bool isWritten =
+        network.GetNumberOfClasses() == 2 && m_Images.front().size.GetNumberOfAxes() == 2 && !network.LabelsImage();
+      m_Options.warn(
+        Diagnostic("W-MODEL-OUTPUT",
+                   "the probabilities of its classes do not have the sum 1: each pixel gets the label of "
+                   "the greatest one",
+                   isWritten ? "write the probability of the last class (segment --probability) where they may overlap"
+                             : "")
+          .OfFile(m_Path));
+    }
+    if (settled.greatest != 1)
+    {
+      m_Options.warn(Diagnostic("W-MODEL-OUTPUT", "its output is taken for " + settled.computed).OfFile(m_Path));
+    }
+  }
+
   NetworkDescription
-  Describe(const SizedGraph & sized) const
+  Describe(const SizedGraph & sized, const SettledOutput & settled) const
   {
     NetworkDescription network;
     network.name =
@@ -291,35 +299,118 @@ private:
     network.deviation = m_Options.deviation;
     network.loss = network.graph.GetOutputChannels() == 1 ? NetworkDescription::Loss::BinaryCrossEntropy
                                                           : NetworkDescription::Loss::SoftmaxCrossEntropy;
-    network.provenance = MakeProvenance(sized);
+    network.probabilities =
+      settled.isOfEach ? NetworkDescription::Probabilities::Sigmoid : NetworkDescription::Probabilities::Softmax;
+    network.provenance = MakeProvenance(sized, settled);
     return NetworkDescription::FromJSON(network.ToJSON());
+  }
+
+  static ValueBounds::FindArray
+  FindArrays(const SizedGraph & sized)
+  {
+    return [&sized](const std::string & name) {
+      const auto found = sized.arrays.find(name);
+      return found == sized.arrays.end() ? nullptr : &found->second->floats;
+    };
+  }
+
+  /** \throw std::domain_error the output's sign is always the same, at all sizes: no other multiple is to be tried */
+  static SettledOutput
+  Settle(SizedGraph & sized)
+  {
+    SettledOutput settled = SettleOutput(sized.graph, FindArrays(sized));
+    if (!settled.leftOut.empty())
+    {
+      sized.leftOut.insert(settled.leftOut);
+    }
+    const bool hasOneSign = settled.bounds && (settled.bounds->least >= 0 || settled.bounds->greatest <= 0);
+    if (hasOneSign && sized.graph.GetOutputChannels() == 1 && !sized.isLabels)
+    {
+      throw RefusalOf<std::domain_error>(
+        Diagnostic("E-NETWORK-OPERATION",
+                   "its output is " + ToText(*settled.bounds) +
+                     ", so that it is neither logits nor, for all that its operations say, probabilities",
+                   "let it return logits or probabilities")
+          .OfValue(sized.graph.operations[sized.graph.GetIndex(sized.graph.output)].type));
+    }
+    return settled;
+  }
+
+  static void
+  Append(NetworkGraph & graph, const char * type, double other)
+  {
+    graph.operations.push_back({ graph.output + "." + type, type, { graph.output }, { { "other", other } }, {} });
+    graph.output = graph.operations.back().name;
+  }
+
+  /** Labels that the file makes by a number become those of logits above 0. Probabilities stay what they are but for
+   * the number. \throw std::domain_error two classes have no such labels */
+  static SettledOutput
+  SettleThreshold(SizedGraph & sized)
+  {
+    const LabelThreshold & threshold = *sized.threshold;
+    const OutputValues     values = FindOutputValues(sized.graph, FindArrays(sized));
+    const double           share = threshold.number / values.greatest;
+    const bool             ofProbabilities = values.kind == OutputValues::Kind::Probabilities && share > 0 && share < 1;
+    const double           sign = threshold.isBelow ? -1 : 1;
+    const double           shift = ofProbabilities ? -std::log(share / (1 - share)) : -threshold.number;
+    // Where many pixels have the number itself, as 0 behind ReLU, the least step is that of a label.
+    const bool isBound =
+      !ofProbabilities && (threshold.number == values.range.least || threshold.number == values.range.greatest);
+    const double step = isBound ? sign * (1 << 20) : sign;
+    const double beside = !isBound ? 0 : threshold.isStrict ? -1 : 1;
+    const double a = step * (values.range.least + shift) + beside, b = step * (values.range.greatest + shift) + beside;
+    const bool   isConstant = !ofProbabilities && (std::min(a, b) >= 0 || std::max(a, b) < 0);
+    if (sized.graph.GetOutputChannels() != 1 || isConstant ||
+        (threshold.isRounding && (!ofProbabilities || values.greatest != 1)))
+    {
+      throw RefusalOf<std::domain_error>(Diagnostic(
+        "E-NETWORK-OPERATION",
+        "its labels are made by a threshold that no two classes have: of several channels, of values that are always "
+        "above or always below it, or by rounding what is no probability",
+        "export it without the last operations"));
+    }
+    SettledOutput settled = ofProbabilities ? Settle(sized) : SettledOutput();
+    if (shift != 0 || !ofProbabilities)
+    {
+      Append(sized.graph, "add", shift);
+    }
+    if (step != 1)
+    {
+      Append(sized.graph, "mul", step);
+    }
+    if (beside != 0)
+    {
+      Append(sized.graph, "add", beside);
+    }
+    sized.graph.Validate();
+    return settled;
   }
 
   Model
   MakeModel(SizedGraph sized, std::int64_t multiple) const
   {
     sized.graph.Validate();
-    Strip(sized);
-    EndBehindMean(sized.graph);
-    sized.graph.Validate(); // as it is now
-    const std::string problem = GetRunProblem(sized.graph);
+    const SettledOutput settled = sized.threshold ? SettleThreshold(sized) : Settle(sized);
+    const std::string   problem = GetRunProblem(sized.graph);
     if (!problem.empty())
     {
-      throw std::domain_error(problem); // at all sizes: no other multiple is to be tried
+      throw RefusalOf<std::domain_error>(
+        Diagnostic("E-NETWORK-OPERATION", problem)); // at all sizes: no other multiple is to be tried
     }
-    CheckLogits(sized.graph);
     if (multiple > 1 && sized.graph.LabelsImage())
     {
-      throw std::invalid_argument(
-        "it labels images whose sides are multiples of " + std::to_string(multiple) +
-        " alone: of others the pixels that they would be padded with would count in the mean");
+      throw InvalidArgument(
+        Diagnostic("E-NETWORK-OPERATION",
+                   "it labels images whose sides are multiples of " + std::to_string(multiple) +
+                     " alone: of others the pixels that they would be padded with would count in the mean"));
     }
     if (multiple > 1)
     {
       PadToMultiple(sized.graph, multiple);
     }
     Model model;
-    model.network = Describe(sized);
+    model.network = Describe(sized, settled);
     model.micronsPerPixel = m_Options.micronsPerPixel;
     model.tileSize = m_Options.GetTileSize(model.network);
     for (const ParameterDescription & parameter : model.network.GetParameters())
@@ -327,6 +418,7 @@ private:
       const OnnxConstant & array = *sized.arrays.at(parameter.name);
       model.parameters[parameter.name] = { array.shape, array.floats };
     }
+    Warn(settled, model.network, sized.isLabels, sized.isRenamed);
     return model;
   }
 
@@ -347,12 +439,17 @@ ImportONNX(const std::string & path, const ImportOptions & options)
   {
     Model model = Importer(path, options).Make();
     model = options.norms == ImportedNorms::Image ? TakeNormsOfImage(std::move(model)) : std::move(model);
+    options.Orient(model.network);
     CheckParameters(model);
     return model;
   }
   catch (const std::logic_error & error)
   {
-    throw std::runtime_error("network file \"" + path + "\": " + GetPrintable(error.what())); // names of the file's
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.code = problem.code == "E-OTHER" ? "E-ONNX-FORMAT" : problem.code;
+    problem.why = GetPrintable(problem.why); // names of the file's
+    problem.value = GetPrintable(problem.value);
+    throw Refusal(problem.OfFile(path));
   }
 }
 

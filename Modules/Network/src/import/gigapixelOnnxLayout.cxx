@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
@@ -52,6 +53,33 @@ ImportCast(OnnxWalk & walk, const OnnxNode & node)
   Pass(walk, node);
 }
 
+/** Casts to the type of another value, which changes nothing of maps. */
+void
+ImportCastLike(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    OnnxNode cast = node;
+    cast.type = "Cast";
+    cast.inputs.resize(1);
+    cast.attributes["to"].integer = walk.GetConstant(node, 1)->isFloat ? 1 : 7;
+    return ComputeNumbers(walk, cast);
+  }
+  if (!walk.IsOfPixels(node, 1) && !walk.GetConstant(node, 1)->isFloat)
+  {
+    throw MissingOperation("to whole numbers");
+  }
+  if (!walk.IsOfPixels(node, 0))
+  {
+    OnnxNode cast = node;
+    cast.type = "Cast";
+    cast.inputs.resize(1);
+    cast.attributes["to"].integer = 1;
+    return ComputeNumbers(walk, cast);
+  }
+  Pass(walk, node);
+}
+
 void
 ImportTranspose(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -70,7 +98,9 @@ ImportTranspose(OnnxWalk & walk, const OnnxNode & node)
   }
   if (order.size() != value.axes.size() || std::set<std::int64_t>(order.begin(), order.end()).size() != order.size())
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" turns other axes than there are");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" turns other axes than there are")
+        .OfValue(node.outputs.front()));
   }
   for (std::size_t i = 0; i < order.size(); ++i)
   {
@@ -191,7 +221,7 @@ ImportReshape(OnnxWalk & walk, const OnnxNode & node)
     {
       throw;
     }
-    walk.Miss(node, error.what());
+    walk.Miss(node, error.GetDiagnostic().why);
     walk.SetStandIn(node, "bc", shape); // all values are channels
   }
 }
@@ -275,10 +305,9 @@ ImportUnsqueeze(OnnxWalk & walk, const OnnxNode & node)
 std::vector<OnnxOperator>
 GetOnnxLayout()
 {
-  return { { "Identity", &Pass },         { "Dropout", &ImportDropout },
-           { "Cast", &ImportCast },       { "Transpose", &ImportTranspose },
-           { "Reshape", &ImportReshape }, { "Flatten", &ImportFlatten },
-           { "Squeeze", &ImportSqueeze }, { "Unsqueeze", &ImportUnsqueeze } };
+  return { { "Identity", &Pass },           { "Dropout", &ImportDropout },     { "Cast", &ImportCast },
+           { "CastLike", &ImportCastLike }, { "Transpose", &ImportTranspose }, { "Reshape", &ImportReshape },
+           { "Flatten", &ImportFlatten },   { "Squeeze", &ImportSqueeze },     { "Unsqueeze", &ImportUnsqueeze } };
 }
 
 } // namespace gigapixel

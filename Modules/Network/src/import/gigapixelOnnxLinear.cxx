@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 namespace gigapixel
@@ -61,9 +62,11 @@ PutLinear(OnnxWalk & walk, const OnnxNode & node, bool turned)
   const std::int64_t  channels = walk.GetChannels(map.map);
   if (shape[turned ? 1 : 0] != channels)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a matrix for " +
-                                std::to_string(shape[turned ? 1 : 0]) + " channels, and its map has " +
-                                std::to_string(channels));
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                     "its node \"" + node.outputs.front() + "\" has a matrix for " +
+                                       std::to_string(shape[turned ? 1 : 0]) + " channels, and its map has " +
+                                       std::to_string(channels))
+                            .OfValue(node.outputs.front()));
   }
   const std::int64_t outputs = shape[turned ? 0 : 1];
   matrix = turned ? matrix : Turn(matrix);

@@ -169,9 +169,9 @@ OnnxWalk::CheckMissing() const
                                                                ", as the shape of the result is not known"
                                                            : ""));
   }
-  if (!m_Problem.empty())
+  if (!m_Problem.IsEmpty())
   {
-    throw std::invalid_argument(m_Problem);
+    throw InvalidArgument(m_Problem);
   }
 }
 

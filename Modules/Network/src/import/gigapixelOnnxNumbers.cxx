@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ Push(OnnxConstant & constant, double value)
   }
   else
   {
-    throw std::invalid_argument("it computes with numbers beyond all sizes");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it computes with numbers beyond all sizes"));
   }
 }
 
@@ -82,7 +83,7 @@ Compute(const std::string & type, double a, double b, bool isFloat)
   {
     if (b == 0)
     {
-      throw std::invalid_argument("it divides by 0");
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it divides by 0"));
     }
     return type == "Mod" ? a - b * std::floor(a / b) : isFloat ? a / b : std::trunc(a / b);
   }
@@ -171,7 +172,7 @@ Turn(const OnnxNode & node, const OnnxConstant & a)
   }
   if (order.size() != a.shape.size() || std::set<std::int64_t>(order.begin(), order.end()).size() != order.size())
   {
-    throw std::invalid_argument("it turns other axes than there are");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it turns other axes than there are"));
   }
   Integers steps(a.shape.size(), 1), shape, turned;
   for (std::size_t i = steps.size(); i-- > 1;)
@@ -202,7 +203,7 @@ Reshape(OnnxConstant a, const Integers & wanted, bool keepsZeros)
     shape[i] = shape[i] == 0 && !keepsZeros ? a.shape.at(i) : shape[i];
     if (shape[i] < -1 || shape[i] > count)
     {
-      throw std::invalid_argument("it computes with arrays that do not fit each other");
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it computes with arrays that do not fit each other"));
     }
     known = shape[i] >= 0 ? MultiplyUpTo(known, shape[i], count + 1) : known;
   }
@@ -211,7 +212,7 @@ Reshape(OnnxConstant a, const Integers & wanted, bool keepsZeros)
         return MultiplyUpTo(a_, b_, count + 1);
       }) != count)
   {
-    throw std::invalid_argument("it computes with arrays that do not fit each other");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it computes with arrays that do not fit each other"));
   }
   a.shape = std::move(shape);
   return a;
@@ -237,7 +238,7 @@ Gather(const OnnxNode & node, const OnnxConstant & a, const OnnxConstant & indic
       const std::int64_t at = index < 0 ? index + length : index;
       if (at < 0 || at >= length)
       {
-        throw std::invalid_argument("it asks for a size that there is not");
+        throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it asks for a size that there is not"));
       }
       for (std::int64_t j = 0; j < inner; ++j)
       {
@@ -266,7 +267,7 @@ Slice(OnnxWalk & walk, const OnnxNode & node, OnnxConstant a)
     const std::int64_t length = a.shape[axis], step = steps.at(i);
     if (step == 0)
     {
-      throw std::invalid_argument("it takes steps of no length");
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it takes steps of no length"));
     }
     const auto clip = [&](std::int64_t index) {
       const std::int64_t counted = index < 0 ? (index < -length ? -1 : index + length) : index;
@@ -418,6 +419,99 @@ MakeRange(const OnnxConstant & from, const OnnxConstant & to, const OnnxConstant
 }
 
 OnnxConstant
+Expand(const OnnxConstant & a, const Integers & wanted)
+{
+  const Integers           shape = BroadcastShapes(a.shape, wanted), steps = GetSteps(a.shape, shape);
+  std::vector<std::size_t> places;
+  for (std::int64_t i = 0, count = Count(shape); i < count; ++i)
+  {
+    places.push_back(GetPlace(i, shape, steps));
+  }
+  return Choose(a, places, shape);
+}
+
+/** The number of a scale or zero that counts for a number of an array: of one for all, for each index of an axis, or
+ * for each block along it. */
+class ScalePlaces
+{
+public:
+  ScalePlaces(const OnnxNode & node, const Integers & shape, const OnnxConstant & scale)
+    : m_Count(static_cast<std::int64_t>(scale.GetCount()))
+  {
+    if (m_Count == 1)
+    {
+      return;
+    }
+    const std::size_t axis = GetOnnxAxis(node.GetInteger("axis", 1), shape.size());
+    m_Length = shape[axis];
+    m_Block = std::max<std::int64_t>(1, node.GetInteger("block_size", 0));
+    const bool isBlocked = node.GetInteger("block_size", 0) > 0;
+    for (std::size_t i = axis + 1; i < shape.size(); ++i)
+    {
+      m_Inner *= shape[i];
+    }
+    Integers wanted{ m_Length };
+    if (isBlocked)
+    {
+      wanted = shape;
+      wanted[axis] = (m_Length + m_Block - 1) / m_Block;
+      m_Blocks = wanted[axis];
+    }
+    if (scale.shape != wanted)
+    {
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "its scale is of another shape than its numbers"));
+    }
+  }
+
+  std::size_t
+  Get(std::int64_t index) const
+  {
+    const std::int64_t inner = index % m_Inner, at = index / m_Inner % m_Length, outer = index / m_Inner / m_Length;
+    const std::int64_t place = m_Blocks > 0 ? (outer * m_Blocks + at / m_Block) * m_Inner + inner : at;
+    return static_cast<std::size_t>(m_Count == 1 ? 0 : place);
+  }
+
+private:
+  std::int64_t m_Count;
+  std::int64_t m_Length{ 1 };
+  std::int64_t m_Inner{ 1 };
+  std::int64_t m_Block{ 1 };
+  std::int64_t m_Blocks{ 0 }; ///< along the axis; 0: there are none
+};
+
+/** DequantizeLinear, (a - zero) scale, or QuantizeLinear, round(a / scale) + zero in the range of zero's type. */
+OnnxConstant
+Scale(const OnnxNode & node, const OnnxConstant & a, const OnnxConstant & scale, const OnnxConstant & zero)
+{
+  const bool        forwards = node.type == "DequantizeLinear";
+  const ScalePlaces places(node, a.shape, scale);
+  const bool        hasZero = zero.GetCount() > 0;
+  if (scale.GetCount() == 0 || (hasZero && zero.GetCount() != scale.GetCount()) || a.isFloat == forwards ||
+      !scale.isFloat || (hasZero && zero.isFloat))
+  {
+    throw MissingOperation("of numbers of another type");
+  }
+  const auto [least, greatest] = OnnxConstant::GetLimits(hasZero ? zero.type : node.GetInteger("output_dtype", 0));
+  OnnxConstant result;
+  result.shape = a.shape;
+  result.isFloat = forwards;
+  result.type = forwards ? 0 : hasZero ? zero.type : node.GetInteger("output_dtype", 0);
+  for (std::size_t i = 0; i < a.GetCount(); ++i)
+  {
+    const std::size_t place = places.Get(static_cast<std::int64_t>(i));
+    const double      shift = hasZero ? zero.Get(place) : 0;
+    if (forwards)
+    {
+      result.floats.push_back(static_cast<float>(a.Get(i) - shift) * scale.floats.at(place));
+      continue;
+    }
+    const double quotient = std::nearbyint(double{ static_cast<float>(a.Get(i)) / scale.floats.at(place) });
+    Push(result, std::clamp(quotient + shift, least, greatest));
+  }
+  return result;
+}
+
+OnnxConstant
 ComputeNode(OnnxWalk & walk, const OnnxNode & node)
 {
   const std::string &  type = node.type;
@@ -453,6 +547,16 @@ ComputeNode(OnnxWalk & walk, const OnnxNode & node)
   if (type == "Slice")
   {
     return Slice(walk, node, a);
+  }
+  if (type == "Expand")
+  {
+    return Expand(a, walk.GetIntegers(node, 1, "shape"));
+  }
+  if (type == "DequantizeLinear" || type == "QuantizeLinear")
+  {
+    const bool         hasZero = OnnxWalk::HasInput(node, 2);
+    const OnnxConstant none;
+    return Scale(node, a, *walk.GetConstant(node, 1), hasZero ? *walk.GetConstant(node, 2) : none);
   }
   if (type == "ConstantOfShape")
   {
@@ -545,7 +649,7 @@ OnnxWalk::CheckRoom() const
   constexpr std::size_t ofSizes = 1 << 24;
   if (m_Computed > ofSizes + 4 * m_File.size)
   {
-    throw std::invalid_argument("it computes more numbers than a file of its size can need");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it computes more numbers than a file of its size can need"));
   }
 }
 
@@ -571,16 +675,25 @@ std::vector<OnnxOperator>
 GetOnnxNumbers()
 {
   std::vector<OnnxOperator> all{ { "Shape", &ImportShape }, { "Constant", &ImportConstant } };
-  for (const char * type : { "Gather",      "ConstantOfShape",
-                             "Where",       "Range",
-                             "Floor",       "Ceil",
-                             "Round",       "Sqrt",
-                             "Reciprocal",  "Not",
-                             "Abs",         "Mod",
-                             "Max",         "Min",
-                             "Equal",       "Greater",
-                             "Less",        "GreaterOrEqual",
-                             "LessOrEqual", "And",
+  for (const char * type : { "ConstantOfShape",
+                             "DequantizeLinear",
+                             "QuantizeLinear",
+                             "Where",
+                             "Range",
+                             "Floor",
+                             "Ceil",
+                             "Round",
+                             "Sqrt",
+                             "Reciprocal",
+                             "Not",
+                             "Abs",
+                             "Mod",
+                             "Equal",
+                             "Greater",
+                             "Less",
+                             "GreaterOrEqual",
+                             "LessOrEqual",
+                             "And",
                              "Or" })
   {
     all.push_back({ type, &ComputeNumbers });

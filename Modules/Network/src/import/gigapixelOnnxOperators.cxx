@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxOperators.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 
 namespace gigapixel
@@ -63,7 +65,7 @@ BroadcastShapes(const std::vector<std::int64_t> & a, const std::vector<std::int6
       const std::int64_t other = (*each)[each->size() - 1 - i];
       if (length != 1 && other != 1 && length != other)
       {
-        throw std::invalid_argument("it computes with arrays that do not fit each other");
+        throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it computes with arrays that do not fit each other"));
       }
       length = length == 1 ? other : length;
     }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
@@ -132,7 +133,9 @@ GetScaling(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
     }
     if (place >= 0 && !(number > 0 && number <= (1 << 24)))
     {
-      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible size");
+      throw InvalidArgument(
+        Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has an impossible size")
+          .OfValue(node.outputs.front()));
     }
     if (place >= 0)
     {
@@ -269,7 +272,7 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   constexpr std::int64_t largest = 1 << 24; // a map's side is smaller
   if (std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad < -largest || pad > largest; }))
   {
-    throw std::invalid_argument("it pads by an impossible number of pixels");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it pads by an impossible number of pixels"));
   }
   Integers     before = walk.Repeat(0), after = before;
   std::int64_t channelsBefore = 0, channelsAfter = 0;
@@ -341,6 +344,27 @@ GetPart(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t le
   return { counted(start), counted(end), step };
 }
 
+/** The indices of one axis, forwards or backwards, as ONNX clips them. \throw MissingOperation there are none */
+Integers
+GetSteps(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t length)
+{
+  const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? length : length - 1;
+  const auto         counted = [=](std::int64_t index) {
+    return std::clamp<std::int64_t>(index < -length ? least : index < 0 ? index + length : index, least, most);
+  };
+  Integers           indices;
+  const std::int64_t stride = std::clamp<std::int64_t>(step, -length - 1, length + 1), last = counted(end);
+  for (std::int64_t at = counted(start); stride > 0 ? at < last : stride < 0 && at > last; at += stride)
+  {
+    indices.push_back(at);
+  }
+  if (indices.empty())
+  {
+    throw MissingOperation("of no channels");
+  }
+  return indices;
+}
+
 /** Crops follow each other axis by axis: both at once may be the size of another map. */
 void
 Crop(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map, Integers before, Integers after)
@@ -371,6 +395,136 @@ CheckFixed(const OnnxWalk & walk, std::int64_t start, std::int64_t end, std::int
   }
 }
 
+/** Some channels, in any order. \return the operation */
+std::string
+ChooseChannels(OnnxWalk & walk, const OnnxNode & node, const std::string & map, const Integers & channels)
+{
+  constexpr std::size_t    MostParts = 64; // that are concatenated at once
+  std::vector<std::string> parts;
+  for (std::size_t i = 0, end = 0; i < channels.size(); i = end)
+  {
+    end = i + 1;
+    while (end < channels.size() && channels[end] == channels[end - 1] + 1)
+    {
+      ++end;
+    }
+    if (parts.size() == MostParts)
+    {
+      throw MissingOperation("of more than " + std::to_string(MostParts) + " channels in another order");
+    }
+    const auto count = static_cast<std::int64_t>(end - i);
+    parts.push_back(
+      count == walk.GetChannels(map)
+        ? map
+        : walk.Append(node, "slice_channels", { map }, { { "start", channels[i] }, { "channels", count } }));
+  }
+  return parts.size() == 1 ? parts.front() : walk.Append(node, "cat", parts);
+}
+
+/** Indices of channels, one behind the other; of one, the axis may be left out. */
+void
+ImportGather(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const OnnxConstantPointer indices = walk.GetConstant(node, 1);
+  const OnnxWalkValue       map = walk.GetInput(node, 0);
+  const std::size_t         axis = GetOnnxAxis(node.GetInteger("axis", 0), map.axes.size());
+  Integers                  channels = indices->integers;
+  if (map.axes[axis] != 'c' || indices->shape.size() > 1 || channels.empty())
+  {
+    throw MissingOperation("not of channels");
+  }
+  for (std::int64_t & channel : channels)
+  {
+    channel += channel < 0 ? map.shape[axis] : 0;
+    if (channel < 0 || channel >= map.shape[axis])
+    {
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it asks for a channel that there is not"));
+    }
+  }
+  const std::string chosen = ChooseChannels(walk, node, map.map, channels);
+  std::string       axes = map.axes;
+  if (indices->shape.empty())
+  {
+    axes.erase(axis, 1);
+  }
+  walk.Set(node, { chosen, axes, walk.GetShape(chosen, axes), nullptr, {} });
+}
+
+/** Copies of channels behind each other, or of one pixel beside each other. \param shape of the result */
+void
+Repeat(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map, const Integers & shape)
+{
+  constexpr std::int64_t MostCopies = 64; // that are concatenated at once
+  std::string            copied = map.map;
+  Integers               sizes(walk.GetNumberOfAxes());
+  bool                   isSpread = false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+  {
+    const int          place = walk.FindPlace(map.axes[i]);
+    const std::int64_t copies = shape[i] / map.shape[i];
+    if (place >= 0)
+    {
+      sizes[place] = shape[i];
+      isSpread = isSpread || copies > 1;
+    }
+    if (copies > 1 && (place >= 0 ? map.shape[i] > 1 : map.axes[i] != 'c' || copies > MostCopies))
+    {
+      throw MissingOperation(map.axes[i] == 'c' ? "of so many copies" : "not of channels");
+    }
+    if (copies > 1 && place < 0)
+    {
+      copied = walk.Append(node, "cat", std::vector<std::string>(static_cast<std::size_t>(copies), copied));
+    }
+  }
+  if (isSpread)
+  {
+    copied = walk.Append(node, "interpolate", { copied }, { { "size", sizes } });
+  }
+  walk.Set(node, { copied, map.axes, walk.GetShape(copied, map.axes), nullptr, {} });
+}
+
+void
+ImportTile(OnnxWalk & walk, const OnnxNode & node)
+{
+  const Integers      repeats = walk.GetIntegers(node, 1, "repeats");
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  if (!map.IsMap() || repeats.size() != map.shape.size())
+  {
+    throw MissingOperation(map.IsMap() ? "to other axes" : "of numbers");
+  }
+  Integers shape = map.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+  {
+    if (repeats[i] < 1 || repeats[i] > 65536)
+    {
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it repeats an impossible number of times"));
+    }
+    shape[i] *= repeats[i];
+  }
+  Repeat(walk, node, map, shape);
+}
+
+void
+ImportExpand(OnnxWalk & walk, const OnnxNode & node)
+{
+  if (IsOfNumbers(walk, node))
+  {
+    return ComputeNumbers(walk, node);
+  }
+  const Integers      wanted = walk.GetIntegers(node, 1, "shape");
+  const OnnxWalkValue map = walk.GetInput(node, 0);
+  const Integers      shape = BroadcastShapes(map.shape, wanted);
+  if (shape.size() != map.shape.size() || *std::min_element(shape.begin(), shape.end()) < 1)
+  {
+    throw MissingOperation("to other axes");
+  }
+  Repeat(walk, node, map, shape);
+}
+
 void
 ImportSlice(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -387,10 +541,6 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
     std::iota(axes.begin(), axes.end(), 0);
   }
   steps.resize(steps.empty() ? starts.size() : steps.size(), 1);
-  if (std::any_of(steps.begin(), steps.end(), [](std::int64_t step) { return step < 1; }))
-  {
-    throw MissingOperation(backwards);
-  }
   const OnnxWalkValue map = walk.GetInput(node, 0);
   if (!map.IsMap() || starts.empty() || ends.size() != starts.size() || axes.size() != starts.size() ||
       steps.size() != starts.size())
@@ -404,8 +554,17 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
   {
     const std::size_t  axis = GetOnnxAxis(axes[i], map.axes.size());
     const std::int64_t length = map.shape[axis];
-    const Part         taken = GetPart(starts[i], ends[i], steps[i], length);
-    const int          place = walk.FindPlace(map.axes[axis]);
+    if (map.axes[axis] == 'c' && steps[i] != 1)
+    {
+      part.map = ChooseChannels(walk, node, part.map, GetSteps(starts[i], ends[i], steps[i], length));
+      continue;
+    }
+    if (steps[i] < 1)
+    {
+      throw MissingOperation(backwards);
+    }
+    const Part taken = GetPart(starts[i], ends[i], steps[i], length);
+    const int  place = walk.FindPlace(map.axes[axis]);
     if (taken.end <= taken.start || (taken.step > 1 && taken.end != length))
     {
       throw MissingOperation(backwards);
@@ -496,7 +655,9 @@ GetBlockSize(const OnnxNode & node)
   const std::int64_t side = node.GetInteger("blocksize", 0);
   if (side < 1 || side > 256)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible blocksize");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has an impossible blocksize")
+        .OfValue(node.outputs.front()));
   }
   return side;
 }
@@ -548,9 +709,11 @@ ImportSpaceToDepth(OnnxWalk & walk, const OnnxNode & node)
   std::vector<std::string> parts;
   if (size[0] % side != 0 || size[1] % side != 0)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() +
-                                "\" (SpaceToDepth) is of a map whose size is no " + "multiple of " +
-                                std::to_string(side));
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                     "its node \"" + node.outputs.front() +
+                                       "\" (SpaceToDepth) is of a map whose size is no " + "multiple of " +
+                                       std::to_string(side))
+                            .OfValue(node.outputs.front()));
   }
   if (side > 8)
   {
@@ -577,6 +740,9 @@ GetOnnxPlacement()
            { "Upsample", &ImportResize },
            { "Pad", &ImportPad },
            { "Slice", &ImportSlice },
+           { "Gather", &ImportGather },
+           { "Tile", &ImportTile },
+           { "Expand", &ImportExpand },
            { "DepthToSpace", &ImportDepthToSpace },
            { "SpaceToDepth", &ImportSpaceToDepth } };
 }

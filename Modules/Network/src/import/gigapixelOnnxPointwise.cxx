@@ -42,6 +42,8 @@ constexpr const char * Sigmoid = "sigmoid";
 constexpr const char * HardSwish = "hardswish";
 constexpr const char * Mish = "mish";
 constexpr const char * Tanh = "tanh";
+constexpr const char * Softplus = "softplus";
+constexpr const char * Logarithm = "log";
 
 void
 ImportLeakyReLU(OnnxWalk & walk, const OnnxNode & node)
@@ -134,7 +136,8 @@ Bound(OnnxWalk & walk, const OnnxNode & node, double least, double greatest)
   }
   if (least <= -limit || greatest >= limit)
   {
-    throw MissingOperation("at one side");
+    const bool isLeast = greatest >= limit;
+    return Activate(walk, node, isLeast ? "maximum" : "minimum", { { "other", isLeast ? least : greatest } });
   }
   Activate(walk, node, "hardtanh", { { "min_val", least }, { "max_val", greatest } });
 }
@@ -173,14 +176,28 @@ ImportSoftmax(OnnxWalk & walk, const OnnxNode & node)
 void
 ImportLogSoftmax(OnnxWalk & walk, const OnnxNode & node)
 {
-  if (!walk.IsEnd(node.outputs.front()))
-  {
-    throw MissingOperation("that is not at the end");
-  }
   const OnnxWalkValue map = GetAnyMap(walk, node);
   CheckSoftmax(walk, node, map);
-  walk.LeaveOut("LogSoftmax at the end");
-  walk.Set(node, map);
+  if (walk.IsEnd(node.outputs.front()))
+  {
+    walk.LeaveOut("LogSoftmax at the end");
+    return walk.Set(node, map);
+  }
+  const std::string probabilities = walk.Append(node, "softmax", { map.map });
+  walk.Put(node, "log", map, { probabilities });
+}
+
+/** The exponential of logarithms of probabilities gives the probabilities again. */
+void
+ImportExponential(OnnxWalk & walk, const OnnxNode & node)
+{
+  const OnnxWalkValue map = GetAnyMap(walk, node);
+  const Operation &   last = walk.GetLast();
+  if (last.name != map.map || last.type != "log")
+  {
+    throw MissingOperation("of what is no LogSoftmax");
+  }
+  walk.Set(node, { last.inputs.front(), map.axes, map.shape, nullptr, {} });
 }
 
 } // namespace
@@ -193,6 +210,9 @@ GetOnnxPointwise()
            { "HardSwish", &ImportActivation<HardSwish> },
            { "Mish", &ImportActivation<Mish> },
            { "Tanh", &ImportActivation<Tanh> },
+           { "Softplus", &ImportActivation<Softplus> },
+           { "Log", &ImportActivation<Logarithm> },
+           { "Exp", &ImportExponential },
            { "LeakyRelu", &ImportLeakyReLU },
            { "PRelu", &ImportPReLU },
            { "Elu", &ImportELU },

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxWalk.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelNetworkDescription.h"
@@ -135,8 +136,9 @@ OnnxWalk::GetInput(const OnnxNode & node, std::size_t index)
   {
     throw UnknownInput(name);
   }
-  throw std::invalid_argument("its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
-                              "\", which no earlier one gives");
+  throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                   "its node \"" + GetPrintable(node.name) + "\" reads \"" + GetPrintable(name) +
+                                     "\", which no earlier one gives"));
 }
 
 bool
@@ -256,8 +258,8 @@ OnnxWalk::Append(const OnnxNode &                              node,
 {
   if (m_Result.graph.operations.size() >= NetworkDescription::MostOperations)
   {
-    throw std::invalid_argument("it has more than " + std::to_string(NetworkDescription::MostOperations) +
-                                " operations");
+    throw InvalidArgument(Diagnostic(
+      "E-ONNX-FORMAT", "it has more than " + std::to_string(NetworkDescription::MostOperations) + " operations"));
   }
   const OperationSchema & schema = *OperationSchema::Find(type);
   Operation               operation{ {}, type, inputs, attributes, parameters, GetNumberOfAxes() };
@@ -275,12 +277,16 @@ OnnxWalk::Append(const OnnxNode &                              node,
   operation.name = name;
   // At once: what is made of them before the graph is validated takes memory, and more than so many overflow.
   const auto refuseSize = [&](const char * what) {
-    throw std::invalid_argument("its node \"" + name + "\" (" + type + ") has more " + what + " than there may be");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + name + "\" (" + type + ") has more " + what + " than there may be")
+        .OfValue(name));
   };
   if (inputs.size() > schema.mostInputs)
   {
-    throw std::invalid_argument("its node \"" + name + "\" (" + type + ") has " + std::to_string(inputs.size()) +
-                                " inputs, and may have " + std::to_string(schema.mostInputs));
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                     "its node \"" + name + "\" (" + type + ") has " + std::to_string(inputs.size()) +
+                                       " inputs, and may have " + std::to_string(schema.mostInputs))
+                            .OfValue(name));
   }
   std::vector<int> channels(inputs.size());
   std::transform(
@@ -289,7 +295,8 @@ OnnxWalk::Append(const OnnxNode &                              node,
     CheckRanges(operation, schema) ? schema.check(operation, channels) : "its numbers are beyond what there may be";
   if (!problem.empty())
   {
-    throw std::invalid_argument("its node \"" + name + "\" (" + type + "): " + problem);
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + name + "\" (" + type + "): " + problem).OfValue(name));
   }
   Extent size = m_Image;
   for (int axis = 0; axis < m_Image.GetNumberOfAxes() && !inputs.empty(); ++axis)
@@ -301,8 +308,10 @@ OnnxWalk::Append(const OnnxNode &                              node,
     size[axis] = schema.getSize(operation, axis, sides);
     if (size[axis] < 1)
     {
-      throw std::invalid_argument("its node \"" + name + "\" (" + type + ") leaves no pixels of " +
-                                  std::to_string(sides.front()));
+      throw InvalidArgument(
+        Diagnostic("E-NETWORK-IMAGE-SIZE",
+                   "its node \"" + name + "\" (" + type + ") leaves no pixels of " + std::to_string(sides.front()))
+          .OfValue(name));
     }
     if (size[axis] > LargestSide)
     {
@@ -343,6 +352,15 @@ OnnxWalk::FindLast(const OnnxNode & node, std::size_t index, const std::string &
   const Operation & last = this->GetLast();
   return last.name == this->GetInput(node, index).map && last.type == type && IsReadOnce(node.inputs[index]) ? &last
                                                                                                              : nullptr;
+}
+
+const Operation *
+OnnxWalk::FindOperation(const std::string & name, const std::string & type) const
+{
+  const auto & operations = m_Result.graph.operations;
+  const auto   found =
+    std::find_if(operations.rbegin(), operations.rend(), [&](const Operation & each) { return each.name == name; });
+  return found == operations.rend() || found->type != type ? nullptr : &*found;
 }
 
 void
@@ -406,19 +424,21 @@ OnnxWalk::Import(const OnnxNode & node)
   }
   catch (const MissingOperation & error)
   {
-    this->Miss(node, error.what());
+    this->Miss(node, error.GetDiagnostic().why);
     this->PutStandIn(node);
   }
   catch (const std::invalid_argument & error)
   {
     // All that is missing is said before what does not fit, and nothing fits what only stands in for it.
-    const std::string problem = error.what();
-    const bool        named = problem.rfind("its node", 0) == 0;
-    m_Problem = !m_Problem.empty() || behind ? m_Problem : named ? problem : NameNode(node) + ": " + problem;
+    Diagnostic problem = Diagnostic::Of(error);
+    const bool named = problem.why.rfind("its node", 0) == 0;
+    problem.why = named ? problem.why : NameNode(node) + ": " + problem.why;
+    m_Problem = !m_Problem.IsEmpty() || behind ? m_Problem : problem;
   }
   catch (const std::out_of_range &)
   {
-    m_Problem = !m_Problem.empty() || behind ? m_Problem : NameNode(node) + " lacks numbers";
+    m_Problem =
+      !m_Problem.IsEmpty() || behind ? m_Problem : Diagnostic("E-ONNX-FORMAT", NameNode(node) + " lacks numbers");
   }
   return false;
 }
@@ -451,22 +471,159 @@ OnnxWalk::Visit(const OnnxNode & node)
   }
 }
 
-void
-OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
+/** The number that a constant of the file holds, if it holds one. */
+std::optional<double>
+OnnxWalk::FindThreshold(const std::string & value) const
 {
-  // The greatest of the logits is what a mask is made of here, too.
-  const bool            isLabel = last.type == "ArgMax" && !last.inputs.empty() && last.outputs.front() == wanted;
-  const std::string     name = isLabel ? last.inputs.front() : wanted;
-  const OnnxWalkValue & value = m_Values[name];
-  if (isLabel)
+  const auto             array = m_File.arrays.find(value);
+  const OnnxNode * const node = array == m_File.arrays.end() ? FindProducer(value) : nullptr;
+  if (array != m_File.arrays.end())
   {
-    LeaveOut("ArgMax at the end");
+    const OnnxConstant constant = array->second.Read();
+    return constant.GetCount() == 1 ? std::optional<double>(constant.Get(0)) : std::nullopt;
   }
-  if (isLabel && value.IsMap() && value.axes[GetOnnxAxis(last.GetInteger("axis", 0), value.axes.size())] != 'c')
+  if (!node || node->type != "Constant")
+  {
+    return std::nullopt;
+  }
+  if (node->Has("value_float"))
+  {
+    return node->GetNumber("value_float", 0);
+  }
+  const auto tensor = node->Has("value") ? node->attributes.at("value").tensor : nullptr;
+  return tensor && tensor->GetCount() == 1 ? std::optional<double>(tensor->Get(0)) : std::nullopt;
+}
+
+/** What a node makes of labels, which stay labels of the same classes. */
+struct OnnxWalk::LabelStep
+{
+  std::string value; ///< the labels before it; empty: it is no such node
+  bool        isRenaming{ false };
+  bool        isInverting{ false };
+};
+
+/** Goes through a node that changes the type, the shape or the numbers of labels alone, and leaves 0: 0 and 255 in
+ * place of 0 and 1. */
+OnnxWalk::LabelStep
+OnnxWalk::StepThroughLabels(const OnnxNode & node) const
+{
+  static const std::set<std::string> passing{ "Cast",     "CastLike", "Squeeze", "Unsqueeze",
+                                              "Identity", "Reshape",  "Flatten" };
+  if (!HasInput(node, 0) || passing.count(node.type) > 0 || node.type == "Not")
+  {
+    return { HasInput(node, 0) ? node.inputs.front() : std::string(), false, node.type == "Not" };
+  }
+  if (node.type == "Where" && HasInput(node, 2))
+  {
+    const double where = FindThreshold(node.inputs[1]).value_or(-1),
+                 elsewhere = FindThreshold(node.inputs[2]).value_or(-1);
+    const bool areLabels = std::min(where, elsewhere) == 0 && where != elsewhere;
+    return { areLabels ? node.inputs[0] : std::string(), areLabels && std::max(where, elsewhere) != 1, where == 0 };
+  }
+  if ((node.type == "Mul" || node.type == "Div") && HasInput(node, 1))
+  {
+    const auto   first = FindThreshold(node.inputs[0]), second = FindThreshold(node.inputs[1]);
+    const bool   isTurned = node.type == "Mul" && first;
+    const double number = (isTurned ? first : second).value_or(0);
+    return { number > 0 ? node.inputs[isTurned ? 1 : 0] : std::string(), number != 1, false };
+  }
+  return {};
+}
+
+/** Goes from the output back to what labels are made of: the greatest channel, or values above a number. The greatest
+ * of the logits is what a mask is made of here, too. */
+void
+OnnxWalk::FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string & wanted)
+{
+  std::map<std::string, const OnnxNode *> producers;
+  for (const OnnxNode * node : nodes)
+  {
+    for (const std::string & output : node->outputs)
+    {
+      producers[output] = node;
+      m_Producers[output] = node;
+    }
+  }
+  std::set<const OnnxNode *> behind;
+  std::string                value = wanted;
+  bool                       isRenamed = false, isInverted = false;
+  m_End = wanted;
+  for (auto found = producers.find(value); found != producers.end() && m_Readers.at(value) == 1;
+       found = producers.find(value))
+  {
+    const OnnxNode & node = *found->second;
+    const LabelStep  step = StepThroughLabels(node);
+    behind.insert(&node);
+    value = HasInput(node, 0) ? node.inputs.front() : std::string();
+    const bool isGreater = node.type == "Greater" || node.type == "GreaterOrEqual";
+    const bool isLess = node.type == "Less" || node.type == "LessOrEqual";
+    auto       number = (isGreater || isLess) && HasInput(node, 1) ? FindThreshold(node.inputs[1]) : std::nullopt;
+    const bool isTurned = (isGreater || isLess) && HasInput(node, 1) && !number; // 0.3 < p
+    if (isTurned)
+    {
+      number = FindThreshold(value);
+      value = number ? node.inputs[1] : value;
+    }
+    // Rounded values are labels if nothing is made of them: 255 p may be rounded, and divided by 255.
+    const bool isMade =
+      number || (node.type == "ArgMax" && !isInverted) || (node.type == "Round" && !isRenamed && !isInverted);
+    if (!value.empty() && isMade)
+    {
+      m_Labels = &node;
+      m_LabelNodes = std::move(behind);
+      m_End = value;
+      m_Result.isLabels = true;
+      m_Result.isRenamed = isRenamed;
+      if (node.type != "ArgMax")
+      {
+        const bool isStrict = node.type == "Greater" || node.type == "Less";
+        const bool isBelow = isLess != isTurned;
+        m_Result.threshold =
+          LabelThreshold{ number.value_or(0.5), isBelow != isInverted, isStrict != isInverted, node.type == "Round" };
+      }
+      break;
+    }
+    if (step.value.empty() || producers.count(step.value) == 0)
+    {
+      break;
+    }
+    value = step.value;
+    isRenamed = isRenamed || step.isRenaming;
+    isInverted = isInverted != step.isInverting;
+  }
+  m_Producers.clear();
+}
+
+/** Whether the axes are these, without those of the image or of a lone channel that the file takes off at the end. */
+bool
+OnnxWalk::IsMapWithout(const OnnxWalkValue & value, std::string axes) const
+{
+  const auto isTakenOff = [&](char axis) {
+    return value.axes.find(axis) == std::string::npos && (axis == 'b' || (axis == 'c' && GetChannels(value.map) == 1));
+  };
+  axes.erase(std::remove_if(axes.begin(), axes.end(), isTakenOff), axes.end());
+  return value.axes == axes;
+}
+
+void
+OnnxWalk::FindOutput()
+{
+  const std::string     name = m_End;
+  const OnnxWalkValue & value = m_Values[name];
+  const bool            isGreatest = m_Labels && m_Labels->type == "ArgMax";
+  if (m_Labels)
+  {
+    LeaveOut(m_Labels->type + " at the end");
+  }
+  if (isGreatest && m_Result.isRenamed && value.IsMap() && GetChannels(value.map) > 2)
+  {
+    throw MissingOperations("it gives its labels other numbers than 0, 1, 2 and so on behind ArgMax");
+  }
+  if (isGreatest && value.IsMap() && value.axes[GetOnnxAxis(m_Labels->GetInteger("axis", 0), value.axes.size())] != 'c')
   {
     throw MissingOperations("it needs operations that there are not here: ArgMax not over the channels");
   }
-  const bool isMap = value.IsMap() && (value.axes == GetMapAxes() || value.axes == GetMapAxesLast());
+  const bool isMap = value.IsMap() && (IsMapWithout(value, GetMapAxes()) || IsMapWithout(value, GetMapAxesLast()));
   // Classes of the image: of a network that is refused for what it needs.
   const bool isOfImage = value.IsMap() && !ListWholeImage(m_Result.graph).empty();
   if (!isOfImage && (!isMap || GetSize(value.map) != m_Image))
@@ -476,8 +633,10 @@ OnnxWalk::FindOutput(const OnnxNode & last, const std::string & wanted)
     {
       shape += (shape.empty() ? "" : " x ") + std::to_string(length);
     }
-    throw std::invalid_argument("its output \"" + GetPrintable(name) + "\" is " + (shape.empty() ? "nothing" : shape) +
-                                " for an image of " + ToText(m_Image) + " pixels: no logits of each pixel");
+    throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                     "its output \"" + GetPrintable(name) + "\" is " +
+                                       (shape.empty() ? "nothing" : shape) + " for an image of " + ToText(m_Image) +
+                                       " pixels: no logits of each pixel"));
   }
   m_Result.graph.output = value.map;
 }
@@ -527,7 +686,8 @@ OnnxWalk::Make(const OnnxFile &               file,
     {
       names += (names.empty() ? "" : ", ") + GetPrintable(value.name);
     }
-    throw std::invalid_argument("it has no output \"" + GetPrintable(wanted) + "\" (it has: " + names + ")");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "it has no output \"" + GetPrintable(wanted) + "\" (it has: " + names + ")"));
   }
   // What the output does not depend on, as the outputs of deep supervision, is not asked for.
   std::set<std::string>         needed{ wanted };
@@ -551,17 +711,16 @@ OnnxWalk::Make(const OnnxFile &               file,
     }
   }
   walk.AppendImages(images);
-  const bool isLabel = !nodes.empty() && nodes.back()->type == "ArgMax" && !nodes.back()->inputs.empty();
-  walk.m_End = isLabel ? nodes.back()->inputs.front() : wanted;
+  walk.FindEnd(nodes, wanted);
   for (const OnnxNode * node : nodes)
   {
-    if (node->type != "ArgMax" || node != nodes.back())
+    if (walk.m_LabelNodes.count(node) == 0)
     {
       walk.Visit(*node);
     }
   }
   walk.CheckMissing();
-  walk.FindOutput(nodes.empty() ? OnnxNode() : *nodes.back(), wanted);
+  walk.FindOutput();
   walk.RemoveUnread();
   return std::move(walk.m_Result);
 }

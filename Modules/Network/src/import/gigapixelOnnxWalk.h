@@ -2,11 +2,11 @@
 #ifndef gigapixelOnnxWalk_h
 #define gigapixelOnnxWalk_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxFile.h"
 #include "gigapixelSizedGraphs.h"
 
 #include <set>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -14,23 +14,29 @@ namespace gigapixel
 /** \class MissingOperation
  * \brief An operator that becomes no operation here, by what it does beyond its type: "with an array that is no factor
  * for each channel". Empty: by all that it does. */
-struct MissingOperation : std::runtime_error
+struct MissingOperation : Refusal
 {
-  using std::runtime_error::runtime_error;
+  explicit MissingOperation(const std::string & how)
+    : Refusal(Diagnostic("E-NETWORK-OPERATION", how))
+  {}
 };
 
 /** \class MissingOperations
  * \brief All of them, by their names: one sentence. */
-struct MissingOperations : std::invalid_argument
+struct MissingOperations : InvalidArgument
 {
-  using std::invalid_argument::invalid_argument;
+  explicit MissingOperations(const std::string & sentence)
+    : InvalidArgument(Diagnostic("E-NETWORK-OPERATION", sentence))
+  {}
 };
 
 /** \class UnknownInput
  * \brief An operator reads what is not known, since an operator that is missing gives it, and needs to know it. */
-struct UnknownInput : std::runtime_error
+struct UnknownInput : Refusal
 {
-  using std::runtime_error::runtime_error;
+  explicit UnknownInput(const std::string & name)
+    : Refusal(Diagnostic("E-NETWORK-OPERATION", "the value \"" + name + "\" is not known").OfValue(name))
+  {}
 };
 
 /** What flows between the nodes of an ONNX graph: a map, or numbers. */
@@ -229,6 +235,9 @@ public:
     return m_Result.graph.operations.back();
   }
 
+  /** \return null: the operation of this name is none of this type */
+  const Operation * FindOperation(const std::string & name, const std::string & type) const;
+
   /** The last operation, if it is of this type and this input of the node alone reads it; else null. */
   const Operation * FindLast(const OnnxNode & node, std::size_t index, const std::string & type);
 
@@ -280,6 +289,8 @@ public:
   }
 
 private:
+  struct LabelStep;
+
   OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed);
 
   void                  AppendImages(const std::vector<OnnxImage> & images);
@@ -289,7 +300,11 @@ private:
   const OnnxWalkValue * FindStandIn(const OnnxNode & node);
   void                  PutStandIn(const OnnxNode & node);
   void                  CheckMissing() const;
-  void                  FindOutput(const OnnxNode & last, const std::string & wanted);
+  void                  FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string & wanted);
+  std::optional<double> FindThreshold(const std::string & value) const;
+  LabelStep             StepThroughLabels(const OnnxNode & node) const;
+  bool                  IsMapWithout(const OnnxWalkValue & value, std::string axes) const;
+  void                  FindOutput();
   void                  RemoveUnread();
 
   const OnnxFile &                                m_File;
@@ -306,8 +321,10 @@ private:
   std::set<std::string>                           m_Behind;    ///< values that depend on a missing operator's
   std::map<std::string, bool>                     m_Unknown;   ///< values; whether they depend on the image's pixels
   std::set<std::string>                           m_Unasked;   ///< values of operators that read unknown ones
-  std::string                                     m_Problem;   ///< the first one; empty: none
+  Diagnostic                                      m_Problem;   ///< the first one; empty: none
   std::string                                     m_End;       ///< the value of the logits
+  const OnnxNode *                                m_Labels{ nullptr }; ///< what makes labels of it; null: nothing
+  std::set<const OnnxNode *>                      m_LabelNodes;        ///< this one and those behind it
   std::string                                     m_ImageOperation;
   std::size_t                                     m_Computed{ 0 }; ///< numbers
 };

@@ -32,6 +32,29 @@ ImportGlobalMaximum(OnnxWalk & walk, const OnnxNode & node)
   Pool(walk, node, "adaptive_max_pool", map, map.axes);
 }
 
+/** \return the operation; empty: there is none */
+std::string
+ReduceChannels(OnnxWalk & walk, const OnnxNode & node, const std::string & map)
+{
+  if (node.type == "ReduceMean" || node.type == "ReduceSum")
+  {
+    const std::string mean = walk.Append(node, "channel_mean", { map });
+    const auto        channels = static_cast<double>(walk.GetChannels(map));
+    return node.type == "ReduceMean" ? mean : walk.Append(node, "mul", { mean }, { { "other", channels } });
+  }
+  if (node.type == "ReduceMax")
+  {
+    return walk.Append(node, "channel_max", { map });
+  }
+  if (node.type == "ReduceMin")
+  {
+    const std::string negated = walk.Append(node, "mul", { map }, { { "other", -1.0 } });
+    const std::string greatest = walk.Append(node, "channel_max", { negated });
+    return walk.Append(node, "mul", { greatest }, { { "other", -1.0 } });
+  }
+  return {};
+}
+
 /** The mean over all pixels, or over the channels of each; what else there is of reductions has a known shape. */
 void
 ImportReduction(OnnxWalk & walk, const OnnxNode & node)
@@ -63,11 +86,18 @@ ImportReduction(OnnxWalk & walk, const OnnxNode & node)
   {
     return Pool(walk, node, "adaptive_avg_pool", map, keeps ? map.axes : left);
   }
-  if (node.type == "ReduceMean" && reduced == "c" && keeps)
+  if (node.type == "ReduceMax" && reduced == pixels)
   {
-    return walk.Put(node, "channel_mean", map, { map.map }, {});
+    return Pool(walk, node, "adaptive_max_pool", map, keeps ? map.axes : left);
   }
-  walk.Miss(node, node.type == "ReduceMean" ? "over neither all pixels nor the channels" : "");
+  const std::string ofChannels = reduced == "c" ? ReduceChannels(walk, node, map.map) : "";
+  if (!ofChannels.empty())
+  {
+    const std::string ofResult = keeps ? map.axes : left;
+    return walk.Set(node, { ofChannels, ofResult, walk.GetShape(ofChannels, ofResult), nullptr, {} });
+  }
+  const bool isPartly = node.type == "ReduceMean" || node.type == "ReduceMax";
+  walk.Miss(node, isPartly ? "over neither all pixels nor the channels" : "");
   walk.SetStandIn(node, keeps ? map.axes : left, shape);
 }
 
@@ -113,18 +143,38 @@ ImportInstanceNorm(OnnxWalk & walk, const OnnxNode & node)
              { "bias", walk.TakeArray(walk.GetInput(node, 2), shape) } });
 }
 
+/** Before opset 21 the standard has a number for each group; exporters also wrote one for each channel. */
+std::string
+TakeOfGroups(OnnxWalk & walk, const OnnxNode & node, std::size_t input, std::int64_t channels, std::int64_t groups)
+{
+  const OnnxWalkValue & value = walk.GetInput(node, input);
+  const auto            given = walk.GetConstant(node, input);
+  if (walk.GetOpset() >= 21 || groups < 1 || channels % groups != 0 || !given->isFloat ||
+      static_cast<std::int64_t>(given->floats.size()) != groups)
+  {
+    return walk.TakeArray(value, { channels });
+  }
+  std::vector<float> ofChannels;
+  for (const float each : given->floats)
+  {
+    ofChannels.insert(ofChannels.end(), static_cast<std::size_t>(channels / groups), each);
+  }
+  return walk.AddArray(
+    value.array.empty() ? node.outputs.front() + ".of_groups" : value.array, ofChannels, { channels });
+}
+
 void
 ImportGroupNorm(OnnxWalk & walk, const OnnxNode & node)
 {
   const OnnxWalkValue map = walk.GetMap(node);
-  const Integers      shape{ walk.GetChannels(map.map) };
+  const std::int64_t  channels = walk.GetChannels(map.map), groups = node.GetInteger("num_groups", 1);
   walk.Put(node,
            "group_norm",
            map,
            { map.map },
-           { { "num_groups", node.GetInteger("num_groups", 1) }, { "eps", node.GetNumber("epsilon", 1e-5) } },
-           { { "weight", walk.TakeArray(walk.GetInput(node, 1), shape) },
-             { "bias", walk.TakeArray(walk.GetInput(node, 2), shape) } });
+           { { "num_groups", groups }, { "eps", node.GetNumber("epsilon", 1e-5) } },
+           { { "weight", TakeOfGroups(walk, node, 1, channels, groups) },
+             { "bias", TakeOfGroups(walk, node, 2, channels, groups) } });
 }
 
 } // namespace

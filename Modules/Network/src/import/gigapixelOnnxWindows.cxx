@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace gigapixel
 {
@@ -36,7 +38,9 @@ GetAlong(const OnnxWalk & walk, const OnnxNode & node, const char * attribute, c
   {
     if (each < 0 || each > 65536)
     {
-      throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an impossible " + attribute);
+      throw InvalidArgument(
+        Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has an impossible " + attribute)
+          .OfValue(node.outputs.front()));
     }
   }
   return given.empty() ? otherwise : given;
@@ -96,7 +100,9 @@ struct OnnxWindow
     {
       if (*std::min_element(numbers->begin(), numbers->end()) < 1)
       {
-        throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a window of no pixels");
+        throw InvalidArgument(
+          Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has a window of no pixels")
+            .OfValue(node.outputs.front()));
       }
     }
   }
@@ -194,7 +200,8 @@ GetWeightShape(OnnxWalk & walk, const OnnxNode & node)
   CheckAxes(walk, std::max<std::size_t>(shape.size(), 2) - 2);
   if (*std::min_element(shape.begin(), shape.end()) < 1)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has an empty weight");
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has an empty weight")
+                            .OfValue(node.outputs.front()));
   }
   return shape;
 }
@@ -205,8 +212,10 @@ CheckWeight(const OnnxNode & node, std::int64_t given, std::int64_t wanted)
 {
   if (given != wanted)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has a weight for " + std::to_string(given) +
-                                " channels, and its map has " + std::to_string(wanted));
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
+                                     "its node \"" + node.outputs.front() + "\" has a weight for " +
+                                       std::to_string(given) + " channels, and its map has " + std::to_string(wanted))
+                            .OfValue(node.outputs.front()));
   }
 }
 
@@ -220,7 +229,9 @@ ImportConvolution(OnnxWalk & walk, const OnnxNode & node)
   const OnnxWalkValue map = walk.GetMap(node);
   if (groups < 1 || window.kernel != kernel || shape[1] > 65536)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight")
+        .OfValue(node.outputs.front()));
   }
   CheckWeight(node, shape[1], walk.GetChannels(map.map) / groups);
   Borders     borders = GetBorders(walk, node, window, walk.GetSize(map.map));
@@ -279,7 +290,9 @@ ImportTransposedConvolution(OnnxWalk & walk, const OnnxNode & node)
   const OnnxWalkValue map = walk.GetMap(node);
   if (groups < 1 || groups > 65536 || window.kernel != kernel || shape[1] > 65536)
   {
-    throw std::invalid_argument("its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight");
+    throw InvalidArgument(
+      Diagnostic("E-ONNX-FORMAT", "its node \"" + node.outputs.front() + "\" has attributes that do not fit its weight")
+        .OfValue(node.outputs.front()));
   }
   CheckWeight(node, shape[0], walk.GetChannels(map.map));
   Integers   more = GetAlong(walk, node, "output_padding", walk.Repeat(0));
@@ -332,6 +345,51 @@ ImportMaximum(OnnxWalk & walk, const OnnxNode & node)
              { "ceil_mode", node.GetInteger("ceil_mode", 0) != 0 } });
 }
 
+/** Windows that begin at the same places, and none of whose padding counts, of a pool with the same padding at both
+ * sides: it may have some windows more, before and behind. */
+struct SymmetricWindows
+{
+  Integers padding;
+  bool     isCeil{ false };
+  Integers before;
+  Integers after;
+};
+
+std::optional<SymmetricWindows>
+FindSymmetric(const OnnxWindow & window, const Borders & borders, const Extent & size)
+{
+  const auto axes = static_cast<std::size_t>(size.GetNumberOfAxes());
+  for (const bool isCeil : { false, true })
+  {
+    SymmetricWindows found{ {}, isCeil, {}, {} };
+    for (std::size_t axis = 0; axis < axes; ++axis)
+    {
+      const std::int64_t kernel = window.kernel[axis], stride = window.stride[axis], before = borders.before[axis];
+      const std::int64_t side = size[static_cast<int>(axis)];
+      const std::int64_t wanted = (side + before + borders.after[axis] - kernel) / stride + 1;
+      for (const std::int64_t padding : { before, std::max(before, borders.after[axis]) })
+      {
+        const std::int64_t left = side + 2 * padding - kernel;
+        std::int64_t       there = (isCeil && left > 0 ? (left + stride - 1) / stride : left / stride) + 1;
+        there -= isCeil && (there - 1) * stride >= side + padding ? 1 : 0; // as PyTorch leaves it out
+        const std::int64_t first = (padding - before) / stride;
+        if (left >= 0 && 2 * padding <= kernel && (padding - before) % stride == 0 && first + wanted <= there)
+        {
+          found.padding.push_back(padding);
+          found.before.push_back(first);
+          found.after.push_back(there - first - wanted);
+          break;
+        }
+      }
+    }
+    if (found.padding.size() == axes)
+    {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
 void
 ImportMean(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -342,15 +400,27 @@ ImportMean(OnnxWalk & walk, const OnnxNode & node)
   {
     throw MissingOperation("with dilation");
   }
-  if (!window.pads.IsSymmetric() && !counted)
-  {
-    walk.Miss(node, uneven);
-  }
   const OnnxWalkValue map = walk.GetMap(node);
   Borders             borders = GetBorders(walk, node, window, walk.GetSize(map.map));
   std::string         input = map.map;
   if (!borders.IsSymmetric())
   {
+    const auto symmetric = counted || node.GetInteger("ceil_mode", 0) != 0
+                             ? std::nullopt
+                             : FindSymmetric(window, borders, walk.GetSize(map.map));
+    if (symmetric)
+    {
+      const std::string pooled = walk.Append(node,
+                                             walk.GetType("avg_pool"),
+                                             { input },
+                                             { { "kernel_size", window.kernel },
+                                               { "stride", window.stride },
+                                               { "padding", symmetric->padding },
+                                               { "ceil_mode", symmetric->isCeil },
+                                               { "count_include_pad", false } });
+      return walk.Put(
+        node, "crop", map, { pooled }, { { "before", symmetric->before }, { "after", symmetric->after } });
+    }
     if (!counted)
     {
       walk.Miss(node, uneven);

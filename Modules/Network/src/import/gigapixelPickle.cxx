@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPickle.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
@@ -15,7 +17,7 @@ using Kind = PickleValue::Kind;
 [[noreturn]] void
 Refuse(const char * reason)
 {
-  throw std::invalid_argument(std::string("its pickle is damaged or truncated: ") + reason);
+  throw InvalidArgument(Diagnostic("E-FILE-DAMAGED", std::string("its pickle is damaged or truncated: ") + reason));
 }
 
 /** The machine's instructions, by their names in pickletools. */
@@ -169,8 +171,9 @@ private:
   [[noreturn]] static void
   RefuseObjects()
   {
-    throw std::invalid_argument("its pickle makes more than " + std::to_string(MostObjects) +
-                                " objects; save a module's state_dict() alone");
+    throw InvalidArgument(Diagnostic("E-WEIGHTS-FORMAT",
+                                     "its pickle makes more than " + std::to_string(MostObjects) + " objects",
+                                     "save a module's state_dict() alone"));
   }
 
   // The stack. A null is a mark.
@@ -559,10 +562,15 @@ private:
       case OBJ:
         PushItems(Kind::List, PopToMark());
         return PushItems(Kind::Call, { MakeUnknown(), Pop() });
-      case BUILD:
-        Pop(); // what an object would be set to
-        Top();
+      case BUILD: {
+        const PickleValue * const state = Pop();
+        PickleValue &             object = Top();
+        if (object.kind == Kind::Call && object.items.size() == 2)
+        {
+          object.items.push_back(state);
+        }
         return;
+      }
       case PERSID:
         Push(Kind::Stored)->text = std::string(ReadLine());
         return;

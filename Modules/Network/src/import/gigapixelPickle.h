@@ -25,7 +25,7 @@ struct PickleValue
     List,       ///< and tuples and sets
     Dictionary, ///< keys and values by turns
     Function,   ///< "module.name"
-    Call,       ///< of a function: itself, and the list of what it is given
+    Call,       ///< of a function: itself, the list of what it is given, and what the object is set to if it is
     Stored      ///< outside of the pickle, under what identifies it
   };
 

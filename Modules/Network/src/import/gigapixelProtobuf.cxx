@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelProtobuf.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cstring>
 #include <stdexcept>
 
@@ -12,7 +14,7 @@ namespace
 [[noreturn]] void
 Refuse(const char * reason)
 {
-  throw std::invalid_argument(std::string("it is damaged or truncated: ") + reason);
+  throw InvalidArgument(Diagnostic("E-FILE-DAMAGED", std::string("it is damaged or truncated: ") + reason));
 }
 
 /** Seven bits a byte, the lowest first; the last byte has no eighth bit. */

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSizedGraphs.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -47,8 +49,10 @@ public:
       {
         if (!IsSameValue(value, Get(k).attributes.at(key)))
         {
-          throw std::invalid_argument("\"" + key + "\" of its \"" + m_Name + "\" (" + GetFirst().type +
-                                      ") depends on the size of the image in a way that is no size of another map");
+          throw InvalidArgument(
+            Diagnostic("E-NETWORK-OPERATION",
+                       "\"" + key + "\" of its \"" + m_Name + "\" (" + GetFirst().type +
+                         ") depends on the size of the image in a way that is no size of another map"));
         }
       }
     }
@@ -211,9 +215,10 @@ private:
     }
     else
     {
-      throw std::invalid_argument("its \"" + m_Name + "\" (Resize) gives a map of " + ToText(GetSize(0, m_Name)) +
-                                  " pixels of one of " + ToText(GetInputSize(0)) +
-                                  ", which says nothing of images of other sizes");
+      throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
+                                       "its \"" + m_Name + "\" (Resize) gives a map of " + ToText(GetSize(0, m_Name)) +
+                                         " pixels of one of " + ToText(GetInputSize(0)) +
+                                         ", which says nothing of images of other sizes"));
     }
   }
 
@@ -327,7 +332,7 @@ MergeSizes(const std::vector<SizedGraph> & given)
   {
     if (!HasSameOutline(each.graph, graphs.front().graph))
     {
-      throw std::invalid_argument("it is another network for images of other sizes");
+      throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION", "it is another network for images of other sizes"));
     }
   }
   for (std::size_t i = 0; i < graphs.front().graph.operations.size(); ++i)

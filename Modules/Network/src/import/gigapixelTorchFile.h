@@ -4,15 +4,24 @@
 
 #include "model/gigapixelSafeTensors.h"
 
+#include <set>
+
 namespace gigapixel
 {
 
-/** The arrays of a state_dict that torch.save has written (a zip archive, or before PyTorch 1.6 pickles one behind the
- * other), by their names. Where it is a part of a checkpoint, the
- * dictionary that has most arrays is taken; "module." before all names (DataParallel) is taken off. All that is no
- * array is left out, and nothing in the file is run. \throw std::invalid_argument says what is wrong: it is damaged, or
- * holds no arrays */
-SafeTensors ReadTorchFile(std::string_view content);
+/** Arrays by their names, which begin with the dictionaries that they stand in: "state_dict.conv.weight". */
+struct TorchFile
+{
+  SafeTensors           arrays;
+  std::set<std::string> dictionaries; ///< with the dot behind them; lists among them
+};
+
+/** The arrays, PyTorch's or NumPy's, of all dictionaries that torch.save has written: a zip archive, or before
+ * PyTorch 1.6 pickles one behind the other. All that is no array is left out, and nothing in the file is run. A list of
+ * a module's parameters, such as the moving averages of torch_ema, has their names, too. \param mostExpanded bytes that
+ * arrays may have beyond those of the file, which expanded ones do \throw std::invalid_argument says what is wrong: it
+ * is damaged, or holds no arrays */
+TorchFile ReadTorchFile(std::string content, std::size_t mostExpanded);
 
 } // namespace gigapixel
 

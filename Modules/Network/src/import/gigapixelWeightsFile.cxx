@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "graph/gigapixelFileKind.h"
 #include "model/gigapixelModelFile.h"
 #include "model/gigapixelSafeTensors.h"
 #include "kernels/gigapixelStoredNumbers.h"
 #include "gigapixelTorchFile.h"
+#include "gigapixelWeightsSet.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,39 +55,42 @@ GetMostBytes(const NetworkDescription & network)
   return GiB + 4 * sizeof(double) * static_cast<std::uintmax_t>(network.GetNumberOfParameters());
 }
 
-SafeTensors
+TorchFile
 LoadArrays(const std::string & nameOrFolder, const NetworkDescription & network)
 {
   if (Model::IsReady(nameOrFolder))
   {
-    return SafeTensors::Parse(GetReadyContent(nameOrFolder), nameOrFolder);
+    return { SafeTensors::Parse(GetReadyContent(nameOrFolder), nameOrFolder), {} };
   }
   const std::string path = FindModelFile(nameOrFolder);
   // Before all of it is read: a slide that is given for weights has gigabytes.
   const FileKind kind = FindFileKind(path);
   if (kind == FileKind::ONNX || kind == FileKind::JSON || kind == FileKind::Text)
   {
-    throw std::runtime_error("weights file \"" + path + "\" " + DescribeFileKind(kind));
+    throw Refusal(DescribeFileKind(kind).OfFile(path));
   }
   std::error_code error;
   const auto      bytes = std::filesystem::file_size(path, error);
   if (const std::uintmax_t most = GetMostBytes(network); !error && bytes > most)
   {
-    throw std::runtime_error("weights file \"" + path + "\" has " + std::to_string(bytes / GiB) +
-                             " GiB, where at most " + std::to_string(most / GiB) + " GiB are read for the network \"" +
-                             network.name + "\": save its weights alone");
+    throw Refusal(Diagnostic("E-FILE-LIMIT",
+                             "it has " + std::to_string(bytes / GiB) + " GiB, where at most " +
+                               std::to_string(most / GiB) + " GiB are read for the network \"" + network.name + "\"",
+                             "save its weights alone")
+                    .OfFile(path));
   }
   if (kind != FileKind::PyTorch)
   {
-    return SafeTensors::Load(path);
+    return { SafeTensors::Load(path), {} };
   }
   try
   {
-    return ReadTorchFile(ReadFile(path));
+    const auto numbers = static_cast<std::size_t>(network.GetNumberOfParameters());
+    return ReadTorchFile(ReadFile(path), 4 * sizeof(double) * numbers);
   }
   catch (const std::invalid_argument & damage)
   {
-    throw std::runtime_error("weights file \"" + path + "\": " + damage.what());
+    throw Refusal(Diagnostic::Of(damage).OfFile(path));
   }
 }
 
@@ -116,12 +121,14 @@ CheckNorms(const std::string & path, const std::string & network, const TakenWei
           return taken.compare(0, beside.size(), beside) == 0;
         }))
     {
-      throw std::runtime_error("weights file \"" + path + "\" has the norm \"" + norm.substr(0, norm.size() - 1) +
-                               "\", and the network \"" + network +
-                               "\" has none there: it was exported with its norms merged into its convolutions, which "
-                               "have other weights then; import it with its norms (gp.import_network, or an ONNX file "
-                               "that torch.onnx.export writes of the module in eval() with dynamo=False and "
-                               "training=torch.onnx.TrainingMode.PRESERVE)");
+      throw Refusal(
+        Diagnostic("E-WEIGHTS-MISMATCH",
+                   "it has the norm \"" + norm.substr(0, norm.size() - 1) + "\", and the network \"" + network +
+                     "\" has none there: it was exported with its norms merged into its convolutions, which have other "
+                     "weights then",
+                   "import it with its norms (gp.import_network, or an ONNX file that torch.onnx.export writes of the "
+                   "module in eval() with dynamo=False and training=torch.onnx.TrainingMode.PRESERVE)")
+          .OfFile(path));
     }
   }
 }
@@ -133,6 +140,12 @@ IdentifyWeights(const std::string & path)
 {
   return Model::IsReady(path) ? IdentifyContent(GetReadyContent(path))
                               : IdentifyFile(FindModelFile(path), HashedBytes::All);
+}
+
+Diagnostic
+TakenWeights::GetWarning(const std::string & path) const
+{
+  return Diagnostic("W-WEIGHTS-SET", warning, remedy).OfFile(path).OfValue(set);
 }
 
 std::string
@@ -179,45 +192,45 @@ TakenWeights::DescribeTaken() const
          (listed < parts.size() ? " ..." : "") + ')';
 }
 
-namespace
-{
-
-/** Of a layer of neurons, which is a convolution of one pixel, or voxel, here. */
-std::vector<std::int64_t>
-WithoutPixel(std::vector<std::int64_t> shape)
-{
-  const bool isOfOnePixel =
-    shape.size() > 3 && std::all_of(shape.begin() + 2, shape.end(), [](std::int64_t side) { return side == 1; });
-  shape.resize(isOfOnePixel ? 2 : shape.size());
-  return shape;
-}
-
-} // namespace
-
 TakenWeights
-TakeWeights(const std::string & path, const NetworkDescription & network, std::vector<double> & parameters)
+TakeWeights(const std::string &        path,
+            const NetworkDescription & network,
+            std::vector<double> &      parameters,
+            const std::string &        set)
 {
-  SafeTensors         file = LoadArrays(path, network);
+  TorchFile           loaded = LoadArrays(path, network);
+  SafeTensors &       file = loaded.arrays;
   TakenWeights        result;
   std::vector<double> values = parameters;
   std::size_t         next = 0;
+  try
+  {
+    const WeightsSet chosen = ChooseWeightsSet(file, loaded.dictionaries, network, set);
+    result.set = chosen.prefix;
+    result.warning = chosen.warning;
+    result.remedy = chosen.remedy;
+  }
+  catch (const std::invalid_argument & error)
+  {
+    throw Refusal(Diagnostic::Of(error).OfFile(path));
+  }
   for (const ParameterDescription & parameter : network.GetParameters())
   {
     const std::size_t begin = next;
     next += parameter.GetNumberOfValues();
-    const auto found = file.tensors.find(parameter.name);
+    const auto found = file.tensors.find(result.set + parameter.name);
     if (found == file.tensors.end())
     {
       result.notInFile.push_back(parameter.name);
       continue;
     }
     const std::vector<float> floats = ToFloats(found->second);
-    const auto &             shape = found->second.shape;
-    const bool fits = (shape == parameter.shape || shape == WithoutPixel(parameter.shape)) && !floats.empty();
+    const bool               fits = FitsParameter(found->second, parameter);
     if (!std::all_of(floats.begin(), floats.end(), [](float value) { return std::isfinite(value); }))
     {
-      throw std::runtime_error("weights file \"" + path + "\": \"" + parameter.name +
-                               "\" holds a value that is no finite number");
+      throw Refusal(Diagnostic("E-NOT-FINITE", "\"" + parameter.name + "\" holds a value that is no finite number")
+                      .OfFile(path)
+                      .OfValue(parameter.name));
     }
     (fits ? result.taken : result.ofOtherShape).push_back(parameter.name);
     if (fits)
@@ -228,12 +241,10 @@ TakeWeights(const std::string & path, const NetworkDescription & network, std::v
   }
   for (const auto & item : file.tensors)
   {
-    result.notInNetwork.push_back(item.first);
-  }
-  if (result.taken.empty())
-  {
-    throw std::runtime_error("weights file \"" + path + "\" holds no array of the name and shape that the network \"" +
-                             network.name + "\" needs");
+    if (item.first.rfind(result.set, 0) == 0)
+    {
+      result.notInNetwork.push_back(item.first.substr(result.set.size()));
+    }
   }
   CheckNorms(path, network.name, result);
   parameters = std::move(values);

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
@@ -23,7 +24,7 @@ RequireAll(const TakenWeights & taken, const std::string & path, const std::stri
 {
   if (!taken.AreAll())
   {
-    throw std::runtime_error("weights file \"" + path + "\" lacks " + taken.DescribeMissing(network));
+    throw Refusal(Diagnostic("E-WEIGHTS-MISMATCH", "it lacks " + taken.DescribeMissing(network)).OfFile(path));
   }
 }
 
@@ -37,23 +38,24 @@ ImportOptions::Check(int channels, bool ofVolumes) const
     const auto given = numbers->size();
     if (given != 0 && given != static_cast<std::size_t>(channels))
     {
-      throw std::invalid_argument(
+      throw InvalidArgument(Diagnostic(
+        "E-OPTION-VALUE",
         "it needs a " + std::string(name) +
-        (channels == 1 ? " for its channel; " : " for each of its " + std::to_string(channels) + " channels; ") +
-        std::to_string(given) + (given == 1 ? " is given" : " are given"));
+          (channels == 1 ? " for its channel; " : " for each of its " + std::to_string(channels) + " channels; ") +
+          std::to_string(given) + (given == 1 ? " is given" : " are given")));
     }
   }
   if (std::any_of(deviation.begin(), deviation.end(), [](double value) { return !(value > 0); }))
   {
-    throw std::invalid_argument("its deviations have to be above 0");
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "its deviations have to be above 0"));
   }
   for (const auto & [name, numbers] : { std::pair("means", &mean), std::pair("deviations", &deviation) })
   {
     if (!ofVolumes && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
     {
-      throw std::invalid_argument("its " + std::string(name) +
-                                  " are shares of 255, and one above 1 is given: divide "
-                                  "them by 255");
+      throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                       "its " + std::string(name) + " are shares of 255, and one above 1 is given",
+                                       "divide them by 255"));
     }
   }
 }
@@ -66,6 +68,14 @@ ImportOptions::GetTileSize(const NetworkDescription & network) const
   return (wanted + stride - 1) / stride * stride;
 }
 
+void
+ImportOptions::Orient(NetworkDescription & network) const
+{
+  network.orientation = orientation.empty() ? network.orientation : orientation;
+  network.takesXFirst = network.takesXFirst || takesXFirst;
+  network.Validate();
+}
+
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
 {
@@ -74,13 +84,16 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
     options.Check(network.channels, network.TakesVolumes());
     if (network.graph.IsEmpty() && !options.mean.empty())
     {
-      throw std::invalid_argument("it is a chain of layers, which takes pixels as its description says: means and "
-                                  "deviations are for networks of operations");
+      throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                       "it is a chain of layers, which takes pixels as its description says: means and "
+                                       "deviations are for networks of operations"));
     }
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::runtime_error("network \"" + network.name + "\": " + error.what());
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.why = "network \"" + network.name + "\": " + problem.why;
+    throw Refusal(problem);
   }
   Model model;
   model.network = network;
@@ -93,10 +106,19 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
   }
   std::int64_t        numbers = network.GetNumberOfParameters();
   std::vector<double> values(static_cast<std::size_t>(numbers));
-  RequireAll(TakeWeights(weights, network, values), weights, network.name);
+  const TakenWeights  taken = TakeWeights(weights, network, values, options.weightsSet);
+  RequireAll(taken, weights, network.name);
+  if (options.warn && !taken.warning.empty())
+  {
+    options.warn(taken.GetWarning(weights));
+  }
   nlohmann::ordered_json provenance =
     network.provenance.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(network.provenance);
   provenance["weights"] = GetPrintable(std::filesystem::path(weights).filename().string());
+  if (!taken.set.empty())
+  {
+    provenance["weightsSet"] = GetPrintable(taken.set.substr(0, taken.set.size() - 1));
+  }
   model.network.provenance = provenance.dump();
   model.network.learningRate = 0; // it is one for weights by chance
   auto next = values.begin();
@@ -111,12 +133,12 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
   try
   {
     model = options.norms == ImportedNorms::Image ? TakeNormsOfImage(std::move(model)) : std::move(model);
-    model.network.Validate();
+    options.Orient(model.network);
     CheckParameters(model);
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::runtime_error("weights file \"" + weights + "\": " + error.what());
+    throw Refusal(Diagnostic::Of(error).OfFile(weights));
   }
   return model;
 }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelZipFile.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
@@ -16,7 +18,7 @@ constexpr std::size_t   LongestComment = 65535;
 [[noreturn]] void
 Refuse()
 {
-  throw std::invalid_argument("it is a damaged or truncated archive");
+  throw InvalidArgument(Diagnostic("E-FILE-DAMAGED", "it is a damaged or truncated archive"));
 }
 
 /** A number of the little-endian file. */
@@ -119,18 +121,15 @@ ReadZip(std::string_view content)
     const std::string   name(Cut(entries, 46, nameLength));
     std::uint64_t       compressed = Read(entries, 20, 4), size = Read(entries, 24, 4), offset = Read(entries, 42, 4);
     ReadWide(Cut(entries, 46 + nameLength, extraLength), size, compressed, offset);
-    if (Read(entries, 10, 2) != 0 || compressed != size)
-    {
-      throw std::invalid_argument("its archive is compressed, which PyTorch's are not");
-    }
+    const bool isStored = Read(entries, 10, 2) == 0 && compressed == size;
     if (Cut(content, offset, 4) != "PK\3\4")
     {
       Refuse();
     }
     const std::uint64_t begin = offset + 30 + Read(content, offset + 26, 2) + Read(content, offset + 28, 2);
-    if (!files.emplace(name, Cut(content, begin, size)).second)
+    if (!files.emplace(name, isStored ? Cut(content, begin, size) : std::string_view()).second)
     {
-      throw std::invalid_argument("its archive has two files of one name");
+      throw InvalidArgument(Diagnostic("E-FILE-DAMAGED", "its archive has two files of one name"));
     }
     entries.remove_prefix(Cut(entries, 0, 46 + nameLength + extraLength + Read(entries, 32, 2)).size());
   }

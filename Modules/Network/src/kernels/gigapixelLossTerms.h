@@ -16,7 +16,8 @@ struct OutputTargets;
 enum class PixelValue
 {
   Logit,
-  Probability
+  Probability,    ///< of one channel by sigmoid, of several by softmax
+  EachProbability ///< of each channel by sigmoid
 };
 
 /** What the loss of an image asks of each pixel that takes part. One output channel (sigmoid) tells two classes apart,

@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelKeptMaps.h"
+
+#include "gigapixelDiagnostic.h"
 #include "gigapixelWritableFolder.h"
 #include "schedule/gigapixelSegment.h"
 
@@ -22,11 +24,13 @@ namespace
 Fail(const std::string & directory, const char * what, int number)
 {
   const bool full = number == ENOSPC || number == EDQUOT;
-  throw std::runtime_error("maps of the network cannot be " + std::string(what) + " in the scratch folder \"" +
-                           directory + "\": " + std::strerror(number) +
-                           (full              ? ": make room there or choose another one"
-                            : number == EFBIG ? ": choose another one"
-                                              : ""));
+  throw Refusal(Diagnostic(full || number == EFBIG ? "E-DISK-FULL" : "E-OUTPUT-WRITE",
+                           "maps of the network cannot be " + std::string(what) +
+                             " in the scratch folder: " + std::strerror(number),
+                           full              ? "make room there or choose another one"
+                           : number == EFBIG ? "choose another one"
+                                             : "")
+                  .OfFile(directory));
 }
 
 /** \param atOnce so that nobody else takes the room before the map is written \return 0, or the error's number */

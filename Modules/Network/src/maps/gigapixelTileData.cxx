@@ -139,8 +139,11 @@ ReadClasses(LabelSource & source, const Tile & tile, const NetworkDescription & 
   const int classes = network.GetNumberOfClasses();
   if (greatest > classes)
   {
-    throw LabelError("the labels hold the class " + std::to_string(greatest - 1) +
-                     ", but the network tells only the classes 0 to " + std::to_string(classes - 1) + " apart");
+    throw LabelError(Diagnostic("E-LABEL-VALUE",
+                                "the labels hold the class " + std::to_string(greatest - 1) +
+                                  ", but the network tells only the classes 0 to " + std::to_string(classes - 1) +
+                                  " apart")
+                       .OfValue(std::to_string(greatest - 1)));
   }
 }
 

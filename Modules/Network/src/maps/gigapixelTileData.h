@@ -2,6 +2,7 @@
 #ifndef gigapixelTileData_h
 #define gigapixelTileData_h
 
+#include "gigapixelDiagnostic.h"
 #include "schedule/gigapixelMapMemory.h"
 #include "schedule/gigapixelTileGrid.h"
 
@@ -69,9 +70,9 @@ GigapixelNetwork_EXPORT BytesInMemory GetComingRows(const PixelSource & pixels,
                                                     std::int64_t        tileSize);
 
 /** A class that is none of the network's. */
-struct LabelError : std::runtime_error
+struct LabelError : Refusal
 {
-  using std::runtime_error::runtime_error;
+  using Refusal::Refusal;
 };
 
 /** The network's ignored label becomes LabelSource::Ignored.

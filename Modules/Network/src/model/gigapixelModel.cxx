@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelModelFile.h"
 #include "graph/gigapixelFileKind.h"
 #include "gigapixelHash.h"
@@ -28,6 +29,8 @@ const char * const FormatKey = "gigapixel";
 const char * const FormatOfLayers = "1";
 const char * const FormatOfGraphs = "2";
 
+const char * const writeAgain = "write the model again, by train or import";
+
 const char * const TissueKey = "tissue_only"; ///< absent in models of earlier versions
 
 std::string
@@ -36,9 +39,10 @@ GetText(const SafeTensors & file, const std::string & path, const char * key)
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end())
   {
-    throw std::runtime_error(
-      "model file \"" + path + "\" holds no model of this program, since its metadata lacks \"" + key +
-      "\": weights alone become a model with their network (gigapixel import NETWORK --weights FILE)");
+    throw Refusal(Diagnostic("E-MODEL-FORMAT",
+                             std::string("it holds no model of this program, since its metadata lacks \"") + key + '"',
+                             "make weights alone a model with their network (gigapixel import NETWORK --weights FILE)")
+                    .OfFile(path));
   }
   return found->second;
 }
@@ -52,8 +56,11 @@ GetNumber(const SafeTensors & file, const std::string & path, const char * key)
   const auto        end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end.ec != std::errc{} || end.ptr != text.data() + text.size())
   {
-    throw std::runtime_error("model file \"" + path + "\": \"" + key + "\" is no number: \"" + text.substr(0, 80) +
-                             "\"");
+    throw Refusal(Diagnostic("E-MODEL-FORMAT",
+                             '"' + std::string(key) + "\" is no number: \"" + text.substr(0, 80) + "\"",
+                             writeAgain)
+                    .OfFile(path)
+                    .OfValue(key));
   }
   return value;
 }
@@ -73,20 +80,25 @@ CheckParameter(const Model & model, const ParameterDescription & parameter)
   const auto          found = model.parameters.find(name);
   if (found == model.parameters.end())
   {
-    throw std::invalid_argument("the network \"" + model.network.name + "\" needs the weights \"" + name +
-                                "\", which are missing");
+    throw InvalidArgument(
+      Diagnostic("E-WEIGHTS-MISMATCH",
+                 "the network \"" + model.network.name + "\" needs the weights \"" + name + "\", which are missing")
+        .OfValue(name));
   }
   const Parameter & given = found->second;
   if (given.shape != parameter.shape || static_cast<std::int64_t>(given.values.size()) != parameter.GetNumberOfValues())
   {
-    throw std::invalid_argument("the weights \"" + name + "\" are not of the shape that the network \"" +
-                                model.network.name + "\" needs");
+    throw InvalidArgument(Diagnostic("E-WEIGHTS-MISMATCH",
+                                     "the weights \"" + name + "\" are not of the shape that the network \"" +
+                                       model.network.name + "\" needs")
+                            .OfValue(name));
   }
   for (const float value : given.values)
   {
     if (!std::isfinite(value))
     {
-      throw std::invalid_argument("the weights \"" + name + "\" hold a value that is no finite number");
+      throw InvalidArgument(
+        Diagnostic("E-NOT-FINITE", "the weights \"" + name + "\" hold a value that is no finite number").OfValue(name));
     }
   }
 }
@@ -105,7 +117,9 @@ CheckVariances(const Model & model)
     const std::vector<float> & variances = model.parameters.at(found->second).values;
     if (std::any_of(variances.begin(), variances.end(), [](float variance) { return variance < 0; }))
     {
-      throw std::invalid_argument("the variances \"" + found->second + "\" hold a negative number");
+      throw InvalidArgument(
+        Diagnostic("E-MODEL-FORMAT", "the variances \"" + found->second + "\" hold a negative number", writeAgain)
+          .OfValue(found->second));
     }
   }
 }
@@ -122,21 +136,28 @@ CheckParameters(const Model & model)
   }
   if (model.parameters.size() != parameters.size())
   {
-    throw std::invalid_argument("there are weights that the network \"" + model.network.name + "\" does not have");
+    throw InvalidArgument(Diagnostic(
+      "E-WEIGHTS-MISMATCH", "there are weights that the network \"" + model.network.name + "\" does not have"));
   }
   CheckValueRange(model);
   CheckVariances(model);
   if (model.tileSize > MaximumTileSize)
   {
-    throw std::invalid_argument("the tile size " + std::to_string(model.tileSize) + " is above " +
-                                std::to_string(MaximumTileSize));
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-FORMAT",
+                 "the tile size " + std::to_string(model.tileSize) + " is above " + std::to_string(MaximumTileSize),
+                 "give the model a smaller one (import --tile-size)")
+        .OfValue(std::to_string(model.tileSize)));
   }
   model.network.CheckTileSize(model.tileSize);
   const double resolution = model.micronsPerPixel;
   if (resolution != 0 &&
       !(resolution >= 1e-6 && resolution <= 1e9)) // products with sizes stay far from a double's ends
   {
-    throw std::invalid_argument("the microns per pixel must be from 1e-6 to 1e9, or 0 for unknown");
+    throw InvalidArgument(Diagnostic("E-MODEL-FORMAT",
+                                     "the microns per pixel must be from 1e-6 to 1e9, or 0 for unknown",
+                                     "give the model its resolution (import --mpp)")
+                            .OfValue(std::to_string(resolution)));
   }
 }
 
@@ -146,7 +167,11 @@ ToModel(const SafeTensors & file, const std::string & path)
   const std::string format = GetText(file, path, FormatKey);
   if (format != FormatOfLayers && format != FormatOfGraphs)
   {
-    throw std::runtime_error("model file \"" + path + "\" was written by a newer version of this program");
+    throw Refusal(Diagnostic("E-MODEL-FORMAT",
+                             "it was written by a newer version of this program",
+                             "use that version, or write the model with this one")
+                    .OfFile(path)
+                    .OfValue(format));
   }
   Model model;
   try
@@ -166,7 +191,8 @@ ToModel(const SafeTensors & file, const std::string & path)
       }
       if (tensor.type != "F32")
       {
-        throw std::invalid_argument("the weights \"" + name + "\" are not 32-bit floats");
+        throw InvalidArgument(
+          Diagnostic("E-MODEL-FORMAT", "the weights \"" + name + "\" are not 32-bit floats", writeAgain).OfValue(name));
       }
       model.parameters[name] = ToParameter(tensor);
     }
@@ -174,7 +200,7 @@ ToModel(const SafeTensors & file, const std::string & path)
   }
   catch (const std::invalid_argument & error)
   {
-    throw std::runtime_error("model file \"" + path + "\": " + error.what());
+    throw Refusal(Diagnostic::Of(error).OfFile(path));
   }
   return model;
 }
@@ -189,7 +215,9 @@ ToModelOf(const NetworkDescription & network, const SafeTensors & file, const st
   };
   if (!std::equal(theirs.begin(), theirs.end(), ours.begin(), ours.end(), isSame))
   {
-    throw std::runtime_error("model file \"" + path + "\" is of another network than \"" + network.name + '"');
+    throw Refusal(Diagnostic("E-RUN-CONFLICT", "it is of another network than \"" + network.name + '"')
+                    .OfFile(path)
+                    .OfValue(network.name));
   }
   return model;
 }
@@ -227,12 +255,14 @@ FindModelFile(const std::string & path)
     const std::filesystem::path fold = std::filesystem::path(path) / "fold-1";
     if (std::filesystem::exists(fold / "best.safetensors"))
     {
-      throw std::runtime_error("folder \"" + path +
-                               "\" is of a cross-validation, with a model for each fold: name one of them, such as \"" +
-                               fold.string() + "\"");
+      throw Refusal(Diagnostic("E-RUN-FORMAT",
+                               "it is of a cross-validation, with a model for each fold",
+                               "name one of them, such as \"" + fold.string() + "\"")
+                      .OfFile(path));
     }
-    throw std::runtime_error("folder \"" + path +
-                             "\" holds no finished epoch of a training run (best.safetensors is missing)");
+    throw Refusal(
+      Diagnostic("E-RUN-FORMAT", "it holds no finished epoch of a training run (best.safetensors is missing)")
+        .OfFile(path));
   }
   return best;
 }
@@ -254,13 +284,15 @@ Model::Load(const std::string & path)
   }
   if (!std::filesystem::exists(path))
   {
-    throw std::runtime_error("model \"" + path + "\" is neither a file, nor a run's folder, nor a ready model (" +
-                             JoinNames(GetNames()) + ")");
+    throw Refusal(
+      Diagnostic("E-FILE-MISSING",
+                 "it is neither a file, nor a run's folder, nor a ready model (" + JoinNames(GetNames()) + ")")
+        .OfFile(path));
   }
   const std::string file = FindModelFile(path);
   if (const FileKind kind = FindFileKind(file); kind != FileKind::SafeTensors && kind != FileKind::Unknown)
   {
-    throw std::runtime_error("model file \"" + file + "\" " + DescribeFileKind(kind));
+    throw Refusal(DescribeFileKind(kind).OfFile(file));
   }
   return ToModel(SafeTensors::Load(file), file);
 }

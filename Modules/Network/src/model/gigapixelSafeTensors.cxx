@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSafeTensors.h"
+
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
 #include "graph/gigapixelUniqueKeys.h"
 
@@ -19,11 +21,15 @@ namespace
 {
 
 [[noreturn]] void
-Refuse(const std::string & path, const std::string & reason)
+Refuse(const std::string & path, const std::string & reason, const char * code = "E-FILE-DAMAGED")
 {
   constexpr std::size_t most = 500; // names of arrays may be as long as the file
-  throw std::runtime_error("model file \"" + path + "\" " + GetPrintable(reason.substr(0, most)) +
-                           (reason.size() > most ? " ..." : ""));
+  const bool            isDamaged = std::string(code) == "E-FILE-DAMAGED";
+  throw Refusal(Diagnostic(code,
+                           "it " + GetPrintable(reason.substr(0, most)) + (reason.size() > most ? " ..." : ""),
+                           isDamaged ? "get the file again from where it came"
+                                     : "name a .safetensors file, or a run's folder, that train or import has written")
+                  .OfFile(path));
 }
 
 /** Of the format's types. \return 0: it has none of this name */
@@ -47,7 +53,8 @@ ReadTensor(const std::string & path, const std::string & name, const nlohmann::j
   const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
   if (GetBytesPerValue(tensor.type) == 0)
   {
-    Refuse(path, "holds \"" + name + "\" as " + tensor.type + ", which is no type of number known here");
+    Refuse(
+      path, "holds \"" + name + "\" as " + tensor.type + ", which is no type of number known here", "E-MODEL-FORMAT");
   }
   constexpr std::uint64_t most = std::uint64_t{ 1 } << 40;
   std::uint64_t           bytes = GetBytesPerValue(tensor.type);
@@ -87,9 +94,13 @@ CheckHead(const std::string & head, std::uint64_t size, const std::string & path
   {
     length = length << 8 | static_cast<unsigned char>(head[i]);
   }
-  if (size < 10 || length > std::min(size - 8, MostHeaderBytes) || head[8] != '{')
+  if (size < 10 || length > MostHeaderBytes || head[8] != '{')
   {
-    Refuse(path, "is no safetensors file, or a truncated one");
+    Refuse(path, "is no safetensors file", "E-MODEL-FORMAT");
+  }
+  if (length > size - 8)
+  {
+    Refuse(path, "is cut short");
   }
   return length;
 }
@@ -115,7 +126,7 @@ ParseHeader(std::string_view text, const std::string & path, const TTake & take)
   }
   catch (const std::invalid_argument & error)
   {
-    Refuse(path, std::string("is no safetensors file, or a damaged one: of its header, ") + error.what());
+    Refuse(path, "is no safetensors file, or a damaged one: of its header, " + Diagnostic::Of(error).why);
   }
   catch (const nlohmann::json::exception &)
   {
@@ -185,10 +196,13 @@ std::string
 ReadHeader(const std::string & path, std::uint64_t length)
 {
   std::string header(length, '\0');
-  if (length == 0 ||
-      !std::ifstream(path, std::ios::binary).seekg(8).read(&header[0], static_cast<std::streamsize>(length)))
+  if (length == 0)
   {
-    Refuse(path, "is empty or cannot be read");
+    Refuse(path, "has an empty header");
+  }
+  if (!std::ifstream(path, std::ios::binary).seekg(8).read(&header[0], static_cast<std::streamsize>(length)))
+  {
+    Refuse(path, "cannot be read", "E-FILE-ACCESS");
   }
   return header;
 }
@@ -226,14 +240,18 @@ ReadFile(const std::string & path)
   std::error_code error;
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
   {
-    Refuse(path, "is no regular file"); // opening a pipe would wait for ever
+    Refuse(path, "is no regular file", "E-FILE-KIND"); // opening a pipe would wait for ever
   }
   const auto    size = std::filesystem::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   std::string   content(error ? 0 : size, '\0');
-  if (!file.read(content.data(), static_cast<std::streamsize>(content.size())) || content.empty())
+  if (!file.read(content.data(), static_cast<std::streamsize>(content.size())))
   {
-    Refuse(path, file.is_open() ? "is empty or cannot be read" : "cannot be opened");
+    Refuse(path, file.is_open() ? "cannot be read" : "cannot be opened", "E-FILE-ACCESS");
+  }
+  if (content.empty())
+  {
+    Refuse(path, "is empty");
   }
   return content;
 }
@@ -251,7 +269,9 @@ SafeTensors::Load(const std::string & path)
   }
   catch (const std::runtime_error & damage)
   {
-    throw std::runtime_error(damage.what() + std::string("; get it again, or make it anew"));
+    Diagnostic problem = Diagnostic::Of(damage);
+    problem.remedy = problem.code == "E-FILE-DAMAGED" ? "get it again, or make it anew" : problem.remedy;
+    throw Refusal(problem);
   }
 }
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelValueRange.h"
+#include "gigapixelDiagnostic.h"
 #include "graph/gigapixelNetworkGeometry.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "kernels/gigapixelStoredNumbers.h"
@@ -106,7 +107,7 @@ CheckLayers(const NetworkDescription & network, const std::vector<LayerArrays> &
         text << "the weights of the network \"" << network.name << "\" are so large that the layer \"" << layer.name
              << "\" can come to numbers like " << range.size
              << ", beyond what a float holds, and its masks would be full or empty: it is of no use";
-        throw std::invalid_argument(text.str());
+        throw InvalidArgument(Diagnostic("E-NOT-FINITE", text.str()).OfValue(layer.name));
       }
       maps.back().push_back(range.interval);
     }
@@ -148,8 +149,11 @@ CheckWeightsOfFloat16(const Model & model)
     {
       if (!std::isfinite(static_cast<float>(Float16(value))))
       {
-        throw std::invalid_argument("the weights \"" + layer.name + ".weight\" of the network \"" + model.network.name +
-                                    "\" go beyond 65504, where fp16 ends: choose the precision fp32 or bf16");
+        throw InvalidArgument(Diagnostic("E-PRECISION",
+                                         "the weights \"" + layer.name + ".weight\" of the network \"" +
+                                           model.network.name + "\" go beyond 65504, where fp16 ends",
+                                         "choose the precision fp32 or bf16")
+                                .OfValue(layer.name + ".weight"));
       }
     }
   }

@@ -93,10 +93,11 @@ public:
     {
       ReplaceBySoftmax();
     }
+    const bool areReady = value == PixelValue::Logit || (value == PixelValue::Probability && m_Channels > 1);
     ForEachPixel([&](const LogitsOfPixel<T> & z, std::int64_t x, std::int64_t y) {
-      if (value == PixelValue::Probability && m_Channels == 1)
+      if (!areReady)
       {
-        z.ReplaceByProbabilities();
+        z.ReplaceByProbabilities(value);
       }
       for (int c = 0; c < m_Channels; ++c)
       {

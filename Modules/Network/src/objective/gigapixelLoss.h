@@ -11,6 +11,14 @@ namespace gigapixel
 /** Terms of a network's loss, as far as they are known before any pixel was seen: all but Dice's, which are 0. */
 GigapixelNetwork_EXPORT LossTerms MakeLossTerms(const NetworkDescription & network);
 
+/** What a class' probability is computed by. */
+inline PixelValue
+GetProbabilityValue(const NetworkDescription & network)
+{
+  return network.probabilities == NetworkDescription::Probabilities::Sigmoid ? PixelValue::EachProbability
+                                                                             : PixelValue::Probability;
+}
+
 // The Dice loss of an image is 1 - sum of w[c] D[c] over the classes, with weights of sum 1 and
 // D[c] = (2 sum of p[c] t[c] + 1) / (sum of p[c] + sum of t[c] + 1),
 // p the probability and t the truth (1 or 0) of a pixel (Milletari et al., V-Net, 3DV 2016, without the squares). The

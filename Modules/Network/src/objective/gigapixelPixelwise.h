@@ -36,11 +36,19 @@ public:
     }
   }
 
-  /** Logits become probabilities: sigmoid, or softmax. */
+  /** Logits become probabilities: sigmoid, or softmax. \param value which */
   void
-  ReplaceByProbabilities() const
+  ReplaceByProbabilities(PixelValue value) const
   {
-    m_Channels == 1 ? ReplaceBySigmoid() : ReplaceBySoftmax(GetGreatest());
+    if (value == PixelValue::Probability && m_Channels > 1)
+    {
+      ReplaceBySoftmax(GetGreatest());
+      return;
+    }
+    for (int c = 0; c < m_Channels; ++c)
+    {
+      ReplaceBySigmoid(c);
+    }
   }
 
   /** The same. \return -log of the probability of the class `truth` */
@@ -95,9 +103,9 @@ public:
 private:
   /** \return exp(-|logit|) */
   T
-  ReplaceBySigmoid() const
+  ReplaceBySigmoid(int c = 0) const
   {
-    T &     z = (*this)[0];
+    T &     z = (*this)[c];
     const T e = std::exp(-std::abs(z));
     z = (z >= 0 ? T(1) : e) / (1 + e);
     return e;

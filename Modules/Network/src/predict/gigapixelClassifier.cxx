@@ -1,10 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelClassifier.h"
+#include "gigapixelDiagnostic.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelActivationPass.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "objective/gigapixelLoss.h"
 #include "schedule/gigapixelSegment.h"
 
 #include <algorithm>
@@ -24,8 +26,9 @@ Classifier::Classifier(const Model & model, int threads, Device device, std::int
   model.network.Validate();
   if (!model.network.LabelsImage())
   {
-    throw std::invalid_argument("the network \"" + model.network.name +
-                                "\" labels pixels, and no images: segment them with it");
+    throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
+                                     "the network \"" + model.network.name + "\" labels pixels, and no images",
+                                     "segment them with it"));
   }
   CheckParameters(model);
   m_Implementation.reset(new Implementation{
@@ -56,7 +59,7 @@ namespace
 PixelValue
 GetWanted(const NetworkDescription & network)
 {
-  return network.objective.kind == Objective::Kind::Classes ? PixelValue::Probability : PixelValue::Logit;
+  return network.objective.kind == Objective::Kind::Classes ? GetProbabilityValue(network) : PixelValue::Logit;
 }
 
 /** Of one output channel, which is the second class' probability, both. */
@@ -159,8 +162,10 @@ Classifier::Explain(PixelSource &                       image,
   StreamedNetwork & network = m_Implementation->network;
   if (label < MostProbable || label >= static_cast<int>(GetClassNames(network.GetNetwork()).size()))
   {
-    throw std::invalid_argument("the network \"" + network.GetNetwork().name + "\" has no class number " +
-                                std::to_string(label));
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE",
+                 "the network \"" + network.GetNetwork().name + "\" has no class number " + std::to_string(label))
+        .OfValue(std::to_string(label)));
   }
   std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
   if (!network.ExplainImage(image, label, values.data(), map, progress))

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMachinePace.h"
+#include "gigapixelDiagnostic.h"
 #include "model/gigapixelInitialWeights.h"
 #include "gigapixelProcessMemory.h"
 #include "execute/gigapixelRandom.h"
@@ -113,7 +114,7 @@ ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision pre
   Picture            picture(network, purpose, precision, least);
   if (picture.plan.peakBytes > most)
   {
-    throw std::runtime_error("even a small picture would take more than the memory limit");
+    throw Refusal(Diagnostic("E-MEMORY-BUDGET", "even a small picture would take more than the memory limit"));
   }
   while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= greatest)
   {

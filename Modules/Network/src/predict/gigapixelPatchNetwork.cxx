@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchNetwork.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelMemoryPlan.h"
+#include "objective/gigapixelLoss.h"
 #include "objective/gigapixelPixelwise.h"
 #include "maps/gigapixelEqualTiles.h"
 
@@ -139,7 +141,7 @@ PatchNetwork::Check(const PixelSource & pixels, const Region & region) const
   const Region inside = Intersect(region, { 0, 0, size.width, size.height });
   if (region.width < 1 || region.height < 1 || inside.width != region.width || inside.height != region.height)
   {
-    throw std::invalid_argument("the region is not a part of the image");
+    throw InvalidArgument(Diagnostic("E-REGION", "the region is not a part of the image"));
   }
 }
 
@@ -316,11 +318,12 @@ PatchNetwork::Predict(PixelSource & pixels, const Region & region, float * proba
 {
   const int          channels = m_Network.GetNumberOfOutputChannels();
   const std::int64_t pitch = region.width * channels;
+  const PixelValue   value = GetProbabilityValue(m_Network);
   return this->Blend(pixels, region, progress, [&](const Logits & logits, std::int64_t y) {
     float * const row = std::copy(logits.begin(), logits.end(), probabilities + y * pitch) - pitch;
     for (std::int64_t x = 0; x < region.width; ++x)
     {
-      LogitsOfPixel<float>(row + x * channels, 1, channels).ReplaceByProbabilities();
+      LogitsOfPixel<float>(row + x * channels, 1, channels).ReplaceByProbabilities(value);
     }
   });
 }

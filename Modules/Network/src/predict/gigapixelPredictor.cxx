@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPredictor.h"
+#include "gigapixelDiagnostic.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchNetwork.h"
@@ -31,8 +32,9 @@ Predictor::Predictor(const Model &                    model,
   model.network.Validate();
   if (model.network.LabelsImage())
   {
-    throw std::invalid_argument("the network \"" + model.network.name +
-                                "\" labels images, and no pixels: classify them with it");
+    throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
+                                     "the network \"" + model.network.name + "\" labels images, and no pixels",
+                                     "classify them with it"));
   }
   CheckParameters(model);
   if (device.precision == Precision::Float16)

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePatchPredictor.h"
+#include "gigapixelDiagnostic.h"
 #include "execute/gigapixelTileNetwork.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelWorkers.h"
@@ -301,7 +302,8 @@ VolumePatchPredictor::PredictLogits(PixelSource & volume, const Take & take, con
   self.network.CheckChannels(volume);
   if (volume.GetSampleType() != SampleType::Float)
   {
-    throw std::invalid_argument("the voxels of patches are floats, and those of this source are bytes");
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-INPUT", "the voxels of patches are floats, and those of this source are bytes"));
   }
   const Size            size = volume.GetSize();
   const VolumePatchGrid grid(self.patches, size);

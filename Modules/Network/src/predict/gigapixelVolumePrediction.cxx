@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePrediction.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelNonZeroVoxels.h"
 #include "gigapixelPredictor.h"
 #include "gigapixelRegionSource.h"
@@ -108,16 +109,24 @@ FormatSize(const Size & size)
 }
 
 std::string
-DescribeSteps(const Size &                  size,
-              const std::array<double, 3> & spacing,
-              const NetworkDescription &    network,
-              const ShownVolume &           shown)
+DescribeSteps(const VolumeGrid &         own,
+              const VolumeGrid &         grid,
+              const NetworkDescription & network,
+              const ShownVolume &        shown)
 {
-  std::string text;
-  const Size  box{ shown.box.width, shown.box.height, shown.box.depth };
+  std::string  text;
+  const Size & size = grid.size;
+  const auto & spacing = grid.spacing;
+  const auto   from = GetOrientation(own);
+  if (IsOrientation(network.orientation) && from != network.orientation)
+  {
+    text += "oriented from " + from + " to " + network.orientation;
+  }
+  const Size box{ shown.box.width, shown.box.height, shown.box.depth };
   if (box.width * box.height * box.depth < size.width * size.height * size.depth)
   {
-    text += "cropped to the " + FormatSize(box) + " voxels around what is not 0";
+    text +=
+      (text.empty() ? "" : ", ") + std::string("cropped to the ") + FormatSize(box) + " voxels around what is not 0";
   }
   if (const auto & resampling = shown.resampling)
   {
@@ -281,17 +290,47 @@ PredictWhole(const ShownVolume & shown,
 
 } // namespace
 
-Size
-GetShownSize(const Size & size, const std::array<double, 3> & spacing, const NetworkDescription & network)
+AxisOrder
+FindAxisOrder(const VolumeGrid & grid, const NetworkDescription & network)
 {
-  const auto resampling = FindResampling(size, spacing, network);
-  return resampling ? resampling->to : size;
+  AxisOrder order = network.orientation.empty() ? AxisOrder() : AxisOrder::Find(grid, network.orientation);
+  if (network.takesXFirst)
+  {
+    std::swap(order.from[0], order.from[2]);
+    std::swap(order.isReversed[0], order.isReversed[2]);
+  }
+  return order;
+}
+
+std::optional<Diagnostic>
+DoubtOrientation(const VolumeGrid & grid, const NetworkDescription & network)
+{
+  const std::string own = GetOrientation(grid);
+  if (!network.orientation.empty() || network.provenance.empty() || own == "RAS")
+  {
+    return {};
+  }
+  return Diagnostic("W-VOLUME-ORIENTATION",
+                    "its axes point to the sides " + own + " of the patient, and the model \"" + network.name +
+                      "\" does not say in which orientation it was trained: in another one its labels may be wrong",
+                    "import the model with --orientation: RAS, for instance, to which volumes are brought then, or "
+                    "stored where the training took volumes as their files have them")
+    .OfValue(own);
+}
+
+Size
+GetShownSize(const VolumeGrid & grid, const NetworkDescription & network)
+{
+  const VolumeGrid shown = FindAxisOrder(grid, network).Apply(grid);
+  const auto       resampling = FindResampling(shown.size, shown.spacing, network);
+  return resampling ? resampling->to : shown.size;
 }
 
 std::int64_t
-GetResamplingBytes(const Size & size, const std::array<double, 3> & spacing, const NetworkDescription & network)
+GetResamplingBytes(const VolumeGrid & grid, const NetworkDescription & network)
 {
-  const auto resampling = FindResampling(size, spacing, network);
+  const VolumeGrid own = FindAxisOrder(grid, network).Apply(grid);
+  const auto       resampling = FindResampling(own.size, own.spacing, network);
   if (!resampling)
   {
     return 0;
@@ -304,19 +343,31 @@ GetResamplingBytes(const Size & size, const std::array<double, 3> & spacing, con
          static_cast<std::int64_t>(sizeof(float));
 }
 
+std::int64_t
+GetResultBytes(const VolumeGrid & grid, const NetworkDescription & network, bool isProbability)
+{
+  const bool         isReordered = !FindAxisOrder(grid, network).ChangesNothing();
+  const std::int64_t voxels = grid.size.width * grid.size.height * grid.size.depth;
+  return isProbability ? (isReordered ? 2 : 1) * voxels * network.GetNumberOfOutputChannels() *
+                           static_cast<std::int64_t>(sizeof(float))
+                       : (isReordered ? 3 : 2) * voxels; // the caller copies labels
+}
+
 std::optional<VolumePrediction>
 PredictVolume(const std::shared_ptr<PixelSource> & voxels,
-              const std::array<double, 3> &        spacing,
+              const VolumeGrid &                   grid,
               const Model &                        model,
               const VolumeRun &                    run,
               const std::function<bool(double)> &  progress)
 {
-  const auto shown = Show(voxels, spacing, model.network, progress);
+  const AxisOrder  order = FindAxisOrder(grid, model.network);
+  const VolumeGrid ordered = order.Apply(grid);
+  const Size       size = ordered.size;
+  const auto       shown = Show(MakeOrderedSource(voxels, order), ordered.spacing, model.network, progress);
   if (!shown)
   {
     return {};
   }
-  const Size size = voxels->GetSize();
   const auto goesOn = GetPart(progress, ReadingPart, 1);
   BoxLabels  labels(shown->box, size);
   bool       finished = false;
@@ -335,28 +386,50 @@ PredictVolume(const std::shared_ptr<PixelSource> & voxels,
   {
     return {};
   }
-  return VolumePrediction{ labels.Take(), DescribeSteps(size, spacing, model.network, *shown) };
+  const std::string steps = DescribeSteps(grid, ordered, model.network, *shown);
+  VolumePrediction  prediction{ labels.Take(), steps };
+  if (!order.ChangesNothing())
+  {
+    const auto shownLabels = std::move(prediction.labels);
+    prediction.labels = std::vector<std::uint8_t>(shownLabels.size());
+    order.BringBack(shownLabels, grid.size, prediction.labels.data());
+  }
+  return prediction;
 }
 
 bool
 PredictVolumeProbabilities(const std::shared_ptr<PixelSource> & voxels,
-                           const std::array<double, 3> &        spacing,
+                           const VolumeGrid &                   grid,
                            const Model &                        model,
                            const VolumeRun &                    run,
                            float *                              probabilities,
                            const std::function<bool(double)> &  progress)
 {
-  const Size size = voxels->GetSize();
-  if (run.patches || model.network.cropsToNonZero || FindResampling(size, spacing, model.network))
+  const AxisOrder  order = FindAxisOrder(grid, model.network);
+  const VolumeGrid ordered = order.Apply(grid);
+  const Size       size = ordered.size;
+  if (run.patches || model.network.cropsToNonZero || FindResampling(size, ordered.spacing, model.network))
   {
-    throw std::runtime_error("the network \"" + model.network.name +
-                             "\" is shown another volume than this one (patches, a box of it, or another spacing), of "
-                             "which there are labels, and no probabilities");
+    throw Refusal(Diagnostic("E-MODEL-OUTPUT",
+                             "the network \"" + model.network.name +
+                               "\" is shown another volume than this one (patches, a box of it, or another spacing), "
+                               "of which there are labels, and no probabilities"));
   }
-  const auto shown = Show(voxels, spacing, model.network, progress);
+  const auto shown = Show(MakeOrderedSource(voxels, order), ordered.spacing, model.network, progress);
   Predictor  predictor(model, run.threads, run.device, {}, run.tileSize, run.scratch, run.segments);
-  return shown &&
-         predictor.Predict(*shown->voxels, GetWholeRegion(size), probabilities, GetPart(progress, ReadingPart, 1));
+  const auto goesOn = GetPart(progress, ReadingPart, 1);
+  if (order.ChangesNothing())
+  {
+    return shown && predictor.Predict(*shown->voxels, GetWholeRegion(size), probabilities, goesOn);
+  }
+  const auto         channels = static_cast<std::size_t>(predictor.GetNumberOfOutputChannels());
+  std::vector<float> ofShown(static_cast<std::size_t>(size.width * size.height * size.depth) * channels);
+  if (!shown || !predictor.Predict(*shown->voxels, GetWholeRegion(size), ofShown.data(), goesOn))
+  {
+    return false;
+  }
+  order.BringBack(ofShown, grid.size, probabilities, channels);
+  return true;
 }
 
 } // namespace gigapixel

@@ -2,6 +2,7 @@
 #ifndef gigapixelJoinGuard_h
 #define gigapixelJoinGuard_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelLaunch.h"
 
 #include <chrono>
@@ -53,10 +54,9 @@ private:
   [[noreturn]] static void
   Leave(const std::string & reason)
   {
-    std::fprintf(stderr,
-                 "gigapixel: rank 0 does not answer at %s (%s): check MASTER_ADDR and MASTER_PORT\n",
-                 place.c_str(),
-                 reason.c_str());
+    const Diagnostic problem(
+      "E-RANK-LOST", "rank 0 does not answer at " + place + " (" + reason + ")", "check MASTER_ADDR and MASTER_PORT");
+    std::fprintf(stderr, "gigapixel: %s\n", problem.GetText().c_str());
     _exit(EXIT_FAILURE);
   }
 

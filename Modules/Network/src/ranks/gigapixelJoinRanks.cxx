@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelJoinRanks.h"
+#include "gigapixelDiagnostic.h"
 #include "execute/gigapixelModuleFile.h"
+#include "execute/gigapixelTorchModule.h"
 
 #include <cstdlib>
 #include <stdexcept>
@@ -22,13 +24,21 @@ JoinRanks(const Launch & launch)
   void * join = nullptr;
   try
   {
+    CheckTorchVersion();
     join = FindInModule("GigapixelRanks", "GigapixelJoinRanks");
+    CheckTorchVersion();
   }
   catch (const std::runtime_error & error)
   {
-    throw std::runtime_error("a launcher started " + std::to_string(launch.ranks) +
-                             " ranks, but the module that connects them does not load (" + error.what() +
-                             "): build with Gloo's headers (Debian: libgloo-dev), or start one process");
+    if (!Diagnostic::Of(error).value.empty())
+    {
+      throw; // of another LibTorch
+    }
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "a launcher started " + std::to_string(launch.ranks) +
+                               " ranks, but the module that connects them does not load (" + Diagnostic::Of(error).why +
+                               ")",
+                             "build with Gloo's headers (Debian: libgloo-dev), or start one process"));
   }
   return std::shared_ptr<Ranks>(reinterpret_cast<JoinFunction>(join)(&launch));
 }

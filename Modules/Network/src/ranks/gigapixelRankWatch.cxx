@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRankWatch.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJoinGuard.h"
 #include "gigapixelRanks.h"
 
@@ -51,7 +52,9 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
 {
   if (m_HangLimit.count() < 1)
   {
-    throw std::invalid_argument("the environment variable GIGAPIXEL_RANK_TIMEOUT has to be 1 second or more");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "the environment variable GIGAPIXEL_RANK_TIMEOUT has to be 1 second or more")
+        .OfOption("GIGAPIXEL_RANK_TIMEOUT", std::to_string(m_HangLimit.count())));
   }
   const JoinGuard guard(launch, joinLimit + StoreLimit);
   std::string     missing;
@@ -61,16 +64,17 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
   }
   catch (const c10::Error &)
   {
-    throw std::runtime_error("rank 0 ended before all ranks had come");
+    throw Refusal(Diagnostic("E-RANK-LOST", "rank 0 ended before all ranks had come"));
   }
   catch (const std::system_error &) // of older versions of c10d
   {
-    throw std::runtime_error("rank 0 ended before all ranks had come");
+    throw Refusal(Diagnostic("E-RANK-LOST", "rank 0 ended before all ranks had come"));
   }
   if (!missing.empty())
   {
-    throw std::runtime_error("of " + std::to_string(launch.ranks) + " ranks, these did not come within " +
-                             std::to_string(joinLimit.count()) + " seconds: " + missing);
+    throw Refusal(Diagnostic("E-RANK-LOST",
+                             "of " + std::to_string(launch.ranks) + " ranks, these did not come within " +
+                               std::to_string(joinLimit.count()) + " seconds: " + missing));
   }
 }
 
@@ -81,8 +85,9 @@ RankWatch::Meet(const std::string & host, std::chrono::seconds joinLimit)
   const std::string own = std::to_string(m_Launch.rank), number = std::to_string(m_Launch.ranks);
   if (m_Store->add("place/" + own, 1) > 1)
   {
-    throw std::runtime_error("two processes say that they are rank " + own +
-                             ": give each another RANK, and each job another MASTER_PORT");
+    throw Refusal(Diagnostic("E-RANKS-DIFFER",
+                             "two processes say that they are rank " + own,
+                             "give each another RANK, and each job another MASTER_PORT"));
   }
   SetText(GetSignKey(m_Launch.rank), "-1");
   SetText(GetHostKey(m_Launch.rank), number + ' ' + host);
@@ -103,13 +108,16 @@ RankWatch::Meet(const std::string & host, std::chrono::seconds joinLimit)
     const auto        blank = text.find(' ');
     if (blank == std::string::npos)
     {
-      throw std::runtime_error("what answers in place of rank 0 is another program: check MASTER_ADDR and MASTER_PORT");
+      throw Refusal(Diagnostic(
+        "E-RANK-LOST", "what answers in place of rank 0 is another program", "check MASTER_ADDR and MASTER_PORT"));
     }
     m_Hosts[rank] = text.substr(blank + 1);
     if (text.substr(0, blank) != number)
     {
-      throw std::runtime_error(Name(rank) + " was started as one of " + text.substr(0, blank) + " ranks, rank " + own +
-                               " as one of " + number + ": all need the same WORLD_SIZE");
+      throw Refusal(Diagnostic("E-RANKS-DIFFER",
+                               Name(rank) + " was started as one of " + text.substr(0, blank) + " ranks, rank " + own +
+                                 " as one of " + number,
+                               "start all with the same WORLD_SIZE"));
     }
   }
   return missing;
@@ -192,7 +200,7 @@ RankWatch::EndWaiting(int peer, const std::string & trouble)
   ThrowIfEnded();
   if (!trouble.empty())
   {
-    throw std::runtime_error("the connection to " + Name(peer) + " broke (" + trouble + ")");
+    throw Refusal(Diagnostic("E-RANK-LOST", "the connection to " + Name(peer) + " broke (" + trouble + ")"));
   }
 }
 
@@ -231,7 +239,7 @@ RankWatch::ThrowIfEnded()
     m_Changed.notify_all();
     if (m_End.compare(0, Failed.size(), Failed) == 0)
     {
-      throw std::runtime_error(m_End.substr(Failed.size()));
+      throw Refusal(Diagnostic::OfText(m_End.substr(Failed.size()), "E-RANK-LOST"));
     }
     throw Ranks::Stopped();
   }
@@ -304,7 +312,7 @@ RankWatch::GuardRun()
   {
     if (Clock::now() - m_LastBeat > StoreLimit)
     {
-      std::fprintf(stderr, "gigapixel: %s\n", DescribeDeath(0).c_str());
+      std::fprintf(stderr, "gigapixel: %s\n", Diagnostic("E-RANK-LOST", DescribeDeath(0)).GetText().c_str());
       _exit(EXIT_FAILURE);
     }
   }
@@ -360,7 +368,8 @@ RankWatch::TakeEnd(const std::string & end)
       !m_Changed.wait_for(lock, LeaveLimit, [this] { return m_Leaving || m_EndIsKnown; }))
   {
     // The thread that computes is stuck: nobody else can end this process.
-    std::fprintf(stderr, "gigapixel: %s\n", end.substr(Failed.size()).c_str());
+    const Diagnostic problem = Diagnostic::OfText(end.substr(Failed.size()), "E-RANK-LOST");
+    std::fprintf(stderr, "gigapixel: %s\n", problem.GetText().c_str());
     _exit(EXIT_FAILURE);
   }
 }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelJoinGuard.h"
 #include "gigapixelRankWatch.h"
 
@@ -42,7 +43,10 @@ FindOwnAddress(const Launch & launch)
   wanted.ai_socktype = SOCK_DGRAM;
   if (getaddrinfo(launch.host.c_str(), std::to_string(launch.port).c_str(), &wanted, &found) != 0)
   {
-    throw std::runtime_error("the host of rank 0, \"" + launch.host + "\", is not known here: check MASTER_ADDR");
+    throw Refusal(Diagnostic("E-OPTION-VALUE",
+                             "the host of rank 0, \"" + launch.host + "\", is not known here",
+                             "check MASTER_ADDR")
+                    .OfOption("MASTER_ADDR", launch.host));
   }
   // Connecting a datagram socket sends nothing: it only chooses the route.
   const int        connection = socket(found->ai_family, found->ai_socktype, 0);
@@ -57,7 +61,8 @@ FindOwnAddress(const Launch & launch)
   freeaddrinfo(found);
   if (!known)
   {
-    throw std::runtime_error("there is no way from here to the host of rank 0, \"" + launch.host + "\"");
+    throw Refusal(Diagnostic("E-RANK-LOST", "there is no way from here to the host of rank 0, \"" + launch.host + "\"")
+                    .OfValue(launch.host));
   }
   return address;
 }
@@ -86,10 +91,13 @@ OpenStore(const Launch & launch)
   {
     const std::string place = launch.host + ", port " + std::to_string(launch.port);
     const std::string what = GetFirstLine(error);
-    throw std::runtime_error(launch.rank == 0 ? "rank 0 cannot listen at " + place + " (" + what +
-                                                  "): choose another MASTER_PORT, and let only one process have RANK 0"
-                                              : "rank 0 does not answer at " + place + " (" + what +
-                                                  "): check MASTER_ADDR and MASTER_PORT");
+    throw Refusal(launch.rank == 0 ? Diagnostic("E-OPTION-VALUE",
+                                                "rank 0 cannot listen at " + place + " (" + what + ")",
+                                                "choose another MASTER_PORT, and let only one process have RANK 0")
+                                       .OfOption("MASTER_PORT", std::to_string(launch.port))
+                                   : Diagnostic("E-RANK-LOST",
+                                                "rank 0 does not answer at " + place + " (" + what + ")",
+                                                "check MASTER_ADDR and MASTER_PORT"));
   }
 }
 
@@ -112,8 +120,9 @@ public:
     }
     catch (const std::exception & error)
     {
-      throw std::runtime_error("the ranks have met, but " + m_Address + " and the others cannot be connected (" +
-                               GetFirstLine(error) + "): one of them ended, or a firewall lies between them");
+      throw Refusal(Diagnostic("E-RANK-LOST",
+                               "the ranks have met, but " + m_Address + " and the others cannot be connected (" +
+                                 GetFirstLine(error) + "): one of them ended, or a firewall lies between them"));
     }
     m_Watch.Start();
   }

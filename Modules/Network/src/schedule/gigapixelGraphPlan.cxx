@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelGraphTileCost.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
@@ -356,7 +357,8 @@ CheckPrecision(const NetworkDescription & network, Precision precision)
 {
   if (precision == Precision::BFloat16 && network.TakesVolumes())
   {
-    throw std::runtime_error("networks for volumes are not computed in bf16: choose the precision fp32");
+    throw Refusal(
+      Diagnostic("E-PRECISION", "networks for volumes are not computed in bf16", "choose the precision fp32"));
   }
 }
 

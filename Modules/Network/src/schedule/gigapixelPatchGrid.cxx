@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchGrid.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelTileGrid.h"
 
@@ -15,19 +16,25 @@ Patches::Validate(const NetworkDescription & network) const
 {
   if (network.TakesVolumes())
   {
-    throw std::invalid_argument("the network \"" + network.name + "\" is for volumes, whose patches have three sides");
+    throw InvalidArgument(Diagnostic(
+      "E-MODEL-INPUT", "the network \"" + network.name + "\" is for volumes, whose patches have three sides"));
   }
   const std::int64_t stride = network.GetStride(); // at most 4096, see NetworkDescription::Validate()
   if (side < stride || side > GreatestSide || side % stride != 0)
   {
-    throw std::invalid_argument(
-      "patches of " + std::to_string(side) + " pixels are no multiple of the stride " + std::to_string(stride) +
-      " of the network \"" + network.name + "\" up to " + std::to_string(GreatestSide) + ": take " +
-      std::to_string(std::clamp(RoundUp(side, stride), stride, GreatestSide / stride * stride)));
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE",
+                 "patches of " + std::to_string(side) + " pixels are no multiple of the stride " +
+                   std::to_string(stride) + " of the network \"" + network.name + "\" up to " +
+                   std::to_string(GreatestSide),
+                 "take " + std::to_string(std::clamp(RoundUp(side, stride), stride, GreatestSide / stride * stride)))
+        .OfValue(std::to_string(side)));
   }
   if (!(overlap >= 0 && overlap <= GreatestOverlap))
   {
-    throw std::invalid_argument("neighboring patches share 0 to 0.95 of a side, not " + FormatShortest(overlap));
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "neighboring patches share 0 to 0.95 of a side, not " + FormatShortest(overlap))
+        .OfValue(FormatShortest(overlap)));
   }
 }
 

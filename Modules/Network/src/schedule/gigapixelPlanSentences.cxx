@@ -28,17 +28,30 @@ MakeMemoryLimitError(const PlannedRun &  run,
 {
   // Rounded down: it is below what is needed in words, too.
   const std::string limit =
-    run.budget > 0 ? "the memory limit of " + std::to_string(run.budget / MiB) + " MiB is too small"
+    run.budget > 0 ? "the memory limit of " + std::to_string((run.budget + run.besideBytes) / MiB) + " MiB is too small"
                    : "the " + std::to_string(GetMachineBytes() / MiB) + " MiB of memory of this machine are too little";
-  return { limit + ": at least " + RoundUpToMiB(leastBytes) + " are needed" + what, leastBytes, scratchBytes };
+  const std::int64_t least = leastBytes + run.besideBytes;
+  const std::string  need = ": at least " + RoundUpToMiB(least) + " are needed" + what +
+                           ", of which the process holds " + std::to_string(run.processBytes / MiB) + " MiB already";
+  const std::string remedy = run.tileSize == WholeImage || run.device.shared || run.patches || run.volumePatches
+                               ? ""
+                               : "raise the limit, or take smaller tiles (--tile-size, in Python tile_size)";
+  return {
+    Diagnostic(run.budget > 0 ? "E-MEMORY-BUDGET" : "E-MEMORY", limit + need, remedy).OfValue(std::to_string(least)),
+    leastBytes,
+    scratchBytes
+  };
 }
 
 MemoryLimitError
 MakeGpuMemoryError(const PlannedRun & run, std::int64_t leastBytes, std::int64_t freeBytes)
 {
-  return { "of the memory of the GPU cuda:" + std::to_string(run.device.cuda) + " " + std::to_string(freeBytes / MiB) +
-             " MiB are free, which is too little: at least " + RoundUpToMiB(leastBytes) + " are needed" +
-             DescribeNeed(run) + "; --device cpu computes without",
+  return { Diagnostic("E-DEVICE-MEMORY",
+                      "of the memory of the GPU cuda:" + std::to_string(run.device.cuda) + " " +
+                        std::to_string(freeBytes / MiB) + " MiB are free, which is too little: at least " +
+                        RoundUpToMiB(leastBytes) + " are needed" + DescribeNeed(run),
+                      "use --device cpu")
+             .OfValue(std::to_string(leastBytes)),
            leastBytes };
 }
 

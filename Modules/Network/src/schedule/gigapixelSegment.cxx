@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegment.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelTileGrid.h"
 
 #include <algorithm>
@@ -242,7 +243,7 @@ MakeSegments(const GraphGeometry & geometry, const std::vector<SegmentPlan> & pl
   if (!atEnd || FindKept(geometry, operations) != operations ||
       std::any_of(tileSizes.begin(), tileSizes.end(), [](std::int64_t size) { return size < 1; }))
   {
-    throw std::invalid_argument("these segments are none of the network");
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE", "these segments are none of the network"));
   }
   return MakeSegments(geometry, operations, tileSizes);
 }

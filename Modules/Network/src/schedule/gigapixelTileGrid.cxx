@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileGrid.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelSegment.h"
 #include "gigapixelTileProgram.h"
@@ -69,7 +70,7 @@ TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t 
   const std::int64_t stride = network.GetStride();
   if (image.width < 1 || image.height < 1 || image.depth < 1)
   {
-    throw std::invalid_argument("the image has no pixels");
+    throw InvalidArgument(Diagnostic("E-NETWORK-IMAGE-SIZE", "the image has no pixels"));
   }
   network.CheckTileSize(m_TileSize);
   if (!network.graph.IsEmpty())

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTileProgram.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <limits>
 #include <stdexcept>
 
@@ -263,9 +265,11 @@ TileProgram::CheckMaps(const NetworkGraph & graph) const
   {
     if (GetNumberOfPixels(step.output) > Most / step.channels)
     {
-      throw std::runtime_error("in a tile of " + ToText(GetExtent(core)) + " pixels the map of \"" +
-                               graph.operations[step.operation].name + "\" has more than " + std::to_string(Most) +
-                               " values, which operators do not take at once: give a smaller tile size");
+      throw Refusal(Diagnostic("E-MEMORY-BUDGET",
+                               "in a tile of " + ToText(GetExtent(core)) + " pixels the map of \"" +
+                                 graph.operations[step.operation].name + "\" has more than " + std::to_string(Most) +
+                                 " values, which operators do not take at once",
+                               "give a smaller tile size"));
     }
   }
 }

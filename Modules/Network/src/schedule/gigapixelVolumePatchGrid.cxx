@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePatchGrid.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProcessMemory.h"
@@ -67,19 +68,24 @@ VolumePatches::Validate(const NetworkDescription & network) const
 {
   if (!network.TakesVolumes() || network.LabelsImage())
   {
-    throw std::invalid_argument("the network \"" + network.name +
-                                "\" does not label the voxels of volumes, and patches "
-                                "of three axes are for those that do");
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-INPUT",
+                 "the network \"" + network.name +
+                   "\" does not label the voxels of volumes, and patches of three axes are for those that do"));
   }
   if (std::min({ size.width, size.height, size.depth }) < 1 ||
       std::max({ size.width, size.height, size.depth }) > GreatestSide)
   {
-    throw std::invalid_argument("patches of " + FormatSize(size) + " voxels have no three sides of 1 to " +
-                                std::to_string(GreatestSide));
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                     "patches of " + FormatSize(size) + " voxels have no three sides of 1 to " +
+                                       std::to_string(GreatestSide))
+                            .OfValue(FormatSize(size)));
   }
   if (!(overlap >= 0 && overlap <= GreatestOverlap))
   {
-    throw std::invalid_argument("neighboring patches share 0 to 0.95 of a side, not " + FormatShortest(overlap));
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "neighboring patches share 0 to 0.95 of a side, not " + FormatShortest(overlap))
+        .OfValue(FormatShortest(overlap)));
   }
   network.CheckImage(size);
 }

@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelBegunRun.h"
+
+#include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
 #include "gigapixelRunFolder.h"
 #include "gigapixelTrainingState.h"
@@ -30,7 +32,7 @@ ReadSettings(const std::string & folder)
   }
   catch (const std::runtime_error & problem)
   {
-    throw MakeLastFileError(folder, problem.what());
+    throw MakeLastFileError(folder, Diagnostic::Of(problem));
   }
 }
 
@@ -47,7 +49,7 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   }
   catch (const std::exception & error)
   {
-    problem = error.what();
+    problem = Diagnostic::Of(error).GetText();
   }
   if (ranks != nullptr)
   {
@@ -56,7 +58,7 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   }
   if (!problem.empty())
   {
-    throw std::runtime_error(problem);
+    throw Refusal(Diagnostic::OfText(problem, "E-RUN-FORMAT"));
   }
   if (text.empty())
   {
@@ -64,16 +66,19 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   }
   try
   {
-    const auto settings = nlohmann::ordered_json::parse(text);
-    BegunRun   run{ NetworkDescription::FromJSON(settings.at(NetworkSetting).dump()),
-                  settings.value("precision", "fp32"),
-                  GetOptions(text) };
+    using Json = nlohmann::ordered_json;
+    const Json   settings = Json::parse(text);
+    const Json & written = settings.at(NetworkSetting);
+    BegunRun run{ NetworkDescription::FromJSON(written.dump()), settings.value("precision", "fp32"), GetOptions(text) };
     FindPrecision(run.precision);
+    const Json read = Json::parse(run.network.ToJSON());
+    run.hasOtherOutput = read.contains("output") && written.contains("output") && read["output"] != written["output"];
     return run;
   }
   catch (const std::exception &)
   {
-    throw MakeLastFileError(folder, "checkpoint \"" + folder + "/last.safetensors\" does not tell how its run began");
+    throw MakeLastFileError(
+      folder, Diagnostic("E-RUN-FORMAT", "it does not tell how its run began").OfFile(folder + "/last.safetensors"));
   }
 }
 

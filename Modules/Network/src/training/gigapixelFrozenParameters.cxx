@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelNearestNames.h"
 #include "gigapixelPrintable.h"
 
@@ -31,8 +32,10 @@ RefuseUnknown(const std::string & name, const NetworkDescription & network, cons
   {
     near += (near.empty() ? "\"" : ", \"") + each + '"';
   }
-  throw std::invalid_argument("the network \"" + network.name + "\" has no array and no module \"" +
-                              GetPrintable(name) + "\" to freeze; the nearest are " + near);
+  throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                   "the network \"" + network.name + "\" has no array and no module \"" +
+                                     GetPrintable(name) + "\" to freeze; the nearest are " + near)
+                          .OfValue(name));
 }
 
 } // namespace
@@ -63,16 +66,19 @@ FindFrozen(const NetworkDescription & network, const std::vector<std::string> & 
   if (std::none_of(parameters.begin(), parameters.end(), [](const auto & each) { return each.trained; }) &&
       network.graph.frozen.empty())
   {
-    throw std::invalid_argument("the network \"" + network.name +
-                                "\" cannot be trained: all of its weights are its constants; take those that are to be "
-                                "trained out of the list \"constants\", or import it with parameters that are trained");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-APPLIES",
+                 "the network \"" + network.name + "\" cannot be trained: all of its weights are its constants",
+                 "take those that are to be trained out of the list \"constants\", or import it with parameters that "
+                 "are trained"));
   }
   if (std::none_of(parameters.begin(), parameters.end(), [&](const ParameterDescription & parameter) {
         return parameter.trained && frozen.count(parameter.name) == 0;
       }))
   {
-    throw std::invalid_argument("everything in the network \"" + network.name +
-                                "\" that is trained is frozen: leave something to train");
+    throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
+                                     "everything in the network \"" + network.name + "\" that is trained is frozen",
+                                     "leave something to train"));
   }
   return frozen;
 }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelLearningRate.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cmath>
 #include <stdexcept>
 
@@ -14,7 +16,7 @@ LearningRate::LearningRate(const TrainingOptions & options, int stepsPerEpoch)
   , m_Warmup(options.warmup)
   , m_Steps(std::int64_t{ options.epochs } * stepsPerEpoch)
 {
-  const auto refuse = [](const std::string & what) { throw std::invalid_argument(what); };
+  const auto refuse = [](const std::string & what) { throw InvalidArgument(Diagnostic("E-OPTION-VALUE", what)); };
   if (m_Schedule != "constant" && m_Schedule != "cosine" && m_Schedule != "plateau")
   {
     refuse("there is no learning-rate schedule \"" + m_Schedule + "\"; choose constant, cosine or plateau");

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNormCalibration.h"
+#include "gigapixelDiagnostic.h"
 #include "graph/gigapixelOperationSchema.h"
 
 #include <algorithm>
@@ -34,8 +35,9 @@ NormCalibration::NormCalibration(const NetworkDescription & network)
   }
   if (!any)
   {
-    throw std::invalid_argument("the network \"" + network.name +
-                                "\" has no batch norms, so that there is nothing to calibrate");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-APPLIES",
+                 "the network \"" + network.name + "\" has no batch norms, so that there is nothing to calibrate"));
   }
 }
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOptimizer.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelWorkers.h"
 
@@ -43,7 +44,9 @@ Optimizer::ToKind(const std::string & name)
 {
   if (name != "adam" && name != "adamw" && name != "sgd")
   {
-    throw std::invalid_argument("there is no optimizer \"" + name + "\"; choose adam, adamw or sgd");
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "there is no optimizer \"" + name + "\"", "choose adam, adamw or sgd")
+        .OfValue(name));
   }
   return name == "adam" ? Kind::Adam : name == "adamw" ? Kind::AdamW : Kind::SGD;
 }

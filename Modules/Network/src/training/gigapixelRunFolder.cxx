@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRunFolder.h"
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelAtomicFile.h"
 
 #include <cerrno>
@@ -18,26 +19,27 @@ namespace gigapixel
 namespace
 {
 
-std::runtime_error
-MakeError(const std::string & problem, const std::string & remedy, const std::string & weights)
+Refusal
+MakeError(Diagnostic problem, const std::string & remedy, const std::string & weights)
 {
   std::error_code ignored;
   const bool      isThere = std::filesystem::is_regular_file(weights, ignored);
-  return std::runtime_error(problem + "; the run cannot go on without this file: put a sound copy in its place" +
-                            remedy + ", or begin anew in another folder" +
-                            (isThere ? ", from the weights of \"" + weights + "\" if you like (--weights)" : ""));
+  problem.why += "; the run cannot go on without this file";
+  problem.remedy = "put a sound copy in its place" + remedy + ", or begin anew in another folder" +
+                   (isThere ? ", from the weights of \"" + weights + "\" if you like (--weights)" : "");
+  return Refusal(problem);
 }
 
 } // namespace
 
-std::runtime_error
-MakeLastFileError(const std::string & folder, const std::string & problem)
+Refusal
+MakeLastFileError(const std::string & folder, const Diagnostic & problem)
 {
   return MakeError(problem, "", folder + "/best.safetensors");
 }
 
-std::runtime_error
-MakeBestFileError(const std::string & folder, const std::string & problem)
+Refusal
+MakeBestFileError(const std::string & folder, const Diagnostic & problem)
 {
   return MakeError(problem,
                    ", or a copy of last.safetensors, whose weights then stand for the best ones",
@@ -54,19 +56,20 @@ RunFolder::RunFolder(const std::string & path, bool resume)
     std::filesystem::create_directories(path, error);
     if (error)
     {
-      throw std::runtime_error("run folder \"" + path + "\" cannot be made: " + error.message());
+      throw Refusal(Diagnostic("E-OUTPUT-WRITE", "the run folder cannot be made: " + error.message()).OfFile(path));
     }
   }
   m_Descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (m_Descriptor < 0)
   {
-    throw std::runtime_error("run folder \"" + path + "\" cannot be opened: " + std::strerror(errno));
+    throw Refusal(Diagnostic("E-OUTPUT-WRITE", std::string("the run folder cannot be opened: ") + std::strerror(errno))
+                    .OfFile(path));
   }
-  const std::string obstacle = FindObstacle(resume);
-  if (!obstacle.empty())
+  const Diagnostic obstacle = FindObstacle(resume);
+  if (!obstacle.IsEmpty())
   {
     Leave();
-    throw std::runtime_error("run folder \"" + path + "\" " + obstacle);
+    throw Refusal(obstacle.OfFile(path));
   }
   for (const std::string & file : { GetLastFile(), GetBestFile(), GetHistoryFile() })
   {
@@ -80,14 +83,15 @@ RunFolder::~RunFolder()
 }
 
 /** Why no run can be kept here: said before a first step, or a first epoch, is computed in vain. Else empty. */
-std::string
+Diagnostic
 RunFolder::FindObstacle(bool resume) const
 {
   // The lock is on the folder itself and ends with the process, however that ends.
   if (flock(m_Descriptor, LOCK_EX | LOCK_NB) != 0)
   {
-    return errno == EWOULDBLOCK ? "is in use by another training run that is still going on"
-                                : std::string("cannot be locked: ") + std::strerror(errno);
+    return errno == EWOULDBLOCK
+             ? Diagnostic("E-RUN-CONFLICT", "the run folder is in use by another training run that is still going on")
+             : Diagnostic("E-OUTPUT-WRITE", std::string("the run folder cannot be locked: ") + std::strerror(errno));
   }
   try
   {
@@ -95,29 +99,40 @@ RunFolder::FindObstacle(bool resume) const
   }
   catch (const std::runtime_error & error)
   {
-    return std::string("cannot be written: ") + error.what();
+    Diagnostic problem = Diagnostic::Of(error);
+    problem.why = "the run folder cannot be written: " + problem.why;
+    return problem;
   }
   for (const std::filesystem::path path : { GetLastFile(), GetBestFile(), GetHistoryFile() })
   {
     if (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))
     {
-      return "holds " + path.filename().string() + ", which is no regular file: choose another folder";
+      return { "E-RUN-CONFLICT",
+               "the run folder holds " + path.filename().string() + ", which is no regular file",
+               "choose another folder" };
     }
   }
   if (!resume && HoldsRun())
   {
-    return "already holds a training run: resume it (--resume), or choose another folder";
+    return { "E-OUTPUT-EXISTS",
+             "the run folder already holds a training run",
+             "resume it (--resume), or choose another folder" };
   }
   if (resume && HoldsRun() && !HoldsCheckpoint())
   {
-    return "holds best.safetensors but no last.safetensors to go on from: put a copy of it there, or begin anew in "
-           "another folder, from its best weights if you like (--weights \"" +
-           m_Path + "\")";
+    return {
+      "E-RUN-FORMAT",
+      "the run folder holds best.safetensors but no last.safetensors to go on from",
+      "put a copy of it there, or begin anew in another folder, from its best weights if you like (--weights \"" +
+        m_Path + "\")"
+    };
   }
   // A run keeps its checkpoint before its history: this one is somebody else's.
   if (!HoldsRun() && std::filesystem::exists(GetHistoryFile()))
   {
-    return "already holds a history.csv but no training run, which would overwrite it: choose another folder";
+    return { "E-OUTPUT-EXISTS",
+             "the run folder already holds a history.csv but no training run, which would overwrite it",
+             "choose another folder" };
   }
   return {};
 }

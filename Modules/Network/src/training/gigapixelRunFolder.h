@@ -2,6 +2,8 @@
 #ifndef gigapixelRunFolder_h
 #define gigapixelRunFolder_h
 
+#include "gigapixelDiagnostic.h"
+
 #include <stdexcept>
 #include <string>
 
@@ -52,8 +54,8 @@ public:
   }
 
 private:
-  std::string FindObstacle(bool resume) const;
-  void        Leave() const;
+  Diagnostic FindObstacle(bool resume) const;
+  void       Leave() const;
 
   std::string m_Path;
   bool        m_IsNew{ false };
@@ -62,8 +64,8 @@ private:
 
 /** What is told of a run whose last.safetensors, or best.safetensors, cannot be used, with how to go on.
  * \param problem names the file and what is wrong with it */
-std::runtime_error MakeLastFileError(const std::string & folder, const std::string & problem);
-std::runtime_error MakeBestFileError(const std::string & folder, const std::string & problem);
+Refusal MakeLastFileError(const std::string & folder, const Diagnostic & problem);
+Refusal MakeBestFileError(const std::string & folder, const Diagnostic & problem);
 
 } // namespace gigapixel
 

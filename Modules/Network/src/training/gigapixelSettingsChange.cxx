@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSettingsChange.h"
+#include "gigapixelNetworkDescription.h"
 #include "gigapixelSampleIdentity.h"
 #include "gigapixelTrainingState.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
 namespace gigapixel
@@ -37,6 +39,20 @@ AreSamples(const std::string & setting)
   return setting == "training samples" || setting == "validation samples";
 }
 
+/** The network as this version reads it. An earlier one took probabilities at the end for logits, for instance. */
+Json
+ReadAgain(const Json & network)
+{
+  try
+  {
+    return Json::parse(NetworkDescription::FromJSON(network.dump()).ToJSON());
+  }
+  catch (const std::logic_error &)
+  {
+    return network; // one that is read no more is another one
+  }
+}
+
 /** Null: there is none. Loss and learning rate are settings of their own, and no parts of the network. */
 Json
 GetSetting(const Json & settings, const std::string & name)
@@ -44,6 +60,7 @@ GetSetting(const Json & settings, const std::string & name)
   Json setting = settings.value(name, Json());
   if (name == NetworkSetting && setting.is_object())
   {
+    setting = ReadAgain(setting);
     setting.erase("loss");
     setting.erase("learning rate");
   }
@@ -195,7 +212,7 @@ DescribeChange(const std::string & setting, const Json & before, const Json & no
 
 } // namespace
 
-std::string
+std::optional<SettingsChange>
 FindSettingsChange(const Json & before, const Json & now)
 {
   for (const auto & item : now.items())
@@ -203,7 +220,7 @@ FindSettingsChange(const Json & before, const Json & now)
     const Json was = GetSetting(before, item.key()), is = GetSetting(now, item.key());
     if (!IsSame(item.key(), was, is))
     {
-      return NameOther(item.key()) + " (" + DescribeChange(item.key(), was, is) + ')';
+      return SettingsChange{ item.key(), NameOther(item.key()) + " (" + DescribeChange(item.key(), was, is) + ')' };
     }
   }
   return {};

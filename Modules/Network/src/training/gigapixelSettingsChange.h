@@ -4,15 +4,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 
 namespace gigapixel
 {
 
-/** The first of a run's settings that decides on its bits and is another one now, and in what it differs: "another seed
- * (7 then, 8 now)"; empty: none. First weights are left to KeepFirstWeights(). \param now may be a part of the settings
- */
-std::string FindSettingsChange(const nlohmann::ordered_json & before, const nlohmann::ordered_json & now);
+/** One of a run's settings that is another one now. */
+struct SettingsChange
+{
+  std::string setting;  ///< "seed"
+  std::string sentence; ///< "another seed (7 then, 8 now)"
+};
+
+/** The first of a run's settings that decides on its bits and is another one now. First weights are left to
+ * KeepFirstWeights(). \param now may be a part of the settings */
+std::optional<SettingsChange> FindSettingsChange(const nlohmann::ordered_json & before,
+                                                 const nlohmann::ordered_json & now);
 
 } // namespace gigapixel
 

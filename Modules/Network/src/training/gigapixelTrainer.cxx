@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainer.h"
+
+#include "gigapixelDiagnostic.h"
 #include "gigapixelTrainingRun.h"
 
 namespace gigapixel
@@ -33,13 +35,21 @@ Trainer::AddValidationSample(const Sample & sample)
 }
 
 void
+Trainer::SetMemory(std::int64_t memory, std::int64_t besideBytes, int threads)
+{
+  m_Implementation->options.memory = memory;
+  m_Implementation->options.besideBytes = besideBytes;
+  m_Implementation->options.threads = threads;
+}
+
+void
 Trainer::SetMicronsPerPixel(double micronsPerPixel)
 {
   m_Implementation->micronsPerPixel = micronsPerPixel;
 }
 
 void
-Trainer::SetWarning(const std::function<void(const std::string &)> & warning)
+Trainer::SetWarning(const std::function<void(const Diagnostic &)> & warning)
 {
   m_Implementation->warning = warning;
 }
@@ -81,7 +91,7 @@ Trainer::Run(const Observer & observer)
   }
   catch (const std::exception & error)
   {
-    m_Implementation->ranks->Fail(error.what());
+    m_Implementation->ranks->Fail(Diagnostic::Of(error).GetText());
     try
     {
       m_Implementation->SaveLastSteps();

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingRun.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelAtomicFile.h"
 #include "gigapixelJitter.h"
 #include "model/gigapixelModelFile.h"
@@ -91,11 +92,13 @@ Trainer::Implementation::ExplainErrors(const Sample & sample, const TWork & work
   }
   catch (const LabelError & error)
   {
-    throw std::runtime_error("sample \"" + sample.name + "\": " + error.what());
+    Diagnostic problem = error.GetDiagnostic();
+    problem.why = "sample \"" + sample.name + "\": " + problem.why;
+    throw Refusal(problem.OfFile(sample.name));
   }
   catch (const NotFiniteError & error)
   {
-    this->ThrowDiverged("for sample \"" + sample.name + "\" " + error.what());
+    this->ThrowDiverged("for sample \"" + sample.name + "\" " + error.GetDiagnostic().why);
   }
 }
 
@@ -201,7 +204,9 @@ Trainer::Implementation::AddToMean(const Sample & sample, LossGradient && sum, s
 {
   if (sum.weight == 0)
   {
-    throw std::runtime_error("sample \"" + sample.name + "\" has no pixel that takes part in the loss");
+    throw Refusal(
+      Diagnostic("E-COHORT-LABELS", "sample \"" + sample.name + "\" has no pixel that takes part in the loss")
+        .OfFile(sample.name));
   }
   const double factor = trainingWeights[static_cast<std::size_t>(&sample - training.data())];
   const double weight = sum.weight * static_cast<double>(images) / factor;
@@ -231,9 +236,10 @@ Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
   // The weights that a run begins with, whatever the learning rate is.
   if (state.optimizer.steps == 0 && !byStep)
   {
-    throw std::runtime_error("the training cannot begin: " + what +
-                             " although no weight was changed yet; see whether the network's factors, norms and "
-                             "input, and the class weights, are what they should be");
+    throw Refusal(
+      Diagnostic("E-NOT-FINITE",
+                 "the training cannot begin: " + what + " although no weight was changed yet",
+                 "see whether the network's factors, norms and input, and the class weights, are what they should be"));
   }
   std::string kept;
   try
@@ -243,10 +249,11 @@ Trainer::Implementation::ThrowDiverged(const std::string & what, bool byStep)
   }
   catch (const std::exception & error)
   {
-    kept = std::string(" (the last good step could not be saved: ") + error.what() + ")";
+    kept = " (the last good step could not be saved: " + Diagnostic::Of(error).why + ")";
   }
-  throw std::runtime_error("the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what +
-                           "; begin again with a smaller learning rate" + kept);
+  throw Refusal(Diagnostic("E-NOT-FINITE",
+                           "the training has diverged in epoch " + std::to_string(state.epoch + 1) + ": " + what + kept,
+                           "begin again with a smaller learning rate"));
 }
 
 /** Too great a step can leave the range of floats.
@@ -273,7 +280,7 @@ Trainer::Implementation::CheckWeights(const std::vector<float> & next)
   }
   catch (const std::invalid_argument & error)
   {
-    this->ThrowDiverged(error.what(), true);
+    this->ThrowDiverged(Diagnostic::Of(error).why, true);
   }
 }
 
@@ -377,8 +384,9 @@ Trainer::Implementation::Validate(EpochRecord & record)
   {
     if (scores[i].weight == 0)
     {
-      throw std::runtime_error("validation sample \"" + images[i]->name +
-                               "\" has no pixel that takes part in the loss");
+      throw Refusal(Diagnostic("E-COHORT-LABELS",
+                               "validation sample \"" + images[i]->name + "\" has no pixel that takes part in the loss")
+                      .OfFile(images[i]->name));
     }
     if (!std::isfinite(scores[i].GetMeanLoss()))
     {

@@ -2,6 +2,7 @@
 #ifndef gigapixelTrainingRun_h
 #define gigapixelTrainingRun_h
 
+#include "gigapixelDiagnostic.h"
 #include "gigapixelLearningRate.h"
 #include "execute/gigapixelRankTeam.h"
 #include "gigapixelRunFolder.h"
@@ -21,17 +22,17 @@ namespace gigapixel
  * gigapixelTrainingRun.cxx its steps and epochs. */
 struct Trainer::Implementation
 {
-  NetworkDescription                       network;
-  TrainingOptions                          options;
-  std::shared_ptr<Ranks>                   ranks{ std::make_shared<Ranks>() };
-  std::string                              folderPath;
-  std::vector<Sample>                      training;
-  std::vector<Sample>                      validation;
-  double                                   micronsPerPixel{ 0 };
-  std::function<void(const std::string &)> warning;
-  std::function<void(const MemoryPlan &)>  planObserver;
-  Model                                    best;
-  Model                                    last; ///< of GetLast(); a run does without this copy
+  NetworkDescription                      network;
+  TrainingOptions                         options;
+  std::shared_ptr<Ranks>                  ranks{ std::make_shared<Ranks>() };
+  std::string                             folderPath;
+  std::vector<Sample>                     training;
+  std::vector<Sample>                     validation;
+  double                                  micronsPerPixel{ 0 };
+  std::function<void(const Diagnostic &)> warning;
+  std::function<void(const MemoryPlan &)> planObserver;
+  Model                                   best;
+  Model                                   last; ///< of GetLast(); a run does without this copy
 
   // While Run() is on.
   std::unique_ptr<RunFolder>       folder;
@@ -68,7 +69,7 @@ private:
     return network.objective.kind != Objective::Kind::Classes;
   }
 
-  void        Warn(const std::string & sentence) const;
+  void        Warn(const Diagnostic & diagnostic) const;
   void        MakePlan();
   void        Prepare();
   void        AgreeOnPlan();

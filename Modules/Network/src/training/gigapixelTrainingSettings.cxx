@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
@@ -50,7 +51,7 @@ CheckOptions(const TrainingOptions &     options,
              const std::vector<Sample> & training,
              const std::vector<Sample> & validation)
 {
-  const auto refuse = [](const std::string & what) { throw std::invalid_argument(what); };
+  const auto refuse = [](const std::string & what) { throw InvalidArgument(Diagnostic("E-OPTION-VALUE", what)); };
   if (training.empty())
   {
     refuse("there is no training sample");
@@ -103,24 +104,32 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   const Size pixels = sample.pixels->GetSize(), labels = sample.labels->GetSize();
   if (pixels.width < 1 || pixels.height < 1 || pixels.depth < 1)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\" has no pixels");
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-IMAGE-SIZE", "sample \"" + sample.name + "\" has no pixels").OfFile(sample.name));
   }
   if (pixels.depth > 1 && network.graph.GetNumberOfAxes() == 2)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
-                                "\" is for images of two axes: give one for volumes, as unet3d is");
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
+                                       "\" is for images of two axes",
+                                     "give one for volumes, as unet3d is")
+                            .OfFile(sample.name));
   }
   const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
   if (wanted.width != labels.width || wanted.height != labels.height || wanted.depth != labels.depth)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\": the labels are of another size (" + ToText(labels) +
-                                ") than the pixels (" + ToText(pixels) + ")");
+    throw InvalidArgument(Diagnostic("E-MASK-GRID",
+                                     "sample \"" + sample.name + "\": the labels are of another size (" +
+                                       ToText(labels) + ") than the pixels (" + ToText(pixels) + ")")
+                            .OfFile(sample.name));
   }
   if (static_cast<int>(sample.pixels->GetNumberOfChannels()) != network.channels)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\" has " +
-                                std::to_string(sample.pixels->GetNumberOfChannels()) + " channels, the network \"" +
-                                network.name + "\" takes " + std::to_string(network.channels));
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-INPUT",
+                 "sample \"" + sample.name + "\" has " + std::to_string(sample.pixels->GetNumberOfChannels()) +
+                   " channels, the network \"" + network.name + "\" takes " + std::to_string(network.channels))
+        .OfFile(sample.name));
   }
   const Objective & objective = network.objective;
   const std::size_t truths = objective.kind == Objective::Kind::Classes ? 0
@@ -128,9 +137,11 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
                                                                         : 1;
   if (sample.truth.size() != truths)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\" has " + std::to_string(sample.truth.size()) +
-                                " truths, and the network \"" + network.name + "\", whose objective is " +
-                                objective.GetKind().name + ", takes " + std::to_string(truths));
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "sample \"" + sample.name + "\" has " + std::to_string(sample.truth.size()) +
+                                       " truths, and the network \"" + network.name + "\", whose objective is " +
+                                       objective.GetKind().name + ", takes " + std::to_string(truths))
+                            .OfFile(sample.name));
   }
   try
   {
@@ -138,7 +149,9 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   }
   catch (const std::invalid_argument & unsuitable)
   {
-    throw std::invalid_argument("sample \"" + sample.name + "\": " + unsuitable.what());
+    Diagnostic problem = Diagnostic::Of(unsuitable);
+    problem.why = "sample \"" + sample.name + "\": " + problem.why;
+    throw InvalidArgument(problem.OfFile(sample.name));
   }
 }
 
@@ -180,24 +193,37 @@ CheckTraining(const NetworkDescription &  network,
   CheckOptions(options, training, validation);
   if (options.balance && !network.LabelsImage())
   {
-    throw std::invalid_argument("classes are balanced among slides that have one label each, and the network \"" +
-                                network.name + "\" labels pixels: give class weights instead");
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     "classes are balanced among slides that have one label each, and the network \"" +
+                                       network.name + "\" labels pixels",
+                                     "give class weights instead"));
   }
   if (options.balance && network.objective.kind == Objective::Kind::Values)
   {
-    throw std::invalid_argument("classes, findings and grades are balanced, and the network \"" + network.name +
-                                "\" learns values, which have no classes: leave out the balance");
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     "classes, findings and grades are balanced, and the network \"" + network.name +
+                                       "\" learns values, which have no classes",
+                                     "leave out the balance"));
   }
   if (options.calibrate > 0)
   {
     const NormCalibration hasNorms(network);
   }
+  if (network.probabilities == NetworkDescription::Probabilities::Sigmoid)
+  {
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-OUTPUT",
+                 "the classes of the network \"" + network.name +
+                   "\" have probabilities of their own, and the losses are of classes that exclude each other",
+                 "give it logits of such classes (softmax) as its output"));
+  }
   if (network.GetNumberOfClasses() > NetworkDescription::MostLabels)
   {
-    throw std::invalid_argument(
-      "the network \"" + network.name + "\" tells " + std::to_string(network.GetNumberOfClasses()) +
-      " classes apart, and training takes at most " + std::to_string(NetworkDescription::MostLabels) +
-      ": give its last layer as many outputs as there are labels");
+    throw InvalidArgument(
+      Diagnostic("E-NETWORK-FORMAT",
+                 "the network \"" + network.name + "\" tells " + std::to_string(network.GetNumberOfClasses()) +
+                   " classes apart, and training takes at most " + std::to_string(NetworkDescription::MostLabels),
+                 "give its last layer as many outputs as there are labels"));
   }
   for (const auto * samples : { &training, &validation })
   {
@@ -216,9 +242,12 @@ CheckLabels(const Sample & sample, const std::vector<std::int64_t> & counts, con
   {
     if (counts[label] > 0 && label != LabelSource::Ignored && label != network.ignoredLabel)
     {
-      throw std::runtime_error("sample \"" + sample.name + "\": the labels hold the class " + std::to_string(label) +
-                               ", but the network tells only the classes 0 to " + std::to_string(classes - 1) +
-                               " apart");
+      throw Refusal(Diagnostic("E-LABEL-VALUE",
+                               "sample \"" + sample.name + "\": the labels hold the class " + std::to_string(label) +
+                                 ", but the network tells only the classes 0 to " + std::to_string(classes - 1) +
+                                 " apart")
+                      .OfFile(sample.name)
+                      .OfValue(std::to_string(label)));
     }
   }
 }
@@ -265,7 +294,8 @@ DescribeTraining(const NetworkDescription &  network,
   }
   if (!options.weights.empty())
   {
-    json[FirstWeightsSetting] = IdentifyWeights(options.weights);
+    const std::string set = options.weightsSet.empty() ? "" : ' ' + options.weightsSet;
+    json[FirstWeightsSetting] = IdentifyWeights(options.weights) + set;
   }
   return json.dump();
 }

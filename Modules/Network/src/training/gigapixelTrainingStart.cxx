@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelFrozenParameters.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "model/gigapixelInitialWeights.h"
@@ -36,11 +37,11 @@ CountPixels(const Sample & sample)
 
 /** Once for all ranks. */
 void
-Trainer::Implementation::Warn(const std::string & sentence) const
+Trainer::Implementation::Warn(const Diagnostic & diagnostic) const
 {
   if (warning && ranks->GetRank() == 0)
   {
-    warning(sentence);
+    warning(diagnostic);
   }
 }
 
@@ -61,6 +62,7 @@ Trainer::Implementation::MakePlan()
   run.sizes = static_cast<int>(sizes.size());
   run.device.shared = options.sharedMemory;
   run.budget = options.memory;
+  run.besideBytes = options.besideBytes;
   run.threads = options.threads;
   run.tileSize = options.tileSize;
   run.segmentation = { options.segments, !options.scratch.empty() };
@@ -73,7 +75,7 @@ Trainer::Implementation::MakePlan()
   plan = MemoryPlan::Make(run);
   if (!plan.remark.empty())
   {
-    Warn(plan.remark);
+    Warn({ "W-MEMORY-BUDGET", plan.remark });
   }
   modelTileSize = plan.tileSize;
   if (options.tileSize == WholeImage)
@@ -93,8 +95,9 @@ Trainer::Implementation::Prepare()
   schedule.emplace(options, GetNumberOfSteps());
   if (const auto steps = std::int64_t{ options.epochs } * GetNumberOfSteps(); options.warmup > steps)
   {
-    Warn("the warmup of " + std::to_string(options.warmup) + " steps is longer than the run's " +
-         std::to_string(steps) + ": it ends before the learning rate has risen to its value");
+    Warn({ "W-TRAINING",
+           "the warmup of " + std::to_string(options.warmup) + " steps is longer than the run's " +
+             std::to_string(steps) + ": it ends before the learning rate has risen to its value" });
   }
   bool resume = false;
   if (!folderPath.empty() && ranks->GetRank() == 0)
@@ -108,7 +111,7 @@ Trainer::Implementation::Prepare()
   }
   else if (options.resume && folder)
   {
-    Warn("there is no run in \"" + folderPath + "\" that could be resumed: one begins");
+    Warn(Diagnostic("W-TRAINING", "there is no run that could be resumed: one begins").OfFile(folderPath));
   }
   options.learningRate = options.learningRate > 0 ? options.learningRate : GetDefaultLearningRate(network);
   ranks->Broadcast(0, &options.learningRate, sizeof(options.learningRate)); // which knows the folder
@@ -129,7 +132,7 @@ Trainer::Implementation::Prepare()
   const std::string problem = options.device.shared ? options.device.GetSharingProblem() : std::string();
   if (!problem.empty())
   {
-    throw std::runtime_error(problem + ": leave out shared memory, the result is the same");
+    throw Refusal(Diagnostic("E-OPTION-APPLIES", problem, "leave out shared memory, the result is the same"));
   }
   streamed = std::make_unique<StreamedNetwork>(
     network, options.tileSize == WholeImage ? WholeImage : plan.tileSize, plan.tilesInFlight, options.device);
@@ -156,7 +159,7 @@ ReadRunFile(const TError & makeError, const std::string & folder, const TRead & 
   }
   catch (const std::runtime_error & problem)
   {
-    throw makeError(folder, problem.what());
+    throw makeError(folder, Diagnostic::Of(problem));
   }
 }
 
@@ -341,8 +344,9 @@ Trainer::Implementation::WarnOfMissingTargets(const std::vector<OutputTargets> &
   }
   if (!missing.empty())
   {
-    Warn(std::string("no ") + (ofValidation ? "validation" : "training") + " sample has " + missing +
-         ": see whether the cohort's " + network.objective.GetKind().name + " and splits are right");
+    Warn({ "W-COHORT",
+           std::string("no ") + (ofValidation ? "validation" : "training") + " sample has " + missing,
+           std::string("check the cohort's ") + network.objective.GetKind().name + " and splits" });
   }
 }
 
@@ -361,34 +365,48 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
   }
   if (!missing.empty() && network.LabelsImage())
   {
-    Warn(std::string("no ") + (ofValidation ? "validation" : "training") + " sample has the label " + missing +
-         ": see whether the cohort's labels and splits are right");
+    Warn(
+      Diagnostic("W-COHORT",
+                 std::string("no ") + (ofValidation ? "validation" : "training") + " sample has the label " + missing,
+                 "check the cohort's labels and splits")
+        .OfValue(missing));
   }
   else if (!missing.empty())
   {
-    Warn("no pixel of the class " + missing + " was found in " + masks +
-         ": see whether they are the right masks, and drawn in this class" +
-         (network.GetNumberOfClasses() > 2 && network.ignoredLabel == LabelSource::Ignored
-            ? " (255 is ignored where there are more than two)"
-            : ""));
+    const bool ignores255 = network.GetNumberOfClasses() > 2 && network.ignoredLabel == LabelSource::Ignored;
+    // The value is the share of the masks that is the object.
+    const bool isFull = missing == "0"; // only background is missing
+    Warn(Diagnostic(isFull ? "W-DOUBT-MASK-FULL" : "W-DOUBT-MASK-EMPTY",
+                    "no pixel of the class " + missing + " was found in " + masks,
+                    std::string("check that they are the right masks, and drawn in this class") +
+                      (ignores255 ? " (255 is ignored where there are more than two)" : ""))
+           .OfValue(isFull ? "1" : "0"));
   }
 }
 
 void
 Trainer::Implementation::TakeFirstWeights()
 {
-  const TakenWeights result = TakeWeights(options.weights, network, state.parameters);
+  const TakenWeights result = TakeWeights(options.weights, network, state.parameters, options.weightsSet);
+  if (!result.warning.empty())
+  {
+    Warn(result.GetWarning(options.weights));
+  }
   if (result.AreAll())
   {
     return;
   }
   if (!options.partialWeights)
   {
-    throw std::runtime_error("weights file \"" + options.weights + "\" lacks " + result.DescribeMissing(network.name) +
-                             "; give the weights of this network, or let what it lacks begin by chance "
-                             "(--partial-weights)");
+    throw Refusal(
+      Diagnostic("E-WEIGHTS-MISMATCH",
+                 "it lacks " + result.DescribeMissing(network.name),
+                 "give the weights of this network, or let what it lacks begin by chance (--partial-weights)")
+        .OfFile(options.weights));
   }
-  Warn("of \"" + options.weights + "\" are taken " + result.DescribeTaken() + "; the others begin by chance");
+  Warn(Diagnostic("W-TRAINING",
+                  "of \"" + options.weights + "\" are taken " + result.DescribeTaken() + "; the others begin by chance")
+         .OfFile(options.weights));
 }
 
 void
@@ -415,8 +433,9 @@ Trainer::Implementation::Begin()
   }
   else if (!network.graph.frozen.empty())
   {
-    Warn("what is frozen stays as it begins, which is by chance where no weights are given: give those that it is to "
-         "keep (--weights)");
+    Warn({ "W-TRAINING",
+           "what is frozen stays as it begins, which is by chance where no weights are given",
+           "give those that it is to keep (--weights)" });
   }
   state.optimizer = Optimizer(options, network);
   state.learningRate = options.learningRate;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingState.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelHash.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelSettingsChange.h"
@@ -32,7 +33,7 @@ constexpr const char * EarlierStepsKey = "adam_steps"; ///< of versions that had
 [[noreturn]] void
 RefuseState(const std::string & path, const std::string & reason)
 {
-  throw std::runtime_error("checkpoint \"" + path + "\" " + reason);
+  throw Refusal(Diagnostic("E-RUN-FORMAT", "it " + reason).OfFile(path));
 }
 
 /** For what no run writes. */
@@ -416,11 +417,14 @@ KeepFirstWeights(const std::string & kept,
   const bool known = found != before.end();
   if (!weights.empty() && (!known || *found != settings.at(FirstWeightsSetting)))
   {
-    throw std::runtime_error("the run in \"" + folder +
-                             "\" cannot be resumed with other first weights: it began with " +
-                             (known ? "those of another file than \"" + weights + "\", or that has changed since"
-                                    : "weights by chance, and not with those of \"" + weights + '"') +
-                             "; resume it without them (--weights), or start a new run in another folder");
+    throw Refusal(Diagnostic("E-RUN-CONFLICT",
+                             "the run in \"" + folder +
+                               "\" cannot be resumed with other first weights: it began with " +
+                               (known ? "those of another file than \"" + weights + "\", or that has changed since"
+                                      : "weights by chance, and not with those of \"" + weights + '"'),
+                             "resume it without them (--weights), or start a new run in another folder")
+                    .OfFile(folder)
+                    .OfValue(FirstWeightsSetting));
   }
   if (known)
   {
@@ -432,12 +436,15 @@ KeepFirstWeights(const std::string & kept,
 void
 CheckSettings(const std::string & kept, const std::string & now, const std::string & folder)
 {
-  const std::string change = FindSettingsChange(ParseSettings(kept), Json::parse(now));
-  if (!change.empty())
+  const std::optional<SettingsChange> change = FindSettingsChange(ParseSettings(kept), Json::parse(now));
+  if (change)
   {
-    throw std::runtime_error("the run in \"" + folder + "\" cannot be resumed with " + change +
-                             ": resume it as it began, with the same slides, masks and regions at the same "
-                             "resolution and with the same options, or start a new run in another folder");
+    throw Refusal(Diagnostic("E-RUN-CONFLICT",
+                             "the run in \"" + folder + "\" cannot be resumed with " + change->sentence,
+                             "resume it as it began, with the same slides, masks and regions at the same resolution "
+                             "and with the same options, or start a new run in another folder")
+                    .OfFile(folder)
+                    .OfValue(change->setting));
   }
 }
 

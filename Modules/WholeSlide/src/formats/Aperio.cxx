@@ -3,6 +3,9 @@
 #include "NumberText.h"
 #include "SlideFormat.h"
 
+#include "gigapixelDiagnostic.h"
+
+#include <cctype>
 #include <stdexcept>
 
 namespace gigapixel
@@ -11,43 +14,175 @@ namespace
 {
 
 std::string
-GetSecondLineWord(const std::string & description)
-{
-  const std::size_t line = description.find('\n');
-  if (line == std::string::npos)
-  {
-    return {};
-  }
-  const std::size_t first = description.find_first_not_of(" \r\n", line);
-  return first == std::string::npos ? std::string()
-                                    : description.substr(first, description.find_first_of(" \r\n", first) - first);
-}
-
-std::string
 Trim(const std::string & text)
 {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first == std::string::npos ? std::string() : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/** Tiled pages are levels, the second page is the thumbnail, other pages say their names in their second line. */
+/** The name of the field ends at an equals sign, and the field at the next bar; empty where there is none. */
+std::string
+GetField(const std::string & description, const std::string & name)
+{
+  std::size_t at = description.find('|');
+  while (at != std::string::npos)
+  {
+    const std::size_t next = description.find('|', at + 1);
+    const std::string field = description.substr(at + 1, next == std::string::npos ? next : next - at - 1);
+    const std::size_t equals = field.find('=');
+    if (equals != std::string::npos && Trim(field.substr(0, equals)) == name)
+    {
+      return Trim(field.substr(equals + 1));
+    }
+    at = next;
+  }
+  return {};
+}
+
+/** The name that a page says before its fields, which may mention anything. */
+std::string
+GetStatedName(const TIFFPage & page)
+{
+  const std::string description = page.GetShortText(TIFFTag::ImageDescription);
+  const std::string stated = FindUsualName(description.substr(0, description.find('|')));
+  return stated.empty()
+           ? FindUsualName(page.GetShortText(TIFFTag::DocumentName) + ' ' + page.GetShortText(TIFFTag::PageName))
+           : stated;
+}
+
+/** Whether a page has Aperio's text without the size that the text of each level states. */
+bool
+LacksSize(const TIFFPage & page)
+{
+  const std::string text = page.GetShortText(TIFFTag::ImageDescription);
+  const auto        isDigit = [&text](std::size_t at) {
+    return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+  };
+  for (std::size_t at = text.find('x', 1); at != std::string::npos; at = text.find('x', at + 1))
+  {
+    if (isDigit(at - 1) && isDigit(at + 1))
+    {
+      return false;
+    }
+  }
+  return text.rfind("Aperio", 0) == 0;
+}
+
+bool
+IsSmaller(const TIFFPage & one, const TIFFPage & other)
+{
+  return one.width < other.width && one.height < other.height;
+}
+
+/** Whether a tiled page is unlike a level: levels have the compression and the colors of the finest one. */
+bool
+IsUnlike(const TIFFPage & base, const TIFFPage & page)
+{
+  return page.compression != base.compression || page.photometric != base.photometric || page.samples != base.samples;
+}
+
+/** Whether one page alone has the mark of labels, which elsewhere is that of reduced pages. */
+bool
+HasOneMarkedPage(const TIFFLayout & layout)
+{
+  constexpr unsigned labelType = 1;
+  std::size_t        marked = 0;
+  for (std::size_t i = 1; i < layout.GetNumberOfMainPages(); ++i)
+  {
+    marked += layout.GetPage(i).subfileType == labelType ? 1 : 0;
+  }
+  return marked == 1;
+}
+
+/** Whether levels are without a mark in NewSubfileType, as scanners write them. Other programs mark levels as reduced
+ * in files that keep Aperio's description. */
+bool
+HasUnmarkedLevels(const TIFFLayout & layout)
+{
+  const TIFFPage & base = layout.GetPage(0);
+  for (std::size_t i = 1; i < layout.GetNumberOfMainPages(); ++i)
+  {
+    const TIFFPage & page = layout.GetPage(i);
+    if (page.tiled && page.subfileType == 0 && IsSmaller(page, base) && GetStatedName(page).empty())
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** The page behind the finest level is the thumbnail if it is no tiled page, or smaller than a level behind it. */
+bool
+IsThumbnail(const TIFFLayout & layout, std::size_t number)
+{
+  const TIFFPage & page = layout.GetPage(number);
+  if (number != 1 || !IsSmaller(page, layout.GetPage(0)))
+  {
+    return false;
+  }
+  for (std::size_t i = 2; i < layout.GetNumberOfMainPages(); ++i)
+  {
+    const TIFFPage & other = layout.GetPage(i);
+    if (page.tiled && other.tiled && other.subfileType == page.subfileType && IsSmaller(page, other) &&
+        IsSmaller(other, layout.GetPage(0)) && GetStatedName(other).empty())
+    {
+      return true;
+    }
+  }
+  return !page.tiled;
+}
+
+/** What a page says of itself: its name, its NewSubfileType (1 label, 9 macro) and its focal plane (OffsetZ). */
+PageRole
+GetRole(const TIFFLayout & layout, std::size_t number)
+{
+  const TIFFPage & page = layout.GetPage(number);
+  PageRole         role;
+  if (page.GetInteger(TIFFTag::ImageDepth, 1) > 1)
+  {
+    role.kind = PageRole::Kind::Ignored;
+    return role;
+  }
+  const std::string  stated = GetStatedName(page);
+  constexpr unsigned macroType = 9;
+  const bool         isMarked = number > 0 && page.IsReduced();
+  const bool         isSizeless = LacksSize(page) && !LacksSize(layout.GetPage(0));
+  const bool         isUnlike = number > 0 && (isSizeless || IsUnlike(layout.GetPage(0), page));
+  // A level that is taken for a label costs time; a label that is taken for a level tells of a patient.
+  const bool isMarkedLabel = isMarked && (HasOneMarkedPage(layout) || HasUnmarkedLevels(layout));
+  if (number > 0 && (!stated.empty() || page.subfileType == macroType || isMarkedLabel || isUnlike || !page.tiled ||
+                     IsThumbnail(layout, number)))
+  {
+    role.kind = PageRole::Kind::Associated;
+    role.name = IsThumbnail(layout, number) && stated.empty() ? "thumbnail"
+                : !stated.empty()                             ? stated
+                : page.subfileType == macroType               ? "macro"
+                : isMarked                                    ? "label"
+                                                              : "";
+    return role;
+  }
+  const std::string offset = GetField(page.GetText(TIFFTag::ImageDescription), "OffsetZ");
+  if (!offset.empty())
+  {
+    role.name = "OffsetZ " + offset;
+    role.part = offset;
+    role.distance = ToNumber(offset);
+  }
+  return role;
+}
+
 void
 AddPages(TIFFLayout & layout)
 {
-  const std::uint64_t width = layout.GetPage(0).width;
-  for (std::size_t i = 0; i < layout.GetNumberOfPages(); ++i)
+  PageRules rules;
+  rules.hasUnmarkedLevels = true;
+  rules.areTextsNames = false;
+  rules.othersAreAssociated = true;
+  for (std::size_t i = 0; i < layout.GetNumberOfMainPages(); ++i)
   {
-    const TIFFPage & page = layout.GetPage(i);
-    if (page.tiled && page.GetInteger(TIFFTag::ImageDepth, 1) <= 1 && page.width <= width && page.width > 0 &&
-        page.height > 0)
-    {
-      layout.AddLevel(i);
-    }
-    else if (!page.tiled)
-    {
-      layout.AddAssociated(i == 1 ? "thumbnail" : GetSecondLineWord(page.GetShortText(TIFFTag::ImageDescription)), i);
-    }
+    rules.roles.push_back(GetRole(layout, i));
   }
+  layout.SetImages(layout.FindImages(rules));
 }
 
 /** "Aperio ...|AppMag = 20|MPP = 0.499|...": OpenSlide's names for the fields and for what it makes of them. */
@@ -90,11 +225,11 @@ Detect(const SlideFile & file)
 std::unique_ptr<const Slide>
 Open(const SlideFile & file)
 {
-  auto layout = std::make_shared<TIFFLayout>(file.GetPath());
+  auto layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
   AddPages(*layout);
   if (layout->GetLevels().empty())
   {
-    throw std::runtime_error("it has no levels");
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no levels"));
   }
   AddProperties(*layout);
   return OpenTIFF(file, std::move(layout));

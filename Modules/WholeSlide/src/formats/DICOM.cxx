@@ -1,350 +1,281 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // DICOM whole-slide images.
-#include "DICOMFile.h"
+#include "DICOMSlide.h"
 #include "SlideFormat.h"
 
 #include "gigapixelFileRefusal.h"
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <locale>
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 
 namespace gigapixel
 {
-namespace
-{
-
-/** "level", or what an associated image is called; empty for what is neither. By the third value of the type, as
- * PS3.3 C.8.12.4.1.1 has it; the overview is what other formats call the macro image. */
-std::string
-GetFlavor(const DICOMFile & file)
-{
-  std::istringstream       values(file.GetText(DICOMTag::ImageType));
-  std::string              value;
-  std::vector<std::string> all;
-  while (std::getline(values, value, '\\'))
-  {
-    all.push_back(value);
-  }
-  const std::string flavor = all.size() > 2 ? all[2] : "VOLUME";
-  return flavor == "VOLUME"      ? "level"
-         : flavor == "LABEL"     ? "label"
-         : flavor == "OVERVIEW"  ? "macro"
-         : flavor == "THUMBNAIL" ? "thumbnail"
-                                 : "";
-}
-
-/** What to do about a file that may be a part of the slide. */
-constexpr const char * fetchOrMove = "get that file again from where it came, or move it away if it is of no slide";
-constexpr const char * checkFolder = "check that folder";
-
-std::uint64_t
-GetWidth(const DICOMFile & file)
-{
-  return file.GetInteger(DICOMTag::TotalColumns, 0);
-}
-
-/** DICOM whole-slide image: the files of one series in a folder, each a level, a part of one (concatenation) or an
- * associated image (label, macro, thumbnail). Frames are JPEG, JPEG 2000 or uncompressed; tiles may be absent. */
-class DICOMSlide : public Slide
-{
-public:
-  /** Any file of the series. Throws std::exception in a few words. */
-  explicit DICOMSlide(const std::string & path);
-
-protected:
-  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
-  std::string DecodeReducedTile(unsigned          plane,
-                                std::uint64_t     tile,
-                                unsigned          reduction,
-                                const PixelSpan & out) const override;
-  unsigned    GetLargestReduction(unsigned plane) const override;
-  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
-
-private:
-  enum class Codec
-  {
-    None,
-    JPEG,
-    JPEG2000
-  };
-
-  /** Where a tile is. */
-  struct Tile
-  {
-    const DICOMFile * file;
-    DICOMFile::Frame  frame;
-  };
-
-  struct Source
-  {
-    Codec                         codec = Codec::None;
-    ColorModel                    model = ColorModel::RGB;
-    std::map<std::uint64_t, Tile> tiles; // those that are there; a small file may name millions that are not
-  };
-
-  void FindFiles();
-  void FindFilesIn(const std::string & folder);
-  void AddFile(const std::string & name);
-  void LeaveOut(const std::string & name, const std::string & what, const std::string & remedy);
-  void AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name);
-  void AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const;
-  void FillProperties(const DICOMFile & base);
-
-  std::vector<std::unique_ptr<const DICOMFile>> m_Files;
-  std::vector<Source>                           m_Sources; // one per plane; those of reduced levels are empty
-};
 
 DICOMSlide::DICOMSlide(const std::string & path)
   : Slide(path)
 {
-  m_Files.push_back(std::make_unique<const DICOMFile>(path));
+  m_Parts.push_back(std::make_unique<const DICOMPart>(std::make_unique<const DICOMFile>(path)));
   FindFiles();
-  // Parts of one image stand together, in their order; of two files of one size, the first by name counts.
-  std::map<std::string, std::vector<const DICOMFile *>> images;
-  for (const auto & file : m_Files)
+  const std::vector<DICOMImage> images = FindImages();
+  AddLevels(images);
+  AddAssociatedImages(images);
+}
+
+void
+DICOMSlide::MissTiles(const std::string & why)
+{
+  Miss(Diagnostic("W-SLIDE-TILES", GetPrintable(why), fetchParts),
+       "; the tiles that are missing are read as background");
+}
+
+/** \param consequence what follows where the slide is read nevertheless, which --strict does not allow */
+void
+DICOMSlide::Miss(const Diagnostic & missing, const std::string & consequence)
+{
+  m_MissingParts.push_back(missing.OfFile(m_Path));
+  m_Warnings.push_back(m_MissingParts.back());
+  m_Warnings.back().why += consequence;
+}
+
+namespace
+{
+
+/** Whether a level shows the same area as the finest one: by its sides, and by the size of its pixels. */
+bool
+ShowsSameArea(const DICOMPart & base, const DICOMPart & level)
+{
+  constexpr double slack = 0.05; // of what scanners round
+  const double     across = static_cast<double>(base.width) / static_cast<double>(level.width);
+  const double     down = static_cast<double>(base.height) / static_cast<double>(level.height);
+  const double     rounding = 1.0 / static_cast<double>(level.width) + 1.0 / static_cast<double>(level.height);
+  const auto       spacing = base.file.GetNumbers(DICOMTag::PixelSpacing);
+  const auto       ofLevel = level.file.GetNumbers(DICOMTag::PixelSpacing);
+  const bool       areKnown = spacing.size() > 1 && ofLevel.size() > 1 && spacing[1] > 0.0 && ofLevel[1] > 0.0;
+  const double     stated = areKnown ? ofLevel[1] / spacing[1] : across;
+  return std::abs(across / down - 1.0) <= slack + rounding && std::abs(stated / across - 1.0) <= slack + rounding;
+}
+
+} // namespace
+
+void
+DICOMSlide::AddLevels(const std::vector<DICOMImage> & images)
+{
+  using Size = std::tuple<std::uint64_t, std::uint64_t>;
+  std::map<Size, std::vector<DICOMImage>> levels;
+  for (const DICOMImage & image : images)
   {
-    const std::string flavor = GetFlavor(*file);
-    const std::string concatenation = file->GetText(DICOMTag::Concatenation);
-    const std::string key = flavor + ' ' + std::to_string(GetWidth(*file));
-    auto &            parts = images[key];
-    if (!flavor.empty() &&
-        (parts.empty() || (!concatenation.empty() && parts.front()->GetText(DICOMTag::Concatenation) == concatenation)))
+    if (image.front()->flavor == "level")
     {
-      parts.push_back(file.get());
-    }
-  }
-  std::vector<std::vector<const DICOMFile *>> levels;
-  for (const auto & image : images)
-  {
-    if (image.first.rfind("level", 0) == 0)
-    {
-      levels.push_back(image.second);
+      levels[{ image.front()->width, image.front()->height }].push_back(image);
     }
   }
   if (levels.empty())
   {
-    throw std::runtime_error("its DICOM series has no file of the slide itself (VOLUME) in this folder");
+    throw SlideError("E-DICOM-PARTS",
+                     m_Path,
+                     "its series has no file of the slide itself (VOLUME) in this folder",
+                     "put all files of the series into one folder");
   }
-  std::sort(levels.begin(), levels.end(), [](const auto & a, const auto & b) {
-    return GetWidth(*a.front()) > GetWidth(*b.front());
-  });
-  for (const auto & parts : levels)
+  const DICOMPart * base = nullptr;                                   // the finest one
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level) // the widest first
   {
-    AddPlane(parts, {});
+    const std::vector<DICOMImage> alike = SelectAlike(level->second);
+    if (!m_Planes.empty() && !ShowsSameArea(*base, *alike.front().front()))
+    {
+      LeaveOut(
+        *alike.front().front(), "it shows another area than the finest level", "read it from a folder of its own");
+      continue;
+    }
+    try
+    {
+      AddPlane(alike, {});
+      if (m_Planes.size() == 1)
+      {
+        base = alike.front().front();
+        FillProperties(*base);
+      }
+    }
+    catch (const SlideError & error)
+    {
+      if (m_Planes.empty())
+      {
+        throw;
+      }
+      const Diagnostic & refusal = error.GetDiagnostic();
+      const std::string  level = alike.front().front()->file.GetPath();
+      LeaveOut(*alike.front().front(), refusal.why, refusal.remedy);
+      m_MissingParts.push_back(m_Warnings.back()); // a level that --strict does not do without
+      m_MissingParts.back().why = GetPrintable("its level " + level + " cannot be read: " + refusal.why);
+    }
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
   SetDownsamples();
   AddReducedLevels();
   m_Sources.resize(m_Planes.size());
-  for (const auto & image : images)
-  {
-    const std::string flavor = image.first.substr(0, image.first.find(' '));
-    if (!image.second.empty() && flavor != "level")
-    {
-      AddPlane(image.second, flavor);
-    }
-  }
-  FillProperties(*levels.front().front());
 }
 
-/** The other files of the series that lie in the folder. A link to one file of it stands for the slide, too: then they
- * lie beside the file that it leads to. */
+/** The largest of each kind. One that cannot be read is no reason to refuse the slide. */
 void
-DICOMSlide::FindFiles()
+DICOMSlide::AddAssociatedImages(const std::vector<DICOMImage> & images)
 {
-  namespace fs = std::filesystem;
-  const fs::path  folder = fs::path(m_Path).parent_path();
-  std::error_code error;
-  FindFilesIn(folder.empty() ? "." : folder.string());
-  if (m_Files.size() == 1 && fs::is_symlink(m_Path, error))
+  std::vector<DICOMImage> associated;
+  std::copy_if(images.begin(), images.end(), std::back_inserter(associated), [](const DICOMImage & image) {
+    return image.front()->flavor != "level";
+  });
+  std::stable_sort(associated.begin(), associated.end(), [](const DICOMImage & a, const DICOMImage & b) {
+    return std::tie(a.front()->flavor, b.front()->width) < std::tie(b.front()->flavor, a.front()->width);
+  });
+  std::map<std::string, const DICOMPart *> found;
+  for (const DICOMImage & image : associated)
   {
-    FindFilesIn(fs::canonical(m_Path).parent_path().string());
-  }
-}
-
-/** Those in one folder, by name. */
-void
-DICOMSlide::FindFilesIn(const std::string & folder)
-{
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code          error;
-  for (const fs::directory_entry & entry : fs::directory_iterator(folder, error))
-  {
-    std::error_code ofEntry; // of a link that leads to no file, say
-    const bool      isFile = entry.is_regular_file(ofEntry);
-    if ((isFile || (ofEntry && DICOMFile::IsNamedAsDICOM(entry.path().string()))) &&
-        !fs::equivalent(entry.path(), m_Path, ofEntry))
+    const DICOMPart & part = *image.front();
+    const auto        first = found.find(part.flavor);
+    if (first != found.end())
     {
-      names.push_back(entry.path().string());
+      LeaveOut(part,
+               "the " + part.flavor + " of the slide is " + GetFileName(*first->second),
+               "move the one away that is not wanted");
+      continue;
     }
-  }
-  if (error)
-  {
-    LeaveOut(
-      "what lies", "since " + folder + " cannot be listed: " + error.message(), GetFileRemedy(error, checkFolder));
-  }
-  std::sort(names.begin(), names.end());
-  std::for_each(names.begin(), names.end(), [this](const std::string & name) { AddFile(name); });
-}
-
-/** A file that is another slide's, or of another kind, is none of ours. Of one that cannot be read nobody knows whose
- * it is, and it may be the finest level: a slide without that is read at a resolution that is not its own. */
-void
-DICOMSlide::AddFile(const std::string & name)
-{
-  const std::string series = m_Files.front()->GetText(DICOMTag::SeriesInstance);
-  try
-  {
-    std::error_code   error;
-    const std::string whyNot = DICOMFile::IsNamedAsDICOM(name) ? DICOMFile::FindWhyNot(name, error) : std::string();
-    if (!whyNot.empty())
+    try
     {
-      LeaveOut(name, whyNot, GetFileRemedy(error, fetchOrMove));
-      return;
+      AddPlane({ image }, part.flavor);
+      found[part.flavor] = &part;
     }
-    if (!DICOMFile::IsDICOM(name, true))
+    catch (const SlideError & error)
     {
-      return;
+      LeaveOut(part, error.GetDiagnostic().why, error.GetDiagnostic().remedy);
     }
-    auto file = std::make_unique<const DICOMFile>(name);
-    if (!series.empty() && file->GetText(DICOMTag::SeriesInstance) == series)
-    {
-      m_Files.push_back(std::move(file));
-    }
-  }
-  catch (const DICOMFile::NoWholeSlide &)
-  {
-    return;
-  }
-  catch (const std::system_error & error)
-  {
-    LeaveOut(name, error.what(), GetFileRemedy(error.code(), fetchOrMove));
-  }
-  catch (const std::runtime_error & damage)
-  {
-    LeaveOut(name, damage.what(), fetchOrMove);
   }
 }
 
 void
-DICOMSlide::LeaveOut(const std::string & name, const std::string & what, const std::string & remedy)
+DICOMSlide::NameChannels(const std::vector<DICOMImage> & images, const std::vector<std::string> & paths)
 {
-  m_MissingParts.push_back(m_Path + ": " + GetPrintable(name + " beside it is left out, " + what) +
-                           ", so that levels of it may be missing; " + remedy + '.');
-  m_Warnings.push_back(m_MissingParts.back());
+  std::string names;
+  for (const std::string & path : paths)
+  {
+    std::string name = path;
+    for (const DICOMImage & image : images)
+    {
+      for (const DICOMFile::OpticalPath & defined : image.front()->file.GetOpticalPaths())
+      {
+        name = defined.identifier == path && !defined.description.empty() ? defined.description : name;
+      }
+    }
+    std::replace(name.begin(), name.end(), '\n', ' ');
+    names += (names.empty() ? "" : "\n") + name;
+  }
+  m_Properties["gigapixel.channel-names"] = names;
 }
 
 void
-DICOMSlide::AddPlane(const std::vector<const DICOMFile *> & parts, const std::string & name)
+DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string & name)
 {
-  const DICOMFile & file = *parts.front();
-  SlidePlane        plane;
-  plane.tileWidth = static_cast<std::uint32_t>(file.GetInteger(DICOMTag::Columns, 0));
-  plane.tileHeight = static_cast<std::uint32_t>(file.GetInteger(DICOMTag::Rows, 0));
-  plane.width = file.GetInteger(DICOMTag::TotalColumns, plane.tileWidth);
-  plane.height = file.GetInteger(DICOMTag::TotalRows, plane.tileHeight);
+  const DICOMPart &   first = *images.front().front();
+  const std::string   path = first.file.GetPath();
+  const bool          isBase = m_Planes.empty();
+  const DICOMPixels & pixels = first.pixels;
+  SlidePlane          plane;
+  plane.tileWidth = static_cast<std::uint32_t>(pixels.columns);
+  plane.tileHeight = static_cast<std::uint32_t>(pixels.rows);
+  plane.width = first.width;
+  plane.height = first.height;
   plane.name = name;
-  const std::uint64_t samples = file.GetInteger(DICOMTag::Samples, 1);
-  const std::string   photometric = file.GetText(DICOMTag::Photometric);
-  const std::string   syntax = file.GetText(DICOMTag::TransferSyntax);
-  plane.channels = samples == 1 ? 1 : 3;
+  plane.channels = pixels.samples == 1 ? 1 : 3;
+  plane.sample = pixels.bits == 16 ? SampleType::UInt16 : SampleType::UInt8;
   constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 28;
   constexpr std::uint64_t tilesLimit = std::uint64_t{ 1 } << 24; // a terapixel; a sparse file has no bytes for each
-  if (plane.width == 0 || plane.height == 0 || plane.tileWidth == 0 || plane.tileHeight == 0 ||
-      plane.width > sideLimit || plane.height > sideLimit || plane.GetTilesAcross() > tilesLimit / plane.GetTilesDown())
+  if (plane.width == 0 || plane.height == 0 || pixels.columns == 0 || pixels.rows == 0 || pixels.columns > sideLimit ||
+      pixels.rows > sideLimit || plane.width > sideLimit || plane.height > sideLimit ||
+      plane.GetTilesAcross() > tilesLimit / plane.GetTilesDown())
   {
-    throw std::runtime_error("the size of one of its images is damaged");
+    throw SlideError("E-FILE-DAMAGED", path, "the size of one of its images is damaged", fetchOrMove);
   }
-  if (file.GetInteger(DICOMTag::BitsAllocated, 8) != 8 || (samples != 1 && samples != 3) ||
-      file.GetInteger(DICOMTag::OpticalPaths, 1) > 1 || file.GetInteger(DICOMTag::FocalPlanes, 1) > 1)
+  const Diagnostic obstacle = pixels.FindObstacle();
+  if (!obstacle.IsEmpty())
   {
-    throw std::runtime_error("it is not of 8-bit gray or RGB, or has several optical paths or focal planes, which is "
-                             "not supported in DICOM");
+    throw SlideError(obstacle.code, path, obstacle.why, obstacle.remedy);
+  }
+  if (!name.empty() && pixels.bits != 8)
+  {
+    throw SlideError("E-SLIDE-CHANNELS",
+                     path,
+                     "the " + name + " has " + std::to_string(pixels.bits) + " bit, where 8 are read",
+                     "convert it to 8 bit where it matters");
+  }
+  const bool               isLevel = name.empty();
+  std::vector<std::string> paths = isLevel ? m_Paths : std::vector<std::string>(); // of the finest level
+  std::vector<PlacedFrame> frames;
+  for (const DICOMImage & image : images)
+  {
+    FindFrames(plane, image, paths, frames);
+  }
+  const auto isLess = [](const PlacedFrame & a, const PlacedFrame & b) { return a.GetOrder() < b.GetOrder(); };
+  if (!std::is_sorted(frames.begin(), frames.end(), isLess))
+  {
+    std::stable_sort(frames.begin(), frames.end(), isLess);
+  }
+  if (isLevel)
+  {
+    isBase ? KeepShown(frames, paths) : RequireShown(frames, paths, path);
+  }
+  if (paths.size() > 1 && pixels.samples != 1)
+  {
+    throw SlideError("E-SLIDE-CHANNELS",
+                     path,
+                     "it has " + std::to_string(paths.size()) + " optical paths in color, where one is read",
+                     "export each optical path as a series of its own");
+  }
+  if (paths.size() > 1)
+  {
+    plane.channels = static_cast<unsigned>(paths.size());
+    plane.hasDyes = true;
+  }
+  if (!isBase && isLevel && (plane.channels != m_Planes.front().channels || plane.sample != m_Planes.front().sample))
+  {
+    throw SlideError("E-DICOM-PARTS",
+                     path,
+                     "it has " + std::to_string(plane.channels) + " channel(s) of " + std::to_string(pixels.bits) +
+                       " bit, where the finest level has " + std::to_string(m_Planes.front().channels) + " of " +
+                       std::to_string(8 * m_Planes.front().GetSampleBytes()) + " bit",
+                     fetchParts);
   }
   Source source;
-  if (syntax == "1.2.840.10008.1.2" || syntax == "1.2.840.10008.1.2.1")
+  source.pixels = &pixels;
+  source.channels.resize(std::max<std::size_t>(paths.size(), 1));
+  const std::size_t repeated = FillSource(frames, source, path);
+  MissTilesOfPaths(source, paths, path);
+  if (repeated > 0)
   {
-    source.codec = Codec::None;
+    m_Warnings.push_back(Diagnostic("W-SLIDE-FRAMES",
+                                    std::to_string(repeated) + " frames are left out, since others have the same place",
+                                    "check the file with the program that wrote it")
+                           .OfFile(path));
   }
-  else if (syntax == "1.2.840.10008.1.2.4.50")
+  if (isBase && paths.size() > 1)
   {
-    source.codec = Codec::JPEG;
-  }
-  else if (syntax == "1.2.840.10008.1.2.4.90" || syntax == "1.2.840.10008.1.2.4.91")
-  {
-    source.codec = Codec::JPEG2000;
-  }
-  else
-  {
-    throw std::runtime_error("its DICOM transfer syntax (" + syntax + ") is not supported");
-  }
-  // JPEG 2000 undoes its own color transforms (YBR_RCT, YBR_ICT).
-  const bool isYCbCr = photometric == "YBR_FULL" || photometric == "YBR_FULL_422";
-  if ((isYCbCr && source.codec == Codec::None) || photometric == "MONOCHROME1" || photometric == "PALETTE COLOR" ||
-      (source.codec == Codec::None && samples == 3 && file.GetInteger(DICOMTag::PlanarConfiguration, 0) != 0))
-  {
-    throw std::runtime_error("its colors (" + photometric + ") are not supported");
-  }
-  // There are files that say YBR_FULL over JPEG streams that are marked as RGB.
-  const ColorModel colors = source.codec == Codec::JPEG ? ColorModel::Marked : ColorModel::YCbCr;
-  source.model = samples == 1 ? ColorModel::Gray : isYCbCr ? colors : ColorModel::RGB;
-  for (const DICOMFile * const part : parts)
-  {
-    AddTiles(plane, *part, part == parts.front() && parts.size() == 1, source);
+    NameChannels(images, paths);
   }
   m_Planes.push_back(plane);
   m_Sources.push_back(std::move(source));
 }
 
-/** The frames of a file to where they belong: by position, where it is told, else in the order of the tiles. */
 void
-DICOMSlide::AddTiles(const SlidePlane & plane, const DICOMFile & part, bool isWhole, Source & source) const
+DICOMSlide::FillProperties(const DICOMPart & part)
 {
-  const auto & frames = part.GetFrames();
-  const auto & positions = part.GetPositions();
-  const bool   isSparse = part.GetText(DICOMTag::DimensionOrganization) != "TILED_FULL" && !positions.empty();
-  if (isSparse && positions.size() != frames.size())
-  {
-    throw std::runtime_error("it has not as many positions as frames");
-  }
-  const std::uint64_t first = isWhole ? 0 : part.GetInteger(DICOMTag::ConcatenationFrameOffset, 0);
-  for (std::size_t i = 0; i < frames.size(); ++i)
-  {
-    std::uint64_t tile = first + i;
-    if (isSparse)
-    {
-      const auto [x, y] = positions[i];
-      if (x % plane.tileWidth != 0 || y % plane.tileHeight != 0 || x >= plane.width || y >= plane.height)
-      {
-        throw std::runtime_error("its frames overlap or lie outside, which is not supported");
-      }
-      tile = y / plane.tileHeight * plane.GetTilesAcross() + x / plane.tileWidth;
-    }
-    if (tile >= plane.GetTilesAcross() * plane.GetTilesDown())
-    {
-      throw std::runtime_error("it has more frames than tiles");
-    }
-    source.tiles[tile] = { &part, frames[i] };
-  }
-}
-
-void
-DICOMSlide::FillProperties(const DICOMFile & base)
-{
-  const Codec codec = m_Sources.front().codec;
-  m_Decoder = std::string("tiles (") +
-              (codec == Codec::JPEG       ? "JPEG"
-               : codec == Codec::JPEG2000 ? "JPEG 2000"
-                                          : "uncompressed") +
-              "), DICOM";
+  const DICOMFile & base = part.file;
+  m_Decoder = "tiles (" + part.pixels.GetCodecName() + "), DICOM";
   m_ColorProfile = base.GetBytes(DICOMTag::ICCProfile);
   m_Properties["openslide.vendor"] = "dicom";
   for (const auto & [name, tag] : { std::pair<const char *, std::uint32_t>{ "dicom.SOPClassUID", DICOMTag::SOPClass },
@@ -375,82 +306,95 @@ DICOMSlide::FillProperties(const DICOMFile & base)
   }
 }
 
+const DICOMSlide::Tile *
+DICOMSlide::FindTile(unsigned plane, std::size_t channel, std::uint64_t tile) const
+{
+  const Tiles & tiles = m_Sources[plane].channels[channel];
+  const auto    found = tiles.find(tile);
+  return found == tiles.end() ? nullptr : &found->second;
+}
+
 bool
 DICOMSlide::HasTile(unsigned plane, std::uint64_t tile) const
 {
-  return m_Sources[plane].tiles.count(tile) != 0;
+  const auto & channels = m_Sources[plane].channels;
+  return std::any_of(channels.begin(), channels.end(), [tile](const Tiles & tiles) { return tiles.count(tile) != 0; });
 }
 
 unsigned
 DICOMSlide::GetLargestReduction(unsigned plane) const
 {
   const Source & source = m_Sources[plane];
-  if (source.codec != Codec::JPEG2000)
-  {
-    return source.codec == Codec::JPEG ? 8 : 1;
-  }
-  if (source.tiles.empty())
+  if (source.channels.size() > 1 || source.channels.front().empty())
   {
     return 1;
   }
-  const Tile & present = source.tiles.begin()->second;
+  const Tile & present = source.channels.front().begin()->second;
   const auto   bytes = present.file->ReadFrame(present.frame);
-  return GetLargestJPEG2000Reduction({ bytes.data(), bytes.size() });
+  return source.pixels->GetLargestReduction({ bytes.data(), bytes.size() });
+}
+
+std::size_t
+DICOMSlide::GetDecodingBytes(unsigned plane) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  const bool         hasChannels = m_Sources[plane].channels.size() > 1;
+  return hasChannels ? std::size_t{ of.tileWidth } * of.tileHeight * of.GetSampleBytes() : 0;
+}
+
+std::string
+DICOMSlide::DecodeFrame(unsigned plane, const Tile & tile, unsigned reduction, const PixelSpan & out) const
+{
+  const auto bytes = tile.file->ReadFrame(tile.frame);
+  return m_Sources[plane].pixels->Decode({ bytes.data(), bytes.size() }, reduction, out);
 }
 
 std::string
 DICOMSlide::DecodeReducedTile(unsigned plane, std::uint64_t tile, unsigned reduction, const PixelSpan & out) const
 {
-  const SlidePlane & of = m_Planes[plane];
-  const Source &     source = m_Sources[plane];
-  const Tile &       at = source.tiles.at(tile);
-  const auto         bytes = at.file->ReadFrame(at.frame);
-  const ByteSpan     stream{ bytes.data(), bytes.size() };
-  // Frames are whole, also where they reach beyond the image.
-  const StoredSize stored{ of.tileWidth, of.tileHeight, reduction };
-  if (source.codec == Codec::JPEG)
+  const std::size_t channels = m_Sources[plane].channels.size();
+  if (channels == 1)
   {
-    return DecodeJPEG(stream, { nullptr, 0 }, source.model, out, stored);
+    return DecodeFrame(plane, *FindTile(plane, 0, tile), reduction, out);
   }
-  if (source.codec == Codec::JPEG2000)
+  const std::size_t                       rowBytes = std::size_t{ out.width } * out.sampleBytes;
+  thread_local std::vector<unsigned char> gray;
+  std::string                             damage;
+  for (std::size_t channel = 0; channel < channels; ++channel)
   {
-    DecodeJPEG2000(stream, source.model, out, stored);
-    return {};
-  }
-  const unsigned samples = of.channels;
-  if (bytes.size() < std::size_t{ out.width } * out.height * samples)
-  {
-    throw std::runtime_error("it holds fewer pixels than its size");
-  }
-  for (std::uint32_t y = 0; y < out.height; ++y)
-  {
-    const unsigned char * from = bytes.data() + std::size_t{ y } * out.width * samples;
-    unsigned char *       to = out.data + y * out.stride;
-    for (std::uint32_t x = 0; x < out.width; ++x, from += samples, to += out.channels)
+    gray.assign(rowBytes * out.height, 0); // what counts light has seen none where a tile is missing
+    if (const Tile * const at = FindTile(plane, channel, tile))
     {
-      const bool isGray = samples == 1;
-      if (out.channels == 1)
+      const PixelSpan   alone{ gray.data(), rowBytes, out.width, out.height, 1, out.sampleBytes };
+      const std::string found = DecodeFrame(plane, *at, reduction, alone);
+      damage = damage.empty() ? found : damage;
+    }
+    for (std::uint32_t y = 0; y < out.height; ++y)
+    {
+      unsigned char * to = out.data + y * out.stride + channel * out.sampleBytes;
+      for (std::size_t x = 0; x < rowBytes; x += out.sampleBytes, to += channels * out.sampleBytes)
       {
-        to[0] = isGray ? from[0] : LumaFromRGB(from[0], from[1], from[2]);
-        continue;
+        std::copy_n(gray.data() + y * rowBytes + x, out.sampleBytes, to);
       }
-      to[0] = from[0];
-      to[1] = from[isGray ? 0 : 1];
-      to[2] = from[isGray ? 0 : 2];
     }
   }
-  return {};
+  return damage;
 }
 
 void
 DICOMSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
 {
-  const auto & tiles = m_Sources[plane].tiles;
-  for (auto tile = tiles.lower_bound(first); tile != tiles.end() && tile->first <= last; ++tile)
+  for (const Tiles & tiles : m_Sources[plane].channels)
   {
-    tile->second.file->Prefetch(tile->second.frame);
+    for (auto tile = tiles.lower_bound(first); tile != tiles.end() && tile->first <= last; ++tile)
+    {
+      tile->second.file->Prefetch(tile->second.frame);
+    }
   }
 }
+
+namespace
+{
 
 bool
 Detect(const SlideFile & file)
@@ -461,7 +405,28 @@ Detect(const SlideFile & file)
 std::unique_ptr<const Slide>
 Open(const SlideFile & file)
 {
-  return std::make_unique<const DICOMSlide>(file.GetPath());
+  try
+  {
+    return std::make_unique<const DICOMSlide>(file.GetPath());
+  }
+  catch (const SlideError &)
+  {
+    throw;
+  }
+  catch (const std::system_error &)
+  {
+    throw;
+  }
+  catch (const std::runtime_error & error)
+  {
+    const Diagnostic inner = Diagnostic::Of(error);
+    throw SlideError(inner.code == "E-OTHER" ? "E-FILE-DAMAGED" : inner.code,
+                     file.GetPath(),
+                     inner.why,
+                     inner.code == "E-FILE-KIND" ? "name a whole-slide image"
+                     : inner.remedy.empty()      ? "get the file again from where it came"
+                                                 : inner.remedy);
+  }
 }
 
 /** Not what is no slide: volumes have readers of their own. */

@@ -6,7 +6,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
+#include <iterator>
+#include <sstream>
 
 namespace gigapixel
 {
@@ -21,10 +22,15 @@ constexpr std::uint64_t valueLimit = std::uint64_t{ 64 } << 20;
 constexpr std::size_t   frameLimit = std::size_t{ 1 } << 26;
 constexpr const char *  slideClass = "1.2.840.10008.5.1.4.1.1.77.1.6";
 
+constexpr std::uint32_t placeTags[] = { DICOMTag::ColumnPosition,
+                                        DICOMTag::RowPosition,
+                                        DICOMTag::ZOffset,
+                                        DICOMTag::OpticalPathIdentifier };
+
 [[noreturn]] void
-Fail()
+Fail(const std::string & why = "its DICOM elements are damaged")
 {
-  throw std::runtime_error("its DICOM elements are damaged");
+  throw Refusal(Diagnostic("E-FILE-DAMAGED", why));
 }
 
 /** The first bytes of a file, as far as they are there and can be read. */
@@ -57,6 +63,43 @@ ReadOffsets(const std::string & bytes, std::size_t size)
 }
 
 } // namespace
+
+std::string
+NameTransferSyntax(const std::string & identifier)
+{
+  static const std::map<std::string, const char *> names{
+    { "1.2.840.10008.1.2", "Implicit VR Little Endian" },
+    { "1.2.840.10008.1.2.1", "Explicit VR Little Endian" },
+    { "1.2.840.10008.1.2.1.98", "Encapsulated Uncompressed" },
+    { "1.2.840.10008.1.2.1.99", "Deflated Explicit VR Little Endian" },
+    { "1.2.840.10008.1.2.2", "Explicit VR Big Endian" },
+    { "1.2.840.10008.1.2.4.50", "JPEG Baseline (Process 1)" },
+    { "1.2.840.10008.1.2.4.51", "JPEG Extended (Process 2 and 4)" },
+    { "1.2.840.10008.1.2.4.57", "JPEG Lossless (Process 14)" },
+    { "1.2.840.10008.1.2.4.70", "JPEG Lossless (Process 14, Selection Value 1)" },
+    { "1.2.840.10008.1.2.4.80", "JPEG-LS Lossless" },
+    { "1.2.840.10008.1.2.4.81", "JPEG-LS Near-Lossless" },
+    { "1.2.840.10008.1.2.4.90", "JPEG 2000 (Lossless Only)" },
+    { "1.2.840.10008.1.2.4.91", "JPEG 2000" },
+    { "1.2.840.10008.1.2.4.92", "JPEG 2000 Part 2 Multi-component (Lossless Only)" },
+    { "1.2.840.10008.1.2.4.93", "JPEG 2000 Part 2 Multi-component" },
+    { "1.2.840.10008.1.2.4.94", "JPIP Referenced" },
+    { "1.2.840.10008.1.2.4.95", "JPIP Referenced Deflate" },
+    { "1.2.840.10008.1.2.4.100", "MPEG-2 Main Profile / Main Level" },
+    { "1.2.840.10008.1.2.4.101", "MPEG-2 Main Profile / High Level" },
+    { "1.2.840.10008.1.2.4.102", "MPEG-4 AVC/H.264 High Profile" },
+    { "1.2.840.10008.1.2.4.107", "HEVC/H.265 Main Profile" },
+    { "1.2.840.10008.1.2.4.110", "JPEG XL Lossless" },
+    { "1.2.840.10008.1.2.4.111", "JPEG XL JPEG Recompression" },
+    { "1.2.840.10008.1.2.4.112", "JPEG XL" },
+    { "1.2.840.10008.1.2.4.201", "High-Throughput JPEG 2000 (HTJ2K, Lossless Only)" },
+    { "1.2.840.10008.1.2.4.202", "High-Throughput JPEG 2000 with RPCL (HTJ2K, Lossless Only)" },
+    { "1.2.840.10008.1.2.4.203", "High-Throughput JPEG 2000 (HTJ2K)" },
+    { "1.2.840.10008.1.2.5", "RLE Lossless" },
+  };
+  const auto found = names.find(identifier);
+  return found == names.end() ? "unknown transfer syntax " + identifier : found->second;
+}
 
 bool
 DICOMFile::IsDICOM(const std::string & path, bool slide)
@@ -91,25 +134,30 @@ DICOMFile::FindWhyNot(const std::string & path, std::error_code & error)
   }
   if (!BeginsAsDICOM(start))
   {
-    return "it is no DICOM file, which its name says";
+    return "its name says DICOM, but it is no DICOM file";
   }
   // All classes of the standard begin so.
   return start.find("1.2.840.10008.") == std::string::npos ? "it does not say what kind of image it is" : "";
 }
 
 DICOMFile::DICOMFile(const std::string & path)
-  : m_File(path)
+  : m_Path(path)
+  , m_File(path)
 {
   m_At = 132;
   ReadMetaGroup();
   ReadElements(m_File.GetSize(), 0);
   if (GetText(DICOMTag::SOPClass) != slideClass)
   {
-    throw NoWholeSlide("it is a DICOM file, but no whole-slide image");
+    throw NoWholeSlide(Diagnostic("E-FILE-KIND", "it is a DICOM file, but no whole-slide image"));
   }
   if (!m_FoundPixels)
   {
-    throw std::runtime_error("it holds no pixels");
+    Fail("it holds no pixels");
+  }
+  if (m_OpticalPaths.empty())
+  {
+    m_OpticalPaths.push_back({ GetText(DICOMTag::OpticalPathIdentifier), {} });
   }
 }
 
@@ -149,7 +197,7 @@ DICOMFile::ReadElement(bool isExplicit)
   element.representation = ResolveRepresentation(element.tag, element.representation);
   if (!element.isUnending && element.length > m_File.GetSize() - std::min(m_At, m_File.GetSize()))
   {
-    throw std::runtime_error("the file ends early");
+    Fail("the file ends early");
   }
   return element;
 }
@@ -170,7 +218,10 @@ DICOMFile::ReadMetaGroup()
   const std::string syntax = GetText(DICOMTag::TransferSyntax);
   if (syntax == "1.2.840.10008.1.2.2" || syntax == "1.2.840.10008.1.2.1.99" || syntax.empty())
   {
-    throw std::runtime_error("its DICOM transfer syntax (" + syntax + ") is not supported");
+    throw Refusal(Diagnostic("E-DICOM-FORMAT",
+                             syntax.empty() ? "it does not state its transfer syntax"
+                                            : "its transfer syntax, " + NameTransferSyntax(syntax) + ", is not read",
+                             "convert it to another transfer syntax, for instance with dcmconv"));
   }
   m_Explicit = syntax != "1.2.840.10008.1.2";
   m_Encapsulated = m_Explicit && syntax != "1.2.840.10008.1.2.1";
@@ -220,8 +271,10 @@ void
 DICOMFile::ReadSequence(const Element & sequence, unsigned depth)
 {
   const bool          isFrames = sequence.tag == DICOMTag::FrameGroups && depth == 0;
+  const bool          arePaths = sequence.tag == DICOMTag::OpticalPath && depth == 0;
   const std::uint64_t end = sequence.isUnending ? m_File.GetSize() : m_At + sequence.length;
   m_InFrame = m_InFrame || isFrames;
+  const std::map<std::uint32_t, Value> shared = isFrames ? m_Values : std::map<std::uint32_t, Value>();
   while (m_At < end)
   {
     const Element element = ReadElement(m_Explicit);
@@ -233,27 +286,91 @@ DICOMFile::ReadSequence(const Element & sequence, unsigned depth)
     {
       Fail();
     }
-    if (isFrames)
+    for (const std::uint32_t tag : placeTags)
     {
-      m_Values.erase(DICOMTag::ColumnPosition);
-      m_Values.erase(DICOMTag::RowPosition);
+      if (isFrames)
+      {
+        m_Values.erase(tag); // the frame's own value counts
+      }
     }
     ReadElements(element.isUnending ? end : m_At + element.length, depth + 1);
+    for (const std::uint32_t tag : placeTags)
+    {
+      const auto found = shared.find(tag);
+      if (isFrames && found != shared.end())
+      {
+        m_Values.insert(*found); // unless the frame has one
+      }
+    }
     if (isFrames)
     {
-      const std::uint64_t column = GetInteger(DICOMTag::ColumnPosition, 0);
-      const std::uint64_t row = GetInteger(DICOMTag::RowPosition, 0);
-      if (m_Positions.size() >= frameLimit)
-      {
-        Fail();
-      }
-      if (column != 0 && row != 0) // else they are in order, or fewer than frames
-      {
-        m_Positions.emplace_back(column - 1, row - 1);
-      }
+      KeepPlace();
+    }
+    if (arePaths)
+    {
+      KeepOpticalPath();
     }
   }
   m_InFrame = m_InFrame && !isFrames;
+}
+
+/** Each path is a channel, and is looked for by its name. */
+void
+DICOMFile::RefuseManyPaths() const
+{
+  constexpr std::size_t pathLimit = 4096;
+  if (m_OpticalPaths.size() >= pathLimit)
+  {
+    Fail();
+  }
+}
+
+/** The optical path whose item ends here. */
+void
+DICOMFile::KeepOpticalPath()
+{
+  RefuseManyPaths();
+  m_OpticalPaths.push_back({ GetText(DICOMTag::OpticalPathIdentifier), GetText(DICOMTag::OpticalPathDescription) });
+  m_Values.erase(DICOMTag::OpticalPathIdentifier);
+  m_Values.erase(DICOMTag::OpticalPathDescription);
+}
+
+std::uint32_t
+DICOMFile::FindOpticalPath(const std::string & identifier)
+{
+  const auto found = std::find_if(m_OpticalPaths.begin(),
+                                  m_OpticalPaths.end(),
+                                  [&identifier](const OpticalPath & path) { return path.identifier == identifier; });
+  if (found != m_OpticalPaths.end() || (identifier.empty() && !m_OpticalPaths.empty()))
+  {
+    return found == m_OpticalPaths.end() ? 0 : static_cast<std::uint32_t>(found - m_OpticalPaths.begin());
+  }
+  RefuseManyPaths();
+  m_OpticalPaths.push_back({ identifier, {} });
+  return static_cast<std::uint32_t>(m_OpticalPaths.size() - 1);
+}
+
+/** The place of the frame whose item ends here, where it is stated. */
+void
+DICOMFile::KeepPlace()
+{
+  const std::uint64_t column = GetInteger(DICOMTag::ColumnPosition, 0);
+  const std::uint64_t row = GetInteger(DICOMTag::RowPosition, 0);
+  if (m_Places.size() >= frameLimit)
+  {
+    Fail();
+  }
+  if (column != 0 && row != 0) // else the frames are in order, or it is missing
+  {
+    m_Places.push_back({ column - 1, row - 1, GetZ(), FindOpticalPath(GetText(DICOMTag::OpticalPathIdentifier)) });
+  }
+}
+
+double
+DICOMFile::GetZ() const
+{
+  const auto z = GetNumbers(DICOMTag::ZOffset);
+  return z.empty() ? 0.0 : z.front();
 }
 
 /** Those that are read here; in groups of single frames, where the frame is. What the file itself says counts more than
@@ -264,9 +381,9 @@ DICOMFile::KeepValue(const Element & element, unsigned depth)
   const std::uint64_t begin = m_At;
   m_At += element.length;
   const std::string standard = GetStandardRepresentation(element.tag);
-  const bool        isPosition = element.tag == DICOMTag::ColumnPosition || element.tag == DICOMTag::RowPosition;
-  const auto        found = m_Values.find(element.tag);
-  const bool        isLess = found != m_Values.end() && (depth > 0 || found->second.depth == 0);
+  const bool isPosition = std::find(std::begin(placeTags), std::end(placeTags), element.tag) != std::end(placeTags);
+  const auto found = m_Values.find(element.tag);
+  const bool isLess = found != m_Values.end() && (depth > 0 || found->second.depth == 0);
   if (standard.empty() || element.tag == DICOMTag::PixelData || (m_InFrame && !isPosition) || isLess ||
       element.length > valueLimit)
   {
@@ -312,6 +429,24 @@ DICOMFile::GetInteger(std::uint32_t tag, std::uint64_t otherwise) const
   return value == nullptr ? otherwise : value->value.GetInteger(otherwise);
 }
 
+std::string
+DICOMFile::GetFlavor() const
+{
+  std::istringstream       values(GetText(DICOMTag::ImageType));
+  std::string              value;
+  std::vector<std::string> all;
+  while (std::getline(values, value, '\\'))
+  {
+    all.push_back(value);
+  }
+  const std::string flavor = all.empty() ? "VOLUME" : all.size() > 2 ? all[2] : "";
+  return flavor == "VOLUME"      ? "level"
+         : flavor == "LABEL"     ? "label"
+         : flavor == "OVERVIEW"  ? "macro"
+         : flavor == "THUMBNAIL" ? "thumbnail"
+                                 : "";
+}
+
 void
 DICOMFile::FindFrames(const Element & pixels)
 {
@@ -331,10 +466,11 @@ DICOMFile::FindFrames(const Element & pixels)
     {
       Fail();
     }
-    const std::uint64_t size = rows * columns * samples * (bits / 8);
+    const bool          isHalved = GetText(DICOMTag::Photometric) == "YBR_FULL_422"; // colors of two pixels together
+    const std::uint64_t size = isHalved ? rows * columns * 2 : (rows * columns * samples * bits + 7) / 8;
     if (pixels.isUnending || size == 0 || size > pixels.length / count)
     {
-      throw std::runtime_error("it holds fewer pixels than its frames need");
+      Fail("it holds fewer pixels than its frames need");
     }
     for (std::uint64_t i = 0; i < count; ++i)
     {
@@ -359,9 +495,9 @@ DICOMFile::FindFrames(const Element & pixels)
   if (offsets.size() != count)
   {
     FindItems(m_At);
-    if (count == 1 && !m_Frames.empty())
+    if (m_Frames.size() > count)
     {
-      m_Frames = { { m_Frames.front().begin, m_Frames.back().end } };
+      JoinFragments(count);
     }
   }
   else
@@ -374,8 +510,7 @@ DICOMFile::FindFrames(const Element & pixels)
   }
   if (m_Frames.size() != count)
   {
-    throw std::runtime_error("it holds " + std::to_string(m_Frames.size()) + " frames where it says " +
-                             std::to_string(count));
+    Fail("it holds " + std::to_string(m_Frames.size()) + " frames where it says " + std::to_string(count));
   }
 }
 
@@ -390,6 +525,38 @@ DICOMFile::SkipItems()
       Fail();
     }
     m_At += element.length;
+  }
+}
+
+/** Makes frames of more fragments than there are frames: each frame ends with the end of its JPEG or JPEG 2000 stream,
+ * which no such stream holds elsewhere (ITU-T T.81 B.1.1.5, T.800 B.10.1). */
+void
+DICOMFile::JoinFragments(std::uint64_t count)
+{
+  const std::vector<Frame> fragments = std::move(m_Frames);
+  m_Frames.clear();
+  bool isWhole = true; // the frame before
+  for (const Frame & fragment : fragments)
+  {
+    if (isWhole)
+    {
+      m_Frames.push_back(fragment);
+    }
+    m_Frames.back().end = fragment.end;
+    char                end[3] = {}; // it may be followed by a byte that fills up
+    const std::uint64_t size = std::min<std::uint64_t>(sizeof(end), fragment.end - fragment.begin - 8);
+    m_File.Read(fragment.end - size, end, size);
+    const std::string last(end, size);
+    const std::string mark = "\xff\xd9";
+    isWhole = count > 1 && (last.find(mark + '\0') != std::string::npos ||
+                            (last.size() >= 2 && last.compare(last.size() - 2, 2, mark) == 0));
+  }
+  if (m_Frames.size() != count || (count > 1 && !isWhole))
+  {
+    throw Refusal(Diagnostic("E-DICOM-FORMAT",
+                             "its " + std::to_string(count) + " frames lie in " + std::to_string(fragments.size()) +
+                               " fragments, and no table says which of them belong together",
+                             "write it again with a table of offsets, or convert the series to a tiled TIFF"));
   }
 }
 
@@ -417,7 +584,7 @@ DICOMFile::ReadFrame(const Frame & frame) const
 {
   if (frame.end < frame.begin || frame.end > m_File.GetSize())
   {
-    throw std::runtime_error("the file ends early");
+    Fail("the file ends early");
   }
   std::vector<unsigned char> bytes;
   if (!m_Encapsulated)
@@ -439,7 +606,7 @@ DICOMFile::ReadFrame(const Frame & frame) const
     }
     if (tag != item || length > frame.end - at)
     {
-      throw std::runtime_error("a frame's position is damaged");
+      Fail("a frame's position is damaged");
     }
     const std::size_t end = bytes.size();
     bytes.resize(end + length);

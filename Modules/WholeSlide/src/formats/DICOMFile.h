@@ -5,15 +5,20 @@
 #include "DICOMValue.h"
 #include "TIFFDirectory.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
 namespace gigapixel
 {
+
+/** "JPEG Baseline (Process 1)" of a transfer syntax that the standard names, else "unknown transfer syntax" and its
+ * number. */
+std::string NameTransferSyntax(const std::string & identifier);
 
 /** What a DICOM file of a whole-slide image says, and where its frames are (PS3.3 A.32.8, PS3.5 7 and A.4).
  *
@@ -23,13 +28,14 @@ class DICOMFile
 {
 public:
   /** A file that is sound, but of another kind of image. */
-  class NoWholeSlide : public std::runtime_error
+  class NoWholeSlide : public Refusal
   {
   public:
-    using std::runtime_error::runtime_error;
+    using Refusal::Refusal;
   };
 
-  /** Throws std::runtime_error, in a few words, where the file is damaged, and NoWholeSlide. */
+  /** Throws NoWholeSlide, std::system_error, and std::runtime_error where the file is damaged or of a kind that is not
+   * read. A Refusal does not name the file. */
   explicit DICOMFile(const std::string & path);
 
   /** Whether the file is a DICOM file, by its first bytes; with \a slide, whether it says that it is a whole-slide
@@ -49,6 +55,12 @@ public:
     std::uint64_t begin;
     std::uint64_t end;
   };
+
+  const std::string &
+  GetPath() const
+  {
+    return m_Path;
+  }
 
   /** Compressed bytes, or pixels as they are stored. */
   std::vector<unsigned char> ReadFrame(const Frame & frame) const;
@@ -75,17 +87,46 @@ public:
   std::uint64_t GetInteger(std::uint32_t tag, std::uint64_t otherwise) const;
   /** @} */
 
+  /** Offset of the focal plane in the slide coordinate system; 0 where none is stated. */
+  double GetZ() const;
+
+  /** "level", or the name of an associated image; empty for an image that is neither. It follows from the third value
+   * of the image type (PS3.3 C.8.12.4.1.1); the overview is what other formats call the macro image. */
+  std::string GetFlavor() const;
+
   const std::vector<Frame> &
   GetFrames() const
   {
     return m_Frames;
   }
 
-  /** Column and row of the first pixel of each frame, from 0; empty where the frames are in order. */
-  const std::vector<std::pair<std::uint64_t, std::uint64_t>> &
-  GetPositions() const
+  /** Where a frame belongs. */
+  struct Place
   {
-    return m_Positions;
+    std::uint64_t column; // of its first pixel, from 0
+    std::uint64_t row;
+    double        z;    // offset of its focal plane in the slide coordinate system; 0 where none is stated
+    std::uint32_t path; // its optical path among GetOpticalPaths()
+  };
+
+  /** The places of the frames; empty where the frames are in order. */
+  const std::vector<Place> &
+  GetPlaces() const
+  {
+    return m_Places;
+  }
+
+  struct OpticalPath
+  {
+    std::string identifier;
+    std::string description;
+  };
+
+  /** The optical paths of the file; never empty. */
+  const std::vector<OpticalPath> &
+  GetOpticalPaths() const
+  {
+    return m_OpticalPaths;
   }
 
 private:
@@ -111,19 +152,26 @@ private:
   void          ReadMetaGroup();
   void          FindFrames(const Element & pixels);
   void          FindItems(std::uint64_t first);
+  void          JoinFragments(std::uint64_t count);
   void          SkipItems();
   void          KeepValue(const Element & element, unsigned depth);
+  void          KeepOpticalPath();
+  void          KeepPlace();
+  void          RefuseManyPaths() const;
+  std::uint32_t FindOpticalPath(const std::string & identifier);
   const Value * Find(std::uint32_t tag) const;
 
-  RandomAccessFile                                     m_File;
-  std::uint64_t                                        m_At{ 0 };
-  bool                                                 m_Explicit{ true };
-  bool                                                 m_Encapsulated{ false };
-  bool                                                 m_InFrame{ false }; // inside the groups of single frames
-  bool                                                 m_FoundPixels{ false };
-  std::map<std::uint32_t, Value>                       m_Values;
-  std::vector<Frame>                                   m_Frames;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> m_Positions;
+  std::string                    m_Path;
+  RandomAccessFile               m_File;
+  std::uint64_t                  m_At{ 0 };
+  bool                           m_Explicit{ true };
+  bool                           m_Encapsulated{ false };
+  bool                           m_InFrame{ false }; // inside the groups of single frames
+  bool                           m_FoundPixels{ false };
+  std::map<std::uint32_t, Value> m_Values;
+  std::vector<Frame>             m_Frames;
+  std::vector<Place>             m_Places;
+  std::vector<OpticalPath>       m_OpticalPaths;
 };
 
 } // namespace gigapixel

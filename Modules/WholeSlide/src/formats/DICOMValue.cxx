@@ -3,6 +3,8 @@
 
 #include "NumberText.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <cmath>
 #include <cstring>
 #include <iomanip>
@@ -38,6 +40,12 @@ GetNature(const std::string & representation)
                                              : Nature::Text;
 }
 
+Diagnostic
+Damage(const std::string & why)
+{
+  return { "E-FILE-DAMAGED", why };
+}
+
 /** "(0028,0010)". */
 std::string
 DescribeTag(std::uint32_t tag)
@@ -65,7 +73,7 @@ ReadNumberText(std::uint32_t tag, const std::string & text)
   if (number.empty() || number.find_first_not_of("+-.0123456789eE") != std::string::npos ||
       number.find_first_of("0123456789") == std::string::npos)
   {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no number");
+    throw Refusal(Damage("its DICOM element " + DescribeTag(tag) + " is no number"));
   }
   return ToNumber(number);
 }
@@ -141,8 +149,8 @@ DICOMValue::GetNumbers() const
   const BinaryNumber kind = GetBinaryNumber(representation);
   if (bytes.size() % kind.size != 0)
   {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " has " + std::to_string(bytes.size()) +
-                             " bytes, which are no values of " + representation);
+    throw Refusal(Damage("its DICOM element " + DescribeTag(tag) + " has " + std::to_string(bytes.size()) +
+                         " bytes, which are no values of " + representation));
   }
   for (std::size_t at = 0; at < bytes.size(); at += kind.size)
   {
@@ -162,7 +170,7 @@ DICOMValue::GetInteger(std::uint64_t otherwise) const
   constexpr double limit = 4294967296.0;
   if (!(numbers.front() >= 0.0) || numbers.front() >= limit || numbers.front() != std::floor(numbers.front()))
   {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " is no whole number below 2^32");
+    throw Refusal(Damage("its DICOM element " + DescribeTag(tag) + " is no whole number below 2^32"));
   }
   return static_cast<std::uint64_t>(numbers.front());
 }
@@ -185,8 +193,11 @@ GetStandardRepresentation(std::uint32_t tag)
     { DICOMTag::TransferSyntax, "UI" },
     { DICOMTag::ImageType, "CS" },
     { DICOMTag::SOPClass, "UI" },
+    { DICOMTag::SOPInstance, "UI" },
     { DICOMTag::SeriesInstance, "UI" },
     { DICOMTag::Concatenation, "UI" },
+    { DICOMTag::ConcatenationNumber, "US" },
+    { DICOMTag::ConcatenationTotal, "US" },
     { DICOMTag::ConcatenationFrameOffset, "UL" },
     { DICOMTag::DimensionOrganization, "CS" },
     { DICOMTag::Samples, "US" },
@@ -197,12 +208,18 @@ GetStandardRepresentation(std::uint32_t tag)
     { DICOMTag::Columns, "US" },
     { DICOMTag::PixelSpacing, "DS" },
     { DICOMTag::BitsAllocated, "US" },
+    { DICOMTag::BitsStored, "US" },
+    { DICOMTag::PixelRepresentation, "US" },
     { DICOMTag::ICCProfile, "OB" },
     { DICOMTag::PixelMeasures, "SQ" },
+    { DICOMTag::ZOffset, "DS" },
     { DICOMTag::TotalColumns, "UL" },
     { DICOMTag::TotalRows, "UL" },
     { DICOMTag::OpticalPath, "SQ" },
+    { DICOMTag::OpticalPathIdentifier, "SH" },
+    { DICOMTag::OpticalPathDescription, "ST" },
     { DICOMTag::ObjectivePower, "DS" },
+    { DICOMTag::OpticalPathOfFrame, "SQ" },
     { DICOMTag::PlanePosition, "SQ" },
     { DICOMTag::ColumnPosition, "SL" },
     { DICOMTag::RowPosition, "SL" },
@@ -225,8 +242,8 @@ ResolveRepresentation(std::uint32_t tag, const std::string & stated)
   std::string       representation = stated.empty() || stated == "UN" ? standard : stated;
   if (!standard.empty() && GetNature(representation) != GetNature(standard))
   {
-    throw std::runtime_error("its DICOM element " + DescribeTag(tag) + " has the value representation " +
-                             representation + ", where " + standard + " is expected");
+    throw Refusal(Damage("its DICOM element " + DescribeTag(tag) + " has the value representation " + representation +
+                         ", where " + standard + " is expected"));
   }
   return representation;
 }

@@ -3,7 +3,11 @@
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -18,7 +22,7 @@ namespace
 enum HamamatsuTag : std::uint16_t
 {
   LensTag = 65421,       // magnification; -1 the macro image, -2 a map of what was scanned
-  FocalPlaneTag = 65424, // 0 the one in focus
+  FocalPlaneTag = 65424, // offset, signed; 0 the one in focus
   StartsTag = 65426,     // of the pieces in the JPEG image, low halves
   HighStartsTag = 65432  // high halves, where the image is larger than 4 GiB
 };
@@ -51,8 +55,9 @@ GetWord(const std::string & bytes, std::size_t at)
 class HamamatsuSlide : public Slide
 {
 public:
-  /** Throws std::exception in a few words. */
-  HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file);
+  /** Throws std::exception in a few words.
+   * \param image number (from 1) or name of the focal plane to read; empty: the one in focus */
+  HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file, const std::string & image);
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -76,6 +81,9 @@ private:
     std::uint64_t              piecesAcross = 0;
   };
 
+  using FocalPlanes = std::map<std::int32_t, std::vector<const TIFFPage *>>; // levels by the offsets of planes
+
+  std::int32_t               ChooseFocalPlane(const FocalPlanes & planes, const std::string & asked);
   void                       AddPage(const TIFFPage & page, const std::string & name);
   void                       ReadHeader(const TIFFPage & page, Source & source) const;
   void                       SortLevels();
@@ -86,7 +94,9 @@ private:
   std::vector<Source>             m_Sources; // one per plane; those of planes that are decoded smaller are empty
 };
 
-HamamatsuSlide::HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file)
+HamamatsuSlide::HamamatsuSlide(const std::string &             path,
+                               std::unique_ptr<const TIFFFile> file,
+                               const std::string &             image)
   : Slide(path)
   , m_File(std::move(file))
 {
@@ -99,16 +109,22 @@ HamamatsuSlide::HamamatsuSlide(const std::string & path, std::unique_ptr<const T
     pages.emplace_back(*m_File, at, next);
     at = next;
   }
+  FocalPlanes planes;
   for (const TIFFPage & page : pages)
   {
-    if (page.GetNumber(AsTag(LensTag), 0.0) > 0.0 && page.GetNumber(AsTag(FocalPlaneTag), 0.0) == 0.0)
+    if (page.GetNumber(AsTag(LensTag), 0.0) > 0.0)
     {
-      AddPage(page, {});
+      const double offset = page.GetNumber(AsTag(FocalPlaneTag), 0.0); // of its signed value, the bits
+      planes[static_cast<std::int32_t>(static_cast<std::uint32_t>(offset))].push_back(&page);
     }
   }
-  if (m_Planes.empty())
+  if (planes.empty())
   {
-    throw std::runtime_error("it has no levels");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "it has no levels"));
+  }
+  for (const TIFFPage * const page : planes.at(ChooseFocalPlane(planes, image)))
+  {
+    AddPage(*page, {});
   }
   SortLevels();
   for (const TIFFPage & page : pages)
@@ -122,6 +138,54 @@ HamamatsuSlide::HamamatsuSlide(const std::string & path, std::unique_ptr<const T
   FillProperties(pages.front());
 }
 
+/** Each focal plane is an image of its own. */
+std::int32_t
+HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string & asked)
+{
+  const auto nearest = std::min_element(planes.begin(), planes.end(), [](const auto & a, const auto & b) {
+    return std::abs(std::int64_t{ a.first }) < std::abs(std::int64_t{ b.first });
+  });
+  if (planes.size() == 1)
+  {
+    return nearest->first; // RequireImage() refuses another one
+  }
+  std::vector<std::string> names;
+  std::string              list;
+  for (const auto & [offset, pages] : planes)
+  {
+    names.push_back("ZOffset " + std::to_string(offset));
+    list += (list.empty() ? "" : ", ") + std::to_string(names.size()) + " (" + names.back() + ')';
+  }
+  const auto        main = static_cast<std::size_t>(std::distance(planes.begin(), nearest));
+  const std::size_t chosen = asked.empty() ? main : FindAskedImage(m_Path, asked, names, list);
+  for (const auto & [offset, pages] : planes)
+  {
+    const auto finest = std::max_element(
+      pages.begin(), pages.end(), [](const TIFFPage * a, const TIFFPage * b) { return a->width < b->width; });
+    SlideImage image;
+    image.number = static_cast<unsigned>(m_Images.size() + 1);
+    image.name = names[m_Images.size()];
+    image.width = (*finest)->width;
+    image.height = (*finest)->height;
+    image.kind = "focal plane, " + std::to_string(pages.size()) + (pages.size() == 1 ? " level" : " levels");
+    image.isRead = m_Images.size() == chosen;
+    image.isMain = m_Images.size() == main;
+    image.reason = !asked.empty() ? (image.isRead ? "it is asked for" : "another image is asked for")
+                   : image.isRead ? "its focal plane is the one nearest to the focus"
+                                  : "another focal plane is read";
+    m_Images.push_back(std::move(image));
+  }
+  if (asked.empty())
+  {
+    m_Warnings.push_back(Diagnostic("W-SLIDE-IMAGES",
+                                    "it has " + std::to_string(planes.size()) + " focal planes, of which only image " +
+                                      std::to_string(chosen + 1) + " is read: " + list,
+                                    "see info for the images, and choose another one with --image (SetImage)")
+                           .OfFile(m_Path));
+  }
+  return std::next(planes.begin(), static_cast<std::ptrdiff_t>(chosen))->first;
+}
+
 void
 HamamatsuSlide::AddPage(const TIFFPage & page, const std::string & name)
 {
@@ -129,7 +193,7 @@ HamamatsuSlide::AddPage(const TIFFPage & page, const std::string & name)
   if (page.compression != jpeg || page.width == 0 || page.height == 0 || page.width >> 32 != 0 ||
       page.height >> 32 != 0)
   {
-    throw std::runtime_error("one of its pages is no JPEG image");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "one of its pages is no JPEG image"));
   }
   Source source;
   ReadHeader(page, source);
@@ -165,7 +229,7 @@ HamamatsuSlide::ReadHeader(const TIFFPage & page, Source & source) const
   {
     if (at + 20 > source.header.size() || source.header[at] != '\xff')
     {
-      throw std::runtime_error("the header of a JPEG image is damaged");
+      throw Refusal(Diagnostic("E-SLIDE-FORMAT", "the header of a JPEG image is damaged"));
     }
     marker = GetWord(source.header, at);
     if (marker == 0xffdd)
@@ -180,13 +244,13 @@ HamamatsuSlide::ReadHeader(const TIFFPage & page, Source & source) const
     }
     else if (marker > 0xffc1 && marker < 0xffd0 && marker != 0xffc4)
     {
-      throw std::runtime_error("a JPEG image is of a kind that cannot be cut into pieces");
+      throw Refusal(Diagnostic("E-SLIDE-FORMAT", "a JPEG image is of a kind that cannot be cut into pieces"));
     }
   }
   source.header.resize(std::min(at, source.header.size()));
   if (source.sizeAt == 0 || source.sizeAt + 4 > source.header.size() || blockWidth == 0 || blockHeight == 0)
   {
-    throw std::runtime_error("the header of a JPEG image is damaged");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "the header of a JPEG image is damaged"));
   }
   const TIFFEntry * const starts = page.Find(AsTag(StartsTag));
   const std::uint64_t     blocksAcross = (page.width + blockWidth - 1) / blockWidth;
@@ -194,7 +258,7 @@ HamamatsuSlide::ReadHeader(const TIFFPage & page, Source & source) const
   {
     if (page.width > 65500 || page.height > 65500 || page.width * page.height > wholeImageLimit)
     {
-      throw std::runtime_error("a large JPEG image is not cut into pieces");
+      throw Refusal(Diagnostic("E-SLIDE-FORMAT", "a large JPEG image is not cut into pieces"));
     }
     source.pieceWidth = static_cast<std::uint32_t>(page.width);
     source.pieceHeight = static_cast<std::uint32_t>(page.height);
@@ -219,7 +283,7 @@ HamamatsuSlide::ReadHeader(const TIFFPage & page, Source & source) const
   if (source.pieces.size() != expected + 1 || source.pieces.front() != source.header.size() ||
       !std::is_sorted(source.pieces.begin(), source.pieces.end()))
   {
-    throw std::runtime_error("the positions of a JPEG image's pieces are damaged");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "the positions of a JPEG image's pieces are damaged"));
   }
 }
 
@@ -318,7 +382,7 @@ HamamatsuSlide::MakeImage(unsigned plane, std::uint64_t tile, StoredSize & store
     const std::uint64_t size = source.pieces[piece + 1] - begin;
     if (size < 2 || size > m_File->GetFile().GetSize())
     {
-      throw std::runtime_error("the position of a piece is damaged");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "the position of a piece is damaged"));
     }
     const std::size_t end = image.size();
     image.resize(end + size);
@@ -326,7 +390,7 @@ HamamatsuSlide::MakeImage(unsigned plane, std::uint64_t tile, StoredSize & store
     const unsigned char * const marker = image.data() + image.size() - 2;
     if (marker[0] != 0xff || marker[1] < 0xd0 || marker[1] > 0xd9 || marker[1] == 0xd8)
     {
-      throw std::runtime_error("a piece does not end with a marker");
+      throw Refusal(Diagnostic("E-CODEC-DATA", "a piece does not end with a marker"));
     }
     image.back() = static_cast<unsigned char>(row + 1 == rows ? 0xd9 : 0xd0 + row % 8);
   }
@@ -371,7 +435,12 @@ Open(const SlideFile & file)
 {
   try
   {
-    return std::make_unique<const HamamatsuSlide>(file.GetPath(), std::make_unique<const TIFFFile>(file.GetPath()));
+    return std::make_unique<const HamamatsuSlide>(
+      file.GetPath(), std::make_unique<const TIFFFile>(file.GetPath()), file.GetImage());
+  }
+  catch (const SlideError &)
+  {
+    throw;
   }
   catch (const std::runtime_error &)
   {

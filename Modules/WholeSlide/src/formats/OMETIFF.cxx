@@ -2,11 +2,17 @@
 // OME-TIFF: channels on pages of their own, as the XML of the first page says.
 #include "NumberText.h"
 #include "SlideFormat.h"
-#include "XMLElements.h"
+
+#include "gigapixelDiagnostic.h"
+#include "gigapixelXMLElements.h"
+
+#include "gigapixelJoinNames.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -59,12 +65,11 @@ IsAlike(const TIFFPage & one, const TIFFPage & other)
          one.pieceHeight == other.pieceHeight;
 }
 
-/** Pages that are as large as the first and no reductions of it. */
+/** Pages that are as large as the base and no reductions of it. */
 std::size_t
-CountAlikePages(const TIFFLayout & layout)
+CountAlikePages(const TIFFLayout & layout, const TIFFPage & base)
 {
-  const TIFFPage & base = layout.GetPage(0);
-  std::size_t      count = 0;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < layout.GetNumberOfMainPages(); ++i)
   {
     const TIFFPage & page = layout.GetPage(i);
@@ -96,28 +101,35 @@ IsOfType(const TIFFPage & page, const std::string & type)
          (page.bits == found->bits && (page.sampleFormat == found->format || page.sampleFormat > isFloat));
 }
 
-/** What the OME-XML in the first page of an OME-TIFF says of its first image (OME-TIFF specification 6,
- * docs.openmicroscopy.org/ome-model; schema 2016-06). */
-class OMEDescription
+/** One Image element of OME-XML with its Pixels (OME-TIFF specification 6, docs.openmicroscopy.org/ome-model; schema
+ * 2016-06). */
+class OMEImage
 {
 public:
-  explicit OMEDescription(const std::string & xml);
+  /** What keeps the pages from being read as one slide; the text is empty: nothing. */
+  TIFFObstacle FindContradiction(const TIFFLayout & layout, std::size_t numberOfImages) const;
 
-  /** Whether a text is OME-XML, be it damaged further on. */
-  static bool IsOME(const std::string & xml);
+  /** Says which page each channel is on; a page of several samples holds as many channels.
+   * \param first the page that the image begins with unless its elements say */
+  void PlacePages(std::uint64_t first, const TIFFLayout & layout);
 
-  /** What keeps the pages from being read as one slide, as part of a sentence; empty: nothing. */
-  std::string FindContradiction(const TIFFLayout & layout) const;
+  /** Pages of the file that all planes of the image take. */
+  std::vector<std::uint64_t> GetAllPages() const;
 
-  std::string                damage;             // of the XML
-  std::string                elsewhere;          // the file that describes the image instead
-  std::uint64_t              width = 0;          // SizeX; 0: not said
-  std::uint64_t              height = 0;         // SizeY
-  std::uint64_t              channels = notSaid; // SizeC: samples of a pixel over all pages
-  std::uint64_t              depths = 1;         // SizeZ
-  std::uint64_t              times = 1;          // SizeT
-  std::uint64_t              images = 0; // with pixels of their own; those after the first are not described here
-  std::string                type;       // of samples
+  std::uint64_t
+  CountPlanes() const
+  {
+    return std::max<std::uint64_t>(1, depths) * std::max<std::uint64_t>(1, times) *
+           std::max<std::uint64_t>(1, pages.size());
+  }
+
+  std::string                name;                    // of the Image element
+  std::uint64_t              width = 0;               // SizeX; 0: not said
+  std::uint64_t              height = 0;              // SizeY
+  std::uint64_t              channels = notSaid;      // SizeC: samples of a pixel over all pages
+  std::uint64_t              depths = 1;              // SizeZ
+  std::uint64_t              times = 1;               // SizeT
+  std::string                type;                    // of samples
   std::array<double, 2>      spacing{ { 0.0, 0.0 } }; // micrometers per pixel; 0: not said
   std::vector<std::uint64_t> samples;                 // of each Channel element: its part of SizeC
   std::vector<std::string>   names;                   // of each Channel element; empty for one without
@@ -125,14 +137,36 @@ public:
   /** Of an image of one depth and one time with one sample a page: in which page of the file each channel is. */
   std::vector<std::uint64_t> pages;
 
-private:
-  void        Add(const XMLElement & element);
-  void        PlacePages();
-  std::string FindContradictionOfPage(const TIFFPage & page) const;
-  std::string FindContradictionOfChannels(const TIFFLayout & layout) const;
+  std::vector<XMLElement> tiffData;
 
-  std::vector<XMLElement> m_TiffData;
-  unsigned                m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is
+private:
+  std::string FindContradictionOfPage(const TIFFPage & page) const;
+  std::string FindContradictionOfChannels(const TIFFLayout & layout, std::size_t numberOfImages) const;
+};
+
+/** What the OME-XML in the first page of an OME-TIFF says. */
+class OMEDescription
+{
+public:
+  OMEDescription(const std::string & xml, const TIFFLayout & layout);
+
+  /** Whether a text is OME-XML, be it damaged further on. */
+  static bool IsOME(const std::string & xml);
+
+  /** The other files that the XML names as parts of its images. */
+  std::vector<std::string> FindOtherFiles(const std::string & path) const;
+
+  std::string           damage;    // of the XML
+  std::string           elsewhere; // the file that describes the images instead
+  std::vector<OMEImage> images;    // with pixels of their own
+
+private:
+  void Add(const XMLElement & element);
+
+  std::set<std::string> m_Files;
+  std::size_t           m_NumberOfNames{ 0 };
+  std::string           m_ImageName;
+  unsigned              m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is
 };
 
 bool
@@ -146,14 +180,20 @@ OMEDescription::IsOME(const std::string & xml)
   return isOME;
 }
 
-OMEDescription::OMEDescription(const std::string & xml)
+OMEDescription::OMEDescription(const std::string & xml, const TIFFLayout & layout)
 {
   damage = ReadXML(xml, [this](const XMLElement & element) {
     Add(element);
     return true;
   });
-  channels = channels == notSaid ? std::max<std::uint64_t>(1, names.size()) : channels;
-  PlacePages();
+  // Images whose elements name no page follow each other.
+  std::uint64_t first = 0;
+  for (OMEImage & image : images)
+  {
+    image.channels = image.channels == notSaid ? std::max<std::uint64_t>(1, image.names.size()) : image.channels;
+    image.PlacePages(first, layout);
+    first += image.CountPlanes();
+  }
 }
 
 void
@@ -164,76 +204,137 @@ OMEDescription::Add(const XMLElement & element)
   {
     elsewhere = element.Get("MetadataFile");
   }
-  if (element.name == "Pixels" && ++images == 1)
+  if (element.name == "Image")
+  {
+    m_ImageName = element.Get("Name");
+  }
+  if (element.name == "Pixels" && images.size() < channelLimit)
   {
     m_PixelsDepth = element.depth;
-    width = GetNumber(element, "SizeX", 0);
-    height = GetNumber(element, "SizeY", 0);
-    channels = GetNumber(element, "SizeC", notSaid);
-    depths = GetNumber(element, "SizeZ", 1);
-    times = GetNumber(element, "SizeT", 1);
-    type = element.Get("Type");
-    spacing = { { GetLength(element, "PhysicalSizeX"), GetLength(element, "PhysicalSizeY") } };
+    OMEImage image;
+    image.name = m_ImageName;
+    image.width = GetNumber(element, "SizeX", 0);
+    image.height = GetNumber(element, "SizeY", 0);
+    image.channels = GetNumber(element, "SizeC", notSaid);
+    image.depths = GetNumber(element, "SizeZ", 1);
+    image.times = GetNumber(element, "SizeT", 1);
+    image.type = element.Get("Type");
+    image.spacing = { { GetLength(element, "PhysicalSizeX"), GetLength(element, "PhysicalSizeY") } };
+    images.push_back(std::move(image));
   }
-  if (m_PixelsDepth == 0)
+  if (m_PixelsDepth == 0 || images.empty())
   {
     return;
   }
-  if (element.name == "Channel")
+  OMEImage & image = images.back();
+  if (element.name == "Channel" && image.names.size() < channelLimit)
   {
-    names.push_back(element.Get("Name"));
-    samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
+    image.names.push_back(element.Get("Name"));
+    image.samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
   }
-  if (element.name == "TiffData" && m_TiffData.size() < channelLimit)
+  if (element.name == "TiffData" && image.tiffData.size() < channelLimit)
   {
-    m_TiffData.push_back(element);
+    image.tiffData.push_back(element);
   }
+  if (element.name == "UUID" && !element.Get("FileName").empty() && m_Files.size() < channelLimit)
+  {
+    m_Files.insert(element.Get("FileName"));
+    ++m_NumberOfNames;
+  }
+}
+
+/** A file that is named alone is this one, be it renamed since, where each element names it. Else the elements without
+ * a name are of this file. */
+std::vector<std::string>
+OMEDescription::FindOtherFiles(const std::string & path) const
+{
+  std::vector<std::string> others;
+  const std::string        own = std::filesystem::path(path).filename().string();
+  std::copy_if(m_Files.begin(), m_Files.end(), std::back_inserter(others), [&own](const std::string & file) {
+    return file != own;
+  });
+  const std::size_t elements =
+    std::accumulate(images.begin(), images.end(), std::size_t{ 0 }, [](std::size_t sum, const OMEImage & image) {
+      return sum + image.tiffData.size();
+    });
+  return m_Files.size() > 1 || m_NumberOfNames < elements ? others : std::vector<std::string>();
 }
 
 /** Pages are in the order of the channels, but where TiffData elements say otherwise: each names the page of a first
  * channel, and how many follow each other from there (one, where only the page is named; else all). */
 void
-OMEDescription::PlacePages()
+OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
 {
-  const std::uint64_t placed = std::min(channels, channelLimit);
+  const auto named = std::find_if(
+    tiffData.begin(), tiffData.end(), [](const XMLElement & element) { return !element.Get("IFD").empty(); });
+  const std::uint64_t firstPage = named == tiffData.end() ? start : GetNumber(*named, "IFD", start);
+  const unsigned      samplesOfPage = firstPage < layout.GetNumberOfMainPages() ? layout.GetPage(firstPage).samples : 1;
+  const std::uint64_t placed = std::max<std::uint64_t>(1, std::min(channels, channelLimit) / samplesOfPage);
   pages.resize(placed);
-  std::iota(pages.begin(), pages.end(), 0);
-  for (const XMLElement & element : m_TiffData)
+  std::iota(pages.begin(), pages.end(), start);
+  for (const XMLElement & element : tiffData)
   {
     const bool          namesPage = !element.Get("IFD").empty();
-    const std::uint64_t page = GetNumber(element, "IFD", 0);
+    const std::uint64_t page = GetNumber(element, "IFD", start);
     const std::uint64_t first = GetNumber(element, "FirstC", 0);
     const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : placed);
-    for (std::uint64_t i = 0; i < count && first + i < placed; ++i)
+    const bool          isFirstPlane = GetNumber(element, "FirstZ", 0) == 0 && GetNumber(element, "FirstT", 0) == 0;
+    for (std::uint64_t i = 0; isFirstPlane && i < count && first + i < placed; ++i)
     {
       pages[first + i] = page + i;
     }
   }
 }
 
-std::string
-OMEDescription::FindContradiction(const TIFFLayout & layout) const
+std::vector<std::uint64_t>
+OMEImage::GetAllPages() const
 {
-  if (!damage.empty())
+  std::vector<std::uint64_t> all = pages;
+  for (const XMLElement & element : tiffData)
   {
-    return "its OME-XML is damaged (" + damage + ")";
+    const std::uint64_t page = GetNumber(element, "IFD", pages.empty() ? 0 : pages.front());
+    const std::uint64_t count = GetNumber(element, "PlaneCount", element.Get("IFD").empty() ? CountPlanes() : 1);
+    for (std::uint64_t i = 0; i < std::min(count, channelLimit); ++i)
+    {
+      all.push_back(page + i);
+    }
   }
-  if (images == 0)
-  {
-    return "its OME-XML describes no image" + (elsewhere.empty() ? "" : ", which it says " + elsewhere + " does");
-  }
+  return all;
+}
+
+TIFFObstacle
+OMEImage::FindContradiction(const TIFFLayout & layout, std::size_t numberOfImages) const
+{
   if (depths > 1 || times > 1)
   {
-    return "its OME-XML describes a stack of " + Count(depths, "plane") + " in depth (SizeZ) and " +
-           Count(times, "time") + " (SizeT), where a slide is one plane";
+    return { "its OME-XML describes a stack of " + Count(depths, "focal plane") + " (SizeZ) and " +
+               Count(times, "time") + " (SizeT), where a slide is one plane",
+             "write one plane of it as an OME-TIFF, e.g. with bfconvert of Bio-Formats (-z, -timepoint)",
+             false,
+             "E-SLIDE-PLANES" };
   }
-  const std::string ofChannels = FindContradictionOfChannels(layout);
+  const TIFFPage & base = layout.GetPage(layout.GetLevels().front().page);
+  const bool       areColors =
+    samples.size() > 1 && base.samples > 1 && channels == samples.size() * base.samples &&
+    std::all_of(samples.begin(), samples.end(), [&base](std::uint64_t of) { return of == base.samples; });
+  if (areColors)
+  {
+    return { "its OME-XML describes " + Count(samples.size(), "channel") + " of " + Count(base.samples, "sample") +
+               " each, where a slide has channels of one sample, or one of colors",
+             "write one channel of it as an OME-TIFF, e.g. with bfconvert of Bio-Formats (-channel)",
+             false,
+             "E-SLIDE-CHANNELS" };
+  }
+  std::string found = FindContradictionOfChannels(layout, numberOfImages);
   // Of pages that share nothing with what is described, all the rest would be wrong, too.
-  return ofChannels.empty() ? FindContradictionOfPage(layout.GetPage(0)) : ofChannels;
+  found = found.empty() ? FindContradictionOfPage(base) : found;
+  return {
+    found, "write it again as an OME-TIFF of one plane, e.g. with bfconvert of Bio-Formats", false, "E-OME-XML"
+  };
 }
 
 std::string
-OMEDescription::FindContradictionOfPage(const TIFFPage & page) const
+OMEImage::FindContradictionOfPage(const TIFFPage & page) const
 {
   const auto describe = [](std::uint64_t across, std::uint64_t down) {
     return std::to_string(across) + " x " + std::to_string(down) + " pixels";
@@ -253,14 +354,15 @@ OMEDescription::FindContradictionOfPage(const TIFFPage & page) const
 }
 
 std::string
-OMEDescription::FindContradictionOfChannels(const TIFFLayout & layout) const
+OMEImage::FindContradictionOfChannels(const TIFFLayout & layout, std::size_t numberOfImages) const
 {
-  const unsigned    pageSamples = layout.GetPage(0).samples;
   const std::size_t pageCount = layout.GetNumberOfMainPages();
-  const std::size_t alikeCount = CountAlikePages(layout);
+  const TIFFPage &  base = layout.GetPage(layout.GetLevels().front().page);
+  const unsigned    pageSamples = base.samples;
+  const std::size_t alikeCount = CountAlikePages(layout, base);
   const std::string described = "its OME-XML describes " + Count(channels, "channel") + " (SizeC)";
   const bool        isOnePage = pageSamples > 1 || channels == 1;
-  if (images == 1 && alikeCount > (isOnePage ? 1 : channels))
+  if (numberOfImages == 1 && alikeCount > (isOnePage ? 1 : channels))
   {
     return described + ", but it has " + Count(alikeCount, "page") + " of " + Count(pageSamples, "sample");
   }
@@ -291,7 +393,7 @@ OMEDescription::FindContradictionOfChannels(const TIFFLayout & layout) const
 
 /** One page per channel, each with its reductions as children. */
 void
-AddChannels(TIFFLayout & layout, const OMEDescription & described)
+AddChannels(TIFFLayout & layout, const OMEImage & described)
 {
   std::vector<std::vector<std::size_t>> pagesOfChannels;
   for (std::size_t channel = 0; channel < described.channels; ++channel)
@@ -302,9 +404,10 @@ AddChannels(TIFFLayout & layout, const OMEDescription & described)
     pagesOfChannels.push_back(std::move(pages));
     if (pagesOfChannels.back().size() != pagesOfChannels.front().size())
     {
-      throw std::runtime_error("its channels have different numbers of levels");
+      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels have different numbers of levels"));
     }
   }
+  layout.ClearLevels();
   for (std::size_t level = 0; level < pagesOfChannels.front().size(); ++level)
   {
     const std::size_t        first = pagesOfChannels.front()[level];
@@ -314,59 +417,131 @@ AddChannels(TIFFLayout & layout, const OMEDescription & described)
       further.push_back(pagesOfChannels[channel][level]);
       if (layout.GetPage(first).samples != 1 || !IsAlike(layout.GetPage(first), layout.GetPage(further.back())))
       {
-        throw std::runtime_error("its channels are of different sizes or kinds");
+        throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels are of different sizes or kinds"));
       }
     }
     if (level > 0 && layout.GetPage(first).width > layout.GetPage(pagesOfChannels.front()[level - 1]).width)
     {
-      throw std::runtime_error("its levels are not in the order of their sizes");
+      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its levels are not in the order of their sizes"));
     }
     layout.AddLevel(first, std::move(further));
   }
-  for (std::size_t page = 0; page < layout.GetNumberOfMainPages(); ++page)
+}
+
+/** What the XML says of the pages: each image begins with one, and its other channels and planes are no images. An
+ * image with a usual name is an associated image unless it is the largest. */
+PageRules
+MakeRules(const TIFFLayout & layout, const OMEDescription & described)
+{
+  PageRules rules;
+  rules.areTextsNames = false;
+  rules.othersAreAssociated = true;
+  rules.roles.resize(layout.GetNumberOfMainPages());
+  const auto getArea = [](const OMEImage & image) { return image.width * image.height; };
+  const auto largest = std::max_element(
+    described.images.begin(), described.images.end(), [&getArea](const OMEImage & one, const OMEImage & other) {
+      return getArea(one) < getArea(other);
+    });
+  for (auto image = described.images.begin(); image != described.images.end(); ++image)
   {
-    if (std::find(described.pages.begin(), described.pages.end(), page) == described.pages.end())
+    const std::uint64_t first = image->pages.empty() ? rules.roles.size() : image->pages.front();
+    for (const std::uint64_t page : image->GetAllPages())
     {
-      layout.AddAssociated(GetUsualName(layout.GetPage(page)), page);
+      if (page != first && page < rules.roles.size() && rules.roles[page].kind == PageRole::Kind::Unknown)
+      {
+        rules.roles[page].kind = PageRole::Kind::Ignored;
+      }
     }
+    if (first >= rules.roles.size())
+    {
+      continue;
+    }
+    const std::string usual = FindUsualName(image->name);
+    const bool        isNamed = described.images.size() > 1 &&
+                         (IsUsualName(image->name) || (!usual.empty() && getArea(*image) < getArea(*largest)));
+    const bool isReduced = layout.GetPage(first).IsReduced();
+    rules.roles[first].kind = isNamed     ? PageRole::Kind::Associated
+                              : isReduced ? PageRole::Kind::Unknown
+                                          : PageRole::Kind::Image;
+    rules.roles[first].name = isNamed ? usual : image->name;
+  }
+  return rules;
+}
+
+void
+SetObstacle(TIFFLayout & layout, const OMEDescription & described)
+{
+  const auto others = described.FindOtherFiles(layout.GetPath());
+  if (!described.damage.empty())
+  {
+    layout.obstacle = { "its OME-XML is damaged (" + described.damage + ")",
+                        "correct it, e.g. with tiffcomment of Bio-Formats, or convert the file to a tiled TIFF",
+                        false,
+                        "E-OME-XML" };
+  }
+  else if (described.images.empty())
+  {
+    const bool isElsewhere = !described.elsewhere.empty();
+    layout.obstacle = { "its OME-XML describes no image" +
+                          (isElsewhere ? ", which it says " + described.elsewhere + " does" : std::string()),
+                        isElsewhere ? "write both as one OME-TIFF, e.g. with bfconvert of Bio-Formats"
+                                    : "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
+                        false,
+                        isElsewhere ? "E-SLIDE-PARTS" : "E-OME-XML" };
+  }
+  else if (!others.empty())
+  {
+    layout.obstacle = { "parts of it lie in other files, which are not read with it: " + JoinNames(others),
+                        "write all of them as one OME-TIFF, e.g. with bfconvert of Bio-Formats",
+                        false,
+                        "E-SLIDE-PARTS" };
   }
 }
 
-/** Of stacks in depth or time nothing is made, nor of pages that are others than the XML says. */
+/** Describes the image that is read. */
+void
+DescribeImage(TIFFLayout & layout, const OMEImage & image, std::size_t numberOfImages)
+{
+  layout.channelNames = image.names;
+  layout.obstacle = image.FindContradiction(layout, numberOfImages);
+  const TIFFPage & base = layout.GetPage(layout.GetLevels().front().page);
+  if (layout.obstacle.what.empty() && base.samples == 1 && image.channels > 1)
+  {
+    layout.channelNames.resize(image.channels);
+    AddChannels(layout, image);
+    if (base.photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite))
+    {
+      layout.obstacle = { "its channels are min-is-white gray, where only min-is-black is read",
+                          "convert it to gray (min-is-black)" };
+    }
+  }
+  if (image.spacing[0] > 0.0 && image.spacing[1] > 0.0)
+  {
+    layout.micronsPerPixel = image.spacing;
+  }
+}
+
+/** Stacks, and pages that contradict the XML, are refused. */
 std::shared_ptr<TIFFLayout>
 Describe(const SlideFile & file)
 {
-  auto                 layout = std::make_shared<TIFFLayout>(file.GetPath());
-  const TIFFPage &     base = layout->GetPage(0);
-  const std::string    xml = base.GetText(TIFFTag::ImageDescription);
-  const OMEDescription described(xml);
-  layout->channelNames = described.names;
-  layout->obstacle.what = described.FindContradiction(*layout);
+  auto                 layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
+  const OMEDescription described(layout->GetPage(0).GetText(TIFFTag::ImageDescription), *layout);
+  SetObstacle(*layout, described);
   if (!layout->obstacle.what.empty())
   {
-    layout->obstacle.remedy =
-      described.damage.empty()
-        ? "write what is wanted of it as an OME-TIFF of one plane, e.g. with bfconvert of Bio-Formats"
-        : "mend it, e.g. with tiffcomment of Bio-Formats, or convert the file to a tiled TIFF";
     layout->AddLevel(0);
+    return layout;
   }
-  else if (base.samples != 1 || described.channels < 2)
+  layout->SetImages(layout->FindImages(MakeRules(*layout, described)));
+  const std::size_t page = layout->GetLevels().front().page;
+  const auto isOfPage = [page](const OMEImage & image) { return !image.pages.empty() && image.pages.front() == page; };
+  const auto found = std::find_if(described.images.begin(), described.images.end(), isOfPage);
+  // A file of one image: what its XML says of the pages may be wrong, which is for the image to find out.
+  const OMEImage & image = found == described.images.end() ? described.images.front() : *found;
+  if (found != described.images.end() || described.images.size() == 1)
   {
-    layout->AddPagesByTags();
-  }
-  else
-  {
-    layout->channelNames.resize(described.channels);
-    AddChannels(*layout, described);
-    if (layout->GetPage(described.pages.front()).photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite))
-    {
-      layout->obstacle.what = "its channels are min-is-white gray, where only min-is-black is read";
-      layout->obstacle.remedy = "convert it to gray (min-is-black)";
-    }
-  }
-  if (described.spacing[0] > 0.0 && described.spacing[1] > 0.0)
-  {
-    layout->micronsPerPixel = described.spacing;
+    DescribeImage(*layout, image, described.images.size());
   }
   return layout;
 }
@@ -391,7 +566,7 @@ Claims(const SlideFile & file)
   try
   {
     const auto       layout = Describe(file);
-    const TIFFPage & base = layout->GetPage(0);
+    const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
     const bool       isPyramid = layout->obstacle.what.empty() && !layout->channelNames.empty() && base.tiled &&
                            layout->GetLevels().size() > 1 && FindObstacle(base).what.empty();
     return layout->IsTiledPyramid() || (isPyramid && !layout->HasOtherPages());

@@ -2,9 +2,9 @@
 // Philips' TIFF. Its XML says how large levels really are: OpenSlide computes it.
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
-#include "XMLElements.h"
 
-#include <stdexcept>
+#include "gigapixelDiagnostic.h"
+#include "gigapixelXMLElements.h"
 
 namespace gigapixel
 {
@@ -49,23 +49,23 @@ Describe(TIFFLayout & layout)
   const std::string xml = first.GetText(TIFFTag::ImageDescription);
   if (!first.tiled || !IsImport(xml))
   {
-    throw std::runtime_error("it is of another kind");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "it is of another kind"));
   }
-  for (std::size_t i = 0; i < layout.GetNumberOfPages(); ++i)
+  PageRules rules;
+  rules.hasUnmarkedLevels = true;
+  rules.isPadded = true;
+  for (std::size_t i = 0; i < layout.GetNumberOfMainPages(); ++i)
   {
-    const TIFFPage & page = layout.GetPage(i);
-    if (page.tiled)
-    {
-      layout.AddLevel(i);
-    }
-    else
-    {
-      layout.AddAssociated(GetUsualName(page), i);
-    }
+    const TIFFPage &  page = layout.GetPage(i);
+    const std::string name = GetUsualName(page);
+    const bool        isAssociated = i > 0 && (!page.tiled || !name.empty());
+    rules.roles.push_back({ isAssociated ? PageRole::Kind::Associated : PageRole::Kind::Unknown, name, {}, 0.0 });
   }
+  rules.roles.front().name.clear();
+  layout.SetImages(layout.FindImages(rules));
   if (layout.GetAssociated().empty() && MayHoldPictures(xml))
   {
-    throw std::runtime_error("its pictures stand in its XML");
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "its pictures stand in its XML"));
   }
   layout.TakeFromOpenSlide(ReadOpenSlideProperties(layout.GetPath()));
 }

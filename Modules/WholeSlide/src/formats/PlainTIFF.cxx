@@ -2,6 +2,8 @@
 // A TIFF that says all in its tags.
 #include "SlideFormat.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace gigapixel
@@ -23,13 +25,44 @@ IsVendors(const SlideFile & file)
   return !vendor.empty() && vendor != "generic-tiff";
 }
 
+/** Number of planes that a page stands for: ImageJ writes only the first page of a large stack, and SGI's tag
+ * ImageDepth puts the planes of a volume into one page. */
+std::uint64_t
+CountPlanes(const TIFFLayout & layout)
+{
+  const TIFFPage &    page = layout.GetPage(0);
+  const std::string   text = page.GetShortText(TIFFTag::ImageDescription);
+  const std::string   key = "\nimages=";
+  const std::size_t   found = text.rfind("ImageJ=", 0) == 0 ? text.find(key) : std::string::npos;
+  const std::uint64_t images =
+    found == std::string::npos ? 1 : std::strtoull(text.c_str() + found + key.size(), nullptr, 10);
+  const std::uint64_t behind = images > layout.GetNumberOfMainPages() ? images : 1;
+  return std::max(behind, page.GetInteger(TIFFTag::ImageDepth, 1));
+}
+
+void
+WarnOfPlanes(TIFFLayout & layout)
+{
+  const std::uint64_t planes = CountPlanes(layout);
+  if (planes > 1)
+  {
+    const std::string which = "1 of " + std::to_string(planes);
+    layout.warnings.push_back(
+      Diagnostic("W-SLIDE-PLANES",
+                 "its page holds a stack of " + std::to_string(planes) + " planes, and only the first one is read",
+                 "export another one where it matters")
+        .OfFile(layout.GetPath())
+        .OfValue(which));
+  }
+}
+
 std::unique_ptr<const Slide>
 Open(const SlideFile & file)
 {
   std::shared_ptr<TIFFLayout> layout;
   try
   {
-    layout = std::make_shared<TIFFLayout>(file.GetPath());
+    layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
   }
   catch (const std::runtime_error &)
   {
@@ -39,7 +72,8 @@ Open(const SlideFile & file)
     }
     throw;
   }
-  layout->AddPagesByTags();
+  WarnOfPlanes(*layout);
+  layout->SetImages(layout->FindImages());
   return OpenTIFF(file, std::move(layout));
 }
 
@@ -49,7 +83,7 @@ Claims(const SlideFile & file)
   try
   {
     TIFFLayout layout(file.GetPath());
-    layout.AddPagesByTags();
+    layout.SetImages(layout.FindImages());
     return layout.IsTiledPyramid();
   }
   catch (const std::runtime_error &)

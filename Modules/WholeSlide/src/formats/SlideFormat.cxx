@@ -11,12 +11,14 @@ namespace gigapixel
 {
 
 // Each in the file of its name.
+extern const SlideFormat overviewFormat;
 extern const SlideFormat aperioFormat;
 extern const SlideFormat hamamatsuFormat;
 extern const SlideFormat trestleFormat;
 extern const SlideFormat leicaFormat;
 extern const SlideFormat philipsFormat;
 extern const SlideFormat ventanaFormat;
+extern const SlideFormat perkinElmerFormat;
 extern const SlideFormat omeFormat;
 extern const SlideFormat plainTIFFFormat;
 extern const SlideFormat dicomFormat;
@@ -27,11 +29,13 @@ extern const SlideFormat openSlideFormat;
 const std::vector<const SlideFormat *> &
 GetSlideFormats()
 {
-  // Vendors' TIFFs before those that many write, and what only OpenSlide knows at the end.
-  static const std::vector<const SlideFormat *> formats{ &aperioFormat, &hamamatsuFormat,    &trestleFormat,
-                                                         &leicaFormat,  &philipsFormat,      &ventanaFormat,
-                                                         &omeFormat,    &plainTIFFFormat,    &dicomFormat,
-                                                         &miraxFormat,  &hamamatsuVMSFormat, &openSlideFormat };
+  // Overviews of slides that lie in other files come first. Then vendors' TIFFs before those that many write, and what
+  // only OpenSlide knows at the end.
+  static const std::vector<const SlideFormat *> formats{ &overviewFormat,     &perkinElmerFormat, &aperioFormat,
+                                                         &hamamatsuFormat,    &trestleFormat,     &leicaFormat,
+                                                         &philipsFormat,      &ventanaFormat,     &omeFormat,
+                                                         &plainTIFFFormat,    &dicomFormat,       &miraxFormat,
+                                                         &hamamatsuVMSFormat, &openSlideFormat };
   return formats;
 }
 
@@ -59,8 +63,10 @@ IsOpenSlides(const SlideFile & file)
   return vendor ? !vendor->empty() : !GetOpenSlideVersion().empty();
 }
 
-SlideFile::SlideFile(std::string path)
+SlideFile::SlideFile(std::string path, std::string image, TIFFReading reading)
   : m_Path(std::move(path))
+  , m_Image(std::move(image))
+  , m_Reading(reading)
   , m_IsTIFF(TIFFFile::IsTIFF(m_Path))
 {
   if (!m_IsTIFF)
@@ -101,8 +107,9 @@ OpenThroughOpenSlide(const SlideFile & file)
 }
 
 std::unique_ptr<const Slide>
-OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout)
+OpenTIFF(const SlideFile & file, std::shared_ptr<TIFFLayout> layout)
 {
+  layout->reading = file.GetReading();
   const TIFFObstacle obstacle = layout->FindObstacle();
   if (obstacle.what.empty())
   {
@@ -118,7 +125,7 @@ OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout)
     catch (const std::runtime_error &)
     {}
   }
-  throw SlideError(file.GetPath(), obstacle.what, obstacle.remedy);
+  throw SlideError(obstacle.code, file.GetPath(), obstacle.what, obstacle.remedy);
 }
 
 std::unique_ptr<const Slide>
@@ -126,7 +133,7 @@ OpenTIFFOrElseOpenSlide(const SlideFile & file, void (*describe)(TIFFLayout & la
 {
   try
   {
-    auto layout = std::make_shared<TIFFLayout>(file.GetPath());
+    auto layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
     describe(*layout);
     return OpenTIFF(file, std::move(layout));
   }

@@ -17,12 +17,25 @@ namespace gigapixel
 class SlideFile
 {
 public:
-  explicit SlideFile(std::string path);
+  explicit SlideFile(std::string path, std::string image = {}, TIFFReading reading = TIFFReading::Colors);
 
   const std::string &
   GetPath() const
   {
     return m_Path;
+  }
+
+  /** Number (from 1) or name of the image to read; empty: the main one. */
+  const std::string &
+  GetImage() const
+  {
+    return m_Image;
+  }
+
+  TIFFReading
+  GetReading() const
+  {
+    return m_Reading;
   }
 
   bool
@@ -48,6 +61,8 @@ public:
 
 private:
   std::string                        m_Path;
+  std::string                        m_Image;
+  TIFFReading                        m_Reading;
   bool                               m_IsTIFF;
   std::unique_ptr<const TIFFFile>    m_File;
   std::unique_ptr<const TIFFPage>    m_FirstPage;
@@ -99,7 +114,7 @@ std::unique_ptr<const Slide> OpenThroughOpenSlide(const SlideFile & file);
 
 /** A slide of these pages. Where they are of a compression that is not ours, through OpenSlide; throws as
  * SlideFormat::open does. */
-std::unique_ptr<const Slide> OpenTIFF(const SlideFile & file, std::shared_ptr<const TIFFLayout> layout);
+std::unique_ptr<const Slide> OpenTIFF(const SlideFile & file, std::shared_ptr<TIFFLayout> layout);
 
 /** As OpenTIFF(), of a format that OpenSlide reads, too: where `describe` or the tables of tiles end in an exception,
  * through OpenSlide. */

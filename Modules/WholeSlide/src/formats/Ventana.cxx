@@ -3,10 +3,11 @@
 #include "NumberText.h"
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
-#include "XMLElements.h"
+
+#include "gigapixelDiagnostic.h"
+#include "gigapixelXMLElements.h"
 
 #include <cmath>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -81,7 +82,7 @@ CheckParts(const TIFFLayout & layout)
     if (std::fmod(static_cast<double>(page.pieceWidth), downsample) != 0.0 ||
         std::fmod(static_cast<double>(page.pieceHeight), downsample) != 0.0)
     {
-      throw std::runtime_error("the tiles of its levels are not made of whole pixels");
+      throw Refusal(Diagnostic("E-SLIDE-FORMAT", "the tiles of its levels are not made of whole pixels"));
     }
   }
 }
@@ -89,26 +90,25 @@ CheckParts(const TIFFLayout & layout)
 void
 Describe(TIFFLayout & layout)
 {
-  std::optional<std::size_t> base;
-  std::vector<std::size_t>   others;
-  for (std::size_t i = 0; i < layout.GetNumberOfPages(); ++i)
+  PageRules rules;
+  rules.hasUnmarkedLevels = true;
+  rules.areTextsNames = false;
+  for (std::size_t i = 0; i < layout.GetNumberOfMainPages(); ++i)
   {
-    if (layout.GetPage(i).GetShortText(TIFFTag::ImageDescription).find("level=") == std::string::npos)
+    const TIFFPage & page = layout.GetPage(i);
+    PageRole         role;
+    if (page.GetShortText(TIFFTag::ImageDescription).find("level=") == std::string::npos)
     {
-      others.push_back(i);
-      continue;
+      const std::string name = GetUsualName(page);
+      role.kind = PageRole::Kind::Associated;
+      role.name = name == "label" ? "macro" : name; // it shows the whole glass
     }
-    base = base.value_or(i);
-    layout.AddLevel(i);
+    rules.roles.push_back(role);
   }
-  if (!base || !HasTilesSideBySide(layout.GetPage(*base)))
+  layout.SetImages(layout.FindImages(rules));
+  if (!HasTilesSideBySide(layout.GetPage(layout.GetLevels().front().page)))
   {
-    throw std::runtime_error("its tiles overlap");
-  }
-  for (const std::size_t page : others)
-  {
-    const std::string name = GetUsualName(layout.GetPage(page));
-    layout.AddAssociated(name == "label" ? "macro" : name, page); // it shows the whole glass
+    throw Refusal(Diagnostic("E-SLIDE-FORMAT", "its tiles overlap"));
   }
   layout.TakeFromOpenSlide(ReadOpenSlideProperties(layout.GetPath()));
   CheckParts(layout);

@@ -86,11 +86,14 @@ GigapixelPredict(const gigapixel::Model & model,
   if (pixels < 1 || bytes / pixelSize != pixels || bytes % pixelSize != 0)
   {
     const bool ofFloats = type == gigapixel::SampleType::Float;
-    throw std::invalid_argument(
-      "The array has " + std::to_string(bytes) + " bytes, which are no " +
-      (ofFloats ? "volume of floats of " + std::to_string(size.depth) + " x " : "image of bytes of ") +
-      std::to_string(size.height) + " x " + std::to_string(size.width) + (ofFloats ? " voxels and " : " pixels and ") +
-      std::to_string(model.network.channels) + " channels");
+    throw gigapixel::InvalidArgument(
+      gigapixel::Diagnostic(
+        "E-OPTION-VALUE",
+        "the array has " + std::to_string(bytes) + " bytes, which are no " +
+          (ofFloats ? "volume of floats of " + std::to_string(size.depth) + " x " : "image of bytes of ") +
+          std::to_string(size.height) + " x " + std::to_string(size.width) +
+          (ofFloats ? " voxels and " : " pixels and ") + std::to_string(model.network.channels) + " channels")
+        .OfOption("array", std::to_string(bytes)));
   }
   GigapixelImageInMemory image(samples, type, size, static_cast<unsigned>(model.network.channels));
   gigapixel::Predictor   predictor(model, 0, {}, {}, tileSize);

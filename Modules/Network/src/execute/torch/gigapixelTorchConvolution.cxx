@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchConvolution.h"
+#include "gigapixelDiagnostic.h"
 #include "gigapixelMapAxes.h"
 #include "kernels/gigapixelInstructions.h"
 #include "kernels/gigapixelKernelTable.h"
@@ -40,7 +41,8 @@ TorchConvolution::RequireForBFloat16(bool suits, const char * what)
 {
   if (!suits)
   {
-    throw std::logic_error(std::string("in bf16 there is no convolution that is ") + what);
+    throw RefusalOf<std::logic_error>(
+      Diagnostic("E-INTERNAL", std::string("in bf16 there is no convolution that is ") + what));
   }
 }
 

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTorchDevice.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <ATen/Context.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -155,7 +157,7 @@ TorchDevice::TorchDevice(const Device & device, GraphOperators operators)
   const std::string problem = m_Device.is_cuda() ? GetGpuProblem(device.cuda) : std::string();
   if (!problem.empty())
   {
-    throw std::runtime_error(problem);
+    throw Refusal(Diagnostic("E-DEVICE-MISSING", problem));
   }
   if (m_Device.is_cuda())
   {

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "objective/gigapixelLogitMap.h"
 #include "gigapixelInstructionLimit.h"
 #include "gigapixelPrimitiveLimit.h"
@@ -228,8 +229,9 @@ private:
     }
     catch (const c10::OutOfMemoryError &)
     {
-      throw std::runtime_error("the GPU's memory is full: choose smaller tiles (--tile-size), or end what else uses "
-                               "the GPU");
+      throw Refusal(Diagnostic("E-DEVICE-MEMORY",
+                               "the GPU's memory is full",
+                               "choose smaller tiles (--tile-size), or end what else uses the GPU"));
     }
   }
 
@@ -342,8 +344,10 @@ private:
   NotFiniteError
   MakeNotFiniteError() const
   {
-    return NotFiniteError("the network \"" + m_Network.name +
-                          "\" comes to numbers beyond what a float holds: its weights are of no use");
+    return NotFiniteError(Diagnostic("E-NOT-FINITE",
+                                     "the network \"" + m_Network.name +
+                                       "\" comes to numbers beyond what a float holds: its weights are of no use")
+                            .OfValue(m_Network.name));
   }
 
   const KeepTorchThreads            m_Threads; ///< what threads of their own set is the process' number, too
@@ -369,15 +373,16 @@ CheckBFloat16OfCPU(bool hasRightBFloat16)
 {
   if (!hasRightBFloat16)
   {
-    throw std::runtime_error(
-      "this LibTorch computes wrong numbers in bf16 on processors with AMX, which this program had "
-      "it use already: start it with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment, or "
-      "choose the precision fp32");
+    throw Refusal(Diagnostic(
+      "E-PRECISION",
+      "this LibTorch computes wrong numbers in bf16 on processors with AMX, which this program had it use already",
+      "start it with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in its environment, or choose the precision fp32"));
   }
   if (!at::globalContext().hasMKLDNN())
   {
-    throw std::runtime_error("this LibTorch has no convolutions in bf16, since it was built without oneDNN: choose the "
-                             "precision fp32");
+    throw Refusal(Diagnostic("E-PRECISION",
+                             "this LibTorch has no convolutions in bf16, since it was built without oneDNN",
+                             "choose the precision fp32"));
   }
 }
 

@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include <cmath>
+#include <limits>
+
 namespace gigapixel
 {
 namespace schema
@@ -19,10 +22,73 @@ MakeEntry(const char * type, Keeps (*getKeeps)(const Operation &), unsigned role
   return entry;
 }
 
+constexpr double Infinity = std::numeric_limits<double>::infinity();
+
+/** Values that are no less and no greater than two numbers: those between them stay what they are. */
+ValueForms
+Clip(const Operation & operation, ValueBounds & bounds, double least, double greatest)
+{
+  const ValueForms & given = bounds.GetInput(operation);
+  const int          channels = bounds.GetChannels(operation.name);
+  const ValueForms   unknown(given.empty() ? channels : 0, ValueForm{ 0, { { -1, 1.0 } } });
+  ValueForms         clipped;
+  for (const ValueForm & form : given.empty() ? unknown : given)
+  {
+    const ValueRange range = bounds.GetRange(form);
+    if (range.least >= least && range.greatest <= greatest)
+    {
+      clipped.push_back(form);
+      continue;
+    }
+    const bool       isClip = !std::isfinite(range.greatest) || bounds.IsClipped(form);
+    const ValueRange left{ std::clamp(range.least, least, greatest), std::clamp(range.greatest, least, greatest) };
+    const ValueForms source = bounds.MakeSources({ left }, isClip);
+    clipped.insert(clipped.end(), source.begin(), source.end());
+  }
+  return static_cast<int>(clipped.size()) == channels ? clipped : ValueForms();
+}
+
+ValueForms
+BoundRectified(const Operation & operation, ValueBounds & bounds)
+{
+  return Clip(operation, bounds, 0, Infinity);
+}
+
+ValueForms
+BoundClipped(const Operation & operation, ValueBounds & bounds)
+{
+  return Clip(operation, bounds, operation.GetNumber("min_val"), operation.GetNumber("max_val"));
+}
+
+ValueForms
+BoundByOne(const Operation & operation, ValueBounds & bounds)
+{
+  return BoundEach(operation, bounds, { 0, 1 });
+}
+
+ValueForms
+BoundByOneAtBothSides(const Operation & operation, ValueBounds & bounds)
+{
+  return BoundEach(operation, bounds, { -1, 1 });
+}
+
+ValueForms
+BoundBelow(const Operation & operation, ValueBounds & bounds)
+{
+  return BoundEach(operation, bounds, { 0, Infinity });
+}
+
+ValueForms
+BoundShares(const Operation & operation, ValueBounds & bounds)
+{
+  return bounds.MakeShares(bounds.GetChannels(operation.name), 1);
+}
+
 OperationSchema
 MakeReLU()
 {
-  OperationSchema entry = MakeEntry("relu", &KeepOutput, Role::Rectifier | Role::NoLogits);
+  OperationSchema entry = MakeEntry("relu", &KeepOutput, Role::Rectifier);
+  entry.getBounds = &BoundRectified;
   entry.gradient = InputGradient::InPlace;
   return entry;
 }
@@ -99,7 +165,8 @@ CheckRange(const Operation & operation, const Channels &)
 OperationSchema
 MakeHardTanh()
 {
-  OperationSchema entry = MakeEntry("hardtanh", &KeepInput, Role::Rectifier | Role::NoLogits);
+  OperationSchema entry = MakeEntry("hardtanh", &KeepInput, Role::Rectifier);
+  entry.getBounds = &BoundClipped;
   entry.attributes = { Number("min_val", -1), Number("max_val", 1) };
   entry.needsFloat = &AlwaysNeedFloat; // LibTorch 1.13 has no gradient of it in bf16
   entry.check = &CheckRange;
@@ -110,10 +177,55 @@ MakeHardTanh()
 OperationSchema
 MakeSoftmax()
 {
-  OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::NoLogits);
+  OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::None);
+  entry.getBounds = &BoundShares;
   entry.needsFloat = &AlwaysNeedFloat; // for its gradient, which has a sum
   entry.getPassMaps = &HoldOneMap;
   entry.mayOverwrite = false;
+  return entry;
+}
+
+/** An activation whose values lie between two numbers. */
+OperationSchema
+MakeSquash(const char * type,
+           Keeps (*getKeeps)(const Operation &),
+           ValueForms (*getBounds)(const Operation &, ValueBounds &))
+{
+  OperationSchema entry = MakeEntry(type, getKeeps, Role::None);
+  entry.getBounds = getBounds;
+  return entry;
+}
+
+/** log(1 + exp(beta x)) / beta. */
+OperationSchema
+MakeSoftplus()
+{
+  OperationSchema entry = MakeEntry("softplus", &KeepInput, Role::Rectifier);
+  entry.attributes = { Number("beta", 1), Number("threshold", 20) };
+  entry.attributes.front().positive = true;
+  entry.needsFloat = &AlwaysNeedFloat; // LibTorch 1.13 has no gradient of it in bf16
+  entry.mayOverwrite = false;          // nor one in place
+  entry.getBounds = &BoundBelow;
+  return entry;
+}
+
+std::string
+CheckLeast(const Operation & operation, const Channels &)
+{
+  return operation.GetNumber("eps") < 0.5 ? "" : "its eps is not below 0.5";
+}
+
+/** Logits of probabilities: p becomes log(p), whose softmax is p again where all p have the sum 1, or log(p / (1 - p)),
+ * whose sigmoid is p. Below eps, and above 1 - eps, p counts as that. */
+OperationSchema
+MakeLogits(const char * type, double eps)
+{
+  OperationSchema entry = MakeEntry(type, &KeepInput, Role::None);
+  entry.attributes = { Number("eps", eps) };
+  entry.attributes.front().positive = true;
+  entry.needsFloat = &AlwaysNeedFloat; // 1 - p has its digits
+  entry.getPassMaps = &HoldOneMap;
+  entry.check = &CheckLeast;
   return entry;
 }
 
@@ -130,11 +242,14 @@ MakeActivations()
            MakeEntry("silu", &KeepInput, Role::Rectifier),
            MakeMish(),
            MakeEntry("hardswish", &KeepInput, Role::Rectifier),
-           MakeEntry("sigmoid", &KeepOutput, Role::NoLogits),
-           MakeEntry("hardsigmoid", &KeepInput, Role::NoLogits),
-           MakeEntry("tanh", &KeepOutput, Role::NoLogits),
+           MakeSquash("sigmoid", &KeepOutput, &BoundByOne),
+           MakeSquash("hardsigmoid", &KeepInput, &BoundByOne),
+           MakeSquash("tanh", &KeepOutput, &BoundByOneAtBothSides),
            MakeHardTanh(),
-           MakeSoftmax() };
+           MakeSoftmax(),
+           MakeSoftplus(),
+           MakeLogits("log", 1e-30),
+           MakeLogits("logit", 1e-7) };
 }
 
 } // namespace schema

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -58,6 +59,160 @@ KeepInputsOfProduct(const Operation & operation)
   return operation.inputs.size() == 1 ? Keeps::Nothing : Keeps::Input;
 }
 
+ValueForms
+BoundConcatenated(const Operation & operation, ValueBounds & bounds)
+{
+  ValueForms all;
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i)
+  {
+    const ValueForms & forms = bounds.GetInput(operation, i);
+    all.insert(all.end(), forms.begin(), forms.end());
+  }
+  return static_cast<int>(all.size()) == bounds.GetChannels(operation.name) ? all : ValueForms();
+}
+
+ValueForms
+BoundPadded(const Operation & operation, ValueBounds & bounds)
+{
+  ValueForms forms = bounds.GetInput(operation);
+  if (!forms.empty())
+  {
+    forms.insert(forms.begin(), operation.GetInteger("before"), ValueForm());
+    forms.insert(forms.end(), operation.GetInteger("after"), ValueForm());
+  }
+  return forms;
+}
+
+ValueForms
+BoundSliced(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  const auto         first = forms.begin() + (forms.empty() ? 0 : operation.GetInteger("start"));
+  return { first, first + (forms.empty() ? 0 : operation.GetInteger("channels")) };
+}
+
+/** A number, as the form of each channel. */
+ValueForms
+GetSecond(const Operation & operation, ValueBounds & bounds)
+{
+  return operation.inputs.size() == 2
+           ? bounds.GetInput(operation, 1)
+           : ValueForms(bounds.GetChannels(operation.name), ValueForm{ operation.GetNumber("other") });
+}
+
+/** \param factor of the second one */
+ValueForms
+BoundSum(const Operation & operation, ValueBounds & bounds, double factor)
+{
+  ValueForms       sums = bounds.GetInput(operation);
+  const ValueForms others = GetSecond(operation, bounds);
+  sums.resize(others.empty() ? 0 : sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i)
+  {
+    bounds.Add(sums[i], factor, others[i]);
+  }
+  return sums;
+}
+
+ValueForms
+BoundAddition(const Operation & operation, ValueBounds & bounds)
+{
+  return BoundSum(operation, bounds, 1);
+}
+
+ValueForms
+BoundSubtraction(const Operation & operation, ValueBounds & bounds)
+{
+  return BoundSum(operation, bounds, -1);
+}
+
+ValueRange
+Multiply(const ValueRange & a, const ValueRange & b)
+{
+  ValueRange product{ std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity() };
+  for (const double x : { a.least, a.greatest })
+  {
+    for (const double y : { b.least, b.greatest })
+    {
+      const double each = x == 0 || y == 0 ? 0 : x * y;
+      product = { std::min(product.least, each), std::max(product.greatest, each) };
+    }
+  }
+  return product;
+}
+
+ValueForms
+BoundProduct(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & given = bounds.GetInput(operation);
+  const ValueForms   others = GetSecond(operation, bounds);
+  ValueForms         products;
+  for (std::size_t i = 0; i < given.size() && !others.empty(); ++i)
+  {
+    const ValueForm & other = others[others.size() == 1 ? 0 : i];
+    if (other.factors.empty())
+    {
+      products.emplace_back();
+      bounds.Add(products.back(), other.constant, given[i]);
+      continue;
+    }
+    const ValueForms source = bounds.MakeSources({ Multiply(bounds.GetRange(given[i]), bounds.GetRange(other)) },
+                                                 bounds.IsClipped(given[i]) || bounds.IsClipped(other));
+    products.insert(products.end(), source.begin(), source.end());
+  }
+  return products.size() == given.size() ? products : ValueForms();
+}
+
+ValueForms
+BoundMean(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  ValueForms         mean(forms.empty() ? 0 : 1);
+  for (const ValueForm & form : forms)
+  {
+    bounds.Add(mean.front(), 1 / static_cast<double>(forms.size()), form);
+  }
+  return mean;
+}
+
+ValueForms
+BoundGreatestChannel(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms &            forms = bounds.GetInput(operation);
+  const std::vector<ValueRange> ranges = bounds.GetRanges(forms);
+  if (forms.empty())
+  {
+    return {};
+  }
+  ValueRange greatest = ranges.front();
+  for (const ValueRange & range : ranges)
+  {
+    greatest = { std::max(greatest.least, range.least), std::max(greatest.greatest, range.greatest) };
+  }
+  return bounds.MakeSources({ greatest }, bounds.IsClipped(forms));
+}
+
+/** The operation that takes the greater, or the lesser, value of two maps. */
+template <bool TIsGreater>
+ValueForms
+BoundOneOfBoth(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & first = bounds.GetInput(operation);
+  const ValueForms   second = GetSecond(operation, bounds);
+  const auto         choose = [](double a, double b) { return TIsGreater ? std::max(a, b) : std::min(a, b); };
+  if (first.empty() || second.empty())
+  {
+    return {};
+  }
+  std::vector<ValueRange> ranges = bounds.GetRanges(first);
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+  {
+    const ValueRange other = bounds.GetRange(second[i]);
+    ranges[i] = { choose(ranges[i].least, other.least), choose(ranges[i].greatest, other.greatest) };
+  }
+  return bounds.MakeSources(ranges, bounds.IsClipped(first) || bounds.IsClipped(second));
+}
+
 OperationSchema
 MakeConcatenation()
 {
@@ -66,6 +221,7 @@ MakeConcatenation()
   entry.getChannels = &SumChannels;
   entry.getSize = &KeepCommonSize;
   entry.getCost = &CostNothing;
+  entry.getBounds = &BoundConcatenated;
   return entry;
 }
 
@@ -76,6 +232,7 @@ MakeChannelPadding()
   entry.attributes = { Integer("before", 0, 0), Integer("after", 0, 0) };
   entry.gradient = InputGradient::Shared;
   entry.getChannels = &AddChannels;
+  entry.getBounds = &BoundPadded;
   entry.getCost = &CostNothing;
   return entry;
 }
@@ -85,7 +242,7 @@ OperationSchema
 MakeChannelSlicing()
 {
   OperationSchema entry("slice_channels");
-  entry.roles = Role::SameValues;
+  entry.getBounds = &BoundSliced;
   entry.attributes = { Integer("start", 0, 0), NeededInteger("channels", 1) };
   entry.check = &CheckSlicedChannels;
   entry.getChannels = &GetSlicedChannels;
@@ -111,6 +268,7 @@ MakeAddition()
 {
   OperationSchema entry = MakePair("add");
   entry.roles = Role::Linear | Role::Sum;
+  entry.getBounds = &BoundAddition;
   return entry;
 }
 
@@ -119,6 +277,7 @@ MakeSubtraction()
 {
   OperationSchema entry = MakePair("sub");
   entry.gradient = InputGradient::FirstPassed;
+  entry.getBounds = &BoundSubtraction;
   return entry;
 }
 
@@ -134,6 +293,7 @@ MakeProduct()
 {
   OperationSchema entry = MakePair("mul");
   entry.check = &CheckProduct;
+  entry.getBounds = &BoundProduct;
   entry.gradient = InputGradient::Computed;
   entry.getKeeps = &KeepInputsOfProduct;
   return entry;
@@ -145,6 +305,20 @@ GetOneChannel(const Operation &, const Channels &)
   return 1;
 }
 
+/** Places of the greatest values, numbers of 64 bits. */
+PassMaps
+HoldPlaces(const Operation &, const MapSizes &)
+{
+  return { { 0, 3, 0 }, { 0, 3, 0 } };
+}
+
+/** Where the first one is chosen, as numbers. */
+PassMaps
+HoldChoice(const Operation &, const MapSizes &)
+{
+  return { { 0, 1, 0 }, { 0, 2, 0 } };
+}
+
 OperationSchema
 MakeChannelMean()
 {
@@ -152,6 +326,32 @@ MakeChannelMean()
   entry.needsFloat = &AlwaysNeedFloat; // a sum
   entry.getPassMaps = &HoldOneMap;
   entry.getChannels = &GetOneChannel;
+  entry.getBounds = &BoundMean;
+  return entry;
+}
+
+/** The greatest value of all channels of a pixel; its gradient is that of the first one of them. */
+OperationSchema
+MakeGreatestChannel()
+{
+  OperationSchema entry("channel_max");
+  entry.getKeeps = &KeepInput;
+  entry.getPassMaps = &HoldPlaces;
+  entry.getChannels = &GetOneChannel;
+  entry.getBounds = &BoundGreatestChannel;
+  return entry;
+}
+
+/** The greater or less value of two maps, or of a map and a number. */
+OperationSchema
+MakeOneOfBoth(const char * type, ValueForms (*getBounds)(const Operation &, ValueBounds &))
+{
+  OperationSchema entry = MakePair(type);
+  entry.gradient = InputGradient::Computed;
+  entry.mayOverwrite = false;
+  entry.getKeeps = &KeepInput;
+  entry.getPassMaps = &HoldChoice;
+  entry.getBounds = getBounds;
   return entry;
 }
 
@@ -160,8 +360,16 @@ MakeChannelMean()
 std::vector<OperationSchema>
 MakeArithmetic()
 {
-  return { MakeConcatenation(), MakeChannelPadding(), MakeChannelSlicing(), MakeAddition(),
-           MakeSubtraction(),   MakeProduct(),        MakeChannelMean() };
+  return { MakeConcatenation(),
+           MakeChannelPadding(),
+           MakeChannelSlicing(),
+           MakeAddition(),
+           MakeSubtraction(),
+           MakeProduct(),
+           MakeChannelMean(),
+           MakeGreatestChannel(),
+           MakeOneOfBoth("maximum", &BoundOneOfBoth<true>),
+           MakeOneOfBoth("minimum", &BoundOneOfBoth<false>) };
 }
 
 } // namespace schema

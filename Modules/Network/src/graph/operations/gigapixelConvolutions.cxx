@@ -2,6 +2,7 @@
 #include "gigapixelOperationEntry.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gigapixel
 {
@@ -224,6 +225,82 @@ HoldMirrored(const Operation & operation, const MapSizes &)
   return { { mirrored, ofTap, 0 }, { mirrored + ofTap, 0, 0 } };
 }
 
+/** A filter of one pixel gives sums of the channels with known weights. */
+ValueForms
+BoundChannels(const Operation & operation, ValueBounds & bounds)
+{
+  const std::vector<float> * const weight = bounds.FindParameter(operation, "weight");
+  const std::vector<float> * const bias = bounds.FindParameter(operation, "bias");
+  const ValueForms &               forms = bounds.GetInput(operation);
+  bool                             isOfPixel = weight && GetTaps(operation) == 1 && operation.GetInteger("groups") == 1;
+  for (int axis = 0; axis < operation.axes; ++axis)
+  {
+    const Padding padding = GetPadding(operation, axis);
+    isOfPixel = isOfPixel && Window::Get(operation, axis).stride == 1 && padding.before + padding.after == 0;
+  }
+  if (!isOfPixel || forms.empty() || (operation.GetFlag("bias") && !bias))
+  {
+    return {};
+  }
+  ValueForms sums(static_cast<std::size_t>(operation.GetInteger("out_channels")));
+  if (sums.size() * forms.size() != weight->size() || weight->size() > ValueBounds::MostChannels)
+  {
+    return {};
+  }
+  for (std::size_t i = 0; i < weight->size(); ++i)
+  {
+    bounds.Add(sums[i / forms.size()], (*weight)[i], forms[i % forms.size()]);
+  }
+  for (std::size_t i = 0; bias && i < sums.size(); ++i)
+  {
+    sums[i].constant += (*bias)[i];
+  }
+  return BoundWeighted(std::move(sums), bounds);
+}
+
+/** Bounds filters that smooth, which none is that was learned: weights are not negative, and sum to 1 or less. */
+ValueForms
+BoundSmoothed(const Operation & operation, ValueBounds & bounds)
+{
+  if (ValueForms sums = BoundChannels(operation, bounds); !sums.empty())
+  {
+    return sums;
+  }
+  constexpr double                 tolerance = 1e-5;
+  const std::vector<float> * const weight = bounds.FindParameter(operation, "weight");
+  if (!weight || operation.GetFlag("bias") || *std::min_element(weight->begin(), weight->end()) < 0)
+  {
+    return {};
+  }
+  const auto              outputs = static_cast<std::size_t>(operation.GetInteger("out_channels"));
+  const auto              taps = weight->size() / outputs;
+  std::vector<ValueRange> ranges;
+  bool                    areMeans = operation.GetInteger("groups") == operation.GetInteger("out_channels");
+  for (auto first = weight->begin(); first != weight->end(); first += static_cast<std::ptrdiff_t>(taps))
+  {
+    const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(taps), 0.0);
+    if (sum > 1 + tolerance)
+    {
+      return {};
+    }
+    ranges.push_back({ 0, sum });
+    areMeans = areMeans && sum > 1 - tolerance && std::equal(weight->begin(), weight->begin() + taps, first);
+  }
+  const ValueForms & forms = bounds.GetInput(operation);
+  const auto         given = bounds.GetRanges(forms);
+  if (forms.empty() ||
+      std::any_of(given.begin(), given.end(), [](const auto & each) { return each.least < 0 || each.greatest > 1; }))
+  {
+    return {};
+  }
+  for (int axis = 0; axis < operation.axes; ++axis)
+  {
+    const Padding padding = GetPadding(operation, axis);
+    areMeans = areMeans && (padding.before + padding.after == 0 || operation.GetWord("padding_mode") != "zeros");
+  }
+  return areMeans && forms.size() == outputs ? bounds.Move(forms) : bounds.MakeSources(ranges, bounds.IsClipped(forms));
+}
+
 OperationSchema
 MakeConvolution()
 {
@@ -241,6 +318,7 @@ MakeConvolution()
   entry.scratch = Scratch::Padded;
   entry.getPassMaps = &HoldMirrored;
   entry.weight = &PlainWeight;
+  entry.getBounds = &BoundSmoothed;
   entry.check = &CheckConvolution;
   entry.getChannels = &GetOutChannels;
   entry.getSize = &GetWindowedSize;

@@ -25,7 +25,8 @@ MakeEntry(const char * type, const char * typeOfVolumes)
   entry.gradient = InputGradient::InPlace;
   entry.check = &CheckProbability;
   entry.mayOverwrite = true;
-  entry.roles = Role::Linear | Role::SameValues;
+  entry.roles = Role::Linear;
+  entry.getBounds = &BoundLikeInput;
   return entry;
 }
 

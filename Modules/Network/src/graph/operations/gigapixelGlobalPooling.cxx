@@ -260,6 +260,13 @@ ReduceByAttention(const Operation &)
   return &attention;
 }
 
+ValueForms
+BoundGreatest(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  return bounds.MakeSources(bounds.GetRanges(forms), bounds.IsClipped(forms));
+}
+
 /** To a map of the attribute's size. */
 OperationSchema
 MakeAdaptivePool(const char * type,
@@ -270,6 +277,7 @@ MakeAdaptivePool(const char * type,
   entry.attributes = { NeededAlongAxes("output_size", 1) };
   entry.getSize = &GetPooledSize;
   entry.getReduction = getReduction;
+  entry.getBounds = getReduction == &ReduceToMean ? &BoundLikeInput : &BoundGreatest;
   return entry;
 }
 
@@ -299,6 +307,7 @@ MakeAttention()
   entry.getKeeps = &KeepInput;
   entry.check = &CheckScores;
   entry.getReduction = &ReduceByAttention;
+  entry.getBounds = &BoundLikeInput;
   return entry;
 }
 

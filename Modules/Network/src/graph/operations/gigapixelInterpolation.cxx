@@ -187,7 +187,8 @@ MakeInterpolation()
   entry.needsFloat = &NeedsFloat;
   entry.getPassMaps = &HoldInterpolated;
   entry.doublesMaps = &DoublesMaps;
-  entry.roles = Role::Placement | Role::SameValues;
+  entry.roles = Role::Placement;
+  entry.getBounds = &BoundLikeInput;
   entry.check = &CheckInterpolation;
   entry.getSize = &GetInterpolatedSize;
   entry.getRequired = &RequireInterpolated;

@@ -1,7 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include "gigapixelDiagnostic.h"
+
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
+#include <utility>
 
 namespace gigapixel
 {
@@ -61,7 +66,7 @@ CheckReflection(std::int64_t size, const Padding & padding)
 void
 Refuse(const std::string & reason)
 {
-  throw std::invalid_argument(reason);
+  throw InvalidArgument(Diagnostic("E-NETWORK-IMAGE-SIZE", reason));
 }
 
 AttributeSchema
@@ -154,6 +159,32 @@ PassMaps
 HoldOneMap(const Operation &, const MapSizes &)
 {
   return { { 0, 1, 0 }, { 0, 1, 0 } };
+}
+
+ValueForms
+BoundLikeInput(const Operation & operation, ValueBounds & bounds)
+{
+  return bounds.Move(bounds.GetInput(operation));
+}
+
+ValueForms
+BoundEach(const Operation & operation, ValueBounds & bounds, const ValueRange & range)
+{
+  return bounds.MakeSources(std::vector<ValueRange>(bounds.GetChannels(operation.name), range));
+}
+
+ValueForms
+BoundWeighted(ValueForms sums, const ValueBounds & bounds)
+{
+  constexpr double tolerance = 1e-5;
+  const auto       ranges = bounds.GetRanges(sums);
+  return std::all_of(ranges.begin(),
+                     ranges.end(),
+                     [](const ValueRange & range) {
+                       return std::abs(range.least) < tolerance && std::abs(range.greatest - 1) < tolerance;
+                     })
+           ? std::move(sums)
+           : ValueForms();
 }
 
 Interval

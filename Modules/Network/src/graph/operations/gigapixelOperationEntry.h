@@ -3,6 +3,7 @@
 #define gigapixelOperationEntry_h
 
 #include "graph/gigapixelOperationSchema.h"
+#include "graph/gigapixelValueBounds.h"
 
 namespace gigapixel
 {
@@ -64,6 +65,15 @@ bool NeverNeedFloat(const Operation &);
 PassMaps HoldNoMaps(const Operation &, const MapSizes &);
 /** One more of the output's size in each pass. */
 PassMaps HoldOneMap(const Operation &, const MapSizes &);
+
+// OperationSchema::getBounds.
+/** Values of the first input that are chosen, moved or averaged. */
+ValueForms BoundLikeInput(const Operation & operation, ValueBounds & bounds);
+/** Values that lie between these numbers, whatever the inputs are. */
+ValueForms BoundEach(const Operation & operation, ValueBounds & bounds, const ValueRange & range);
+/** Sums with weights: those of a file that make probabilities of probabilities; none of others, which may be learned.
+ */
+ValueForms BoundWeighted(ValueForms sums, const ValueBounds & bounds);
 
 /** Of what depends on all pixels of a map. */
 Interval RequireAll(const Operation &, int, std::size_t input, const Interval &, const AxisSizes & sizes);

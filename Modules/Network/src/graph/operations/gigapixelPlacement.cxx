@@ -139,9 +139,18 @@ MakeEntry(const char * type, std::size_t mostInputs)
 {
   OperationSchema entry(type, 1, mostInputs);
   entry.gradient = InputGradient::Passed;
-  entry.roles = Role::Placement | Role::View | Role::SameValues;
+  entry.roles = Role::Placement | Role::View;
+  entry.getBounds = &BoundLikeInput;
   entry.getCost = &CostNothing;
   return entry;
+}
+
+ValueForms
+BoundPadded(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  return operation.GetWord("mode") == "constant" ? bounds.MoveBeside(forms, operation.GetNumber("value"))
+                                                 : bounds.Move(forms);
 }
 
 OperationSchema
@@ -153,6 +162,7 @@ MakePad()
                        Integer("multiple", 1, 1),
                        Word("mode", "constant", { "constant", "reflect", "replicate" }),
                        Number("value", 0) };
+  entry.getBounds = &BoundPadded;
   entry.getPassMaps = &HoldMirrored;
   entry.check = &CheckPad;
   entry.getSize = &GetPaddedSize;
@@ -216,6 +226,25 @@ SampleShuffled(const Operation & operation, int, const AxisSizes &)
   return { 1 / factor, (1 / factor - 1) / 2 };
 }
 
+/** A channel holds the values of several ones. */
+ValueForms
+BoundShuffled(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms &      forms = bounds.GetInput(operation);
+  const auto              places = forms.size() / bounds.GetChannels(operation.name);
+  std::vector<ValueRange> all = bounds.GetRanges(forms), ranges;
+  for (std::size_t i = 0; i < all.size(); ++i)
+  {
+    const ValueRange range = all[i];
+    if (i % places == 0)
+    {
+      ranges.push_back(range);
+    }
+    ranges.back() = { std::min(ranges.back().least, range.least), std::max(ranges.back().greatest, range.greatest) };
+  }
+  return bounds.MakeSources(ranges, bounds.IsClipped(forms));
+}
+
 /** Channels become pixels: depth to space. */
 OperationSchema
 MakePixelShuffle()
@@ -229,7 +258,7 @@ MakePixelShuffle()
   entry.getRequired = &RequireShuffled;
   entry.getPhase = &GetShuffledPhase;
   entry.getSampling = &SampleShuffled;
-  entry.roles = Role::SameValues;
+  entry.getBounds = &BoundShuffled;
   entry.getPassMaps = &HoldOneMap; // where a part begins or ends between the pixels of one of the input
   entry.getCost = &CostNothing;
   return entry;

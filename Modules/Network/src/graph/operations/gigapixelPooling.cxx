@@ -54,6 +54,26 @@ GetMeanBorder(const Operation & operation, int axis, const AxisSizes & sizes)
   return !ReachesOut(operation, axis, sizes) ? "" : operation.GetFlag("count_include_pad") ? "zeros" : "nothing";
 }
 
+/** No value is greater or less than those of the windows. */
+ValueForms
+BoundGreatest(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  return bounds.MakeSources(bounds.GetRanges(forms), bounds.IsClipped(forms));
+}
+
+ValueForms
+BoundMean(const Operation & operation, ValueBounds & bounds)
+{
+  const ValueForms & forms = bounds.GetInput(operation);
+  bool               seesZeros = false;
+  for (int axis = 0; axis < operation.axes && operation.GetFlag("count_include_pad"); ++axis)
+  {
+    seesZeros = seesZeros || operation.GetAlong("padding", axis) > 0;
+  }
+  return seesZeros ? bounds.MoveBeside(forms, 0) : bounds.Move(forms);
+}
+
 OperationSchema
 MakePool(const char * type, const char * typeOfVolumes)
 {
@@ -84,6 +104,7 @@ MakeMaximum()
   entry.attributes.push_back(AlongAxes("dilation", 1, 1));
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.getKeeps = &KeepIndices;
+  entry.getBounds = &BoundGreatest;
   entry.getBorder = &GetMaximumBorder;
   entry.getPassMaps = &HoldTaps;
   return entry;
@@ -103,6 +124,7 @@ MakeMean()
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
   entry.getBorder = &GetMeanBorder;
+  entry.getBounds = &BoundMean;
   entry.getPassMaps = &HoldQuotient;
   entry.needsFloat = &AlwaysNeedFloat; // the sum is rounded, and then the mean
   return entry;

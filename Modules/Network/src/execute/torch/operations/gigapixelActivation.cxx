@@ -15,12 +15,16 @@
 #include <ATen/ops/leaky_relu_backward.h>
 #include <ATen/ops/mish.h>
 #include <ATen/ops/mish_backward.h>
+#include <ATen/ops/logit.h>
+#include <ATen/ops/logit_backward.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/silu_backward.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/softplus_backward.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/tanh_backward.h>
@@ -229,6 +233,52 @@ DifferentiateNormalizeExponentials(OperationCall & call, const at::Tensor & grad
   return { weighted.sub_(call.output.mul(weighted.sum({ 1 }, true))) };
 }
 
+at::Tensor
+AddOneToExponential(OperationCall & call)
+{
+  return at::softplus(call.inputs[0], call.operation.GetNumber("beta"), call.operation.GetNumber("threshold"));
+}
+
+std::vector<at::Tensor>
+DifferentiateAddOneToExponential(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::softplus_backward(
+    gradient, call.inputs[0], call.operation.GetNumber("beta"), call.operation.GetNumber("threshold")) };
+}
+
+double
+GetLeast(const OperationCall & call)
+{
+  return call.operation.GetNumber("eps");
+}
+
+at::Tensor
+TakeLogarithm(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  return call.inPlace ? input.clamp_min_(GetLeast(call)).log_() : input.clamp_min(GetLeast(call)).log_();
+}
+
+std::vector<at::Tensor>
+DifferentiateLogarithm(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor & input = call.inputs[0];
+  at::Tensor         above = at::threshold_backward(gradient, input, GetLeast(call));
+  return { above.div_(input.clamp_min(GetLeast(call))) };
+}
+
+at::Tensor
+TakeLogit(OperationCall & call)
+{
+  return call.inPlace ? call.inputs[0].logit_(GetLeast(call)) : call.inputs[0].logit(GetLeast(call));
+}
+
+std::vector<at::Tensor>
+DifferentiateLogit(OperationCall & call, const at::Tensor & gradient)
+{
+  return { at::logit_backward(gradient, call.inputs[0], GetLeast(call)) };
+}
+
 const TorchOperation ReLU("relu", &Rectify, &DifferentiateRectify);
 const TorchOperation LeakyReLU("leaky_relu", &RectifyLeaky, &DifferentiateRectifyLeaky);
 const TorchOperation PReLU("prelu", &RectifyBySlopes, &DifferentiateRectifyBySlopes);
@@ -242,6 +292,9 @@ const TorchOperation HardSigmoid("hardsigmoid", &SquashPiecewise, &Differentiate
 const TorchOperation Tanh("tanh", &SquashToBothSides, &DifferentiateSquashToBothSides);
 const TorchOperation HardTanh("hardtanh", &ClampToRange, &DifferentiateClampToRange);
 const TorchOperation Softmax("softmax", &NormalizeExponentials, &DifferentiateNormalizeExponentials);
+const TorchOperation Softplus("softplus", &AddOneToExponential, &DifferentiateAddOneToExponential);
+const TorchOperation Logarithm("log", &TakeLogarithm, &DifferentiateLogarithm);
+const TorchOperation Logit("logit", &TakeLogit, &DifferentiateLogit);
 
 } // namespace
 } // namespace gigapixel::torchmodule

@@ -2,7 +2,10 @@
 #include "gigapixelOperationCall.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/mean.h>
+#include <ATen/ops/minimum.h>
 
 namespace gigapixel::torchmodule
 {
@@ -116,11 +119,58 @@ DifferentiateAverage(OperationCall & call, const at::Tensor & gradient)
   return { call.MakeInputMap(0).copy_(gradient.div(static_cast<double>(call.channels[0]))) };
 }
 
+at::Tensor
+ChooseGreatestChannel(OperationCall & call)
+{
+  return MakeDense(std::get<0>(call.inputs[0].max(1, true)));
+}
+
+std::vector<at::Tensor>
+DifferentiateGreatestChannel(OperationCall & call, const at::Tensor & gradient)
+{
+  at::Tensor ofInput = call.MakeInputMap(0).zero_();
+  ofInput.scatter_(1, std::get<1>(call.inputs[0].max(1, true)), gradient);
+  return { ofInput };
+}
+
+template <bool TIsGreater>
+at::Tensor
+ChooseOneOfBoth(OperationCall & call)
+{
+  const at::Tensor & input = call.inputs[0];
+  if (!HasTwo(call))
+  {
+    return TIsGreater ? input.clamp_min(GetOther(call)) : input.clamp_max(GetOther(call));
+  }
+  return TIsGreater ? at::maximum(input, call.inputs[1]) : at::minimum(input, call.inputs[1]);
+}
+
+/** Two values that are the same have half of the gradient each, as in PyTorch. */
+template <bool TIsGreater>
+std::vector<at::Tensor>
+DifferentiateOneOfBoth(OperationCall & call, const at::Tensor & gradient)
+{
+  const at::Tensor & input = call.inputs[0];
+  if (!HasTwo(call))
+  {
+    const double other = GetOther(call);
+    return { gradient.mul((TIsGreater ? input.ge(other) : input.le(other)).to(gradient.scalar_type())) };
+  }
+  const at::Tensor & second = call.inputs[1];
+  at::Tensor         share = (TIsGreater ? input.gt(second) : input.lt(second)).to(gradient.scalar_type());
+  share.add_(input.eq(second).to(gradient.scalar_type()), 0.5);
+  at::Tensor first = gradient.mul(share);
+  return { first, call.wanted[1] ? gradient.sub(first) : at::Tensor() };
+}
+
 const TorchOperation Concatenation("cat", &Concatenate, &DifferentiateConcatenation);
 const TorchOperation Addition("add", &Add, &DifferentiateAdd);
 const TorchOperation Subtraction("sub", &Subtract, &DifferentiateSubtract);
 const TorchOperation Multiplication("mul", &Multiply, &DifferentiateMultiply);
 const TorchOperation ChannelMean("channel_mean", &AverageChannels, &DifferentiateAverage);
+const TorchOperation ChannelMaximum("channel_max", &ChooseGreatestChannel, &DifferentiateGreatestChannel);
+const TorchOperation Maximum("maximum", &ChooseOneOfBoth<true>, &DifferentiateOneOfBoth<true>);
+const TorchOperation Minimum("minimum", &ChooseOneOfBoth<false>, &DifferentiateOneOfBoth<false>);
 
 } // namespace
 } // namespace gigapixel::torchmodule

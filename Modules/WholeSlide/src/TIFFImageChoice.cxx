@@ -1,0 +1,164 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+// Which of the images of a TIFF is read, and why.
+#include "TIFFLayout.h"
+
+#include "gigapixelJoinNames.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace gigapixel
+{
+
+std::size_t
+FindAskedImage(const std::string &              path,
+               const std::string &              asked,
+               const std::vector<std::string> & names,
+               const std::string &              list)
+{
+  const auto named = std::find(names.begin(), names.end(), asked);
+  if (named != names.end())
+  {
+    return static_cast<std::size_t>(named - names.begin());
+  }
+  const bool          isNumber = asked.find_first_not_of("0123456789") == std::string::npos;
+  const std::uint64_t number = isNumber ? std::strtoull(asked.c_str(), nullptr, 10) : 0;
+  if (number >= 1 && number <= names.size())
+  {
+    return static_cast<std::size_t>(number - 1);
+  }
+  throw SlideError(Diagnostic("E-SLIDE-IMAGE",
+                              "it has no image '" + asked + "'",
+                              "choose one of its images by number or name: " + list)
+                     .OfFile(path)
+                     .OfOption("--image", asked));
+}
+
+bool
+TIFFLayout::IsLarger(const Image & one, const Image & other) const
+{
+  const std::uint64_t area = GetPage(one.levels.front().page).GetArea();
+  const std::uint64_t otherArea = GetPage(other.levels.front().page).GetArea();
+  return area > otherArea || (area == otherArea && std::abs(one.distance) < std::abs(other.distance));
+}
+
+std::string
+TIFFLayout::DescribeSize(const Image & image) const
+{
+  const TIFFPage & page = GetPage(image.levels.front().page);
+  return std::to_string(page.width) + " x " + std::to_string(page.height);
+}
+
+/** "1 (slide, 1024 x 768), 2 (1024 x 768)"; at most ten. */
+std::string
+TIFFLayout::ListImages(const std::vector<Image> & images) const
+{
+  constexpr std::size_t    most = 10;
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(most, images.size()); ++i)
+  {
+    const std::string name = images[i].name.empty() ? "" : images[i].name + ", ";
+    texts.push_back(std::to_string(i + 1) + " (" + name + DescribeSize(images[i]) + ')');
+  }
+  return JoinNames(texts) + (images.size() > most ? ", ..." : "");
+}
+
+std::size_t
+TIFFLayout::FindMainImage(const std::vector<Image> & images) const
+{
+  std::size_t main = 0;
+  for (std::size_t i = 1; i < images.size(); ++i)
+  {
+    main = IsLarger(images[i], images[main]) ? i : main;
+  }
+  return main;
+}
+
+std::size_t
+TIFFLayout::ChooseImage(const std::vector<Image> & images) const
+{
+  if (m_AskedImage.empty())
+  {
+    return FindMainImage(images);
+  }
+  std::vector<std::string> names(images.size());
+  std::transform(images.begin(), images.end(), names.begin(), [](const Image & image) { return image.name; });
+  return FindAskedImage(m_Path, m_AskedImage, names, ListImages(images));
+}
+
+void
+TIFFLayout::SetImages(std::vector<Image> images)
+{
+  if (images.empty())
+  {
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no page with pixels"));
+  }
+  m_ImageNumber = ChooseImage(images);
+  m_Images = std::move(images);
+  m_Levels = m_Images[m_ImageNumber].levels;
+  m_Masks = m_Images[m_ImageNumber].masks;
+  if (m_Images.size() > 1 && m_AskedImage.empty())
+  {
+    warnings.push_back(
+      Diagnostic("W-SLIDE-IMAGES",
+                 "it has " + std::to_string(m_Images.size()) + " images, of which only image " +
+                   std::to_string(m_ImageNumber + 1) + " is read: " + ListImages(m_Images),
+                 "see info for the images, and choose another one with --image where the command has it (SetImage)")
+        .OfFile(m_Path));
+  }
+}
+
+std::vector<SlideImage>
+TIFFLayout::DescribeImages() const
+{
+  std::vector<SlideImage> described;
+  const auto    getArea = [this](const Image & image) { return GetPage(image.levels.front().page).GetArea(); };
+  std::uint64_t most = 0;
+  for (const Image & image : m_Images)
+  {
+    most = std::max(most, getArea(image));
+  }
+  const auto largest =
+    std::count_if(m_Images.begin(), m_Images.end(), [&](const Image & image) { return getArea(image) == most; });
+  const std::size_t main = FindMainImage(m_Images);
+  for (std::size_t i = 0; i < m_Images.size(); ++i)
+  {
+    const Image &    image = m_Images[i];
+    const TIFFPage & page = GetPage(image.levels.front().page);
+    const auto       channels = page.samples * (1 + image.levels.front().furtherChannels.size());
+    SlideImage       entry;
+    entry.number = static_cast<unsigned>(i + 1);
+    entry.name = image.name;
+    entry.width = page.width;
+    entry.height = page.height;
+    entry.kind = "page " + std::to_string(image.levels.front().page + 1) + ", " + std::to_string(channels) +
+                 (channels == 1 ? " channel of " : " channels of ") + std::to_string(page.bits) + " bit, " +
+                 std::to_string(image.levels.size()) + (image.levels.size() == 1 ? " level" : " levels");
+    entry.isRead = i == m_ImageNumber;
+    entry.isMain = i == main;
+    if (!entry.isRead)
+    {
+      entry.reason = !m_AskedImage.empty()   ? "another image is asked for"
+                     : getArea(image) < most ? "it is not the largest one"
+                                             : "another image of this size is read";
+    }
+    else if (!m_AskedImage.empty())
+    {
+      entry.reason = "it is asked for";
+    }
+    else
+    {
+      const bool isInFocus = std::any_of(m_Images.begin(), m_Images.end(), [&](const Image & other) {
+        return getArea(other) == most && std::abs(other.distance) > std::abs(image.distance);
+      });
+      entry.reason = largest == 1 ? "it is the largest one"
+                     : isInFocus  ? "its focal plane is the one nearest to the focus"
+                                  : "it is the first of the " + std::to_string(largest) + " largest ones";
+    }
+    described.push_back(std::move(entry));
+  }
+  return described;
+}
+
+} // namespace gigapixel

@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelXMLElements_h
+#define gigapixelXMLElements_h
+
+#include "GigapixelXMLExport.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace gigapixel
+{
+
+/** A start tag. Names are without prefixes: their namespaces say whose they are. */
+struct GigapixelXML_EXPORT XMLElement
+{
+  std::string                        name;
+  std::string                        space; // its namespace; empty for none
+  std::map<std::string, std::string> attributes;
+  unsigned                           depth = 0; // 0: the root
+
+  /** Empty where there is none. */
+  std::string Get(const std::string & attribute) const;
+};
+
+/** Reads XML (by expat) and shows its elements in their order to `visit`, until that returns false. Bytes are taken for
+ * UTF-8 where they can be, else for Latin-1, whatever the XML says of itself: old writers are wrong there.
+ * \return what is damaged, as part of a sentence; empty: nothing, as far as was read */
+GigapixelXML_EXPORT std::string ReadXML(const std::string &                                     xml,
+                                        const std::function<bool(const XMLElement & element)> & visit);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,135 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Errors and warnings have codes and fields, whoever finds what is wrong: Python, ITK's filters or the program."""
+
+import pickle
+
+import itkgigapixel as gp
+import numpy as np
+import pytest
+import tifffile
+from itkgigapixel import errors
+
+
+def refusal(kind, call, *arguments, **options) -> gp.GigapixelError:
+    with pytest.raises(kind) as raised:
+        call(*arguments, **options)
+    error = raised.value
+    assert isinstance(error, gp.GigapixelError) and isinstance(error, RuntimeError)
+    assert str(error).endswith(f"[{error.code}]") and error.why and "[E-" not in error.why
+    return error
+
+
+def test_a_missing_slide(tmp_path):
+    name = str(tmp_path / "nowhere.svs")
+    for call in (gp.Slide, gp.label, lambda name: gp.convert(name, tmp_path / "a.pyramid.tif")):
+        error = refusal(gp.GigapixelError, call, name)
+        assert (error.code, error.file, error.option, error.value) == ("E-FILE-MISSING", name, None, None)
+
+
+def test_errors_of_filters(drawn, tmp_path):
+    error = refusal(RuntimeError, gp.label, drawn[0], preset="best")
+    assert error.code == "E-TISSUE-PRESET"
+    error = refusal(RuntimeError, gp.segment, drawn[0], str(tmp_path / "no.safetensors"))
+    assert (error.code, error.file) == ("E-FILE-MISSING", str(tmp_path / "no.safetensors"))
+    error = refusal(RuntimeError, gp.train, [("nowhere.tif", drawn[1])], epochs=1)
+    assert (error.code, error.file) == ("E-FILE-MISSING", "nowhere.tif")
+
+
+def test_errors_of_the_program(drawn, tmp_path):
+    error = refusal(RuntimeError, gp.segment_volume, tmp_path / "nowhere.nii.gz", str(tmp_path / "run"))
+    assert error.code == "E-FILE-MISSING" and error.file
+    error = refusal(RuntimeError, gp.classify, [drawn[0], str(tmp_path / "no.tif")], str(tmp_path / "no-run"))
+    assert error.code == "E-FILE-MISSING" and error.file
+
+
+def test_wrong_arguments(drawn, tmp_path):
+    slide = gp.Slide(drawn[0])
+    error = refusal(ValueError, slide.read, level=9)
+    assert (error.code, error.file, error.option, error.value) == ("E-SLIDE-LEVEL", drawn[0], "level", "9")
+    error = refusal(ValueError, slide.read, region=(0, 0, 0, 1))
+    assert (error.code, error.file, error.option) == ("E-REGION", drawn[0], "region")
+    error = refusal(TypeError, gp.segment, drawn[0], 5)
+    assert (error.code, error.option) == ("E-OPTION-VALUE", "model")
+    error = refusal(TypeError, slide.read, level="0")  # an error of Python's own
+    assert error.code == "E-OPTION-VALUE"
+
+
+@pytest.mark.parametrize("ending", [".ome.tif", ".OME.TIFF", ".jpg", ".JPEG", ".jp2", ".webp"])
+def test_masks_keep_their_values(drawn, tmp_path, ending):
+    """Before anything is read of a model."""
+    output = tmp_path / f"mask{ending}"
+    for call in (lambda: gp.label(drawn[0], output), lambda: gp.segment_volume("volume.nii.gz", "run", output)):
+        error = refusal(ValueError, call)
+        assert (error.code, error.file, error.option) == ("E-OUTPUT-ENDING", str(output), "output")
+    if "ome" in ending.lower():
+        assert refusal(ValueError, gp.convert, drawn[0], output).code == "E-OUTPUT-ENDING"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "error, kind, code",
+    [
+        (ValueError("so"), errors.GigapixelValueError, "E-OPTION-VALUE"),
+        (TypeError("so"), errors.GigapixelTypeError, "E-OPTION-VALUE"),
+        (NotImplementedError("so"), errors.GigapixelNotImplementedError, "E-NETWORK-OPERATION"),
+        (FileNotFoundError(2, "No such file", "a.json"), errors.GigapixelFileNotFoundError, "E-FILE-MISSING"),
+        (PermissionError(13, "Permission denied", "a.json"), errors.GigapixelOSError, "E-FILE-ACCESS"),
+        (ImportError("so"), errors.GigapixelImportError, "E-INSTALLATION"),
+        (RuntimeError("/a.cxx:5:\nITK ERROR: Some(0x1f): a.tif: it is cut short; get it again. [E-FILE-DAMAGED]"), gp.GigapixelError, "E-FILE-DAMAGED"),
+        (RuntimeError("something else"), gp.GigapixelError, "E-OTHER"),
+    ],
+)
+def test_errors_of_others_get_the_code_of_their_kind(error, kind, code):
+    made = errors.with_code(error)
+    assert type(made) is kind and made.code == code
+    again = pickle.loads(pickle.dumps(made))
+    assert (type(again), str(again), again.code, again.file, again.why) == (kind, str(made), code, made.file, made.why)
+
+
+def test_errors_that_are_none_of_ours_stay():
+    """Of a user's module, which has classes of its own."""
+
+    class Own(RuntimeError):
+        pass
+
+    for error in (Own("so"), KeyError("so"), ZeroDivisionError()):
+        assert errors.with_code(error) is error
+
+
+def test_warnings_of_the_program(tmp_path, monkeypatch):
+    """As of the line that called the package."""
+    program = tmp_path / "gigapixel"
+    program.write_text("""#!/bin/sh
+echo '{"warnings": [{"code": "W-SLIDE-DAMAGED", "file": "a.svs", "option": null, "value": null, "why": "a tile is damaged", "do": "get it again"}], "slide": "a.svs"}'
+""")
+    program.chmod(0o755)
+    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
+    with pytest.warns(gp.GigapixelWarning) as told:
+        from itkgigapixel.program import run
+
+        assert run("info", {}, ["a.svs"])["slide"] == "a.svs"
+    (warning,) = told
+    assert warning.filename == __file__
+    said = warning.message
+    assert (said.code, said.file, said.option, said.why, said.do) == ("W-SLIDE-DAMAGED", "a.svs", None, "a tile is damaged", "get it again")
+    assert str(said) == "a.svs: a tile is damaged; get it again. [W-SLIDE-DAMAGED]"
+
+
+def test_a_program_that_ends_without_a_word(tmp_path, monkeypatch):
+    program = tmp_path / "gigapixel"
+    program.write_text("#!/bin/sh\nkill -9 $$\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
+    from itkgigapixel.program import run
+
+    assert refusal(RuntimeError, run, "info", {}, ["a.svs"]).code == "E-OTHER"
+
+
+def test_damage_is_an_error_of_strict_slides(tmp_path):
+    """A field of the C++ side that the text alone does not show: the file."""
+    path = tmp_path / "cut.tif"
+    tifffile.imwrite(path, np.random.default_rng(1).integers(0, 255, (600, 600, 3), np.uint8), tile=(256, 256), photometric="rgb", compression="deflate")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    error = refusal(RuntimeError, lambda: gp.Slide(path).read())
+    assert error.file == str(path) and error.code in ("E-CODEC-DATA", "E-FILE-DAMAGED", "E-TIFF-FORMAT", "E-SLIDE-DAMAGED")
