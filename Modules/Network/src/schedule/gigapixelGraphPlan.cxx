@@ -23,7 +23,7 @@ constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 // Measured on x86-64.
 constexpr std::int64_t InferenceBytes = 12; ///< for each parameter: the model's, the executor's, and folded ones
 constexpr std::int64_t LoadingBytes = 22;   ///< before there are tiles: all thrice in floats, and in double
-constexpr std::int64_t TrainingBytes = 64;  ///< weights four times and in double, moments, sums, the gradient
+constexpr std::int64_t TrainingBytes = 68;  ///< weights five times and in double, moments, sums, the gradient
 
 // Measured with LibTorch 2.11 on one H200: of its memory what was taken beside weights and maps, at most, in fp32 and
 // in tf32. In bf16 that was none.
