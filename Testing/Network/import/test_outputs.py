@@ -10,7 +10,7 @@ import tifffile
 
 from conftest import HERE, compute, refuse, run
 from images import make_image
-from protobuf import floats, integer, network, node, part, tensor, whole
+from protobuf import branch, floats, integer, network, node, node_if, part, tensor, whole
 
 SIZE = (41, 37)
 #: Of the second epoch of former_run/, by the version that wrote it.
@@ -420,6 +420,58 @@ def test_functions_of_the_file(tmp_path):
     assert abs(compute(model, make_image(*SIZE, 3), 0)[0] - expected).max() < 3e-6
     endless = make_function("Endless", ["x"], ["y"], [call("Endless", ["x"], "y")])
     refused = refuse("import", write(tmp_path, [call("Endless", ["z"], "logits")], 4, more=endless + part(8, part(1, "my") + integer(2, 1))), "-o", tmp_path / "m.safetensors")
+    assert refused.code == "E-ONNX-FORMAT"
+
+
+def equal(a, b):
+    """Whether a map has b channels, as exporters ask for it."""
+    return [node("Shape", [a], "shape of it"), node("Gather", ["shape of it", "axis"], "channels", axis=0), node("Equal", ["channels", b], "is")]
+
+
+HALVED = branch([node("Mul", ["z", "h"], "inner")], "inner")
+TWICE = branch([node("Add", ["z", "z"], "inner")], "inner")
+BRANCHES = {
+    "chosen": ([*equal("z", "four"), node_if("is", HALVED, TWICE, "logits")], lambda z: z / 2),
+    "other": ([*equal("z", "repeats_of_two"), node_if("is", HALVED, TWICE, "logits")], lambda z: z * 2),
+    "constant": ([node_if("yes", HALVED, TWICE, "logits")], lambda z: z / 2),
+    "of_the_same_names": ([node_if("yes", HALVED, TWICE, "m"), node_if("no", branch([node("Neg", ["m"], "inner")], "inner"), branch([node("Add", ["m", "b"], "inner")], "inner"), "logits")], lambda z: z / 2 + z[..., 1:2]),
+    "nested": ([node_if("yes", branch([node("Neg", ["z"], "middle"), node_if("no", branch([node("Identity", ["z"], "inner")], "inner"), branch([node("Mul", ["middle", "h"], "inner")], "inner"), "end")], "end"), TWICE, "logits")], lambda z: -z / 2),
+    "with_arrays": ([node_if("no", TWICE, branch([node("Constant", [], "two of it", value_float=2.0), node("Mul", ["z", "two of it"], "middle"), node("Conv", ["middle", "matrix"], "inner")], "inner", arrays=[tensor("matrix", [2, 4, 1, 1], numpy.arange(8, dtype=numpy.float32).tobytes())]), "logits")],
+                    lambda z: 2 * z @ numpy.arange(8).reshape(2, 4).T),
+    "two_outputs": ([node_if("yes", branch([node("Neg", ["x"], "one of both"), node("Identity", ["y"], "other of both")], "other of both", "one of both"), branch([node("Identity", ["x"], "1st"), node("Identity", ["y"], "2nd")], "1st", "2nd"), "m", "n"), node("Sub", ["m", "n"], "logits")], lambda z: z[..., Y] + z[..., X]),
+    "without_axis": ([*equal("a", "axis"), node_if("is", branch([node("Squeeze", ["a", "axis"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),
+    "sigmoid": ([node_if("yes", branch([node("Sigmoid", ["a"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),
+}
+ARRAYS += [whole("four", 4), whole("repeats_of_two", 2), tensor("yes", [], b"\1", 9), tensor("no", [1], b"\0", 9)]
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches(name, tmp_path):
+    """The one that the condition chooses is followed; it has its own names, and reads values around it."""
+    nodes, function = BRANCHES[name]
+    expected = function(get_logits())
+    model, _ = take_over(tmp_path, nodes, expected.shape[-1])
+    p = sigmoid(expected) if expected.shape[-1] == 1 else softmax(expected)
+    assert abs(compute(model, make_image(*SIZE, 3), 0, 32) - p).max() < 4e-6
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_are_those_of_onnxruntime(name, tmp_path):
+    nodes, function = BRANCHES[name]
+    expected = function(get_logits())
+    given = compute_by_onnxruntime(write(tmp_path, nodes, expected.shape[-1]))[0]
+    given = given.reshape(-1, *SIZE).transpose(1, 2, 0)
+    assert abs(given - (sigmoid(expected) if name == "sigmoid" else expected)).max() < 1e-5
+
+
+def test_branches_that_pixels_choose(tmp_path):
+    nodes = [node("ReduceMax", ["a"], "m", axes=[1, 2, 3], keepdims=0), node("Greater", ["m", "zero"], "is"), node_if("is", HALVED, TWICE, "logits")]
+    refused = refuse("import", write(tmp_path, nodes, 4), "-o", tmp_path / "m.safetensors")
+    assert refused.code == "E-NETWORK-OPERATION"
+    endless = HALVED
+    for _ in range(40):
+        endless = branch([node_if("yes", endless, TWICE, "inner")], "inner")
+    refused = refuse("import", write(tmp_path, [node_if("yes", endless, TWICE, "logits")], 4), "-o", tmp_path / "m.safetensors")
     assert refused.code == "E-ONNX-FORMAT"
 
 

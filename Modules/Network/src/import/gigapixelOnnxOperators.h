@@ -31,6 +31,7 @@ std::vector<OnnxOperator> GetOnnxPlacement();  ///< pixels and channels that mov
 std::vector<OnnxOperator> GetOnnxLayout();     ///< axes that are named anew
 std::vector<OnnxOperator> GetOnnxWholeImage(); ///< what sees the whole image, and means of channels
 std::vector<OnnxOperator> GetOnnxNumbers();    ///< what is computed from sizes and constants
+std::vector<OnnxOperator> GetOnnxBranches();   ///< nodes of which a condition chooses some
 
 /** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out.
  * Then its output is set. */

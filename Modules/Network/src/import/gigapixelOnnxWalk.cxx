@@ -451,6 +451,10 @@ OnnxWalk::Visit(const OnnxNode & node)
     m_Producers[output] = &node;
   }
   const bool          isFormula = this->Import(node);
+  if (m_Followed.count(&node) > 0)
+  {
+    return;
+  }
   const std::string & first = node.outputs.front();
   const bool behind = m_Missing.count(first) > 0 || this->IsBehindMissing(isFormula ? m_Skips.at(first) : node.inputs);
   bool       ofPixels = false;
