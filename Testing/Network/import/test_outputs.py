@@ -245,6 +245,13 @@ ENDS = {
     "share_above_zero": ([node("Clip", ["a", "zero", "one"], "c1"), node("Greater", ["c1", "zero"], "logits")], lambda z: z[..., 0] > 0),
     "clip_at_its_bound": ([node("Clip", ["d", "minus", "two"], "c1"), node("GreaterOrEqual", ["c1", "two"], "logits")], lambda z: z[..., 3] >= 2),
     "number_first": ([node("Sigmoid", ["a"], "p"), node("Less", ["t", "p"], "g"), node("Cast", ["g"], "logits", to=2)], lambda z: sigmoid(z[..., 0]) > numpy.float32(0.3)),
+    "class_of_argmax": ([node("ArgMax", ["z"], "l", axis=1), node("Equal", ["l", "second"], "e"), node("Cast", ["e"], "logits", to=2)], lambda z: z.argmax(-1) == 2),
+    "no_class_of_argmax": ([node("Softmax", ["z"], "p", axis=1), node("ArgMax", ["p"], "l", axis=1), node("Equal", ["l", "second"], "e"), node("Not", ["e"], "logits")], lambda z: z.argmax(-1) != 2),
+    "classes_of_argmax": ([node("ArgMax", ["z"], "l", axis=1, keepdims=0), node("Greater", ["l", "start"], "g"), node("Where", ["g", "byte", "zero"], "logits")], lambda z: z.argmax(-1) > 1),
+    "classes_first": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "f", to=1), node("LessOrEqual", ["two", "f"], "logits")], lambda z: z.argmax(-1) >= 2),
+    "argmax_of_truth": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "logits", to=9)], lambda z: z.argmax(-1) > 0),
+    "argmax_of_no_truth": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "c1", to=9), node("Not", ["c1"], "c2"), node("Cast", ["c2"], "logits", to=1)], lambda z: z.argmax(-1) == 0),
+    "class_of_two_by_argmax": ([node("ArgMax", ["x"], "l", axis=1), node("Equal", ["l", "batch"], "logits")], lambda z: z[..., 0] >= z[..., 1]),
     "number_first_above": ([node("GreaterOrEqual", ["two", "d"], "logits")], lambda z: z[..., 3] <= 2),
 }
 

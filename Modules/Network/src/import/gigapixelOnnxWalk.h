@@ -294,6 +294,7 @@ public:
 
 private:
   struct LabelStep;
+  struct ClassChoice;
 
   OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed);
 
@@ -310,6 +311,8 @@ private:
   void                  FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string & wanted);
   std::optional<double> FindThreshold(const std::string & value) const;
   LabelStep             StepThroughLabels(const OnnxNode & node) const;
+  const OnnxNode *      FindArgMax(std::string value, std::set<const OnnxNode *> & nodes) const;
+  std::string           AppendChoice(const std::string & map);
   bool                  IsMapWithout(const OnnxWalkValue & value, std::string axes) const;
   void                  FindOutput();
   void                  RemoveUnread();
@@ -332,6 +335,7 @@ private:
   std::string                                     m_End;       ///< the value of the logits
   const OnnxNode *                                m_Labels{ nullptr }; ///< what makes labels of it; null: nothing
   std::set<const OnnxNode *>                      m_LabelNodes;        ///< this one and those behind it
+  std::shared_ptr<const ClassChoice>              m_Choice;            ///< among the labels of ArgMax; null: all
   std::list<OnnxNode>                             m_OfBranches;        ///< nodes of the chosen ones
   std::set<const OnnxNode *>                      m_Followed;          ///< nodes in whose place a branch was visited
   std::string                                     m_ImageOperation;
