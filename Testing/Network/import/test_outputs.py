@@ -81,6 +81,11 @@ SIGMOIDS = {
               lambda z: sigmoid(z[..., 2:3]) * sigmoid(z[..., A]) + (1 - sigmoid(z[..., 2:3])) * sigmoid(z[..., B])),
     "between": (both([node("Sub", ["p", "q"], "difference"), node("Sigmoid", ["c"], "g"), node("Mul", ["g", "difference"], "m"), node("Add", ["q", "m"], "logits")]),
                 lambda z: sigmoid(z[..., B]) + sigmoid(z[..., 2:3]) * (sigmoid(z[..., A]) - sigmoid(z[..., B]))),
+    "mean_of_stack": (both([node("Unsqueeze", ["p", "batch"], "p1"), node("Unsqueeze", ["q", "batch"], "q1"), node("Concat", ["p1", "q1"], "s", axis=0), node("ReduceMean", ["s"], "logits", axes=[0], keepdims=0)]),
+                      lambda z: sigmoid(z[..., :2]).mean(-1, keepdims=True)),
+    "least_of_stack": (both([node("Unsqueeze", ["p", "back"], "p1"), node("Unsqueeze", ["q", "back"], "q1"), node("Concat", ["p1", "q1"], "s", axis=4), node("ReduceMin", ["s"], "logits", axes=[-1], keepdims=0)]),
+                       lambda z: sigmoid(z[..., :2]).min(-1, keepdims=True)),
+    "mean_of_images": (both([node("Concat", ["p", "q"], "s", axis=0), node("ReduceMean", ["s"], "logits", axes=[0])]), lambda z: sigmoid(z[..., :2]).mean(-1, keepdims=True)),
     "square_of_tanh": ([node("Tanh", ["a"], "t1"), node("Mul", ["t1", "t1"], "logits")], lambda z: numpy.tanh(z[..., A]) ** 2),
     "greatest": (both([node("Max", ["p", "q"], "logits")]), lambda z: sigmoid(z[..., :2]).max(-1, keepdims=True)),
     "least": (both([node("Min", ["p", "q"], "logits")]), lambda z: sigmoid(z[..., :2]).min(-1, keepdims=True)),
@@ -138,6 +143,14 @@ def test_probabilities(name, tmp_path):
     wanted = expected[..., 0] >= 0.5 if classes == 1 else expected.argmax(-1)
     clear = abs(expected[..., 0] - 0.5) > 1e-6 if classes == 1 else numpy.diff(numpy.sort(expected, -1)[..., -2:])[..., 0] > 1e-6
     assert ((labels == wanted) | ~clear).all() and clear.mean() > 0.5 and 0.01 < (wanted > 0).mean()
+
+
+def test_logarithm_of_one_class(tmp_path):
+    """log(sigmoid(z)) is never above 0: the label is 1 where the probability is 0.5 or more."""
+    model, said = take_over(tmp_path, [node("Sigmoid", ["a"], "p"), node("Log", ["p"], "logits")], 1)
+    p = sigmoid(get_logits()[..., 0])
+    assert abs(compute(model, make_image(*SIZE, 3), 0)[0][..., 0] - p).max() < 2e-6
+    assert ((segment(model) > 0) == (p >= 0.5)).all() and "warnings" not in said
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -33,7 +33,8 @@ std::vector<OnnxOperator> GetOnnxWholeImage(); ///< what sees the whole image, a
 std::vector<OnnxOperator> GetOnnxNumbers();    ///< what is computed from sizes and constants
 std::vector<OnnxOperator> GetOnnxBranches();   ///< nodes of which a condition chooses some
 
-/** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out.
+/** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out,
+ * or the mean of maps that are stacked.
  * Then its output is set. */
 bool ImportFormula(OnnxWalk & walk, const OnnxNode & node);
 
