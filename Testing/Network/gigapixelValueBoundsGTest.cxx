@@ -86,3 +86,80 @@ TEST(ValueBounds, AreNoLargerThanNeeded)
   });
   EXPECT_EQ(capped.kind, Kind::Probabilities);
 }
+
+TEST(ValueBounds, KnowsProductsOfTheSameValues)
+{
+  using Names = std::vector<std::string>;
+  const auto find = [](const auto & append) {
+    return FindValues([&](NetworkGraph & graph, const std::string & map) {
+      const auto squash = [&](const char * type) {
+        return Append(graph, type, { AppendConvolution(graph, map, 2, 1, 0) });
+      };
+      const auto combine = [&](const char * type, const Names & names) { return Append(graph, type, names); };
+      append(squash, combine);
+    });
+  };
+  const auto expectUnit = [](const OutputValues & values, bool areShares = false) {
+    EXPECT_EQ(values.kind, Kind::Probabilities);
+    EXPECT_NEAR(values.range.least, 0, 1e-12);
+    EXPECT_NEAR(values.range.greatest, 1, 1e-12);
+    EXPECT_EQ(values.areShares, areShares);
+  };
+  // p + q - p q = 1 - (1 - p)(1 - q).
+  expectUnit(find([](const auto & squash, const auto & combine) {
+    const std::string p = squash("sigmoid"), q = squash("sigmoid");
+    combine("sub", { combine("add", { p, q }), combine("mul", { p, q }) });
+  }));
+  // q + g (p - q) lies between p and q, and of softmaxes stays one.
+  for (const char * type : { "sigmoid", "softmax" })
+  {
+    const bool isSoftmax = std::string(type) == "softmax";
+    expectUnit(find([=](const auto & squash, const auto & combine) {
+                 const std::string p = squash(type), q = squash(type);
+                 const std::string gate = combine("channel_mean", { squash("sigmoid") });
+                 combine("add", { q, combine("mul", { combine("sub", { p, q }), gate }) });
+               }),
+               isSoftmax);
+  }
+  // 3 p^2 - 2 p^3 rises from 0 to 1.
+  expectUnit(FindValues([](NetworkGraph & graph, const std::string & map) {
+    const std::string p = Append(graph, "sigmoid", { map }), square = Append(graph, "mul", { p, p });
+    const std::string first = Append(graph, "mul", { square }, { { "other", 3.0 } });
+    const std::string second = Append(graph, "mul", { Append(graph, "mul", { square, p }) }, { { "other", 2.0 } });
+    Append(graph, "sub", { first, second });
+  }));
+  // A square is not negative.
+  expectUnit(find([](const auto & squash, const auto & combine) {
+    const std::string t = squash("tanh");
+    combine("mul", { t, t });
+  }));
+  // Nor does a product have wider bounds than its factors say where it has too many terms.
+  expectUnit(find([](const auto & squash, const auto & combine) {
+    std::string product = squash("sigmoid");
+    for (int i = 0; i < 12; ++i)
+    {
+      const std::string p = squash("sigmoid");
+      product = combine("sub", { combine("add", { product, p }), combine("mul", { product, p }) });
+    }
+  }));
+}
+
+TEST(ValueBounds, KnowsMixtures)
+{
+  // The mean of softmaxes with weights of a softmax: experts of a gate.
+  const OutputValues values = FindValues([](NetworkGraph & graph, const std::string & map) {
+    const std::string gate = Append(graph, "softmax", { AppendConvolution(graph, map, 3, 1, 0) });
+    std::string       sum;
+    for (std::int64_t i = 0; i < 3; ++i)
+    {
+      const std::string weight =
+        Append(graph, "slice_channels", { gate }, { { "start", i }, { "channels", std::int64_t{ 1 } } });
+      const std::string expert = Append(graph, "softmax", { AppendConvolution(graph, map, 4, 1, 0) });
+      const std::string part = Append(graph, "mul", { expert, weight });
+      sum = sum.empty() ? part : Append(graph, "add", { sum, part });
+    }
+  });
+  EXPECT_EQ(values.kind, Kind::Probabilities);
+  EXPECT_DOUBLE_EQ(values.greatest, 1);
+  EXPECT_TRUE(values.areShares);
+}

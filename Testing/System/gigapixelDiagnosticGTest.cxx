@@ -5,6 +5,7 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelWritableFolder.h"
 
 #include <algorithm>
@@ -186,4 +187,19 @@ TEST(Files, AreRefusedWithCodeAndName)
   expect(gigapixel_test::FindRefusal([&] { gigapixel::CheckScratchFolder(twice, 1); }), "E-FILE-KIND", twice);
   constexpr std::int64_t huge = std::int64_t{ 1 } << 60;
   expect(gigapixel_test::FindRefusal([&] { gigapixel::CheckScratchFolder(inside, huge); }), "E-DISK-FULL", inside);
+}
+
+TEST(Diagnostic, KeepsItsFieldsOnTheWayToAnotherProcess)
+{
+  const Diagnostic problem =
+    Diagnostic("E-FILE-DAMAGED", "it is truncated", "copy it anew").OfFile("a.tif").OfValue("7");
+  const Diagnostic other = gigapixel::UnpackDiagnostic(gigapixel::PackDiagnostic(problem), "E-OTHER");
+  EXPECT_EQ(other.code, problem.code);
+  EXPECT_EQ(other.file, problem.file);
+  EXPECT_EQ(other.option, "");
+  EXPECT_EQ(other.value, problem.value);
+  EXPECT_EQ(other.why, problem.why);
+  EXPECT_EQ(other.remedy, problem.remedy);
+  EXPECT_EQ(gigapixel::PackDiagnostic({}), "");
+  EXPECT_EQ(gigapixel::UnpackDiagnostic("rank 1 died", "E-RANK-LOST").code, "E-RANK-LOST");
 }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelPackedDiagnostic.h"
 
 #include "gigapixelFileRefusal.h"
 #include "gigapixelPlainMessage.h"
@@ -94,6 +95,16 @@ OfSystemError(const std::error_code & code, const std::string & why)
   }
   return { "E-FILE-ACCESS", why, remedy };
 }
+
+/** Behind each field; none has it within. */
+constexpr char EndOfField = '\0';
+
+constexpr std::array<std::string Diagnostic::*, 6> Fields{ { &Diagnostic::code,
+                                                             &Diagnostic::file,
+                                                             &Diagnostic::option,
+                                                             &Diagnostic::value,
+                                                             &Diagnostic::why,
+                                                             &Diagnostic::remedy } };
 
 } // namespace
 
@@ -205,6 +216,38 @@ Remember(const Diagnostic & diagnostic)
     remembered.pop_front();
   }
   return diagnostic.GetText();
+}
+
+std::string
+PackDiagnostic(const Diagnostic & diagnostic)
+{
+  std::string text;
+  for (const auto field : Fields)
+  {
+    std::string part = diagnostic.*field;
+    part.erase(std::remove(part.begin(), part.end(), EndOfField), part.end());
+    text += part + EndOfField;
+  }
+  return diagnostic.IsEmpty() ? std::string() : text;
+}
+
+Diagnostic
+UnpackDiagnostic(const std::string & text, const std::string & otherwise)
+{
+  if (std::count(text.begin(), text.end(), EndOfField) != static_cast<std::ptrdiff_t>(Fields.size()) ||
+      text.back() != EndOfField)
+  {
+    return Diagnostic::OfText(text, otherwise);
+  }
+  Diagnostic  diagnostic;
+  std::size_t begin = 0;
+  for (const auto field : Fields)
+  {
+    const std::size_t end = text.find(EndOfField, begin);
+    diagnostic.*field = text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return diagnostic;
 }
 
 Diagnosed::Diagnosed(Diagnostic diagnostic)

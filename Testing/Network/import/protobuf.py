@@ -50,6 +50,15 @@ def attribute(name, value):
     return part(1, name) + write() + integer(20, kind)
 
 
+def branch(nodes, *outputs, arrays=()):
+    """A body of If."""
+    return part(6, b"".join(part(1, each) for each in nodes) + part(2, "branch") + b"".join(part(5, each) for each in arrays) + b"".join(part(12, part(1, each)) for each in outputs))
+
+
+def node_if(condition, true, false, *outputs):
+    return node("If", [condition], *outputs) + b"".join(part(5, part(1, name) + body + integer(20, 5)) for name, body in (("then_branch", true), ("else_branch", false)))
+
+
 def node(kind, inputs, *outputs, name="", **attributes):
     content = b"".join(part(1, each) for each in inputs) + b"".join(part(2, each) for each in outputs)
     content += part(3, name) + part(4, kind)

@@ -10,7 +10,7 @@ import tifffile
 
 from conftest import HERE, compute, refuse, run
 from images import make_image
-from protobuf import floats, integer, network, node, part, tensor, whole
+from protobuf import branch, floats, integer, network, node, node_if, part, tensor, whole
 
 SIZE = (41, 37)
 #: Of the second epoch of former_run/, by the version that wrote it.
@@ -76,6 +76,17 @@ SIGMOIDS = {
     "one_minus": ([node("Sigmoid", ["a"], "p"), node("Sub", ["one", "p"], "logits")], lambda z: 1 - sigmoid(z[..., A])),
     "scaled_tanh": ([node("Tanh", ["a"], "t1"), node("Add", ["t1", "one"], "t2"), node("Mul", ["t2", "h"], "logits")], lambda z: (numpy.tanh(z[..., A]) + 1) / 2),
     "product": (both([node("Mul", ["p", "q"], "logits")]), lambda z: sigmoid(z[..., A]) * sigmoid(z[..., B])),
+    "either": (both([node("Add", ["p", "q"], "sum"), node("Mul", ["p", "q"], "and"), node("Sub", ["sum", "and"], "logits")]), lambda z: 1 - (1 - sigmoid(z[..., A])) * (1 - sigmoid(z[..., B]))),
+    "gated": (both([node("Sigmoid", ["c"], "g"), node("Mul", ["g", "p"], "gp"), node("Sub", ["one", "g"], "r"), node("Mul", ["r", "q"], "rq"), node("Add", ["gp", "rq"], "logits")]),
+              lambda z: sigmoid(z[..., 2:3]) * sigmoid(z[..., A]) + (1 - sigmoid(z[..., 2:3])) * sigmoid(z[..., B])),
+    "between": (both([node("Sub", ["p", "q"], "difference"), node("Sigmoid", ["c"], "g"), node("Mul", ["g", "difference"], "m"), node("Add", ["q", "m"], "logits")]),
+                lambda z: sigmoid(z[..., B]) + sigmoid(z[..., 2:3]) * (sigmoid(z[..., A]) - sigmoid(z[..., B]))),
+    "mean_of_stack": (both([node("Unsqueeze", ["p", "batch"], "p1"), node("Unsqueeze", ["q", "batch"], "q1"), node("Concat", ["p1", "q1"], "s", axis=0), node("ReduceMean", ["s"], "logits", axes=[0], keepdims=0)]),
+                      lambda z: sigmoid(z[..., :2]).mean(-1, keepdims=True)),
+    "least_of_stack": (both([node("Unsqueeze", ["p", "back"], "p1"), node("Unsqueeze", ["q", "back"], "q1"), node("Concat", ["p1", "q1"], "s", axis=4), node("ReduceMin", ["s"], "logits", axes=[-1], keepdims=0)]),
+                       lambda z: sigmoid(z[..., :2]).min(-1, keepdims=True)),
+    "mean_of_images": (both([node("Concat", ["p", "q"], "s", axis=0), node("ReduceMean", ["s"], "logits", axes=[0])]), lambda z: sigmoid(z[..., :2]).mean(-1, keepdims=True)),
+    "square_of_tanh": ([node("Tanh", ["a"], "t1"), node("Mul", ["t1", "t1"], "logits")], lambda z: numpy.tanh(z[..., A]) ** 2),
     "greatest": (both([node("Max", ["p", "q"], "logits")]), lambda z: sigmoid(z[..., :2]).max(-1, keepdims=True)),
     "least": (both([node("Min", ["p", "q"], "logits")]), lambda z: sigmoid(z[..., :2]).min(-1, keepdims=True)),
     "clipped": ([node("Relu", ["a"], "r"), node("Clip", ["r", "zero", "one"], "logits")], lambda z: z[..., A].clip(0, 1)),
@@ -97,6 +108,8 @@ ARRAYS += [tensor("last_two", [1, 4, 1, 1], numpy.array([0, 0, 1, 1], numpy.floa
 SHARES = {
     "merged": ([node("Softmax", ["z"], "p", axis=1), node("Conv", ["p", "merge"], "logits")], lambda z: numpy.stack([softmax(z)[..., :2].sum(-1), softmax(z)[..., 2:].sum(-1)], -1)),
     "mean": (both(MEAN, "x", "y", "Softmax", axis=1), lambda z: (softmax(z[..., X]) + softmax(z[..., Y])) / 2),
+    "mixture": (both([node("Sigmoid", ["a"], "g"), node("Sub", ["one", "g"], "r"), node("Mul", ["p", "g"], "m"), node("Mul", ["q", "r"], "n"), node("Add", ["m", "n"], "logits")], "x", "y", "Softmax", axis=1),
+                lambda z: sigmoid(z[..., A]) * softmax(z[..., X]) + (1 - sigmoid(z[..., A])) * softmax(z[..., Y])),
     "of_one": ([node("Sigmoid", ["a"], "p"), node("Sub", ["one", "p"], "q"), node("Concat", ["q", "p"], "logits", axis=1)],
                lambda z: numpy.concatenate([1 - sigmoid(z[..., A]), sigmoid(z[..., A])], -1)),
     "exponential": ([node("LogSoftmax", ["x"], "l", axis=1), node("Exp", ["l"], "logits")], lambda z: softmax(z[..., X])),
@@ -130,6 +143,14 @@ def test_probabilities(name, tmp_path):
     wanted = expected[..., 0] >= 0.5 if classes == 1 else expected.argmax(-1)
     clear = abs(expected[..., 0] - 0.5) > 1e-6 if classes == 1 else numpy.diff(numpy.sort(expected, -1)[..., -2:])[..., 0] > 1e-6
     assert ((labels == wanted) | ~clear).all() and clear.mean() > 0.5 and 0.01 < (wanted > 0).mean()
+
+
+def test_logarithm_of_one_class(tmp_path):
+    """log(sigmoid(z)) is never above 0: the label is 1 where the probability is 0.5 or more."""
+    model, said = take_over(tmp_path, [node("Sigmoid", ["a"], "p"), node("Log", ["p"], "logits")], 1)
+    p = sigmoid(get_logits()[..., 0])
+    assert abs(compute(model, make_image(*SIZE, 3), 0)[0][..., 0] - p).max() < 2e-6
+    assert ((segment(model) > 0) == (p >= 0.5)).all() and "warnings" not in said
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -237,6 +258,13 @@ ENDS = {
     "share_above_zero": ([node("Clip", ["a", "zero", "one"], "c1"), node("Greater", ["c1", "zero"], "logits")], lambda z: z[..., 0] > 0),
     "clip_at_its_bound": ([node("Clip", ["d", "minus", "two"], "c1"), node("GreaterOrEqual", ["c1", "two"], "logits")], lambda z: z[..., 3] >= 2),
     "number_first": ([node("Sigmoid", ["a"], "p"), node("Less", ["t", "p"], "g"), node("Cast", ["g"], "logits", to=2)], lambda z: sigmoid(z[..., 0]) > numpy.float32(0.3)),
+    "class_of_argmax": ([node("ArgMax", ["z"], "l", axis=1), node("Equal", ["l", "second"], "e"), node("Cast", ["e"], "logits", to=2)], lambda z: z.argmax(-1) == 2),
+    "no_class_of_argmax": ([node("Softmax", ["z"], "p", axis=1), node("ArgMax", ["p"], "l", axis=1), node("Equal", ["l", "second"], "e"), node("Not", ["e"], "logits")], lambda z: z.argmax(-1) != 2),
+    "classes_of_argmax": ([node("ArgMax", ["z"], "l", axis=1, keepdims=0), node("Greater", ["l", "start"], "g"), node("Where", ["g", "byte", "zero"], "logits")], lambda z: z.argmax(-1) > 1),
+    "classes_first": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "f", to=1), node("LessOrEqual", ["two", "f"], "logits")], lambda z: z.argmax(-1) >= 2),
+    "argmax_of_truth": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "logits", to=9)], lambda z: z.argmax(-1) > 0),
+    "argmax_of_no_truth": ([node("ArgMax", ["z"], "l", axis=1), node("Cast", ["l"], "c1", to=9), node("Not", ["c1"], "c2"), node("Cast", ["c2"], "logits", to=1)], lambda z: z.argmax(-1) == 0),
+    "class_of_two_by_argmax": ([node("ArgMax", ["x"], "l", axis=1), node("Equal", ["l", "batch"], "logits")], lambda z: z[..., 0] >= z[..., 1]),
     "number_first_above": ([node("GreaterOrEqual", ["two", "d"], "logits")], lambda z: z[..., 3] <= 2),
 }
 
@@ -412,6 +440,58 @@ def test_functions_of_the_file(tmp_path):
     assert abs(compute(model, make_image(*SIZE, 3), 0)[0] - expected).max() < 3e-6
     endless = make_function("Endless", ["x"], ["y"], [call("Endless", ["x"], "y")])
     refused = refuse("import", write(tmp_path, [call("Endless", ["z"], "logits")], 4, more=endless + part(8, part(1, "my") + integer(2, 1))), "-o", tmp_path / "m.safetensors")
+    assert refused.code == "E-ONNX-FORMAT"
+
+
+def equal(a, b):
+    """Whether a map has b channels, as exporters ask for it."""
+    return [node("Shape", [a], "shape of it"), node("Gather", ["shape of it", "axis"], "channels", axis=0), node("Equal", ["channels", b], "is")]
+
+
+HALVED = branch([node("Mul", ["z", "h"], "inner")], "inner")
+TWICE = branch([node("Add", ["z", "z"], "inner")], "inner")
+BRANCHES = {
+    "chosen": ([*equal("z", "four"), node_if("is", HALVED, TWICE, "logits")], lambda z: z / 2),
+    "other": ([*equal("z", "repeats_of_two"), node_if("is", HALVED, TWICE, "logits")], lambda z: z * 2),
+    "constant": ([node_if("yes", HALVED, TWICE, "logits")], lambda z: z / 2),
+    "of_the_same_names": ([node_if("yes", HALVED, TWICE, "m"), node_if("no", branch([node("Neg", ["m"], "inner")], "inner"), branch([node("Add", ["m", "b"], "inner")], "inner"), "logits")], lambda z: z / 2 + z[..., 1:2]),
+    "nested": ([node_if("yes", branch([node("Neg", ["z"], "middle"), node_if("no", branch([node("Identity", ["z"], "inner")], "inner"), branch([node("Mul", ["middle", "h"], "inner")], "inner"), "end")], "end"), TWICE, "logits")], lambda z: -z / 2),
+    "with_arrays": ([node_if("no", TWICE, branch([node("Constant", [], "two of it", value_float=2.0), node("Mul", ["z", "two of it"], "middle"), node("Conv", ["middle", "matrix"], "inner")], "inner", arrays=[tensor("matrix", [2, 4, 1, 1], numpy.arange(8, dtype=numpy.float32).tobytes())]), "logits")],
+                    lambda z: 2 * z @ numpy.arange(8).reshape(2, 4).T),
+    "two_outputs": ([node_if("yes", branch([node("Neg", ["x"], "one of both"), node("Identity", ["y"], "other of both")], "other of both", "one of both"), branch([node("Identity", ["x"], "1st"), node("Identity", ["y"], "2nd")], "1st", "2nd"), "m", "n"), node("Sub", ["m", "n"], "logits")], lambda z: z[..., Y] + z[..., X]),
+    "without_axis": ([*equal("a", "axis"), node_if("is", branch([node("Squeeze", ["a", "axis"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),
+    "sigmoid": ([node_if("yes", branch([node("Sigmoid", ["a"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),
+}
+ARRAYS += [whole("four", 4), whole("repeats_of_two", 2), tensor("yes", [], b"\1", 9), tensor("no", [1], b"\0", 9)]
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches(name, tmp_path):
+    """The one that the condition chooses is followed; it has its own names, and reads values around it."""
+    nodes, function = BRANCHES[name]
+    expected = function(get_logits())
+    model, _ = take_over(tmp_path, nodes, expected.shape[-1])
+    p = sigmoid(expected) if expected.shape[-1] == 1 else softmax(expected)
+    assert abs(compute(model, make_image(*SIZE, 3), 0, 32) - p).max() < 4e-6
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_are_those_of_onnxruntime(name, tmp_path):
+    nodes, function = BRANCHES[name]
+    expected = function(get_logits())
+    given = compute_by_onnxruntime(write(tmp_path, nodes, expected.shape[-1]))[0]
+    given = given.reshape(-1, *SIZE).transpose(1, 2, 0)
+    assert abs(given - (sigmoid(expected) if name == "sigmoid" else expected)).max() < 1e-5
+
+
+def test_branches_that_pixels_choose(tmp_path):
+    nodes = [node("ReduceMax", ["a"], "m", axes=[1, 2, 3], keepdims=0), node("Greater", ["m", "zero"], "is"), node_if("is", HALVED, TWICE, "logits")]
+    refused = refuse("import", write(tmp_path, nodes, 4), "-o", tmp_path / "m.safetensors")
+    assert refused.code == "E-NETWORK-OPERATION"
+    endless = HALVED
+    for _ in range(40):
+        endless = branch([node_if("yes", endless, TWICE, "inner")], "inner")
+    refused = refuse("import", write(tmp_path, [node_if("yes", endless, TWICE, "logits")], 4), "-o", tmp_path / "m.safetensors")
     assert refused.code == "E-ONNX-FORMAT"
 
 

@@ -15,6 +15,7 @@
 
 #include "gigapixelBegunRun.h"
 #include "gigapixelJoinRanks.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelVolumePrediction.h"
 
@@ -607,7 +608,7 @@ RunTrain(const ArgumentValues & values, const Session & session)
   }
   catch (const std::exception &)
   {
-    ranks->Fail(DiagnoseThrown().GetText());
+    ranks->Fail(PackDiagnostic(DiagnoseThrown()));
     throw;
   }
   return Success;

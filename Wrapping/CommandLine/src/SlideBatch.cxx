@@ -9,6 +9,7 @@
 #include "VolumeFile.h"
 
 #include "gigapixelMaskName.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
@@ -326,7 +327,7 @@ DealSlides(const ArgumentValues &         values,
   }
   catch (const std::exception &)
   {
-    ranks.Fail(DiagnoseThrown().GetText());
+    ranks.Fail(PackDiagnostic(DiagnoseThrown()));
     throw;
   }
 }
@@ -482,7 +483,7 @@ RunSharedBatch(
       ended = true;
       ThrowIfInterrupted();
       const Diagnostic failure = DiagnoseThrown();
-      ranks->Fail(failure.GetText());
+      ranks->Fail(PackDiagnostic(failure));
       throw Refusal(failure);
     }
   };

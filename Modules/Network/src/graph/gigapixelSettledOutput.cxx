@@ -85,6 +85,36 @@ Strip(NetworkGraph & graph)
   return type;
 }
 
+/** Takes off the logarithm of the probability of one class. \return whether there is one */
+bool
+TakeOffLogarithm(NetworkGraph & graph, const ValueBounds::FindArray & findArray)
+{
+  const Operation & output = graph.operations[graph.GetIndex(graph.output)];
+  if (output.type != "log" || graph.GetOutputChannels() != 1)
+  {
+    return false;
+  }
+  NetworkGraph without = graph;
+  without.output = output.inputs.front();
+  without.operations.erase(without.operations.begin() + graph.GetIndex(graph.output));
+  const bool isRead = std::any_of(without.operations.begin(), without.operations.end(), [&](const Operation & each) {
+    return std::count(each.inputs.begin(), each.inputs.end(), graph.output) > 0;
+  });
+  if (isRead)
+  {
+    return false;
+  }
+  EndBehindMean(without);
+  without.Validate();
+  const OutputValues values = FindOutputValues(without, findArray);
+  if (values.kind != OutputValues::Kind::Probabilities || values.greatest != 1)
+  {
+    return false;
+  }
+  graph = std::move(without);
+  return true;
+}
+
 } // namespace
 
 std::string
@@ -133,6 +163,12 @@ FindOutputValues(const NetworkGraph & graph, const ValueBounds::FindArray & find
 SettledOutput
 SettleOutput(NetworkGraph & graph, const ValueBounds::FindArray & findArray)
 {
+  if (TakeOffLogarithm(graph, findArray))
+  {
+    SettledOutput settled = SettleOutput(graph, findArray);
+    settled.leftOut = settled.leftOut.empty() ? "log at the end" : "log of " + settled.leftOut;
+    return settled;
+  }
   SettledOutput     settled;
   NetworkGraph      stripped = graph;
   const std::string type = Strip(stripped);

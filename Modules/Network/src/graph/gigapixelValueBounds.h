@@ -19,8 +19,8 @@ struct ValueRange
   double greatest;
 };
 
-/** A value of a map: a constant plus multiples of sources, which are values of the same pixel with known bounds. Two
- * values that share sources cancel: p and 1 - p have the sum 1. */
+/** A value of a map: a constant plus multiples of sources, which are values of the same pixel with known bounds, or
+ * products of such. Two values that share sources cancel: p and 1 - p have the sum 1, and p + q - p q is 1 at most. */
 struct ValueForm
 {
   double                constant{ 0 };
@@ -31,8 +31,8 @@ struct ValueForm
 using ValueForms = std::vector<ValueForm>;
 
 /** \class ValueBounds
- * \brief Bounds of the values of a graph's maps, for every image, by affine arithmetic: each operation's entry
- * (OperationSchema::getBounds) says what it makes of its inputs' forms. */
+ * \brief Bounds of the values of a graph's maps, for every image, by affine arithmetic with products: each operation's
+ * entry (OperationSchema::getBounds) says what it makes of its inputs' forms. */
 class GigapixelNetwork_EXPORT ValueBounds
 {
 public:
@@ -86,13 +86,28 @@ public:
   /** The sum of all channels. */
   ValueForm GetSum(const ValueForms & forms);
 
+  /** A product of too many sources becomes a source. */
+  ValueForm Multiply(const ValueForm & a, const ValueForm & b);
+
 private:
   struct Source
   {
-    ValueRange range;
-    int        group{ -1 }; ///< of shares
-    bool       isClipped{ false };
+    ValueRange       range;
+    int              group{ -1 }; ///< of shares
+    bool             isClipped{ false };
+    std::vector<int> parts{}; ///< the sources that it is the product of, in their order; empty: it is none
   };
+
+  /** Factors of products of sources. */
+  using Polynomial = std::map<std::vector<int>, double>;
+
+  ValueForm        MakeSource(const ValueRange & range, bool isClipped);
+  bool             Expand(const ValueForm & a, const ValueForm & b, ValueForm & product);
+  std::vector<int> GetParts(int source) const;
+  int              GetVariable(int source) const;
+  ValueRange       GetSumRange(const Polynomial & polynomial) const;
+  int              FindVariable(const Polynomial & polynomial) const;
+  ValueRange       GetRange(const Polynomial & polynomial, int & steps) const;
 
   const NetworkGraph &              m_Graph;
   const FindArray                   m_FindArray;
@@ -100,6 +115,7 @@ private:
   std::vector<int>                  m_Channels;
   std::map<std::string, ValueForms> m_Found;
   std::vector<Source>               m_Sources;
+  std::map<std::vector<int>, int>   m_Products; ///< sources by their parts
   std::vector<int>                  m_GroupSizes;
   std::size_t                       m_Terms{ 0 }; ///< of all forms that are found
 };

@@ -70,6 +70,7 @@ enum Attribute
   AttributeInteger = 3,
   AttributeText = 4,
   AttributeTensor = 5,
+  AttributeGraph = 6,
   AttributeNumbers = 7,
   AttributeIntegers = 8,
   AttributeReference = 21
@@ -215,6 +216,9 @@ ReadAttribute(std::string_view bytes)
         attribute.tensor = std::make_shared<OnnxConstant>(tensor.Read());
         break;
       }
+      case field::AttributeGraph:
+        attribute.graph = message.GetBytes();
+        break;
       case field::AttributeNumbers:
         message.AppendFloats(attribute.numbers);
         break;
@@ -241,9 +245,119 @@ NameNode(const OnnxNode & node, std::size_t index)
          (node.type.empty() ? "" : " (" + GetPrintable(node.type).substr(0, 100) + ")");
 }
 
-void
-ReadNode(std::string_view bytes, OnnxNode & node)
+/** \class NodeCount
+ * \brief Nodes that were read so far. An empty one is two bytes of a file, and much more here. */
+class NodeCount
 {
+public:
+  void
+  Add()
+  {
+    constexpr int most = 1000000;
+    if (++m_Number > most)
+    {
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it has more than " + std::to_string(most) + " nodes"));
+    }
+  }
+
+  /** Enters the branches of a node. */
+  void
+  Enter()
+  {
+    constexpr int mostLevels = 16;
+    if (++m_Level > mostLevels)
+    {
+      throw InvalidArgument(Diagnostic(
+        "E-ONNX-FORMAT", "its branches lie in each other on more than " + std::to_string(mostLevels) + " levels"));
+    }
+  }
+
+  void
+  Leave()
+  {
+    --m_Level;
+  }
+
+private:
+  int m_Number{ 0 };
+  int m_Level{ 0 };
+};
+
+OnnxNode ReadNode(std::string_view bytes, std::size_t index, NodeCount & count);
+
+/** \param read values around it are appended to them */
+OnnxBranch
+ReadBranch(std::string_view bytes, std::vector<std::string> & read, NodeCount & count)
+{
+  OnnxBranch            branch;
+  std::set<std::string> given;
+  const auto            give = [&given](const std::string & name) {
+    if (!name.empty() && !given.insert(name).second)
+    {
+      throw InvalidArgument(
+        Diagnostic("E-ONNX-FORMAT", "its branch gives \"" + GetPrintable(name).substr(0, 200) + "\" twice"));
+    }
+  };
+  for (ProtobufMessage message(bytes); message.Next();)
+  {
+    switch (message.GetField())
+    {
+      case field::GraphNode:
+        branch.nodes.push_back(ReadNode(message.GetBytes(), branch.nodes.size(), count));
+        std::for_each(branch.nodes.back().outputs.begin(), branch.nodes.back().outputs.end(), give);
+        break;
+      case field::GraphArray: {
+        OnnxTensor        tensor = ReadArray(message.GetBytes(), branch.arrays.size());
+        const std::string name = tensor.name;
+        give(name);
+        branch.arrays.emplace(name, std::move(tensor));
+        break;
+      }
+      case field::GraphOutput:
+        branch.outputs.push_back(ToText(Find(message.GetBytes(), 1)));
+        break;
+      case field::GraphSparseArray:
+        throw InvalidArgument(
+          Diagnostic("E-ONNX-FORMAT", "it has sparse arrays, which are not read", "save it with dense ones"));
+      default:
+        break;
+    }
+  }
+  const auto note = [&](const std::string & name) {
+    if (!name.empty() && given.insert(name).second && std::count(read.begin(), read.end(), name) == 0)
+    {
+      read.push_back(name);
+    }
+  };
+  for (const OnnxNode & node : branch.nodes)
+  {
+    std::for_each(node.inputs.begin(), node.inputs.end(), note);
+  }
+  std::for_each(branch.outputs.begin(), branch.outputs.end(), note);
+  return branch;
+}
+
+void
+ReadBranches(OnnxNode & node, NodeCount & count)
+{
+  const auto onTrue = node.attributes.find("then_branch"), onFalse = node.attributes.find("else_branch");
+  if (node.inputs.size() != 1 || onTrue == node.attributes.end() || onFalse == node.attributes.end())
+  {
+    throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it has not one condition and two branches"));
+  }
+  count.Enter();
+  auto branches = std::make_shared<OnnxBranches>();
+  branches->onTrue = ReadBranch(onTrue->second.graph, branches->read, count);
+  branches->onFalse = ReadBranch(onFalse->second.graph, branches->read, count);
+  node.inputs.insert(node.inputs.end(), branches->read.begin(), branches->read.end());
+  node.branches = branches;
+  count.Leave();
+}
+
+void
+ReadNode(std::string_view bytes, OnnxNode & node, NodeCount & count)
+{
+  count.Add();
   std::string domain;
   for (ProtobufMessage message(bytes); message.Next();)
   {
@@ -278,16 +392,20 @@ ReadNode(std::string_view bytes, OnnxNode & node)
   {
     node.type = domain + "." + node.type;
   }
+  if (node.type == "If")
+  {
+    ReadBranches(node, count);
+  }
 }
 
 /** \throw std::invalid_argument names the node */
 OnnxNode
-ReadNode(std::string_view bytes, std::size_t index)
+ReadNode(std::string_view bytes, std::size_t index, NodeCount & count)
 {
   OnnxNode node;
   try
   {
-    ReadNode(bytes, node);
+    ReadNode(bytes, node, count);
   }
   catch (const std::invalid_argument & error)
   {
@@ -300,7 +418,7 @@ ReadNode(std::string_view bytes, std::size_t index)
 
 /** Under the type of the nodes that call it. */
 void
-ReadFunction(std::string_view bytes, OnnxFunctions & functions)
+ReadFunction(std::string_view bytes, OnnxFunctions & functions, NodeCount & count)
 {
   OnnxFunction function;
   std::string  name, domain;
@@ -321,7 +439,7 @@ ReadFunction(std::string_view bytes, OnnxFunctions & functions)
         function.outputs.push_back(ToText(message.GetBytes()));
         break;
       case field::FunctionNode:
-        function.nodes.push_back(ReadNode(message.GetBytes(), function.nodes.size()));
+        function.nodes.push_back(ReadNode(message.GetBytes(), function.nodes.size(), count));
         break;
       case field::FunctionDefault:
         function.attributes.insert(ReadAttribute(message.GetBytes()));
@@ -357,23 +475,15 @@ ReadValue(std::string_view bytes)
   return value;
 }
 
-/** An empty one is two bytes of a file, and much more here. */
-constexpr std::size_t MostNodes = 1000000;
-
 void
-ReadGraph(std::string_view bytes, OnnxFile & file)
+ReadGraph(std::string_view bytes, OnnxFile & file, NodeCount & count)
 {
   for (ProtobufMessage message(bytes); message.Next();)
   {
     switch (message.GetField())
     {
       case field::GraphNode:
-        if (file.nodes.size() >= MostNodes)
-        {
-          throw InvalidArgument(
-            Diagnostic("E-ONNX-FORMAT", "it has more than " + std::to_string(MostNodes) + " nodes"));
-        }
-        file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size()));
+        file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size(), count));
         break;
       case field::GraphArray: {
         OnnxTensor        tensor = ReadArray(message.GetBytes(), file.arrays.size());
@@ -623,6 +733,7 @@ OnnxFile::Parse(std::string_view content)
   std::string   version;
   bool          hasGraph = false;
   OnnxFunctions functions;
+  NodeCount     count;
   file.size = content.size();
   // Of ModelProto, those for people, for training and of functions among them, as of version 14 of the format. Each new
   // field comes with a new version, which stands first: before version 15 others are none of a network's.
@@ -655,11 +766,11 @@ OnnxFile::Parse(std::string_view content)
     }
     else if (message.GetField() == field::ModelGraph)
     {
-      ReadGraph(message.GetBytes(), file);
+      ReadGraph(message.GetBytes(), file, count);
     }
     else if (message.GetField() == field::ModelFunctions)
     {
-      ReadFunction(message.GetBytes(), functions);
+      ReadFunction(message.GetBytes(), functions, count);
     }
     else if (message.GetField() == field::ModelOpsets)
     {

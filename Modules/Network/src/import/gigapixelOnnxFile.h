@@ -63,8 +63,11 @@ struct OnnxAttribute
   std::vector<float>        numbers;
   std::vector<std::int64_t> integers;
   OnnxConstantPointer       tensor;    ///< null: it is none
+  std::string_view          graph;     ///< bytes of a body; empty: it is none
   std::string               reference; ///< in a function: which attribute of the call it is; empty: it is here
 };
+
+struct OnnxBranches;
 
 struct OnnxNode
 {
@@ -73,6 +76,7 @@ struct OnnxNode
   std::vector<std::string>             inputs; ///< "": not given
   std::vector<std::string>             outputs;
   std::map<std::string, OnnxAttribute> attributes;
+  std::shared_ptr<const OnnxBranches>  branches{}; ///< of If, which has what they read for further inputs
 
   bool                      Has(const char * attribute) const;
   std::int64_t              GetInteger(const char * attribute, std::int64_t otherwise) const;
@@ -87,9 +91,24 @@ struct OnnxValue
   std::vector<std::int64_t> shape; ///< -1: any; empty: not said
 };
 
+/** One of the two bodies of If. */
+struct OnnxBranch
+{
+  std::vector<OnnxNode>             nodes;
+  std::map<std::string, OnnxTensor> arrays;
+  std::vector<std::string>          outputs;
+};
+
+struct OnnxBranches
+{
+  OnnxBranch               onTrue;
+  OnnxBranch               onFalse;
+  std::vector<std::string> read; ///< values around them: the node's inputs from the second one on
+};
+
 /** \class OnnxFile
  * \brief An ONNX file, https://onnx.ai/onnx/repo-docs/IR.html, as far as networks of maps need it. Calls of the file's
- * functions are replaced by their nodes. Bodies of loops and conditions are not read, nor are texts for people. */
+ * functions are replaced by their nodes. Bodies of loops are not read, nor are texts for people. */
 struct OnnxFile
 {
   std::string                       producer;     ///< with its version

@@ -10,7 +10,7 @@ namespace
 {
 
 // Exporters of former opsets write GELU and the norm of channels as formulas of operators that, alone, become no
-// operation here. A formula is found from its last node backwards.
+// operation here; so do ensembles that stack their outputs. A formula is found from its last node backwards.
 
 constexpr int Deepest = 6; ///< nodes of a formula, one behind the other
 
@@ -334,12 +334,108 @@ private:
   const OnnxNode & m_Node;
 };
 
+/** \class StackFormula
+ * \brief The mean, sum, greatest or least of maps that are stacked along an axis of their own, or along that of images:
+ * how ensembles are written. */
+class StackFormula
+{
+public:
+  StackFormula(OnnxWalk & walk, const OnnxNode & node)
+    : m_Walk(walk)
+    , m_Node(node)
+    , m_Stack(OnnxWalk::HasInput(node, 0) ? walk.FindProducer(node.inputs.front()) : nullptr)
+  {}
+
+  bool
+  Import()
+  {
+    std::vector<std::string> values;
+    if (!m_Stack || m_Stack->type != "Concat" || !this->FindValues(values))
+    {
+      return false;
+    }
+    const OnnxWalkValue first = *m_Walk.Find(values.front());
+    const char * const  type = m_Node.type == "ReduceMax" ? "maximum" : m_Node.type == "ReduceMin" ? "minimum" : "add";
+    std::string         map = first.map;
+    for (std::size_t i = 1; i < values.size(); ++i)
+    {
+      map = m_Walk.Append(m_Node, type, { map, m_Walk.Find(values[i])->map });
+    }
+    if (m_Node.type == "ReduceMean")
+    {
+      map = m_Walk.Append(m_Node, "mul", { map }, { { "other", 1 / static_cast<double>(values.size()) } });
+    }
+    m_Walk.Set(m_Node, { map, first.axes, first.shape, nullptr, {} });
+    m_Walk.Skip(m_Node, values);
+    return true;
+  }
+
+  static bool
+  IsOf(const OnnxNode & node)
+  {
+    static const std::set<std::string> types{ "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin" };
+    return types.count(node.type) > 0;
+  }
+
+private:
+  /** The only axis of a node, from the front. \return nothing: it has several, or it is not known */
+  std::optional<std::int64_t>
+  FindAxis(const OnnxNode & node, std::size_t rank) const
+  {
+    std::vector<std::int64_t> axes = node.GetIntegers("axes");
+    if (OnnxWalk::HasInput(node, 1))
+    {
+      const OnnxWalkValue * const given = m_Walk.Find(node.inputs[1]);
+      axes = given && given->constant ? given->constant->integers : axes;
+    }
+    return axes.size() == 1
+             ? std::optional(axes.front() < 0 ? axes.front() + static_cast<std::int64_t>(rank) : axes.front())
+             : std::nullopt;
+  }
+
+  /** The stacked maps. \return whether the node reduces the axis that they are stacked along */
+  bool
+  FindValues(std::vector<std::string> & values) const
+  {
+    const bool isKept = m_Node.GetInteger("keepdims", 1) != 0;
+    for (const std::string & input : m_Stack->inputs)
+    {
+      const OnnxNode * const unsqueeze = isKept ? nullptr : m_Walk.FindProducer(input);
+      if (!isKept && (!unsqueeze || unsqueeze->type != "Unsqueeze"))
+      {
+        return false;
+      }
+      values.push_back(isKept ? input : unsqueeze->inputs.front());
+      const OnnxWalkValue * const value = m_Walk.Find(values.back());
+      const OnnxWalkValue * const first = m_Walk.Find(values.front());
+      if (!value || !value->IsMap() || value->axes != first->axes || value->shape != first->shape)
+      {
+        return false;
+      }
+      const std::size_t  rank = value->axes.size() + (isKept ? 0 : 1);
+      const std::int64_t axis = m_Stack->GetInteger("axis", 0);
+      const std::int64_t place = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+      const bool         isOfImages = place == static_cast<std::int64_t>(value->axes.find('b'));
+      if (this->FindAxis(m_Node, rank) != place || (isKept ? !isOfImages : this->FindAxis(*unsqueeze, rank) != place))
+      {
+        return false;
+      }
+    }
+    return !values.empty();
+  }
+
+  OnnxWalk &             m_Walk;
+  const OnnxNode &       m_Node;
+  const OnnxNode * const m_Stack;
+};
+
 } // namespace
 
 bool
 ImportFormula(OnnxWalk & walk, const OnnxNode & node)
 {
-  return (node.type == "Mul" && GELUFormula(walk, node).Import()) ||
+  return (StackFormula::IsOf(node) && StackFormula(walk, node).Import()) ||
+         (node.type == "Mul" && GELUFormula(walk, node).Import()) ||
          ((node.type == "Mul" || node.type == "Div") && NormFormula(walk, node).Import());
 }
 

@@ -20,7 +20,8 @@ OnnxOperator::Find(const std::string & type)
                                   &GetOnnxPlacement,
                                   &GetOnnxLayout,
                                   &GetOnnxWholeImage,
-                                  &GetOnnxNumbers })
+                                  &GetOnnxNumbers,
+                                  &GetOnnxBranches })
     {
       for (const OnnxOperator & each : getFamily())
       {

@@ -31,8 +31,10 @@ std::vector<OnnxOperator> GetOnnxPlacement();  ///< pixels and channels that mov
 std::vector<OnnxOperator> GetOnnxLayout();     ///< axes that are named anew
 std::vector<OnnxOperator> GetOnnxWholeImage(); ///< what sees the whole image, and means of channels
 std::vector<OnnxOperator> GetOnnxNumbers();    ///< what is computed from sizes and constants
+std::vector<OnnxOperator> GetOnnxBranches();   ///< nodes of which a condition chooses some
 
-/** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out.
+/** Whether the node is the last one of a formula that is an operation here: GELU or the norm of channels, written out,
+ * or the mean of maps that are stacked.
  * Then its output is set. */
 bool ImportFormula(OnnxWalk & walk, const OnnxNode & node);
 

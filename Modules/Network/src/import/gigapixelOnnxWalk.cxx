@@ -450,7 +450,11 @@ OnnxWalk::Visit(const OnnxNode & node)
   {
     m_Producers[output] = &node;
   }
-  const bool          isFormula = this->Import(node);
+  const bool isFormula = this->Import(node);
+  if (m_Followed.count(&node) > 0)
+  {
+    return;
+  }
   const std::string & first = node.outputs.front();
   const bool behind = m_Missing.count(first) > 0 || this->IsBehindMissing(isFormula ? m_Skips.at(first) : node.inputs);
   bool       ofPixels = false;
@@ -500,6 +504,28 @@ struct OnnxWalk::LabelStep
   std::string value; ///< the labels before it; empty: it is no such node
   bool        isRenaming{ false };
   bool        isInverting{ false };
+  bool        isJoining{ false }; ///< all but 0 become 1
+};
+
+/** Some classes in the place of all: those of which a comparison with a number is true. */
+struct OnnxWalk::ClassChoice
+{
+  std::string type; ///< of the comparison
+  double      number{ 0 };
+  bool        isTurned{ false }; ///< the number comes first
+  bool        isInverted{ false };
+
+  bool
+  Has(int label) const
+  {
+    const double a = isTurned ? number : label, b = isTurned ? label : number;
+    const bool   isTrue = type == "Equal"            ? a == b
+                          : type == "Greater"        ? a > b
+                          : type == "GreaterOrEqual" ? a >= b
+                          : type == "Less"           ? a < b
+                                                     : a <= b;
+    return isTrue != isInverted;
+  }
 };
 
 /** Goes through a node that changes the type, the shape or the numbers of labels alone, and leaves 0: 0 and 255 in
@@ -511,7 +537,9 @@ OnnxWalk::StepThroughLabels(const OnnxNode & node) const
                                               "Identity", "Reshape",  "Flatten" };
   if (!HasInput(node, 0) || passing.count(node.type) > 0 || node.type == "Not")
   {
-    return { HasInput(node, 0) ? node.inputs.front() : std::string(), false, node.type == "Not" };
+    constexpr std::int64_t ofTruth = 9;
+    const bool             isJoining = node.type == "Cast" && node.GetInteger("to", 1) == ofTruth;
+    return { HasInput(node, 0) ? node.inputs.front() : std::string(), false, node.type == "Not", isJoining };
   }
   if (node.type == "Where" && HasInput(node, 2))
   {
@@ -530,43 +558,80 @@ OnnxWalk::StepThroughLabels(const OnnxNode & node) const
   return {};
 }
 
+/** The ArgMax whose labels a value is, but for their type and shape; it and what lies between are added to nodes.
+ * \return null: there is none */
+const OnnxNode *
+OnnxWalk::FindArgMax(std::string value, std::set<const OnnxNode *> & nodes) const
+{
+  std::set<const OnnxNode *> between;
+  for (const OnnxNode * node = FindProducer(value); node && m_Readers.at(value) == 1; node = FindProducer(value))
+  {
+    const LabelStep step = StepThroughLabels(*node);
+    between.insert(node);
+    if (node->type == "ArgMax" && HasInput(*node, 0))
+    {
+      nodes.merge(between);
+      return node;
+    }
+    if (step.value.empty() || step.isRenaming || step.isInverting || step.isJoining)
+    {
+      return nullptr;
+    }
+    value = step.value;
+  }
+  return nullptr;
+}
+
 /** Goes from the output back to what labels are made of: the greatest channel, or values above a number. The greatest
  * of the logits is what a mask is made of here, too. */
 void
 OnnxWalk::FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string & wanted)
 {
-  std::map<std::string, const OnnxNode *> producers;
   for (const OnnxNode * node : nodes)
   {
     for (const std::string & output : node->outputs)
     {
-      producers[output] = node;
       m_Producers[output] = node;
     }
   }
   std::set<const OnnxNode *> behind;
   std::string                value = wanted;
-  bool                       isRenamed = false, isInverted = false;
+  bool                       isRenamed = false, isInverted = false, isJoined = false;
   m_End = wanted;
-  for (auto found = producers.find(value); found != producers.end() && m_Readers.at(value) == 1;
-       found = producers.find(value))
+  for (const OnnxNode * found = FindProducer(value); found && m_Readers.at(value) == 1; found = FindProducer(value))
   {
-    const OnnxNode & node = *found->second;
+    const OnnxNode & node = *found;
     const LabelStep  step = StepThroughLabels(node);
     behind.insert(&node);
     value = HasInput(node, 0) ? node.inputs.front() : std::string();
     const bool isGreater = node.type == "Greater" || node.type == "GreaterOrEqual";
     const bool isLess = node.type == "Less" || node.type == "LessOrEqual";
-    auto       number = (isGreater || isLess) && HasInput(node, 1) ? FindThreshold(node.inputs[1]) : std::nullopt;
-    const bool isTurned = (isGreater || isLess) && HasInput(node, 1) && !number; // 0.3 < p
+    const bool compares = (isGreater || isLess || node.type == "Equal") && HasInput(node, 1);
+    auto       number = compares ? FindThreshold(node.inputs[1]) : std::nullopt;
+    const bool isTurned = compares && !number; // 0.3 < p
     if (isTurned)
     {
       number = FindThreshold(value);
       value = number ? node.inputs[1] : value;
     }
+    const bool             isJoining = isJoined || isInverted; // labels above 0 are one
+    const OnnxNode * const argMax = number                                    ? FindArgMax(value, behind)
+                                    : node.type == "ArgMax" && !value.empty() ? &node
+                                                                              : nullptr;
+    if (argMax && (number || isJoining))
+    {
+      m_Choice = std::make_shared<ClassChoice>(number ? ClassChoice{ node.type, *number, isTurned, isInverted }
+                                                      : ClassChoice{ "Greater", 0, false, isInverted });
+      m_Labels = argMax;
+      m_LabelNodes = std::move(behind);
+      m_End = argMax->inputs.front();
+      m_Result.isLabels = true;
+      m_Result.isRenamed = isRenamed;
+      break;
+    }
     // Rounded values are labels if nothing is made of them: 255 p may be rounded, and divided by 255.
     const bool isMade =
-      number || (node.type == "ArgMax" && !isInverted) || (node.type == "Round" && !isRenamed && !isInverted);
+      (number && node.type != "Equal") || argMax || (node.type == "Round" && !isRenamed && !isInverted);
     if (!value.empty() && isMade)
     {
       m_Labels = &node;
@@ -583,13 +648,14 @@ OnnxWalk::FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string
       }
       break;
     }
-    if (step.value.empty() || producers.count(step.value) == 0)
+    if (step.value.empty() || !FindProducer(step.value))
     {
       break;
     }
     value = step.value;
     isRenamed = isRenamed || step.isRenaming;
     isInverted = isInverted != step.isInverting;
+    isJoined = isJoined || step.isJoining;
   }
   m_Producers.clear();
 }
@@ -605,6 +671,43 @@ OnnxWalk::IsMapWithout(const OnnxWalkValue & value, std::string axes) const
   return value.axes == axes;
 }
 
+/** The greatest of some channels less the greatest of the others: above 0 where the label is one of these. */
+std::string
+OnnxWalk::AppendChoice(const std::string & map)
+{
+  // The greatest probability of a softmax is that of the greatest logit.
+  const Operation * const softmax = FindOperation(map, "softmax");
+  const std::string       logits = softmax ? softmax->inputs.front() : map;
+  const int               channels = GetChannels(logits);
+  const OnnxNode          named{ m_End + ".classes", "ArgMax", {}, {}, {} };
+  std::string             greatest[2];
+  for (const bool isChosen : { false, true })
+  {
+    std::vector<std::string> parts;
+    std::int64_t             all = 0;
+    for (int first = 0, end = 0; first < channels; first = end)
+    {
+      for (end = first + 1; end < channels && m_Choice->Has(end) == m_Choice->Has(first); ++end)
+      {}
+      if (m_Choice->Has(first) == isChosen)
+      {
+        const std::int64_t number = end - first;
+        parts.push_back(
+          Append(named, "slice_channels", { logits }, { { "start", std::int64_t{ first } }, { "channels", number } }));
+        all += number;
+      }
+    }
+    if (parts.empty())
+    {
+      throw MissingOperations(
+        "its labels are all alike: no class is on one side of the number that they are compared with");
+    }
+    const std::string & joined = parts.size() == 1 ? parts.front() : Append(named, "cat", parts);
+    greatest[isChosen] = all == 1 ? joined : Append(named, "channel_max", { joined });
+  }
+  return Append(named, "sub", { greatest[1], greatest[0] });
+}
+
 void
 OnnxWalk::FindOutput()
 {
@@ -615,7 +718,7 @@ OnnxWalk::FindOutput()
   {
     LeaveOut(m_Labels->type + " at the end");
   }
-  if (isGreatest && m_Result.isRenamed && value.IsMap() && GetChannels(value.map) > 2)
+  if (isGreatest && !m_Choice && m_Result.isRenamed && value.IsMap() && GetChannels(value.map) > 2)
   {
     throw MissingOperations("it gives its labels other numbers than 0, 1, 2 and so on behind ArgMax");
   }
@@ -638,7 +741,7 @@ OnnxWalk::FindOutput()
                                        (shape.empty() ? "nothing" : shape) + " for an image of " + ToText(m_Image) +
                                        " pixels: no logits of each pixel"));
   }
-  m_Result.graph.output = value.map;
+  m_Result.graph.output = m_Choice ? AppendChoice(value.map) : value.map;
 }
 
 /** Parts of formulas that became operations. */

@@ -6,6 +6,7 @@
 #include "gigapixelOnnxFile.h"
 #include "gigapixelSizedGraphs.h"
 
+#include <list>
 #include <set>
 
 namespace gigapixel
@@ -282,6 +283,9 @@ public:
   /** Takes the last operation off, to put another one into its place. */
   void RemoveLast();
 
+  /** Visits the nodes of the branch of If that its condition chooses. */
+  void FollowBranch(const OnnxNode & node);
+
   void
   LeaveOut(const std::string & what)
   {
@@ -290,12 +294,16 @@ public:
 
 private:
   struct LabelStep;
+  struct ClassChoice;
 
   OnnxWalk(const OnnxFile & file, Arrays & arrays, const Extent & size, bool fixed);
 
-  void                  AppendImages(const std::vector<OnnxImage> & images);
-  void                  Visit(const OnnxNode & node);
-  bool                  Import(const OnnxNode & node);
+  void AppendImages(const std::vector<OnnxImage> & images);
+  void Visit(const OnnxNode & node);
+  bool Import(const OnnxNode & node);
+
+  std::map<std::string, std::string> NameValues(const OnnxNode & node, const OnnxBranch & branch) const;
+
   bool                  IsBehindMissing(const std::vector<std::string> & values) const;
   const OnnxWalkValue * FindStandIn(const OnnxNode & node);
   void                  PutStandIn(const OnnxNode & node);
@@ -303,6 +311,8 @@ private:
   void                  FindEnd(const std::vector<const OnnxNode *> & nodes, const std::string & wanted);
   std::optional<double> FindThreshold(const std::string & value) const;
   LabelStep             StepThroughLabels(const OnnxNode & node) const;
+  const OnnxNode *      FindArgMax(std::string value, std::set<const OnnxNode *> & nodes) const;
+  std::string           AppendChoice(const std::string & map);
   bool                  IsMapWithout(const OnnxWalkValue & value, std::string axes) const;
   void                  FindOutput();
   void                  RemoveUnread();
@@ -325,6 +335,9 @@ private:
   std::string                                     m_End;       ///< the value of the logits
   const OnnxNode *                                m_Labels{ nullptr }; ///< what makes labels of it; null: nothing
   std::set<const OnnxNode *>                      m_LabelNodes;        ///< this one and those behind it
+  std::shared_ptr<const ClassChoice>              m_Choice;            ///< among the labels of ArgMax; null: all
+  std::list<OnnxNode>                             m_OfBranches;        ///< nodes of the chosen ones
+  std::set<const OnnxNode *>                      m_Followed;          ///< nodes in whose place a branch was visited
   std::string                                     m_ImageOperation;
   std::size_t                                     m_Computed{ 0 }; ///< numbers
 };

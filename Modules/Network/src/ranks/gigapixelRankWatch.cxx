@@ -3,6 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelJoinGuard.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelRanks.h"
 
 #include <algorithm>
@@ -239,7 +240,7 @@ RankWatch::ThrowIfEnded()
     m_Changed.notify_all();
     if (m_End.compare(0, Failed.size(), Failed) == 0)
     {
-      throw Refusal(Diagnostic::OfText(m_End.substr(Failed.size()), "E-RANK-LOST"));
+      throw Refusal(UnpackDiagnostic(m_End.substr(Failed.size()), "E-RANK-LOST"));
     }
     throw Ranks::Stopped();
   }
@@ -368,7 +369,7 @@ RankWatch::TakeEnd(const std::string & end)
       !m_Changed.wait_for(lock, LeaveLimit, [this] { return m_Leaving || m_EndIsKnown; }))
   {
     // The thread that computes is stuck: nobody else can end this process.
-    const Diagnostic problem = Diagnostic::OfText(end.substr(Failed.size()), "E-RANK-LOST");
+    const Diagnostic problem = UnpackDiagnostic(end.substr(Failed.size()), "E-RANK-LOST");
     std::fprintf(stderr, "gigapixel: %s\n", problem.GetText().c_str());
     _exit(EXIT_FAILURE);
   }

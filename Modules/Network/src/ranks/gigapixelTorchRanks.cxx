@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
 #include "gigapixelJoinGuard.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelRankWatch.h"
 
 #include "gigapixelRanks.h"
@@ -168,7 +169,9 @@ public:
   void
   Fail(const std::string & reason) override
   {
-    m_Watch.End("failed", "rank " + std::to_string(m_Launch.rank) + " on " + GetHostName() + " failed: " + reason);
+    Diagnostic problem = UnpackDiagnostic(reason, "E-RANK-LOST");
+    problem.why = "rank " + std::to_string(m_Launch.rank) + " on " + GetHostName() + " failed: " + problem.why;
+    m_Watch.End("failed", PackDiagnostic(problem));
   }
 
 private:

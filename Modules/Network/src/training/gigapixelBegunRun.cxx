@@ -3,6 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelRunFolder.h"
 #include "gigapixelTrainingState.h"
 
@@ -49,7 +50,7 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   }
   catch (const std::exception & error)
   {
-    problem = Diagnostic::Of(error).GetText();
+    problem = PackDiagnostic(Diagnostic::Of(error));
   }
   if (ranks != nullptr)
   {
@@ -58,7 +59,7 @@ BegunRun::Find(const std::string & folder, Ranks * ranks)
   }
   if (!problem.empty())
   {
-    throw Refusal(Diagnostic::OfText(problem, "E-RUN-FORMAT"));
+    throw Refusal(UnpackDiagnostic(problem, "E-RUN-FORMAT"));
   }
   if (text.empty())
   {

@@ -2,6 +2,7 @@
 #include "gigapixelTrainer.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelPackedDiagnostic.h"
 #include "gigapixelTrainingRun.h"
 
 namespace gigapixel
@@ -91,7 +92,7 @@ Trainer::Run(const Observer & observer)
   }
   catch (const std::exception & error)
   {
-    m_Implementation->ranks->Fail(Diagnostic::Of(error).GetText());
+    m_Implementation->ranks->Fail(PackDiagnostic(Diagnostic::Of(error)));
     try
     {
       m_Implementation->SaveLastSteps();

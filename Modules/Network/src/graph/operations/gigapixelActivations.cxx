@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -76,6 +77,19 @@ ValueForms
 BoundBelow(const Operation & operation, ValueBounds & bounds)
 {
   return BoundEach(operation, bounds, { 0, Infinity });
+}
+
+/** Logarithms of probabilities are 0 or less. */
+ValueForms
+BoundLogarithm(const Operation & operation, ValueBounds & bounds)
+{
+  const double            eps = operation.GetNumber("eps");
+  std::vector<ValueRange> ranges = bounds.GetRanges(bounds.GetInput(operation));
+  for (ValueRange & range : ranges)
+  {
+    range = { range.least <= eps ? -Infinity : std::log(range.least), std::log(std::max(range.greatest, eps)) };
+  }
+  return bounds.MakeSources(ranges);
 }
 
 ValueForms
@@ -218,9 +232,10 @@ CheckLeast(const Operation & operation, const Channels &)
 /** Logits of probabilities: p becomes log(p), whose softmax is p again where all p have the sum 1, or log(p / (1 - p)),
  * whose sigmoid is p. Below eps, and above 1 - eps, p counts as that. */
 OperationSchema
-MakeLogits(const char * type, double eps)
+MakeLogits(const char * type, double eps, ValueForms (*getBounds)(const Operation &, ValueBounds &))
 {
   OperationSchema entry = MakeEntry(type, &KeepInput, Role::None);
+  entry.getBounds = getBounds;
   entry.attributes = { Number("eps", eps) };
   entry.attributes.front().positive = true;
   entry.needsFloat = &AlwaysNeedFloat; // 1 - p has its digits
@@ -248,8 +263,8 @@ MakeActivations()
            MakeHardTanh(),
            MakeSoftmax(),
            MakeSoftplus(),
-           MakeLogits("log", 1e-30),
-           MakeLogits("logit", 1e-7) };
+           MakeLogits("log", 1e-30, &BoundLogarithm),
+           MakeLogits("logit", 1e-7, nullptr) };
 }
 
 } // namespace schema

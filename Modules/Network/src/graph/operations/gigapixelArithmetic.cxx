@@ -126,21 +126,6 @@ BoundSubtraction(const Operation & operation, ValueBounds & bounds)
   return BoundSum(operation, bounds, -1);
 }
 
-ValueRange
-Multiply(const ValueRange & a, const ValueRange & b)
-{
-  ValueRange product{ std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity() };
-  for (const double x : { a.least, a.greatest })
-  {
-    for (const double y : { b.least, b.greatest })
-    {
-      const double each = x == 0 || y == 0 ? 0 : x * y;
-      product = { std::min(product.least, each), std::max(product.greatest, each) };
-    }
-  }
-  return product;
-}
-
 ValueForms
 BoundProduct(const Operation & operation, ValueBounds & bounds)
 {
@@ -149,18 +134,9 @@ BoundProduct(const Operation & operation, ValueBounds & bounds)
   ValueForms         products;
   for (std::size_t i = 0; i < given.size() && !others.empty(); ++i)
   {
-    const ValueForm & other = others[others.size() == 1 ? 0 : i];
-    if (other.factors.empty())
-    {
-      products.emplace_back();
-      bounds.Add(products.back(), other.constant, given[i]);
-      continue;
-    }
-    const ValueForms source = bounds.MakeSources({ Multiply(bounds.GetRange(given[i]), bounds.GetRange(other)) },
-                                                 bounds.IsClipped(given[i]) || bounds.IsClipped(other));
-    products.insert(products.end(), source.begin(), source.end());
+    products.push_back(bounds.Multiply(given[i], others[others.size() == 1 ? 0 : i]));
   }
-  return products.size() == given.size() ? products : ValueForms();
+  return products;
 }
 
 ValueForms
