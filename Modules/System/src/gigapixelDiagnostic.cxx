@@ -6,6 +6,7 @@
 #include "gigapixelPlainMessage.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <filesystem>
 #include <mutex>
