@@ -138,7 +138,8 @@ def test_probabilities(name, tmp_path):
     model, said = take_over(tmp_path, nodes, classes)
     assert said["probabilities"] == ("sigmoid" if kind == "each" or classes == 1 else "softmax")
     whole_image, tiles = compute(model, make_image(*SIZE, 3), 0, 32)
-    assert (whole_image == tiles).all() and abs(whole_image - expected).max() < 2e-6
+    # Behind the last whole vector of a map, PyTorch computes exponentials one by one, on some processors with another last bit.
+    assert abs(whole_image - tiles).max() < 2e-7 and abs(whole_image - expected).max() < 2e-6
     labels = segment(model) > 0 if classes <= 2 else segment(model)
     wanted = expected[..., 0] >= 0.5 if classes == 1 else expected.argmax(-1)
     clear = abs(expected[..., 0] - 0.5) > 1e-6 if classes == 1 else numpy.diff(numpy.sort(expected, -1)[..., -2:])[..., 0] > 1e-6
@@ -455,9 +456,9 @@ BRANCHES = {
     "other": ([*equal("z", "repeats_of_two"), node_if("is", HALVED, TWICE, "logits")], lambda z: z * 2),
     "constant": ([node_if("yes", HALVED, TWICE, "logits")], lambda z: z / 2),
     "of_the_same_names": ([node_if("yes", HALVED, TWICE, "m"), node_if("no", branch([node("Neg", ["m"], "inner")], "inner"), branch([node("Add", ["m", "b"], "inner")], "inner"), "logits")], lambda z: z / 2 + z[..., 1:2]),
-    "nested": ([node_if("yes", branch([node("Neg", ["z"], "middle"), node_if("no", branch([node("Identity", ["z"], "inner")], "inner"), branch([node("Mul", ["middle", "h"], "inner")], "inner"), "end")], "end"), TWICE, "logits")], lambda z: -z / 2),
-    "with_arrays": ([node_if("no", TWICE, branch([node("Constant", [], "two of it", value_float=2.0), node("Mul", ["z", "two of it"], "middle"), node("Conv", ["middle", "matrix"], "inner")], "inner", arrays=[tensor("matrix", [2, 4, 1, 1], numpy.arange(8, dtype=numpy.float32).tobytes())]), "logits")],
-                    lambda z: 2 * z @ numpy.arange(8).reshape(2, 4).T),
+    "nested": ([node_if("yes", branch([node("Neg", ["z"], "inside"), node_if("no", branch([node("Identity", ["z"], "inner")], "inner"), branch([node("Mul", ["inside", "h"], "inner")], "inner"), "end")], "end"), TWICE, "logits")], lambda z: -z / 2),
+    "with_arrays": ([node_if("no", TWICE, branch([node("Constant", [], "two of it", value_float=2.0), node("Mul", ["z", "two of it"], "inside"), node("Conv", ["inside", "matrix"], "inner")], "inner", arrays=[tensor("matrix", [2, 4, 1, 1], (numpy.arange(8, dtype=numpy.float32) / 64).tobytes())]), "logits")],
+                    lambda z: 2 * z @ (numpy.arange(8) / 64).reshape(2, 4).T),
     "two_outputs": ([node_if("yes", branch([node("Neg", ["x"], "one of both"), node("Identity", ["y"], "other of both")], "other of both", "one of both"), branch([node("Identity", ["x"], "1st"), node("Identity", ["y"], "2nd")], "1st", "2nd"), "m", "n"), node("Sub", ["m", "n"], "logits")], lambda z: z[..., Y] + z[..., X]),
     "without_axis": ([*equal("a", "axis"), node_if("is", branch([node("Squeeze", ["a", "axis"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),
     "sigmoid": ([node_if("yes", branch([node("Sigmoid", ["a"], "inner")], "inner"), branch([node("Identity", ["a"], "inner")], "inner"), "logits")], lambda z: z[..., :1]),

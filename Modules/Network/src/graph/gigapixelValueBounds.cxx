@@ -336,6 +336,10 @@ ValueBounds::IsClipped(const ValueForms & forms) const
 void
 ValueBounds::Add(ValueForm & sum, double factor, const ValueForm & form)
 {
+  if (factor == 0)
+  {
+    return;
+  }
   sum.constant += factor * form.constant;
   for (const auto & [number, each] : form.factors)
   {
