@@ -78,13 +78,14 @@ bool IsLosslessJPEG2000(ByteSpan stream);
 void DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored);
 /** @} */
 
-/** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. @{ */
-std::size_t DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size);
-std::size_t DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size);
+/** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. Bytes behind the end of
+ * the stream are not looked at; `used` becomes the number of those before it. @{ */
+std::size_t DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
+std::size_t DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** TIFF 6.0, section 13: codes from the most significant bit, widths change one code early. */
-std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size);
+std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** TIFF 6.0, section 9. */
-std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size);
+std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** @} */
 
 /** Undoes TIFF's horizontal differencing (predictor 2) of integers of 1, 2, 4 or 8 bytes, in this machine's byte order.
