@@ -138,10 +138,23 @@ def test_jpeg_2000_masks_with_loss_are_said(tmp_path, truth, lossy, options):
     assert lossy or result["dice"] == 1
 
 
-def test_a_file_of_several_masks_is_refused(tmp_path, truth):
-    pages = [{"pixels": make_labels(), "tags": resolution(0.5)}] * 3
-    error = fails("evaluate", write_tiff(tmp_path / "mask.tif", *pages), truth)
-    assert (error.code, error.file, error.value) == ("E-MASK-FORMAT", str(tmp_path / "mask.tif"), "3")
+@pytest.mark.parametrize("kind, tile, photometric", [("u1", (64, 64), 1), ("u1", 32, 1), ("u2", (64, 64), 1), ("u1", (64, 64), 3)],
+                         ids=["tiles", "strips", "16-bit", "palette"])
+def test_a_file_of_several_masks_is_refused(tmp_path, truth, kind, tile, photometric):
+    """By all commands alike; convert --image, which their advice names, writes one of them to a file of its own."""
+    tags = {**resolution(0.5), **({320: (3, list(range(768)))} if photometric == 3 else {})}
+    pages = [{"pixels": labels.astype(kind), "tile": tile, "photometric": photometric, "tags": tags}
+             for labels in (make_labels() * 0, make_labels(), make_labels() * 0 + 1)]
+    masks = write_tiff(tmp_path / "mask.tif", *pages)
+    for words in (["evaluate", masks, truth], ["evaluate", truth, masks], ["outline", masks, "-o", tmp_path / "a.geojson"],
+                  ["overlay", truth, masks, "-o", tmp_path / "a.png"]):
+        error = fails(*words)
+        assert (error.code, error.file, error.value) == ("E-MASK-FORMAT", str(masks), "3"), words
+    for number, dice in (("1", 0), ("2", 1)):
+        run("convert", masks, tmp_path / "one.tif", "--image", number, "--overwrite")
+        assert run("evaluate", tmp_path / "one.tif", truth, "--json").json["dice"] == dice
+        with tifffile.TiffFile(tmp_path / "one.tif") as file:
+            assert numpy.array_equal(file.pages[0].asarray(), pages[int(number) - 1]["pixels"])
 
 
 @pytest.mark.parametrize("codec", ["tiff_lzw", "packbits"])
