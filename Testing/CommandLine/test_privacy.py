@@ -2,6 +2,7 @@
 """No output has a text of the slide that may name a person (Documentation/Privacy.md)."""
 
 import struct
+import subprocess
 
 import numpy
 import pytest
@@ -52,18 +53,32 @@ def talk_in_jpeg(stream):
     return stream[:20] + segments + stream[20:] + said
 
 
-def replace_tiles(path, frames):
-    """The file with these JPEG streams of YCbCr for the tiles of its first page."""
-    data = bytearray(path.read_bytes())
+def read_streams(path):
     with tifffile.TiffFile(path) as file:
         page = file.pages[0]
+        return [file.filehandle.seek(offset) and file.filehandle.read(size) for offset, size in zip(page.dataoffsets, page.databytecounts)]
+
+
+def replace_streams(path, streams):
+    """The file with these streams for the tiles of its first page."""
+    data = bytearray(path.read_bytes())
+    with tifffile.TiffFile(path) as file:
+        tags = [file.pages[0].tags[tag] for tag in (324, 325)]
+    for i, stream in enumerate(streams):
+        for tag, value in zip(tags, (len(data), len(stream))):
+            size = {3: 2, 4: 4}[int(tag.dtype)]  # of a number: SHORT or LONG
+            data[tag.valueoffset + size * i : tag.valueoffset + size * (i + 1)] = value.to_bytes(size, "little")
+        data += stream
+    path.write_bytes(data)
+
+
+def replace_tiles(path, frames):
+    """The file with these JPEG streams of YCbCr for the tiles of its first page."""
+    replace_streams(path, frames)
+    data = bytearray(path.read_bytes())
+    with tifffile.TiffFile(path) as file:
         for tag, value in ((259, 7), (262, 6)):
-            struct.pack_into("<H", data, page.tags[tag].valueoffset, value)
-        offsets, counts = (page.tags[tag].valueoffset for tag in (324, 325))
-    for i, frame in enumerate(frames):
-        struct.pack_into("<I", data, offsets + 4 * i, len(data))
-        struct.pack_into("<I", data, counts + 4 * i, len(frame))
-        data += frame
+            struct.pack_into("<H", data, file.pages[0].tags[tag].valueoffset, value)
     path.write_bytes(data)
 
 
@@ -138,6 +153,39 @@ def test_convert_drops_texts_unless_asked(tmp_path, kind, options):
     assert result["mpp"] == pytest.approx(info["mpp"]) if info["mpp"] else kind == "plain"
     with tifffile.TiffFile(out) as file:
         assert 34675 in file.pages[0].tags
+
+
+@pytest.mark.parametrize("compression", ["none", "deflate", "lzw", "packbits", "zstd", "jpeg", "webp"])
+@pytest.mark.parametrize("kind", ["colors", "bits"])
+def test_copied_tiles_end_where_their_streams_end(tmp_path, compression, kind):
+    """A tile has room for more bytes than libtiff wrote: whatever stands there is not copied."""
+    if kind == "bits" and compression in ("jpeg", "webp"):
+        pytest.skip("no codec of bits")
+    pixels = texture(512, 768)
+    tifffile.imwrite(tmp_path / "pixels.tif", pixels if kind == "colors" else pixels[:, :, 0], photometric="rgb" if kind == "colors" else "minisblack")
+    slide, out = tmp_path / "slide.tif", tmp_path / "out.tif"
+    bits = ["--bitdepth", "1", "--predictor", "none"] if kind == "bits" else []
+    subprocess.run(["vips", "tiffsave", tmp_path / "pixels.tif", slide, "--tile", "--tile-width", "256", "--tile-height", "256",
+                    "--compression", compression, "--lossless", *bits], check=True)
+    streams = read_streams(slide)
+    assert len(streams) == 6
+    said = EVERYTHING.encode()
+    hidden = struct.pack("<II", 0x184D2A53, len(said)) + said if compression == "zstd" else b""  # a frame that decoders skip
+    replace_streams(slide, [hidden + stream + bytes(3) + said + b"VP8 " + struct.pack("<I", len(said)) + said for stream in streams])
+    assert len(find(slide)) == len(SECRETS)
+    result = run("convert", slide, out, "--json").json
+    assert result["copiedTiles"] == len(streams) and read_streams(out) == streams and find(out) == []
+
+
+def test_damaged_tiles_are_copied_as_they_are(tmp_path):
+    """Nobody knows where they end; those who read the copy are told of the damage."""
+    slide, out = write_pages(tmp_path / "slide.tif", "", associated=False, jpeg=False), tmp_path / "out.tif"
+    streams = read_streams(slide)
+    streams[1] = streams[1][:1000] + bytes(1000) + streams[1][2000:]
+    replace_streams(slide, streams)
+    run("convert", slide, out)
+    assert read_streams(out) == streams
+    assert "W-SLIDE-DAMAGED" in run("label", out, "-o", tmp_path / "mask.tif").codes
 
 
 @pytest.mark.parametrize("kind", ["aperio", "ome", "plain"])

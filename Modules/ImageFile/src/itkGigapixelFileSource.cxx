@@ -156,7 +156,7 @@ RefuseSeveralMasks(const WholeSlideImageIO & mask)
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-MASK-FORMAT",
                             "it has " + std::to_string(alike) + " images of the same size, where a mask has one",
-                            "write the page that is wanted to a file of its own")
+                            "write the one that is wanted to a file of its own, as convert --image 2 does")
         .OfFile(mask.GetFileName())
         .OfValue(std::to_string(alike)));
   }

@@ -135,9 +135,18 @@ CopiedLevel::ReadTile(std::uint64_t tile) const
                        " cannot be copied: " + inner.why,
                      inner.remedy.empty() ? DamagedTileRemedy : inner.remedy);
   }
-  return m_Page.compression == static_cast<unsigned>(TIFFCompression::JPEG)   ? RemoveJPEGTexts(bytes)
-         : m_Page.compression == static_cast<unsigned>(TIFFCompression::WebP) ? RemoveWebPTexts(bytes)
-                                                                              : bytes;
+  const auto compression = static_cast<TIFFCompression>(m_Page.compression);
+  switch (compression)
+  {
+    case TIFFCompression::JPEG:
+      return RemoveJPEGTexts(bytes);
+    case TIFFCompression::WebP:
+      return RemoveWebPTexts(bytes);
+    default: {
+      const std::size_t bits = std::size_t{ m_Page.tileWidth } * m_Page.tileHeight * m_Page.samples * m_Page.bits;
+      return CutBehindEnd(compression, std::move(bytes), bits / 8);
+    }
+  }
 }
 
 } // namespace gigapixel

@@ -43,8 +43,8 @@ public:
     return m_Tiles.size();
   }
 
-  /** The tile's compressed bytes; of a JPEG, without comments and application segments that no decoder needs. Throws
-   * SlideError. */
+  /** The tile's compressed bytes, without those that no decoder needs: comments, application segments, what stands
+   * behind the end of the stream. Throws SlideError. */
   std::vector<std::uint8_t> ReadTile(std::uint64_t tile) const;
 
 private:

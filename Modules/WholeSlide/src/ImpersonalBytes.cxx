@@ -1,13 +1,18 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ImpersonalBytes.h"
 
+#include "TileDecoder.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <zstd.h>
 
 namespace gigapixel
 {
@@ -76,6 +81,13 @@ GetBigEndian(const Bytes & bytes, std::size_t at)
 {
   return std::uint32_t{ bytes[at] } << 24u | std::uint32_t{ bytes[at + 1] } << 16u |
          std::uint32_t{ bytes[at + 2] } << 8u | bytes[at + 3];
+}
+
+std::size_t
+GetLittleEndian(const Bytes & bytes, std::size_t at)
+{
+  return std::size_t{ bytes[at] } | std::size_t{ bytes[at + 1] } << 8 | std::size_t{ bytes[at + 2] } << 16 |
+         std::size_t{ bytes[at + 3] } << 24;
 }
 
 void
@@ -180,13 +192,13 @@ RemoveWebPTexts(const std::vector<std::uint8_t> & webp)
   {
     return webp;
   }
-  Bytes kept(webp.begin(), webp.begin() + headerSize);
-  for (std::size_t at = headerSize; at + 8 <= webp.size();)
+  Bytes             kept(webp.begin(), webp.begin() + headerSize);
+  const std::size_t all = std::min(8 + GetLittleEndian(webp, 4), webp.size());
+  for (std::size_t at = headerSize; at + 8 <= all;)
   {
     const std::string name = GetSignature(webp, at);
-    const std::size_t size = std::size_t{ webp[at + 4] } | std::size_t{ webp[at + 5] } << 8 |
-                             std::size_t{ webp[at + 6] } << 16 | std::size_t{ webp[at + 7] } << 24;
-    const std::size_t end = std::min(at + 8 + size + size % 2, webp.size());
+    const std::size_t size = GetLittleEndian(webp, at + 4);
+    const std::size_t end = std::min(at + 8 + size + size % 2, all);
     if (name == "VP8 " || name == "VP8L" || name == "VP8X" || name == "ALPH")
     {
       Append(kept, webp, at, end);
@@ -195,6 +207,10 @@ RemoveWebPTexts(const std::vector<std::uint8_t> & webp)
         kept[kept.size() - (end - at) + 8] &= 0x10; // alpha; no profile, EXIF, XMP, animation
       }
     }
+    if (name == "VP8 " || name == "VP8L") // decoders take the first image
+    {
+      break;
+    }
     at = end;
   }
   for (unsigned i = 0; i < 4; ++i)
@@ -202,6 +218,48 @@ RemoveWebPTexts(const std::vector<std::uint8_t> & webp)
     kept[4 + i] = static_cast<std::uint8_t>((kept.size() - 8) >> 8 * i);
   }
   return kept;
+}
+
+namespace
+{
+/** Zstd's frames that hold something else than pixels, which decoders skip (RFC 8878, section 3.1.2). */
+Bytes
+RemoveSkippableFrames(const Bytes & stream)
+{
+  constexpr std::size_t firstMagic = 0x184D2A50;
+  Bytes                 kept;
+  for (std::size_t at = 0; at < stream.size();)
+  {
+    const std::size_t size = ZSTD_findFrameCompressedSize(stream.data() + at, stream.size() - at);
+    if (ZSTD_isError(size))
+    {
+      return stream;
+    }
+    if (GetLittleEndian(stream, at) / 16 != firstMagic / 16)
+    {
+      Append(kept, stream, at, at + size);
+    }
+    at += size;
+  }
+  return kept;
+}
+} // namespace
+
+std::vector<std::uint8_t>
+CutBehindEnd(TIFFCompression compression, std::vector<std::uint8_t> stream, std::size_t size)
+{
+  Bytes       decoded(size);
+  std::size_t used = 0;
+  try
+  {
+    DecodeBytes(compression, { stream.data(), stream.size() }, decoded.data(), size, &used);
+  }
+  catch (const std::runtime_error &)
+  {
+    return stream;
+  }
+  stream.resize(used);
+  return compression == TIFFCompression::Zstandard ? RemoveSkippableFrames(stream) : stream;
 }
 
 std::vector<std::uint8_t>

@@ -101,10 +101,12 @@ TIFFLayout::SetImages(std::vector<Image> images)
   if (m_Images.size() > 1 && m_AskedImage.empty())
   {
     warnings.push_back(
-      Diagnostic("W-SLIDE-IMAGES",
-                 "it has " + std::to_string(m_Images.size()) + " images, of which only image " +
-                   std::to_string(m_ImageNumber + 1) + " is read: " + ListImages(m_Images),
-                 "see info for the images, and choose another one with --image where the command has it (SetImage)")
+      Diagnostic(
+        "W-SLIDE-IMAGES",
+        "it has " + std::to_string(m_Images.size()) + " images, of which only image " +
+          std::to_string(m_ImageNumber + 1) + " is read: " + ListImages(m_Images),
+        "see info for the images; choose another one with --image (SetImage), or write it to a file of its own "
+        "(convert --image)")
         .OfFile(m_Path));
   }
 }

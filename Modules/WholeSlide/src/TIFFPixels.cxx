@@ -2,6 +2,7 @@
 #include "TIFFPixels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -130,6 +131,32 @@ IsImageCodec(const TIFFPage & page)
 {
   const std::string name = GetCompressionName(page);
   return name == "JPEG" || name == "JPEG 2000" || name == "WebP";
+}
+
+std::size_t
+DecodeBytes(TIFFCompression compression, ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used)
+{
+  switch (compression)
+  {
+    case TIFFCompression::LZW:
+      return DecodeLZW(stream, out, size, used);
+    case TIFFCompression::AdobeDeflate:
+    case TIFFCompression::Deflate:
+      return DecodeDeflate(stream, out, size, used);
+    case TIFFCompression::PackBits:
+      return DecodePackBits(stream, out, size, used);
+    case TIFFCompression::Zstandard:
+      return DecodeZstandard(stream, out, size, used);
+    default: {
+      const std::size_t count = std::min(size, stream.size);
+      std::memcpy(out, stream.data, count);
+      if (used != nullptr)
+      {
+        *used = count;
+      }
+      return count;
+    }
+  }
 }
 
 TIFFAlpha

@@ -3,7 +3,9 @@
 #define TIFFPixels_h
 
 #include "TIFFDirectory.h"
+#include "TileDecoder.h"
 
+#include <cstddef>
 #include <string>
 
 namespace gigapixel
@@ -51,6 +53,14 @@ enum class TIFFReading
 
 /** True where each tile is an image of its own (JPEG, JPEG 2000, WebP), false where it is compressed bytes. */
 bool IsImageCodec(const TIFFPage & page);
+
+/** Decodes a tile that is compressed bytes, or bytes that are not compressed, as the byte codecs of TileDecoder.h do.
+ */
+std::size_t DecodeBytes(TIFFCompression compression,
+                        ByteSpan        stream,
+                        unsigned char * out,
+                        std::size_t     size,
+                        std::size_t *   used = nullptr);
 
 /** Why a page cannot be decoded here. */
 struct TIFFObstacle

@@ -126,27 +126,9 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   const std::size_t     rowBytes = isPacked ? (raw.stride * bits + 7) / 8 : raw.stride;
   const std::size_t     size = rowBytes * raw.height;
   unsigned char * const samples = raw.data + (raw.stride * raw.height - size); // at the end: unpacked from there
-  std::size_t           written = std::min(size, bytes.size);
-  switch (source.compression)
-  {
-    case TIFFCompression::LZW:
-      written = DecodeLZW(bytes, samples, size);
-      break;
-    case TIFFCompression::AdobeDeflate:
-    case TIFFCompression::Deflate:
-      written = DecodeDeflate(bytes, samples, size);
-      break;
-    case TIFFCompression::PackBits:
-      written = DecodePackBits(bytes, samples, size);
-      break;
-    case TIFFCompression::Zstandard:
-      written = DecodeZstandard(bytes, samples, size);
-      break;
-    default:
-      std::memcpy(samples, bytes.data, written);
-  }
-  const std::size_t lastRow = isPacked ? (std::size_t{ stored.width } * bits + 7) / 8
-                                       : std::size_t{ stored.width } * raw.channels * raw.sampleBytes;
+  const std::size_t     written = DecodeBytes(source.compression, bytes, samples, size);
+  const std::size_t     lastRow = isPacked ? (std::size_t{ stored.width } * bits + 7) / 8
+                                           : std::size_t{ stored.width } * raw.channels * raw.sampleBytes;
   if (written < (stored.height - 1) * rowBytes + lastRow)
   {
     throw Refusal(Diagnostic("E-CODEC-DATA", "it holds fewer pixels than its size needs"));

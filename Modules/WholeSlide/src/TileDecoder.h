@@ -71,20 +71,21 @@ void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, St
 /** By how much every component of a JPEG 2000 stream can be decoded smaller: 1, 2, 4 or 8. */
 unsigned GetLargestJPEG2000Reduction(ByteSpan stream);
 
-/** Whether the wavelet of a JPEG 2000 stream is the one that can give back what was compressed. */
+/** Whether a JPEG 2000 stream gives back what was compressed: by its wavelet, and as far as its packets tell. */
 bool IsLosslessJPEG2000(ByteSpan stream);
 
 /** One WebP image; 1, 3 or 4 (RGBA, straight alpha) channels. */
 void DecodeWebP(ByteSpan stream, const PixelSpan & out, StoredSize stored);
 /** @} */
 
-/** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. @{ */
-std::size_t DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size);
-std::size_t DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size);
+/** \name Byte codecs. Each fills `out` with up to `size` bytes and returns how many there were. Bytes behind the end of
+ * the stream are not looked at; `used` becomes the number of those before it. @{ */
+std::size_t DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
+std::size_t DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** TIFF 6.0, section 13: codes from the most significant bit, widths change one code early. */
-std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size);
+std::size_t DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** TIFF 6.0, section 9. */
-std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size);
+std::size_t DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used = nullptr);
 /** @} */
 
 /** Undoes TIFF's horizontal differencing (predictor 2) of integers of 1, 2, 4 or 8 bytes, in this machine's byte order.

@@ -16,7 +16,7 @@ namespace gigapixel
 {
 
 std::size_t
-DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size)
+DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used)
 {
   struct Free
   {
@@ -32,7 +32,7 @@ DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size)
     throw std::bad_alloc();
   }
   std::size_t written = 0;
-  switch (libdeflate_zlib_decompress(decompressor.get(), stream.data, stream.size, out, size, &written))
+  switch (libdeflate_zlib_decompress_ex(decompressor.get(), stream.data, stream.size, out, size, used, &written))
   {
     case LIBDEFLATE_SUCCESS:
       return written;
@@ -44,7 +44,7 @@ DecodeDeflate(ByteSpan stream, unsigned char * out, std::size_t size)
 }
 
 std::size_t
-DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size)
+DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used)
 {
   struct Free
   {
@@ -59,10 +59,26 @@ DecodeZstandard(ByteSpan stream, unsigned char * out, std::size_t size)
   {
     throw std::bad_alloc();
   }
-  const std::size_t written = ZSTD_decompressDCtx(context.get(), out, size, stream.data, stream.size);
-  if (ZSTD_isError(written))
+  std::size_t read = 0;
+  std::size_t written = 0;
+  // Frame by frame: ZSTD_decompress() takes bytes behind the last frame for damage.
+  while (read < stream.size && written < size)
   {
-    throw Refusal(Diagnostic("E-CODEC-DATA", std::string("its zstd stream is damaged: ") + ZSTD_getErrorName(written)));
+    const std::size_t frame = ZSTD_findFrameCompressedSize(stream.data + read, stream.size - read);
+    const std::size_t found =
+      ZSTD_isError(frame)
+        ? frame
+        : ZSTD_decompressDCtx(context.get(), out + written, size - written, stream.data + read, frame);
+    if (ZSTD_isError(found))
+    {
+      throw Refusal(Diagnostic("E-CODEC-DATA", std::string("its zstd stream is damaged: ") + ZSTD_getErrorName(found)));
+    }
+    read += frame;
+    written += found;
+  }
+  if (used != nullptr)
+  {
+    *used = read;
   }
   return written;
 }
@@ -96,6 +112,13 @@ public:
     return (m_Buffer >> m_Held) & ((1u << bits) - 1u);
   }
 
+  /** Bytes of the stream that codes were read from. */
+  std::size_t
+  GetUsed() const
+  {
+    return m_Position;
+  }
+
 private:
   ByteSpan    m_Stream;
   std::size_t m_Position{ 0 };
@@ -113,7 +136,7 @@ struct LZWString
 } // namespace
 
 std::size_t
-DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size)
+DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used)
 {
   constexpr unsigned     clear = 256;
   constexpr unsigned     tableSize = 4096;
@@ -174,11 +197,22 @@ DecodeLZW(ByteSpan stream, unsigned char * out, std::size_t size)
       ++bits;
     }
   }
+  if (used != nullptr)
+  {
+    *used = codes.GetUsed();
+    if (written == size)
+    {
+      // The code of the end may follow, or one that clears a full table and then that of the end.
+      unsigned code = codes.Next(bits);
+      code = code == clear ? codes.Next(9) : code;
+      *used = code == LZWCodes::end ? codes.GetUsed() : *used;
+    }
+  }
   return written;
 }
 
 std::size_t
-DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
+DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size, std::size_t * used)
 {
   std::size_t read = 0;
   std::size_t written = 0;
@@ -193,7 +227,7 @@ DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
         throw Refusal(Diagnostic("E-CODEC-DATA", "its PackBits stream ends early"));
       }
       std::memcpy(out + written, stream.data + read, count);
-      read += code + 1 <= stream.size - read ? code + 1 : stream.size - read;
+      read += count;
       written += count;
     }
     else if (code > 128)
@@ -206,6 +240,10 @@ DecodePackBits(ByteSpan stream, unsigned char * out, std::size_t size)
       std::memset(out + written, stream.data[read++], count);
       written += count;
     }
+  }
+  if (used != nullptr)
+  {
+    *used = read;
   }
   return written;
 }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
+#include "JPEG2000Passes.h"
+
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
@@ -287,7 +289,8 @@ GetLargestJPEG2000Reduction(ByteSpan stream)
 bool
 IsLosslessJPEG2000(ByteSpan stream)
 {
-  return GetCodingByte(stream, 13, 1) == 1; // the wavelet of integers
+  const bool hasIntegers = GetCodingByte(stream, 13, 1) == 1; // the wavelet
+  return hasIntegers && !LacksJPEG2000Passes(stream);
 }
 
 void
