@@ -146,7 +146,7 @@ def test_a_file_of_several_masks_is_refused(tmp_path, truth, kind, tile, photome
     pages = [{"pixels": labels.astype(kind), "tile": tile, "photometric": photometric, "tags": tags}
              for labels in (make_labels() * 0, make_labels(), make_labels() * 0 + 1)]
     masks = write_tiff(tmp_path / "mask.tif", *pages)
-    for words in (["evaluate", masks, truth], ["evaluate", truth, masks], ["outline", masks, "-o", tmp_path / "a.geojson"],
+    for words in (["evaluate", masks, truth], ["evaluate", truth, masks], ["outline", masks, "--like", truth, "-o", tmp_path / "a.geojson"],
                   ["overlay", truth, masks, "-o", tmp_path / "a.png"]):
         error = fails(*words)
         assert (error.code, error.file, error.value) == ("E-MASK-FORMAT", str(masks), "3"), words

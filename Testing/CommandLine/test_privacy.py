@@ -177,17 +177,6 @@ def test_copied_tiles_end_where_their_streams_end(tmp_path, compression, kind):
     assert result["copiedTiles"] == len(streams) and read_streams(out) == streams and find(out) == []
 
 
-def test_damaged_tiles_are_copied_as_they_are(tmp_path):
-    """Nobody knows where they end; those who read the copy are told of the damage."""
-    slide, out = write_pages(tmp_path / "slide.tif", "", associated=False, jpeg=False), tmp_path / "out.tif"
-    streams = read_streams(slide)
-    streams[1] = streams[1][:1000] + bytes(1000) + streams[1][2000:]
-    replace_streams(slide, streams)
-    run("convert", slide, out)
-    assert read_streams(out) == streams
-    assert "W-SLIDE-DAMAGED" in run("label", out, "-o", tmp_path / "mask.tif").codes
-
-
 @pytest.mark.parametrize("kind", ["aperio", "ome", "plain"])
 def test_texts_are_kept_where_it_is_asked_for(tmp_path, kind):
     out = tmp_path / "out.tif"
