@@ -108,34 +108,20 @@ def test_jpeg_masks_are_said(tmp_path, truth):
         assert [(w["code"], w["file"]) for w in warnings] == [(code, str(tmp_path / name)) for code in codes]
 
 
-@pytest.mark.parametrize("lossy, options", [
-    (True, {"irreversible": True}),
-    (False, {}),
-    (False, {"quality_mode": "rates", "quality_layers": [60, 20, 0]}),
-    (True, {"quality_mode": "rates", "quality_layers": [60]}),
-    (True, {"quality_mode": "rates", "quality_layers": [200, 60]}),
-    *((lossy, {"progression": order, "quality_mode": "rates", "quality_layers": [60, 0][: 2 - lossy]})
-      for order in ("RLCP", "RPCL", "PCRL", "CPRL") for lossy in (False, True)),
-    *((lossy, {"tile_size": (40, 24), "quality_layers": [20][:lossy]}) for lossy in (False, True)),
-    *((lossy, {"precinct_size": (32, 32), "codeblock_size": (16, 16), "num_resolutions": 3, "quality_layers": [20][:lossy]}) for lossy in (False, True)),
-], ids=str)
-def test_jpeg_2000_masks_with_loss_are_said(tmp_path, truth, lossy, options):
-    """Of floats (9-7) or of integers (5-3) without their lowest bits; Pillow knows whether the pixels are those that it was given."""
-    changed = []
+@pytest.mark.parametrize("lossy", [False, True])
+def test_jpeg_2000_masks_with_loss_are_said(tmp_path, truth, lossy):
+    """Pillow's wavelets: 9-7 of floats or 5-3 of integers."""
 
     def encode(tile):
         stream = io.BytesIO()
-        given = Image.frombytes("L", (64, 64), tile)
-        given.save(stream, "JPEG2000", no_jp2=True, **options)
-        changed.append(Image.open(stream).tobytes() != tile)
+        Image.frombytes("L", (64, 64), tile).save(stream, "JPEG2000", irreversible=lossy, no_jp2=True)
         return stream.getvalue()
 
     page = {"pixels": make_labels() * 255, "compression": 34712, "encode": encode, "tags": resolution(0.5)}
     write_tiff(tmp_path / "mask.tif", page)
-    assert any(changed) == lossy
     result = run("evaluate", tmp_path / "mask.tif", truth, "--json").json
     assert [(w["code"], w["file"]) for w in result.get("warnings", [])] == [("W-MASK-LOSSY", str(tmp_path / "mask.tif"))] * lossy
-    assert lossy or result["dice"] == 1
+    assert result["dice"] > 0.99 if lossy else result["dice"] == 1
 
 
 @pytest.mark.parametrize("kind, tile, photometric", [("u1", (64, 64), 1), ("u1", 32, 1), ("u2", (64, 64), 1), ("u1", (64, 64), 3)],

@@ -16,7 +16,6 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   const std::vector<unsigned char> bytes(choices.GetRest(), choices.GetRest() + choices.GetRestSize());
   const ByteSpan                   stream{ bytes.data(), bytes.size() };
   gigapixel_fuzz::MayRefuse("", [&] {
-    IsLosslessJPEG2000(stream);
     reduction = std::min(reduction, GetLargestJPEG2000Reduction(stream));
     const std::uint32_t        across = (width + reduction - 1) / reduction;
     const std::uint32_t        down = (height + reduction - 1) / reduction;

@@ -197,7 +197,7 @@ TIFFSlide::WarnOfEmptyTiles()
   }
 }
 
-/** Warns of labels that a codec changed, as far as the largest stored tile says: a constant one loses nothing. */
+/** Warns of labels that a codec changed, as far as the first stored tile says. */
 void
 TIFFSlide::WarnOfLoss()
 {
@@ -206,17 +206,19 @@ TIFFSlide::WarnOfLoss()
   {
     return;
   }
-  bool                               isLossy = base.compression == TIFFCompression::JPEG;
-  const std::vector<std::uint64_t> & sizes = base.pieces.sizes;
-  const auto largest = static_cast<std::uint64_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
-  if (!isLossy && !sizes.empty() && base.pieces.Has(largest))
+  bool isLossy = base.compression == TIFFCompression::JPEG;
+  for (std::uint64_t tile = 0; tile < base.pieces.sizes.size() && !isLossy; ++tile)
   {
-    try
+    if (base.pieces.Has(tile))
     {
-      isLossy = !IsLosslessJPEG2000(ReadPiece(base, largest));
+      try
+      {
+        isLossy = !IsLosslessJPEG2000(ReadPiece(base, tile));
+      }
+      catch (const std::exception &)
+      {} // the file ends early, which is an error when the tile is read
+      break;
     }
-    catch (const std::exception &)
-    {} // the file ends early, which is an error when the tile is read
   }
   if (isLossy)
   {

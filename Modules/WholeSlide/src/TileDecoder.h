@@ -71,7 +71,7 @@ void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, St
 /** By how much every component of a JPEG 2000 stream can be decoded smaller: 1, 2, 4 or 8. */
 unsigned GetLargestJPEG2000Reduction(ByteSpan stream);
 
-/** Whether a JPEG 2000 stream gives back what was compressed: by its wavelet, and as far as its packets tell. */
+/** Whether the wavelet of a JPEG 2000 stream is the one that can give back what was compressed. */
 bool IsLosslessJPEG2000(ByteSpan stream);
 
 /** One WebP image; 1, 3 or 4 (RGBA, straight alpha) channels. */

@@ -1,8 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TileDecoder.h"
 
-#include "JPEG2000Passes.h"
-
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
@@ -289,8 +287,7 @@ GetLargestJPEG2000Reduction(ByteSpan stream)
 bool
 IsLosslessJPEG2000(ByteSpan stream)
 {
-  const bool hasIntegers = GetCodingByte(stream, 13, 1) == 1; // the wavelet
-  return hasIntegers && !LacksJPEG2000Passes(stream);
+  return GetCodingByte(stream, 13, 1) == 1; // the wavelet of integers
 }
 
 void
