@@ -89,14 +89,14 @@ def concatenation(number, offset, total=None, name="1.2.3.5"):
     return elements
 
 
-def encode_jpeg(tile, marker=True, ids=(1, 2, 3), rgb=False):
-    """A JPEG stream of quality 95: YCbCr, or the colors as they are (rgb). Without its JFIF marker, and with other numbers of
+def encode_jpeg(tile, marker=True, ids=(1, 2, 3), rgb=False, reduced=False):
+    """A JPEG stream of quality 95: YCbCr, also with reduced chroma, or the colors as they are (rgb). Without its JFIF marker, and with other numbers of
     its components, where that is wanted."""
     stream = io.BytesIO()
     image = Image.fromarray(tile)
     if rgb:  # libjpeg stores what it takes for YCbCr
         image = Image.merge("YCbCr", image.split())
-    image.save(stream, "JPEG", quality=95, subsampling=0)
+    image.save(stream, "JPEG", quality=95, subsampling=2 if reduced else 0)
     data = stream.getvalue()
     if not marker:
         assert data[2:4] == b"\xff\xe0"

@@ -213,6 +213,15 @@ def test_unmarked_levels_and_children(tmp_path):
     assert levels == sizes and associated == {"macro": (90, 60)}
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("kind", [1, 9])
+def test_a_marked_label_or_macro_says_nothing_of_levels(tmp_path, kind, first):
+    levels, other = [page(size, 1) for size in (BASE, (512, 384), QUARTER)], page((1000, 340), 2, kind=kind, tiled=False)
+    path = write(tmp_path / "m.tif", [other, *levels] if first else [*levels, other])
+    found, associated, info = describe(path)
+    assert found == [BASE, (512, 384), QUARTER] and list(associated.values()) == [(1000, 340)] and info["warnings"] == []
+
+
 @pytest.mark.parametrize("sizes", [(BASE, (512, 384), QUARTER), ((128, 96), BASE), ((128, 96), QUARTER, BASE), (BASE, BASE)])
 def test_pages_of_a_document_are_images(tmp_path, sizes):
     """NewSubfileType 2 says: one page of several. Page 2 is no level, plane or thumbnail of page 1."""

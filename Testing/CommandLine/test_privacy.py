@@ -47,10 +47,14 @@ def tags(profile=True):
 
 
 def talk_in_jpeg(stream):
-    """A comment, application segments and bytes behind the end."""
+    """A comment, application segments, Adobe's with more than it has, a segment that decoders skip, and bytes behind the end."""
     said = EVERYTHING.encode()
-    segments = b"".join(b"\xff" + marker + struct.pack(">H", len(said) + 2) + said for marker in (b"\xfe", b"\xe0", b"\xe1", b"\xed"))
-    return stream[:20] + segments + stream[20:] + said
+
+    def segment(marker, content):
+        return b"\xff" + marker + struct.pack(">H", len(content) + 2) + content
+
+    segments = b"".join(segment(marker, said) for marker in (b"\xfe", b"\xe0", b"\xe1", b"\xed", b"\xee", b"\xdc"))
+    return stream[:20] + segments + segment(b"\xee", b"Adobe\0\x64\0\0\0\0\1" + said) + stream[20:] + said
 
 
 def read_streams(path):
@@ -175,6 +179,18 @@ def test_copied_tiles_end_where_their_streams_end(tmp_path, compression, kind):
     assert len(find(slide)) == len(SECRETS)
     result = run("convert", slide, out, "--json").json
     assert result["copiedTiles"] == len(streams) and read_streams(out) == streams and find(out) == []
+
+
+def test_texts_between_the_segments_of_a_tile_are_dropped(tmp_path):
+    """Decoders look for the next marker behind a byte that belongs to no segment."""
+    slide, out = plain(tmp_path), tmp_path / "out.tif"
+    said = b"\xff\xfe" + struct.pack(">H", len(EVERYTHING) + 2) + EVERYTHING.encode()
+    replace_streams(slide, [stream[:20] + b"\0" + said + stream[20:] for stream in read_streams(slide)])
+    run("convert", slide, out)
+    assert find(out) == []
+    clean = write_pages(tmp_path / "clean.tif", "", associated=False)
+    run("convert", clean, tmp_path / "clean-out.tif")
+    assert read_streams(out) == read_streams(tmp_path / "clean-out.tif")
 
 
 @pytest.mark.parametrize("kind", ["aperio", "ome", "plain"])

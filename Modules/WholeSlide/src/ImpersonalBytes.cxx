@@ -23,14 +23,17 @@ using Bytes = std::vector<std::uint8_t>;
 /** JPEG's markers (ITU-T T.81, table B.1), without their 0xFF. */
 enum Marker : unsigned
 {
+  Temporary = 0x01,
+  StartOfFrame0 = 0xC0,
+  StartOfFrame15 = 0xCF, // between them also tables of Huffman codes and of arithmetic coding
   Restart0 = 0xD0,
   Restart7 = 0xD7,
   EndOfImage = 0xD9,
   StartOfScan = 0xDA,
-  App0 = 0xE0,  // JFIF
-  App14 = 0xEE, // Adobe: how colors are stored
-  App15 = 0xEF,
-  Comment = 0xFE
+  QuantizationTables = 0xDB,
+  RestartInterval = 0xDD,
+  App0 = 0xE0, // JFIF
+  App14 = 0xEE // Adobe: how colors are stored
 };
 
 void
@@ -40,18 +43,42 @@ Append(Bytes & to, const Bytes & from, std::size_t begin, std::size_t end)
     to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin), from.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
-/** JFIF's segment without a thumbnail; nothing of other segments of this marker. */
+/** What decoders read of an application's segment, its first bytes; nothing of a segment of another application.
+ * \param size with the marker */
+bool
+AppendApplication(Bytes &             kept,
+                  const Bytes &       jpeg,
+                  std::size_t         at,
+                  std::size_t         end,
+                  const std::string & application,
+                  std::size_t         size)
+{
+  if (end - at < size || std::memcmp(jpeg.data() + at + 4, application.data(), application.size()) != 0)
+  {
+    return false;
+  }
+  Append(kept, jpeg, at, at + size);
+  kept[kept.size() - size + 2] = 0;
+  kept[kept.size() - size + 3] = static_cast<std::uint8_t>(size - 2);
+  return true;
+}
+
+/** JFIF's segment without a thumbnail. */
 void
 AppendJFIF(Bytes & kept, const Bytes & jpeg, std::size_t at, std::size_t end)
 {
-  constexpr std::size_t size = 18; // with the marker
-  if (end - at >= size && std::memcmp(jpeg.data() + at + 4, "JFIF", 5) == 0)
+  if (AppendApplication(kept, jpeg, at, end, std::string("JFIF", 5), 18))
   {
-    Append(kept, jpeg, at, at + size);
-    kept[kept.size() - size + 2] = 0;
-    kept[kept.size() - size + 3] = size - 2;
     kept[kept.size() - 2] = kept[kept.size() - 1] = 0;
   }
+}
+
+/** Segments that say how pixels are coded. Decoders skip all others. */
+bool
+IsOfCoding(unsigned marker)
+{
+  return (marker >= StartOfFrame0 && marker <= StartOfFrame15) || marker == StartOfScan ||
+         marker == QuantizationTables || marker == RestartInterval;
 }
 
 /** The next marker that ends the coded bytes of a scan, or the end. */
@@ -149,10 +176,11 @@ RemoveJPEGTexts(const std::vector<std::uint8_t> & jpeg)
 {
   Bytes       kept(jpeg.begin(), jpeg.begin() + std::min<std::ptrdiff_t>(2, jpeg.end() - jpeg.begin()));
   std::size_t at = kept.size();
-  while (at + 2 <= jpeg.size() && jpeg[at] == 0xFF)
+  while (at + 2 <= jpeg.size())
   {
     const unsigned marker = jpeg[at + 1];
-    if (marker == 0xFF) // a byte that fills up, as many as an encoder likes
+    const bool     isStray = jpeg[at] != 0xFF || marker == 0; // decoders look for the next marker
+    if (isStray || marker == 0xFF)                            // a byte that fills up, as many as an encoder likes
     {
       ++at;
       continue;
@@ -162,25 +190,32 @@ RemoveJPEGTexts(const std::vector<std::uint8_t> & jpeg)
       Append(kept, jpeg, at, at + 2);
       return kept;
     }
+    if (marker == Temporary || (marker >= Restart0 && marker <= Restart7)) // without a length
+    {
+      at += 2;
+      continue;
+    }
     if (at + 4 > jpeg.size())
     {
       break;
     }
     const std::size_t size = 2 + (std::size_t{ jpeg[at + 2] } << 8 | jpeg[at + 3]);
     const std::size_t end = std::min(at + size, jpeg.size());
-    const bool        isRemark = marker == Comment || (marker > App0 && marker <= App15 && marker != App14);
     const std::size_t next = marker == StartOfScan ? SkipScan(jpeg, end) : end;
     if (marker == App0)
     {
       AppendJFIF(kept, jpeg, at, end);
     }
-    else if (!isRemark)
+    else if (marker == App14)
+    {
+      AppendApplication(kept, jpeg, at, end, "Adobe", 16);
+    }
+    else if (IsOfCoding(marker))
     {
       Append(kept, jpeg, at, next);
     }
     at = next;
   }
-  Append(kept, jpeg, std::min(at, jpeg.size()), jpeg.size());
   return kept;
 }
 

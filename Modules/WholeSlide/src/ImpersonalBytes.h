@@ -12,9 +12,9 @@ namespace gigapixel
 {
 
 /** \name Bytes of a slide without the parts that say nothing of pixels and may name a person. @{ */
-/** A JPEG stream, or its tables, without comments, application segments, thumbnails and bytes behind its end. JFIF's
- * and Adobe's segments say how colors are stored, and are kept. A stream that is no proper JPEG stays as it is from
- * there on: its reader reports the damage. */
+/** A JPEG stream, or its tables, with the segments that say how pixels are coded only: without comments, application
+ * segments, thumbnails, and bytes between segments or behind the end. JFIF's and Adobe's segments say how colors are
+ * stored; what decoders read of them is kept. */
 std::vector<std::uint8_t> RemoveJPEGTexts(const std::vector<std::uint8_t> & jpeg);
 
 /** A WebP file with the chunks of its image only, without bytes behind its end. */

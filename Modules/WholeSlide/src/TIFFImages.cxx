@@ -99,8 +99,8 @@ public:
   Sort()
   {
     this->FindMasks();
-    this->FindMarks();
     this->FindNames();
+    this->FindMarks();
     this->FindRuns();
     for (std::size_t page = 0; page < m_Roles.size(); ++page)
     {
@@ -181,13 +181,15 @@ private:
     }
   }
 
-  /** In a file that marks a page as reduced, pages without the mark are images. */
+  /** In a file that marks a level as reduced, pages without the mark are images. A label or a macro may have the mark
+   * where levels have none. */
   void
   FindMarks()
   {
     for (std::size_t i = 0; i < m_Roles.size(); ++i)
     {
-      m_MarksLevels = m_MarksLevels || (IsUndecided(i) && GetPage(i).IsReduced());
+      const bool isMarked = i != m_Largest && IsUndecided(i) && GetPage(i).IsReduced();
+      m_MarksLevels = m_MarksLevels || (isMarked && IsLevelOf(GetPage(m_Largest), GetPage(i), m_Rules));
     }
     m_MarksLevels = m_MarksLevels && !m_Rules.hasUnmarkedLevels;
   }

@@ -17,7 +17,7 @@ enum class ColorModel
   RGB,
   YCbCr,
   Marked,   // of JPEG: as the stream's Adobe marker says, YCbCr where it has none
-  MarkedRGB // of JPEG: RGB unless the stream says YCbCr by a marker (JFIF, Adobe) or by the components 1, 2, 3
+  MarkedRGB // of JPEG: RGB unless the stream says YCbCr by a marker (JFIF, Adobe) or by reduced chroma
 };
 
 /** Compressed bytes as they stand in the file. */

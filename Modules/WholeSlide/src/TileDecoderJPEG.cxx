@@ -86,7 +86,8 @@ public:
   JumpingErrors          errors{};
 };
 
-/** As libjpeg decides: by JFIF's marker, then by Adobe's, then by the numbers of the components. */
+/** By JFIF's marker, then by Adobe's, as libjpeg decides. A stream without both says it where its second component has
+ * fewer samples than its first one: nobody reduces green. */
 bool
 SaysYCbCr(const jpeg_decompress_struct & info)
 {
@@ -94,8 +95,8 @@ SaysYCbCr(const jpeg_decompress_struct & info)
   {
     return info.saw_JFIF_marker != FALSE || info.Adobe_transform != 0;
   }
-  return info.comp_info[0].component_id == 1 && info.comp_info[1].component_id == 2 &&
-         info.comp_info[2].component_id == 3;
+  return info.comp_info[1].h_samp_factor < info.comp_info[0].h_samp_factor ||
+         info.comp_info[1].v_samp_factor < info.comp_info[0].v_samp_factor;
 }
 
 J_COLOR_SPACE

@@ -267,12 +267,14 @@ OnnxWalk::Append(const OnnxNode &                              node,
   {
     operation.attributes.emplace(attribute.name, attribute.GetDefault(operation.axes));
   }
-  std::string name = MakeName(!node.name.empty() ? node.name : node.outputs.empty() ? type : node.outputs.front());
-  for (int number = 2; m_Channels.count(name) > 0; ++number)
+  const std::string base = MakeName(!node.name.empty()     ? node.name
+                                    : node.outputs.empty() ? type
+                                                           : node.outputs.front());
+  std::string       name = base;
+  for (int & number = m_LastNumbers[base]; m_Channels.count(name) > 0;)
   {
-    const std::string end = "_" + std::to_string(number);
-    const std::string last = "_" + std::to_string(number - 1);
-    name = (number > 2 ? name.substr(0, name.size() - last.size()) : name) + end;
+    number = std::max(number, 1) + 1;
+    name = base + "_" + std::to_string(number);
   }
   operation.name = name;
   // At once: what is made of them before the graph is validated takes memory, and more than so many overflow.

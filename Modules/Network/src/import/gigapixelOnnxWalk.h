@@ -324,15 +324,16 @@ private:
   SizedGraph                                      m_Result;
   std::map<std::string, OnnxWalkValue>            m_Values;
   std::map<std::string, int>                      m_Readers;
-  std::map<std::string, int>                      m_Channels;  ///< of operations
-  std::map<std::string, const OnnxNode *>         m_Producers; ///< of values
-  std::map<std::string, std::vector<std::string>> m_Skips;     ///< of values: what they are computed from
-  std::map<std::string, std::string>              m_Missing;   ///< of values: the missing operator that gives them
-  std::set<std::string>                           m_Behind;    ///< values that depend on a missing operator's
-  std::map<std::string, bool>                     m_Unknown;   ///< values; whether they depend on the image's pixels
-  std::set<std::string>                           m_Unasked;   ///< values of operators that read unknown ones
-  Diagnostic                                      m_Problem;   ///< the first one; empty: none
-  std::string                                     m_End;       ///< the value of the logits
+  std::map<std::string, int>                      m_Channels;    ///< of operations
+  std::map<std::string, int>                      m_LastNumbers; ///< behind the names of operations
+  std::map<std::string, const OnnxNode *>         m_Producers;   ///< of values
+  std::map<std::string, std::vector<std::string>> m_Skips;       ///< of values: what they are computed from
+  std::map<std::string, std::string>              m_Missing;     ///< of values: the missing operator that gives them
+  std::set<std::string>                           m_Behind;      ///< values that depend on a missing operator's
+  std::map<std::string, bool>                     m_Unknown;     ///< values; whether they depend on the image's pixels
+  std::set<std::string>                           m_Unasked;     ///< values of operators that read unknown ones
+  Diagnostic                                      m_Problem;     ///< the first one; empty: none
+  std::string                                     m_End;         ///< the value of the logits
   const OnnxNode *                                m_Labels{ nullptr }; ///< what makes labels of it; null: nothing
   std::set<const OnnxNode *>                      m_LabelNodes;        ///< this one and those behind it
   std::shared_ptr<const ClassChoice>              m_Choice;            ///< among the labels of ArgMax; null: all

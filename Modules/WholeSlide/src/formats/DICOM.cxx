@@ -50,10 +50,17 @@ DICOMSlide::Miss(const Diagnostic & missing, const std::string & consequence)
 namespace
 {
 
-/** Whether a level shows the same area as the finest one: by its sides, and by the size of its pixels. */
+/** Whether a level shows the same area as the finest one: by the slide's container where both name it, by its sides,
+ * and by the size of its pixels. */
 bool
 ShowsSameArea(const DICOMPart & base, const DICOMPart & level)
 {
+  const std::string container = base.file.GetText(DICOMTag::Container);
+  const std::string ofLevelsSlide = level.file.GetText(DICOMTag::Container);
+  if (!container.empty() && !ofLevelsSlide.empty() && container != ofLevelsSlide)
+  {
+    return false;
+  }
   constexpr double slack = 0.05; // of what scanners round
   const double     across = static_cast<double>(base.width) / static_cast<double>(level.width);
   const double     down = static_cast<double>(base.height) / static_cast<double>(level.height);

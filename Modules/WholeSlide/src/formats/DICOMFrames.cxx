@@ -182,6 +182,18 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
     MissTiles(first.file.GetPath() + " has " + std::to_string(end) + " of " +
               std::to_string(framesOfPath * numberOfPaths) + " frames");
   }
+  const bool isOpen = !first.concatenation.empty() &&
+                      std::all_of(parts.begin(), parts.end(), [](const DICOMPart * part) { return part->total == 0; });
+  if (first.isPlaced && isOpen && m_MissingParts.size() == missedBefore)
+  {
+    std::set<std::uint64_t> placed;
+    std::for_each(frames.begin(), frames.end(), [&placed](const PlacedFrame & frame) { placed.insert(frame.tile); });
+    if (placed.size() < tiles)
+    {
+      MissTiles("its concatenation does not say how many parts it has, and those that are here have " +
+                std::to_string(placed.size()) + " of " + std::to_string(tiles) + " tiles");
+    }
+  }
 }
 
 namespace

@@ -212,6 +212,7 @@ GetStandardRepresentation(std::uint32_t tag)
     { DICOMTag::PixelRepresentation, "US" },
     { DICOMTag::ICCProfile, "OB" },
     { DICOMTag::PixelMeasures, "SQ" },
+    { DICOMTag::Container, "LO" },
     { DICOMTag::ZOffset, "DS" },
     { DICOMTag::TotalColumns, "UL" },
     { DICOMTag::TotalRows, "UL" },

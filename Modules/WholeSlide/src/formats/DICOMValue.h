@@ -34,6 +34,7 @@ constexpr std::uint32_t BitsStored = 0x00280101;
 constexpr std::uint32_t PixelRepresentation = 0x00280103;
 constexpr std::uint32_t ICCProfile = 0x00282000;
 constexpr std::uint32_t PixelMeasures = 0x00289110;
+constexpr std::uint32_t Container = 0x00400512;
 constexpr std::uint32_t ZOffset = 0x0040074a;
 constexpr std::uint32_t TotalColumns = 0x00480006;
 constexpr std::uint32_t TotalRows = 0x00480007;
