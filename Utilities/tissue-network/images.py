@@ -1,0 +1,70 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The images that the network is trained and judged on: those of the data folder, and those whose outlines are drawn by hand."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import cv2
+import numpy
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from tissue_pictures import ARTIFACT, GLASS, NOT_JUDGED, PEN, ROOT, TISSUE, find_other_than_glass, read_pictures  # noqa: E402
+
+OUTLINES = ROOT / "Testing/Tissue/annotations/pictures"
+
+
+def read_known(data):
+    """The images of the data folder: rows with "name", "source", "stain", "mpp" (µm/px), "pixels" (RGB) and "classes"."""
+    return read_pictures(data)
+
+
+def read_table():
+    """Source, stain and resolution by name. Of a range of resolutions ("10 to 15") the geometric mean."""
+    rows = {}
+    for line in (OUTLINES / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        found = re.match(r"(?:about )?([\d.]+)(?: to ([\d.]+))?", cells[4]) if len(cells) == 8 else None
+        if found:
+            low = float(found[1])
+            mpp = (low * float(found[2] or low)) ** 0.5
+            stain = cells[1].split(", ", 1)[1]
+            rows[cells[0]] = {"name": cells[0], "source": cells[6].split(",")[0], "stain": stain, "mpp": mpp}
+    return rows
+
+
+def fill(shape, outlines, names):
+    """Where one of the named classes was drawn; inner rings of a polygon are holes."""
+    inside = numpy.zeros(shape, numpy.uint8)
+    for feature in outlines["features"]:
+        if feature["properties"]["classification"]["name"].startswith(names):
+            geometry = feature["geometry"]
+            several = geometry["coordinates"] if geometry["type"] == "MultiPolygon" else [geometry["coordinates"]]
+            for polygon in several:
+                rings = [(numpy.array(ring) - 0.5).round().astype(numpy.int32) for ring in polygon]
+                one = numpy.zeros(shape, numpy.uint8)
+                cv2.fillPoly(one, rings, 1)
+                inside |= one
+    return inside > 0
+
+
+def draw_classes(pixels, outlines):
+    """Pen and artifacts are drawn generously, so they are what differs from the glass there."""
+    shape = pixels.shape[:2]
+    classes = numpy.where(fill(shape, outlines, "Tissue"), TISSUE, GLASS).astype(numpy.uint8)
+    other = find_other_than_glass(pixels, classes) & (classes == GLASS)
+    classes[other & fill(shape, outlines, "Pen")] = PEN
+    classes[other & fill(shape, outlines, "Artifact")] = ARTIFACT
+    classes[fill(shape, outlines, "Ignore")] = NOT_JUDGED
+    return classes
+
+
+def read_drawn(folders):
+    """The images of the folders (Testing/Tissue/annotations/pictures/collect makes one), as read_known() gives them."""
+    table, images = read_table(), []
+    for file in sorted(file for folder in folders for file in Path(folder).iterdir() if file.name in table):
+        pixels = cv2.imread(str(file), cv2.IMREAD_COLOR)[..., ::-1].copy()
+        outlines = json.loads((OUTLINES / f"{file.stem}.geojson").read_text())
+        images.append(table[file.name] | {"pixels": pixels, "classes": draw_classes(pixels, outlines)})
+    return images
