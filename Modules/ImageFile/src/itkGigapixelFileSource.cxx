@@ -154,9 +154,10 @@ RefuseSeveralMasks(const WholeSlideImageIO & mask)
   if (alike > 1)
   {
     throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-MASK-FORMAT",
-                            "it has " + std::to_string(alike) + " images of the same size, where a mask has one",
-                            "write the one that is wanted to a file of its own, of values up to 65535 with convert --image 2")
+      gigapixel::Diagnostic(
+        "E-MASK-FORMAT",
+        "it has " + std::to_string(alike) + " images of the same size, where a mask has one",
+        "write the one that is wanted to a file of its own, of values up to 65535 with convert --image 2")
         .OfFile(mask.GetFileName())
         .OfValue(std::to_string(alike)));
   }

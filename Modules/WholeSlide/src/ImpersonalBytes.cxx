@@ -67,7 +67,7 @@ AppendApplication(Bytes &             kept,
 void
 AppendJFIF(Bytes & kept, const Bytes & jpeg, std::size_t at, std::size_t end)
 {
-  if (AppendApplication(kept, jpeg, at, end, std::string("JFIF", 5), 18))
+  if (AppendApplication(kept, jpeg, at, end, std::string("JFIF\0", 5), 18))
   {
     kept[kept.size() - 2] = kept[kept.size() - 1] = 0;
   }
