@@ -205,7 +205,7 @@ public:
   itkGetConstMacro(LevelZeroMicronsPerPixel, double);
 
   /** Which image of slides with several, as WholeSlideImageIO::SetImage() takes it; empty, the default: the main one.
-   * Of slides that are given as files. */
+   * It counts for slides that are given as files. */
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 

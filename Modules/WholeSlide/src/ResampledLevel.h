@@ -34,7 +34,8 @@ public:
                  double                        downsample,
                  bool                          picks);
 
-  /** Its size, samples and downsample, and the area that tiles of the source cover in it: nothing is stored so. */
+  /** The level's size, samples and downsample, and the area that tiles of the source cover in it: nothing is stored so.
+   */
   const SlidePlane &
   GetPlane() const
   {

@@ -410,7 +410,7 @@ ValueBounds::Multiply(const ValueForm & a, const ValueForm & b)
   ValueForm product;
   if (Expand(a, b, product))
   {
-    // Its terms may have wider bounds, as those of the square of a value between -1 and 1 have.
+    // The terms may have wider bounds than the product, as those of the square of a value between -1 and 1 have.
     const ValueRange range = GetRange(product);
     const double     tolerance = 1e-9 * (whole.greatest - whole.least);
     if (range.least >= whole.least - tolerance && range.greatest <= whole.greatest + tolerance)

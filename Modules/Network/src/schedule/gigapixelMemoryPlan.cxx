@@ -31,14 +31,14 @@ namespace
 constexpr std::int64_t MiB = std::int64_t{ 1 } << 20;
 
 // Measured on x86-64 (Testing/Network/MeasureStep).
-/** Of the command line and what it links, with what it touches of that until its peak, and a slide that is open: 21 to
- * 22 MiB, and what another machine may bring into memory with the pages of its libraries. */
+/** The command line and what it links take 21 to 22 MiB until their peak, with a slide that is open. Another machine
+ * may bring more pages of its libraries into memory. */
 constexpr std::int64_t ProgramBytes = 24 * MiB;
 /** When it makes a plan it holds 16 to 22 MiB, by how far it has come and which pages of its libraries are in memory:
  * it is counted alike, so that all commands plan alike. Who holds more than this beyond it has something else in
  * memory. */
 constexpr std::int64_t SlackBytes = 8 * MiB;
-/** Of the libraries of such a process, LibTorch aside, what comes into memory only where a network is computed. */
+/** The libraries of such a process, LibTorch aside, bring so much into memory only where a network is computed. */
 constexpr std::int64_t LaterBytes = 8 * MiB;
 constexpr std::int64_t StartBytes = 2 * MiB;  ///< the process' first allocations
 constexpr std::int64_t WorkerBytes = MiB / 4; ///< stack and strips of the kernels of one worker

@@ -65,7 +65,7 @@ DICOMSlide::FindFiles()
   }
 }
 
-/** Those in one folder, by name. */
+/** The files of one folder, by name. */
 void
 DICOMSlide::FindFilesIn(const std::string & folder)
 {
