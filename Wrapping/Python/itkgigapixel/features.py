@@ -236,13 +236,30 @@ def _find_mask(tissue: Path, slide: str) -> str:
 
 
 def _open_mask(name: str, slide: Slide, side: float):
-    """Of a pyramid the coarsest level that still has 16 pixels along a patch."""
+    """Labels, never the colors that a palette shows them in. Of a pyramid the coarsest level that still has 16 pixels along a patch."""
     if not name.lower().endswith((".tif", ".tiff")):
-        return itk.imread(name)
-    mask = Slide(name)
-    finest = slide.levels[0].width / mask.levels[0].width
-    fine = [k for k, each in enumerate(mask.levels) if each.downsample * finest * 16 <= side]
-    return mask.image(level=fine[-1] if fine else 0, gray=True)
+        io = itk.ImageIOFactory.CreateImageIO(name, itk.CommonEnums.IOFileMode_ReadMode)
+        if io is not None:
+            io.SetExpandRGBPalette(False)
+        return itk.imread(name, imageio=io)
+    io = itk.WholeSlideImageIO.New()
+    io.SetFileName(name)
+    io.StoredValuesOn()
+    io.ReadImageInformation()
+    finest = slide.levels[0].width / io.GetLevelSize(0)[0]
+    fine = [k for k in range(io.GetNumberOfLevels()) if io.GetLevelDownsample(k) * finest * 16 <= side]
+    io.SetLevel(fine[-1] if fine else 0)
+    kind = io.GetComponentTypeAsString(io.GetComponentType())
+    if kind in ("char", "long_long", "unsigned_long_long"):
+        # ITK has no images of these types in Python. Floats tell 1 and 255 from all other values.
+        reader = itk.ImageFileReader[itk.Image[itk.F, 2]].New(FileName=name, ImageIO=io)
+        reader.Update()
+        mask = reader.GetOutput()
+    else:
+        mask = itk.imread(name, imageio=io)
+    if not io.GetMicronsPerPixel():
+        mask.SetSpacing([1, 1])  # of a coarser level it is the downsample
+    return mask
 
 
 def _batches(places: _Places, coordinates: np.ndarray, batch: int, workers: int) -> Iterator[np.ndarray]:

@@ -6,8 +6,10 @@ import itkgigapixel as gp
 import numpy as np
 import openslide
 import pytest
+import tifffile
 import torch
 from conftest import real_slide, refused
+from PIL import Image
 
 
 class Small(torch.nn.Module):
@@ -113,6 +115,33 @@ def test_patches_of_tissue(drawn, tmp_path):
         gp.features(slide, module, tissue=tmp_path)
     with refused(ValueError, "E-OPTION-CONFLICT", option="preset", value="auto"):
         gp.features(slide, module, tissue=picture, preset="auto")
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, "pyramid", "png"])
+def test_values_of_masks_are_labels_in_whatever_colors_they_are_shown(kind, drawn, tmp_path):
+    mask = itk.array_from_image(gp.label(drawn[0], classes=True))
+    shown = [255, 255, 255, 0, 160, 0] + [1, 1, 1] * 254  # glass is white, whose luma counts as tissue
+    colormap = np.array(shown, np.uint16).reshape(256, 3).T * 257
+    path = tmp_path / ("mask.png" if kind == "png" else "mask.tif")
+    if kind == "png":
+        picture = Image.fromarray(mask, "P")
+        picture.putpalette(shown)
+        picture.save(path)
+    elif kind == np.int64:
+        tifffile.imwrite(path, mask.astype(kind))
+    else:
+        with tifffile.TiffWriter(path) as file:
+            for level in (mask, mask[::2, ::2])[: 2 if kind == "pyramid" else 1]:
+                file.write(level, photometric="palette", colormap=colormap, tile=(64, 64), subfiletype=int(level is not mask))
+    module = Small()
+    coarser = kind == "pyramid"
+    side = 512 if coarser else 160  # of patches that make do with the coarser level
+    every = gp.features(drawn[0], module, patch=side)[1]
+    part = side // 8
+    shares = [np.mean(mask[y // 8 : y // 8 + part, x // 8 : x // 8 + part][:: 1 + coarser, :: 1 + coarser] == 1) for x, y in every]
+    wanted = every[np.array(shares) >= 0.4]
+    assert 0 < len(wanted) < len(every)
+    assert np.array_equal(gp.features(drawn[0], module, patch=side, least_tissue=0.4, tissue=path)[1], wanted)
 
 
 def test_threads_change_no_bit(drawn):
