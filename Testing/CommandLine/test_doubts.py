@@ -82,6 +82,18 @@ def test_segmented_tissue(tmp_path):
 
 
 @pytest.mark.usefixtures("network")
+def test_a_tissue_mask_that_leaves_nothing_out(tmp_path):
+    slide = draw(tmp_path / "s.tif", 0.4)
+    masks = {share: mask(tmp_path / f"{share}.tif", share) for share in (0, 0.5, 1)}
+    for share, code in ((0, "W-DOUBT-MASK-EMPTY"), (0.5, None), (1, "W-DOUBT-MASK-FULL")):
+        path = masks[share]
+        result = run("segment", slide, "--model", "tissue", "--tissue", path, "-o", tmp_path / "m.tif", "--overwrite", "--json").json
+        assert code is None or code in doubts(result)  # and a warning
+        found = [d for d in result.get("doubts", []) if d["file"] == str(path)]
+        assert [(d["code"], d["value"], d["limit"]) for d in found] == ([(code, share, share)] if code else [])
+
+
+@pytest.mark.usefixtures("network")
 def test_more_pen_than_tissue(tmp_path):
     pixels = numpy.full((1000, 1000, 3), 243, numpy.uint8)
     for top in range(100, 900, 300):

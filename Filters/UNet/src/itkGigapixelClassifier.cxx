@@ -419,8 +419,9 @@ GigapixelSlideForModel(const std::string &           fileName,
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
     const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.image);
-    image.pixels = gigapixel::MakeGlassWhite(
-      image.pixels, std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name));
+    const auto                     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
+    GigapixelWarnOfFullTissue(*tissue, file, fileName);
+    image.pixels = gigapixel::MakeGlassWhite(image.pixels, tissue);
     image.content = "tissue=(" + mask.content + ") " + image.content;
   }
   return image;

@@ -333,6 +333,7 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
                                              .OfFile(file)
                                              .OfValue("0")));
   }
+  GigapixelWarnOfFullTissue(*m_Stages->tissue, file, slide.GetFileName());
 }
 
 template <typename TOutputImage>

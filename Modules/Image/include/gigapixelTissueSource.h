@@ -26,6 +26,9 @@ public:
   /** Whether there is any tissue in the region; width 0: in the image. */
   bool HasTissue(const Region & region = {}) const;
 
+  /** Whether all of the image is tissue, so that the mask leaves nothing out. */
+  bool IsFull() const;
+
   /** The part of a region that has all of its tissue; of width 0 where there is none.
    * \param tissue gets 1 for tissue and 0 for glass, for each pixel of the region */
   Region Read(const Region & region, std::vector<std::uint8_t> & tissue) const;

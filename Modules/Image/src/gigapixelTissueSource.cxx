@@ -161,6 +161,13 @@ TissueMask::HasTissue(const Region & region) const
   return m_Labels->Contains(region.width > 0 ? region : Region{ 0, 0, size.width, size.height }, 1);
 }
 
+bool
+TissueMask::IsFull() const
+{
+  const Size size = this->GetSize();
+  return this->HasTissue() && !m_Labels->Contains({ 0, 0, size.width, size.height }, 0);
+}
+
 Region
 TissueMask::Read(const Region & region, std::vector<std::uint8_t> & tissue) const
 {

@@ -3,6 +3,7 @@
 #define itkGigapixelFileSource_h
 
 #include "gigapixelPhysicalImage.h"
+#include "gigapixelTissueSource.h"
 #include "itkGigapixelImageIOSource.h"
 
 namespace itk
@@ -49,6 +50,11 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string & fileName,
                                                                          const std::string & slide,
                                                                          const std::string & image = {});
+
+/** Warns of a tissue mask that leaves nothing out of the slide (W-DOUBT-MASK-FULL). */
+GigapixelImageFile_EXPORT void GigapixelWarnOfFullTissue(const gigapixel::TissueMask & tissue,
+                                                         const std::string &           fileName,
+                                                         const std::string &           slide);
 
 } // namespace itk
 

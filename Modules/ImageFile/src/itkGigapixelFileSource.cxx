@@ -29,17 +29,23 @@ namespace itk
 namespace
 {
 
+void
+Warn(const gigapixel::Diagnostic & warning)
+{
+  if (Object::GetGlobalWarningDisplay())
+  {
+    OutputWindowDisplayWarningText(("WARNING: " + gigapixel::Remember(warning) + '\n').c_str());
+  }
+}
+
 /** JPEG changes values where they change from pixel to pixel. */
 void
 WarnOfLoss(const std::string & mask)
 {
-  if (Object::GetGlobalWarningDisplay())
-  {
-    const gigapixel::Diagnostic warning("W-MASK-LOSSY",
-                                        "it is compressed as JPEG, which changes labels near their edges",
-                                        "give a mask that is compressed without loss, such as PNG");
-    OutputWindowDisplayWarningText(("WARNING: " + gigapixel::Remember(warning.OfFile(mask)) + '\n').c_str());
-  }
+  Warn(gigapixel::Diagnostic("W-MASK-LOSSY",
+                             "it is compressed as JPEG, which changes labels near their edges",
+                             "give a mask that is compressed without loss, such as PNG")
+         .OfFile(mask));
 }
 
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
@@ -380,6 +386,19 @@ GigapixelTissueSource(const std::string & fileName, const std::string & slide, c
                                .OfFile(fileName));
   }
   return mask;
+}
+
+void
+GigapixelWarnOfFullTissue(const gigapixel::TissueMask & tissue, const std::string & fileName, const std::string & slide)
+{
+  if (tissue.IsFull())
+  {
+    Warn(gigapixel::Diagnostic("W-DOUBT-MASK-FULL",
+                               "the tissue mask " + fileName + " has no glass: it leaves nothing of " + slide + " out",
+                               "check that the mask belongs to this image, and its values")
+           .OfFile(fileName)
+           .OfValue("1"));
+  }
 }
 
 } // namespace itk
