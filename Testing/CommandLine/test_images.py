@@ -10,6 +10,7 @@ import tifffile
 
 import vendor_slides
 from conftest import fails, run, weights, write_slide
+from tiff_pages import write_tiff
 
 APERIO = "Aperio Image Library v12\r\n{0}x{1} [0,0,{0}x{1}] (64x64) JPEG/RGB Q=70|AppMag = 20|MPP = 0.5"
 QPI = "<PerkinElmer-QPI-ImageDescription><ImageType>{}</ImageType><Name>{}</Name></PerkinElmer-QPI-ImageDescription>"
@@ -92,6 +93,31 @@ def test_a_tiled_page_of_aperio_without_a_size_is_no_level(tmp_path):
     levels, associated, _ = describe(path)
     assert levels == [BASE, QUARTER] and associated == {"page 2": (512, 384)}
     assert values_of_levels(path, tmp_path) == {200}
+
+
+@pytest.mark.parametrize("what", ["level", "label", "macro"])
+def test_a_page_whose_compression_is_not_decoded_is_warned_of(tmp_path, what):
+    """Without it a level is missing, or a label that is to be kept."""
+    random = numpy.random.default_rng(1)
+    sizes = {"base": BASE, "half": (512, 384), "level": QUARTER, "label": (90, 60), "macro": (160, 60)}
+    pages = []
+    for name, (width, height) in sizes.items():
+        text = aperio((width, height), name=name if name in ("label", "macro") else None)
+        tags = {254: (4, [{"label": 1, "macro": 9}.get(name, 0)]), 270: (2, text.encode() + b"\0")}
+        pixels = random.integers(0, 255, (height, width, 3), numpy.uint8)
+        tile = height if name in ("label", "macro") else (64, 64)
+        pages.append({"pixels": pixels, "tags": tags, "tile": tile})
+        if name == what:
+            pages[-1].update(compression=50002, encode=lambda data: b"\xff\x0a" + data[:100])
+    write_tiff(tmp_path / "a.svs", *pages)
+    levels, associated, info = describe(tmp_path / "a.svs")
+    assert levels == [size for name, size in sizes.items() if name in ("base", "half", "level") and name != what]
+    assert associated == {name: sizes[name] for name in ("label", "macro") if name != what}
+    written = run("convert", tmp_path / "a.svs", tmp_path / "out.tif", "--keep-label", "--json").json
+    assert sorted(written["associated"]) == sorted(associated)
+    for result in (info, written):
+        found = [w for w in result["warnings"] if w["code"] == "W-SLIDE-CODEC"]
+        assert [(w["file"], w["value"]) for w in found] == [(str(tmp_path / "a.svs"), "JPEG XL")]
 
 
 @pytest.mark.parametrize("tag", [269, 270, 285], ids=["DocumentName", "ImageDescription", "PageName"])

@@ -103,8 +103,22 @@ TIFFLayout::AddAssociated(std::string name, std::size_t page)
 {
   const bool taken = std::any_of(
     m_Associated.begin(), m_Associated.end(), [&name](const Associated & other) { return other.name == name; });
-  if (!gigapixel::FindObstacle(*m_Pages[page]).what.empty() || m_Pages[page]->width == 0 || m_Pages[page]->height == 0)
+  const TIFFPage & of = *m_Pages[page];
+  if (of.width == 0 || of.height == 0)
   {
+    return;
+  }
+  const TIFFObstacle found = gigapixel::FindObstacle(of);
+  if (!found.what.empty())
+  {
+    // It may be a label that is to be kept, or a level.
+    warnings.push_back(Diagnostic("W-SLIDE-CODEC",
+                                  "its page " + std::to_string(page + 1) + " (" + (name.empty() ? "" : name + ", ") +
+                                    std::to_string(of.width) + " x " + std::to_string(of.height) +
+                                    ") is left out: " + found.what,
+                                  found.remedy + " if that page is wanted")
+                         .OfFile(m_Path)
+                         .OfValue(DescribeCompression(of)));
     return;
   }
   m_Associated.push_back({ taken || name.empty() ? "page " + std::to_string(page + 1) : std::move(name), page });

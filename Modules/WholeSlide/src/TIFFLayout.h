@@ -126,7 +126,7 @@ public:
   /** To its place by its width. */
   void AddLevel(std::size_t page, std::vector<std::size_t> furtherChannels = {});
 
-  /** Leaves out a page that cannot be decoded. */
+  /** Leaves out a page that cannot be decoded, with a warning. */
   void AddAssociated(std::string name, std::size_t page);
 
   /** Adds the associated images, then finds the images and the levels of each: the one rule of all formats for this,
