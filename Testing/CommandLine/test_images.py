@@ -5,6 +5,7 @@ Each file is written here by tifffile. The right value of a page is the constant
 import shutil
 
 import numpy
+import openslide
 import pytest
 import tifffile
 
@@ -93,6 +94,17 @@ def test_a_tiled_page_of_aperio_without_a_size_is_no_level(tmp_path):
     levels, associated, _ = describe(path)
     assert levels == [BASE, QUARTER] and associated == {"page 2": (512, 384)}
     assert values_of_levels(path, tmp_path) == {200}
+
+
+@pytest.mark.parametrize("first", [page((320, 120), 9), page((320, 120), 9, "macro", 9, tiled=False), page((320, 120), 9, tiled=False)])
+def test_text_of_aperio_behind_a_page_of_another_program(tmp_path, first):
+    """As OpenSlide reads the same pages without the first one."""
+    pages = [page(BASE, 200, aperio(BASE)), page(QUARTER, 200, aperio(QUARTER)), page((90, 60), 9, aperio((90, 60), name="label"), 1, tiled=False)]
+    reader = openslide.OpenSlide(write(tmp_path / "alone.svs", pages))
+    levels, associated, info = describe(write(tmp_path / "a.svs", [first, *pages]))
+    assert levels == list(reader.level_dimensions) and "label" in associated
+    assert (info["mppX"], info["mppY"]) == (float(reader.properties["openslide.mpp-x"]), float(reader.properties["openslide.mpp-y"]))
+    assert info["vendor"] == reader.properties["openslide.vendor"]
 
 
 @pytest.mark.parametrize("what", ["level", "label", "macro"])

@@ -185,9 +185,45 @@ AddPages(TIFFLayout & layout)
   layout.SetImages(layout.FindImages(rules));
 }
 
+bool
+Detect(const SlideFile & file)
+{
+  const TIFFPage * const page = file.GetFirstPage();
+  return page != nullptr && page->tiled && page->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
+}
+
+std::unique_ptr<const Slide>
+Open(const SlideFile & file)
+{
+  auto layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
+  AddPages(*layout);
+  if (layout->GetLevels().empty())
+  {
+    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no levels"));
+  }
+  AddAperioProperties(*layout);
+  return OpenTIFF(file, std::move(layout));
+}
+
+/** A file whose tables are damaged is left to others. */
+bool
+Claims(const SlideFile & file)
+{
+  try
+  {
+    return TIFFLayout(file.GetPath()).GetNumberOfPages() > 0;
+  }
+  catch (const std::runtime_error &)
+  {
+    return false;
+  }
+}
+
+} // namespace
+
 /** "Aperio ...|AppMag = 20|MPP = 0.499|...": OpenSlide's names for the fields and for what it makes of them. */
 void
-AddProperties(TIFFLayout & layout)
+AddAperioProperties(TIFFLayout & layout)
 {
   // Of the finest level; all levels of a file have the same fields.
   const std::string description = layout.GetPage(layout.GetLevels().front().page).GetText(TIFFTag::ImageDescription);
@@ -214,42 +250,6 @@ AddProperties(TIFFLayout & layout)
   const double microns = mpp == properties.end() ? 0.0 : ToNumber(mpp->second);
   layout.micronsPerPixel = { microns, microns };
 }
-
-bool
-Detect(const SlideFile & file)
-{
-  const TIFFPage * const page = file.GetFirstPage();
-  return page != nullptr && page->tiled && page->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
-}
-
-std::unique_ptr<const Slide>
-Open(const SlideFile & file)
-{
-  auto layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
-  AddPages(*layout);
-  if (layout->GetLevels().empty())
-  {
-    throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no levels"));
-  }
-  AddProperties(*layout);
-  return OpenTIFF(file, std::move(layout));
-}
-
-/** A file whose tables are damaged is left to others. */
-bool
-Claims(const SlideFile & file)
-{
-  try
-  {
-    return TIFFLayout(file.GetPath()).GetNumberOfPages() > 0;
-  }
-  catch (const std::runtime_error &)
-  {
-    return false;
-  }
-}
-
-} // namespace
 
 extern const SlideFormat aperioFormat;
 const SlideFormat        aperioFormat{ "aperio", { ".svs" }, Detect, Open, Claims };

@@ -74,6 +74,12 @@ Open(const SlideFile & file)
   }
   WarnOfPlanes(*layout);
   layout->SetImages(layout->FindImages());
+  // Other programs put a page of their own, such as a macro, before those of the scanner.
+  const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
+  if (base.GetShortText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0)
+  {
+    AddAperioProperties(*layout);
+  }
   return OpenTIFF(file, std::move(layout));
 }
 

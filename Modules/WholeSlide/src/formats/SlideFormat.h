@@ -112,6 +112,9 @@ bool IsOpenSlides(const SlideFile & file);
 /** Of a format that only OpenSlide reads. */
 std::unique_ptr<const Slide> OpenThroughOpenSlide(const SlideFile & file);
 
+/** Properties and resolution of the image that is read, from Aperio's text on its finest level. */
+void AddAperioProperties(TIFFLayout & layout);
+
 /** A slide of these pages. Where they are of a compression that is not ours, through OpenSlide; throws as
  * SlideFormat::open does. */
 std::unique_ptr<const Slide> OpenTIFF(const SlideFile & file, std::shared_ptr<TIFFLayout> layout);
