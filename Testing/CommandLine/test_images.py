@@ -347,6 +347,12 @@ def test_overviews_of_other_files_are_refused(tmp_path):
     for command in (["info", path], ["label", path, "-o", tmp_path / "m.tif"]):
         refused = fails(*command)
         assert refused.code == "E-SLIDE-OVERVIEW" and "_s_/stack1/frame_t.ets" in refused.why
+    shutil.rmtree(data)
+    for _ in range(2):  # with an empty folder, then without it
+        for command in (["info", path], ["convert", path, tmp_path / "o.tif"]):
+            refused = fails(*command)
+            assert (refused.code, refused.file) == ("E-SLIDE-PARTS", str(path)) and "_s_" in refused.why
+        shutil.rmtree(data.parent, ignore_errors=True)
     # A TIFF of this name was exported from the VSI: it has its own pixels.
     assert describe(write(tmp_path / "s.tif", [page((256, 192), 1)]))[0] == [(256, 192)]
     path = tmp_path / "s.afi"

@@ -157,13 +157,20 @@ Open(const SlideFile & file)
                      "it only names the slides of its channels" + (names.empty() ? "" : ": " + Join(names)),
                      "name one of these slides");
   }
-  const auto        files = FindDataFiles(path);
-  const std::string where =
-    files.empty() ? (GetDataFolder(path).filename() / "stack1" / "frame_t.ets").string() + ", which is missing"
-                  : Join(files) + (files.size() == 1 ? ", which is not read" : ", which are not read");
+  const auto files = FindDataFiles(path);
+  if (files.empty()) // bfconvert would make a slide of the overview
+  {
+    throw SlideError("E-SLIDE-PARTS",
+                     path,
+                     "the folder " + GetDataFolder(path).filename().string() +
+                       " with the slide's pixels (.ets) is missing beside it, or has none",
+                     "copy the folder from where the slide was scanned, put it beside the file, and convert the slide "
+                     "to OME-TIFF with bfconvert of Bio-Formats");
+  }
   throw SlideError("E-SLIDE-OVERVIEW",
                    path,
-                   "it holds an overview of the slide, whose pixels lie in " + where,
+                   "it holds an overview of the slide, whose pixels lie in " + Join(files) +
+                     (files.size() == 1 ? ", which is not read" : ", which are not read"),
                    "convert the slide to OME-TIFF with bfconvert of Bio-Formats");
 }
 
