@@ -5,6 +5,7 @@ import itertools
 import re
 
 import numpy
+import openslide
 import pytest
 import tifffile
 
@@ -70,6 +71,29 @@ def test_tiles_that_are_not_stored_are_no_tissue(tmp_path, photometric, nodata, 
     run("segment", slide, "--model", "tissue", "-o", tmp_path / "s.tif", "--quiet")
     labels = tifffile.imread(tmp_path / "s.tif", key=0)
     assert not labels[:, : labels.shape[1] // 4].any() and labels.any()
+
+
+@pytest.mark.parametrize("photometric, samples", [(5, 4), (8, 3)])
+def test_tiles_that_are_not_stored_are_white_in_colors_that_openslide_reads(tmp_path, photometric, samples):
+    """CMYK and CIELab. All others are as OpenSlide reads them of a file that has all tiles."""
+    random = numpy.random.default_rng(5)
+    base, half = (random.integers(0, 255, (height, width, samples), numpy.uint8) for height, width in ((300, 400), (150, 200)))
+    missing = {(1, 0), (4, 2), (6, 4)}
+
+    def empty(column, row):
+        return (column, row) in missing
+
+    paths = {}
+    for name, left_out in (("whole", lambda column, row: False), ("sparse", empty)):
+        pages = [{"pixels": each, "photometric": photometric, "empty": left_out, "tags": {**MPP, 254: (4, [int(each is half)])}} for each in (base, half)]
+        paths[name] = write_tiff(tmp_path / f"{name}.tif", *pages)
+    reader = openslide.OpenSlide(paths["whole"])
+    for level in range(2):
+        wanted = numpy.array(reader.read_region((0, 0), level, reader.level_dimensions[level]))[..., :3]
+        for column, row in missing:
+            wanted[64 * row : 64 * (row + 1), 64 * column : 64 * (column + 1)] = 255
+        assert numpy.array_equal(convert(paths["sparse"], "--level", level), wanted)
+    assert run("info", paths["sparse"], "--check", "--json").json["undecodableTiles"] == 0
 
 
 @pytest.mark.parametrize("kind", ["u1", "u2"])

@@ -254,7 +254,7 @@ CheckOpenSlide(const std::string & path, const std::string & what)
   }
 }
 
-OpenSlideSlide::OpenSlideSlide(const std::string & path)
+OpenSlideSlide::OpenSlideSlide(const std::string & path, const TIFFLayout * layout)
   : Slide(path)
   , m_Stamp(GetFileStamp(path))
 {
@@ -269,6 +269,10 @@ OpenSlideSlide::OpenSlideSlide(const std::string & path)
   }
   m_Decoder = "OpenSlide " + m_Process->GetVersion();
   Describe(description);
+  if (layout != nullptr && m_Properties["openslide.vendor"] == "generic-tiff") // it makes nothing of what is not stored
+  {
+    FindMissingTiles(*layout);
+  }
   SetDownsamples();
   SetBackground();
   Slide::SetMicronsPerPixel(GetNumber(m_Properties, "openslide.mpp-x"), GetNumber(m_Properties, "openslide.mpp-y"));
@@ -314,6 +318,37 @@ OpenSlideSlide::AddLevel(std::int64_t width, std::int64_t height)
   plane.tileHeight = GetTileSide(GetNumber(m_Properties, name + "height"));
   plane.hasAlpha = true;
   m_Planes.push_back(plane);
+}
+
+/** A level that leaves out tiles is asked for in the tiles of the file, since OpenSlide reads no region that touches a
+ * missing one. */
+void
+OpenSlideSlide::FindMissingTiles(const TIFFLayout & layout)
+{
+  for (const TIFFLayout::Level & level : layout.GetLevels())
+  {
+    const TIFFPage & page = layout.GetPage(level.page);
+    const auto       plane = std::find_if(m_Planes.begin(), m_Planes.end(), [&page](const SlidePlane & each) {
+      return each.name.empty() && each.width == page.width && each.height == page.height;
+    });
+    if (plane == m_Planes.end() || !page.tiled || page.separatePlanes || page.pieceWidth > largestTile ||
+        page.pieceHeight > largestTile)
+    {
+      continue;
+    }
+    TIFFPage::Pieces pieces = page.ReadPieces();
+    bool             isWhole = true;
+    for (std::uint64_t piece = 0; piece < pieces.sizes.size(); ++piece)
+    {
+      isWhole = isWhole && pieces.Has(piece);
+    }
+    if (!isWhole)
+    {
+      plane->tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
+      plane->tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
+      m_Pieces[static_cast<unsigned>(plane - m_Planes.begin())] = std::move(pieces);
+    }
+  }
 }
 
 void
@@ -389,9 +424,10 @@ OpenSlideSlide::ReplaceProcess(const OpenSlideProcess * ended, const Process & b
 }
 
 bool
-OpenSlideSlide::HasTile(unsigned, std::uint64_t) const
+OpenSlideSlide::HasTile(unsigned plane, std::uint64_t tile) const
 {
-  return true; // OpenSlide says it pixel by pixel
+  const auto pieces = m_Pieces.find(plane);
+  return pieces == m_Pieces.end() || pieces->second.Has(tile); // else OpenSlide says it pixel by pixel
 }
 
 OpenSlideMessage

@@ -6,6 +6,7 @@
 #include "FileStamp.h"
 #include "OpenSlideProcess.h"
 #include "Slide.h"
+#include "TIFFLayout.h"
 
 #include <map>
 #include <memory>
@@ -41,8 +42,8 @@ class OpenSlideSlide : public Slide
 {
 public:
   /** Throws std::runtime_error, in a few words, where OpenSlide does not open the file; SlideError without OpenSlide.
-   */
-  explicit OpenSlideSlide(const std::string & path);
+   * \param layout of a TIFF, which tells what tiles are not stored; may be null */
+  explicit OpenSlideSlide(const std::string & path, const TIFFLayout * layout = nullptr);
   ~OpenSlideSlide() override;
 
 protected:
@@ -56,6 +57,7 @@ private:
   using Process = OpenSlideProcess::Use;
 
   void                     AddLevel(std::int64_t width, std::int64_t height);
+  void                     FindMissingTiles(const TIFFLayout & layout);
   void                     AddAssociated(const std::string & name, std::int64_t width, std::int64_t height);
   void                     Describe(const OpenSlideMessage & description);
   bool                     IsSameFile() const;
@@ -66,6 +68,8 @@ private:
   OpenSlideProcess::Answer AskForPixels(unsigned plane, std::uint64_t tile, const Rectangle & region) const;
 
   const FileStamp m_Stamp;
+
+  std::map<unsigned, TIFFPage::Pieces> m_Pieces; // of levels that leave out tiles
 
   mutable std::shared_ptr<OpenSlideProcess> m_Process; // null where it has ended
   mutable std::mutex                        m_ProcessMutex;

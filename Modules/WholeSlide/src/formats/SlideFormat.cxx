@@ -120,7 +120,7 @@ OpenTIFF(const SlideFile & file, std::shared_ptr<TIFFLayout> layout)
   {
     try
     {
-      return OpenThroughOpenSlide(file);
+      return std::make_unique<const OpenSlideSlide>(file.GetPath(), layout.get());
     }
     catch (const std::runtime_error &)
     {}
