@@ -229,6 +229,46 @@ def test_a_level_of_another_container_is_left_out(tmp_path):
         assert [(w["code"], w["value"]) for w in told["warnings"]] == [("W-SLIDE-LEFT-OUT", str(folder / "b.dcm"))] * (2 - levels)
 
 
+FRAME_A, FRAME_B = (element(0x20, 0x52, b"UI", uid) for uid in ("1.2.3.8", "1.2.3.9"))
+
+
+def origin(x, y=5, z=0):
+    """Where the first pixel lies on the slide, in mm."""
+    offsets = ((0x72A, x), (0x73A, y), (0x74A, z))
+    return sequence(0x48, 8, b"".join(element(0x40, tag, b"DS", f"{value:g}") for tag, value in offsets))
+
+
+@pytest.mark.parametrize("ones, others", [
+    ([origin(5)], [origin(7)]),
+    ([origin(5)], [origin(7, z=0.01)]),  # not another focal plane
+    ([FRAME_A], [FRAME_B]),
+    ([FRAME_A, origin(5)], [FRAME_B, origin(5)]),
+])
+@pytest.mark.parametrize("gray", [False, True])
+def test_another_scan_of_the_series_is_left_out(tmp_path, ones, others, gray):
+    """Whichever file is named, a coarser one as well, the levels are those of its scan."""
+    half = sequence(0x5200, 0x9229, sequence(0x28, 0x9110, element(0x28, 0x30, b"DS", "0.001\\0.001")))
+    scans = {name: pattern(seed=seed)[..., 0] if gray else pattern(seed=seed) for name, seed in (("x", 0), ("y", 30))}
+    for (name, pixels), add, path in zip(scans.items(), (ones, others), "12"):
+        write_slide_file(tmp_path / f"{name}1.dcm", pixels, add=add, paths=(path,) if gray else ("1",))
+        write_slide_file(tmp_path / f"{name}2.dcm", pixels[::2, ::2], add=[*add, half], paths=(path,) if gray else ("1",))
+    for name, other in ("xy", "yx"):
+        for number in "12":
+            slide = tmp_path / f"{name}{number}.dcm"
+            found, warnings = read(slide, tmp_path)
+            assert numpy.array_equal(found, scans[name])
+            assert sorted(warnings) == [("W-SLIDE-LEFT-OUT", str(tmp_path / f"{other}{each}.dcm")) for each in "12"]
+            assert numpy.array_equal(read(slide, tmp_path, "--level", 1)[0], scans[name][::2, ::2])
+
+
+def test_levels_whose_origins_are_rounded_are_of_one_scan(tmp_path):
+    half = sequence(0x5200, 0x9229, sequence(0x28, 0x9110, element(0x28, 0x30, b"DS", "0.001\\0.001")))
+    slide = write_slide_file(tmp_path / "a.dcm", pattern(), add=[FRAME_A, origin(5)])
+    write_slide_file(tmp_path / "b.dcm", pattern()[::2, ::2], add=[FRAME_A, origin(5.005, 5.001), half])
+    told = run("info", slide, "--json").json
+    assert len(told["levels"]) == 2 and told["warnings"] == []
+
+
 def test_an_image_of_another_kind_is_named(tmp_path):
     write_slide_file(tmp_path / "a.dcm", pattern())
     write_slide_file(tmp_path / "b.dcm", pattern(40, 56), flavor="LOCALIZER")

@@ -50,17 +50,45 @@ DICOMSlide::Miss(const Diagnostic & missing, const std::string & consequence)
 namespace
 {
 
-/** Whether a level shows the same area as the finest one: by the slide's container where both name it, by its sides,
- * and by the size of its pixels. */
+/** Whether two files are of one scan of one area: by the slide's container, the frame of reference and the place of the
+ * first pixel on the slide, where both state them. */
+bool
+IsSameScan(const DICOMPart & one, const DICOMPart & other)
+{
+  for (const std::uint32_t tag : { DICOMTag::Container, DICOMTag::FrameOfReference })
+  {
+    const std::string ofOne = one.file.GetText(tag);
+    const std::string ofOther = other.file.GetText(tag);
+    if (!ofOne.empty() && !ofOther.empty() && ofOne != ofOther)
+    {
+      return false;
+    }
+  }
+  // Scanners round origins, and some mean the center of a pixel, which the levels have at different places.
+  double slack = 0.02; // mm
+  for (const DICOMPart * const part : { &one, &other })
+  {
+    for (const double spacing : part->file.GetNumbers(DICOMTag::PixelSpacing))
+    {
+      slack = std::max(slack, 0.02 + spacing);
+    }
+  }
+  for (const std::uint32_t tag : { DICOMTag::XOffset, DICOMTag::YOffset })
+  {
+    const auto ofOne = one.file.GetNumbers(tag);
+    const auto ofOther = other.file.GetNumbers(tag);
+    if (!ofOne.empty() && !ofOther.empty() && std::abs(ofOne.front() - ofOther.front()) > slack)
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Whether a level shows the same area as the finest one: by its sides, and by the size of its pixels. */
 bool
 ShowsSameArea(const DICOMPart & base, const DICOMPart & level)
 {
-  const std::string container = base.file.GetText(DICOMTag::Container);
-  const std::string ofLevelsSlide = level.file.GetText(DICOMTag::Container);
-  if (!container.empty() && !ofLevelsSlide.empty() && container != ofLevelsSlide)
-  {
-    return false;
-  }
   constexpr double slack = 0.05; // of what scanners round
   const double     across = static_cast<double>(base.width) / static_cast<double>(level.width);
   const double     down = static_cast<double>(base.height) / static_cast<double>(level.height);
@@ -79,11 +107,30 @@ DICOMSlide::AddLevels(const std::vector<DICOMImage> & images)
 {
   using Size = std::tuple<std::uint64_t, std::uint64_t>;
   std::map<Size, std::vector<DICOMImage>> levels;
+  std::vector<DICOMImage>                 volumes;
+  const DICOMPart *                       wanted = nullptr; // of the scan that is read: the named file, or the widest
   for (const DICOMImage & image : images)
   {
-    if (image.front()->flavor == "level")
+    const DICOMPart & part = *image.front();
+    if (part.flavor == "level")
+    {
+      volumes.push_back(image);
+      const bool isNamed = wanted == m_Parts.front().get();
+      wanted = !isNamed && (wanted == nullptr || part.width > wanted->width) ? &part : wanted;
+    }
+  }
+  for (const DICOMImage & image : volumes)
+  {
+    if (IsSameScan(*wanted, *image.front()))
     {
       levels[{ image.front()->width, image.front()->height }].push_back(image);
+      continue;
+    }
+    for (const DICOMPart * const part : image)
+    {
+      LeaveOut(*part,
+               "it is of another scan, or of another area of the slide, than " + GetFileName(*wanted),
+               "name that file to read it, or move it to a folder of its own");
     }
   }
   if (levels.empty())
