@@ -5,6 +5,7 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelWritableFolder.h"
 
@@ -43,6 +44,13 @@ ExpectSame(const Diagnostic & is, const Diagnostic & expected)
 }
 
 } // namespace
+
+TEST(FormatCount, OneIsSingular)
+{
+  EXPECT_EQ(gigapixel::FormatCount(0, "tile"), "0 tiles");
+  EXPECT_EQ(gigapixel::FormatCount(1, "tile"), "1 tile");
+  EXPECT_EQ(gigapixel::FormatCount(2, "tile"), "2 tiles");
+}
 
 TEST(Diagnostic, SentenceNamesTheFileAndTheOptionOnce)
 {

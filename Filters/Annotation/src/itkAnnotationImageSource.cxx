@@ -3,6 +3,8 @@
 
 #include "itkGigapixelException.h"
 
+#include "gigapixelFormatCount.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -218,7 +220,7 @@ AnnotationImageSource::CheckPlaces()
     all.bottom = isFirst ? one.bottom : std::max(all.bottom, one.bottom);
   }
   const std::size_t  outside = m_Outside.size();
-  const std::string  ofAll = " of " + std::to_string(m_Annotations.size()) + " outlines ";
+  const std::string  ofAll = " of " + gigapixel::FormatCount(m_Annotations.size(), "outline") + ' ';
   std::ostringstream why;
   if (outside > 0 && outside == m_Annotations.size())
   {
@@ -230,7 +232,8 @@ AnnotationImageSource::CheckPlaces()
   }
   if (outside > 0)
   {
-    why << outside << ofAll << "lie outside the slide (" << width << " x " << height << " pixels) and are left out";
+    why << outside << ofAll << (outside == 1 ? "lies" : "lie") << " outside the slide (" << width << " x " << height
+        << " pixels) and " << (outside == 1 ? "is" : "are") << " left out";
     itkWarningMacro(<< gigapixel::Remember(gigapixel::Diagnostic("W-ANNOTATION-OUTSIDE",
                                                                  why.str(),
                                                                  "check that they were drawn on this slide")
@@ -239,7 +242,8 @@ AnnotationImageSource::CheckPlaces()
   if (small > 0)
   {
     why.str({});
-    why << small << ofAll << "leave nothing in the mask, whose pixels are " << m_Downsample << " level-0 pixels wide";
+    why << small << ofAll << (small == 1 ? "leaves" : "leave") << " nothing in the mask, whose pixels are "
+        << m_Downsample << " level-0 pixels wide";
     itkWarningMacro(<< gigapixel::Remember(
                       gigapixel::Diagnostic("W-ANNOTATION-SMALL", why.str(), "use a smaller downsample to see them")
                         .OfValue(std::to_string(small))));

@@ -5,6 +5,7 @@
 #include "PyramidDescription.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -187,9 +188,9 @@ TIFFSlide::WarnOfEmptyTiles()
   if (missing > 0)
   {
     m_Warnings.push_back(Diagnostic("W-SLIDE-SPARSE",
-                                    std::to_string(missing) + " of its " + std::to_string(tiles) +
-                                      " tiles are not stored, and their pixels are " + std::to_string(empty.front()) +
-                                      ", which is not the color of the background (" +
+                                    "it does not store " + std::to_string(missing) + " of " +
+                                      FormatCount(tiles, "tile") + ", whose pixels are " +
+                                      std::to_string(empty.front()) + ", which is not the color of the background (" +
                                       std::to_string(m_Background.front()) + ')',
                                     "check the result there, or leave these areas out with a tissue mask")
                            .OfFile(m_Path)

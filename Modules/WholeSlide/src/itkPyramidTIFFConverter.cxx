@@ -6,6 +6,7 @@
 #include "PyramidWriter.h"
 #include "Slide.h"
 
+#include "gigapixelFormatCount.h"
 #include "gigapixelSlidePixels.h"
 
 #include "itkGigapixelException.h"
@@ -529,7 +530,7 @@ PyramidTIFFConverter::OpenAssociatedImages() const
     const auto channels = readers.back()->GetNumberOfComponents();
     if (readers.back()->GetComponentType() != IOComponentEnum::UCHAR || (channels != 1 && channels != 3))
     {
-      const std::string why = "its image '" + name + "' has " + std::to_string(channels) + " channel(s) of " +
+      const std::string why = "its image '" + name + "' has " + gigapixel::FormatCount(channels, "channel") + " of " +
                               std::to_string(8 * readers.back()->GetComponentSize()) +
                               " bit, where a pyramid keeps gray or RGB of 8 bit";
       itkGigapixelExceptionMacro(

@@ -6,6 +6,7 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 
+#include "gigapixelFormatCount.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelSlideFiles.h"
@@ -182,9 +183,10 @@ Format(const nlohmann::ordered_json & json)
   std::string text = json["pyramid"].get<std::string>() + ": " + json["width"].dump() + " x " + json["height"].dump() +
                      ", " + json["levels"].dump() + (json["levels"] == 1 ? " level, " : " levels, ") +
                      json["decoder"].get<std::string>() + ", " + FormatBytes(json["fileBytes"].get<double>());
-  if (json["copiedTiles"].is_number() && json["copiedTiles"].get<std::int64_t>() > 0)
+  const auto copied = json["copiedTiles"].is_number() ? json["copiedTiles"].get<std::uint64_t>() : 0;
+  if (copied > 0)
   {
-    text += ", " + json["copiedTiles"].dump() + " tiles copied as they were";
+    text += ", " + FormatCount(copied, "tile") + " copied as " + (copied == 1 ? "it was" : "they were");
   }
   text += json["damagedTiles"].is_null() ? ", unchecked (--strict checks them)" : "";
   if (json["damagedTiles"].is_number())
@@ -226,7 +228,7 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
     {
       session.Warn(Diagnostic("W-OPTION-NO-EFFECT",
                               std::string("--") + name + " does not change the " +
-                                std::to_string(converter->GetNumberOfCopiedTiles()) + " tiles that are copied",
+                                FormatCount(converter->GetNumberOfCopiedTiles(), "copied tile"),
                               "add --compression jpeg to compress them again")
                      .OfFile(task.slide)
                      .OfOption(std::string("--") + name, values.GetText(name)));

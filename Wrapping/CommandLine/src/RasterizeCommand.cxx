@@ -9,6 +9,7 @@
 
 #include "gigapixelAnnotation.h"
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelSlideFiles.h"
 
 #include "itkAnnotationImageSource.h"
@@ -298,7 +299,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
     {
       sum += number;
     }
-    return std::to_string(sum);
+    return static_cast<std::uint64_t>(sum);
   };
   nlohmann::ordered_json json{ { "annotations", file }, { "mask", output }, { "skipped", wasThere } };
   json["width"] = size[0];
@@ -308,8 +309,8 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   json["outside"] = outlines.outside;
   json["origin"] = origin;
   session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
-                        count(outlines.drawn) + " outlines, " + count(outlines.skipped) + " of other classes left out" +
-                        (wasThere ? " (was there already)" : ""),
+                        FormatCount(count(outlines.drawn), "outline") + ", " + std::to_string(count(outlines.skipped)) +
+                        " of other classes left out" + (wasThere ? " (was there already)" : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -6,6 +6,7 @@
 
 #include "gigapixelAnnotation.h"
 #include "gigapixelAtomicFile.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelMaskName.h"
 
 #include "itkSyntheticSlideImageSource.h"
@@ -339,8 +340,10 @@ SynthesizeCohort(const ArgumentValues & values, const Session & session)
 
   nlohmann::ordered_json json{ { "cohort", file }, { "slides", number }, { "drawn", drawn } };
   json.update(DescribeSize(values));
-  session.PrintResult(file + ": " + std::to_string(number) + " slides" +
-                        (drawn < number ? ", of which " + std::to_string(number - drawn) + " were there already" : ""),
+  session.PrintResult(file + ": " + FormatCount(static_cast<std::uint64_t>(number), "slide") +
+                        (drawn < number ? ", of which " + std::to_string(number - drawn) +
+                                            (number - drawn == 1 ? " was" : " were") + " there already"
+                                        : ""),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 } // namespace

@@ -4,6 +4,7 @@
 #include "SlideFormat.h"
 
 #include "gigapixelFileRefusal.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
@@ -313,7 +314,8 @@ DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string &
   if (repeated > 0)
   {
     m_Warnings.push_back(Diagnostic("W-SLIDE-FRAMES",
-                                    std::to_string(repeated) + " frames are left out, since others have the same place",
+                                    FormatCount(repeated, "frame") + (repeated == 1 ? " is" : " are") +
+                                      " left out, since others have the same place",
                                     "check the file with the program that wrote it")
                            .OfFile(path));
   }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMFile.h"
 
+#include "gigapixelFormatCount.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -554,8 +556,9 @@ DICOMFile::JoinFragments(std::uint64_t count)
   if (m_Frames.size() != count || (count > 1 && !isWhole))
   {
     throw Refusal(Diagnostic("E-DICOM-FORMAT",
-                             "its " + std::to_string(count) + " frames lie in " + std::to_string(fragments.size()) +
-                               " fragments, and no table says which of them belong together",
+                             "it has " + FormatCount(count, "frame") + " in " +
+                               FormatCount(fragments.size(), "fragment") +
+                               ", and no table says which of them belong together",
                              "write it again with a table of offsets, or convert the series to a tiled TIFF"));
   }
 }

@@ -2,6 +2,7 @@
 // Which tile, channel and focal plane each frame of a DICOM slide shows.
 #include "DICOMSlide.h"
 
+#include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
 
 #include <algorithm>
@@ -81,8 +82,8 @@ DICOMSlide::OrderParts(const DICOMImage & image, std::vector<std::uint64_t> & of
         ++named;
       }
     }
-    MissTiles("its concatenation has " + std::to_string(ordered.size()) +
-              (total > 0 ? " of " + std::to_string(total) : "") + " parts" +
+    MissTiles("its concatenation has " + (total > 0 ? std::to_string(ordered.size()) + " of " : "") +
+              FormatCount(total > 0 ? total : ordered.size(), "part") +
               (missing.empty() ? ", with a gap between their frames" : "; missing: " + missing));
   }
   return ordered;
@@ -180,7 +181,7 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
   if (first.isFull && m_MissingParts.size() == missedBefore && end < framesOfPath * numberOfPaths)
   {
     MissTiles(first.file.GetPath() + " has " + std::to_string(end) + " of " +
-              std::to_string(framesOfPath * numberOfPaths) + " frames");
+              FormatCount(framesOfPath * numberOfPaths, "frame"));
   }
   const bool isOpen = !first.concatenation.empty() &&
                       std::all_of(parts.begin(), parts.end(), [](const DICOMPart * part) { return part->total == 0; });
@@ -330,12 +331,11 @@ DICOMSlide::FillSource(const std::vector<PlacedFrame> & frames, Source & source,
   }
   if (replaced > 0)
   {
-    Miss(
-      Diagnostic("W-SLIDE-PLANES-MIXED",
-                 GetPrintable(file) + " lacks " + std::to_string(replaced) + " tiles of the focal plane that is read",
-                 fetchParts)
-        .OfValue(std::to_string(replaced)),
-      ", and those of the nearest one are read instead");
+    Miss(Diagnostic("W-SLIDE-PLANES-MIXED",
+                    GetPrintable(file) + " lacks " + FormatCount(replaced, "tile") + " of the focal plane that is read",
+                    fetchParts)
+           .OfValue(std::to_string(replaced)),
+         ", where the nearest one is read instead");
   }
   return repeated;
 }
@@ -361,7 +361,7 @@ DICOMSlide::MissTilesOfPaths(const Source & source, const std::vector<std::strin
     const std::size_t missing = all.size() - source.channels[path].size();
     if (missing > 0)
     {
-      MissTiles(file + " lacks " + std::to_string(missing) + " tiles of the optical path '" + paths[path] +
+      MissTiles(file + " lacks " + FormatCount(missing, "tile") + " of the optical path '" + paths[path] +
                 "', which other optical paths have");
     }
   }
