@@ -257,6 +257,17 @@ def test_labels_that_are_there_are_not_computed_again(ending, volume, integers, 
     assert not run(*command, model, "--overwrite", "--json").json["skipped"]
 
 
+@pytest.mark.parametrize("name", ["scan.mgz", "Scan.MGH"])
+def test_a_volume_of_freesurfer_is_called_a_volume(name, tmp_path):
+    """Nothing here reads it: the refusal says how it becomes a NIfTI file."""
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(bytes(284)))
+    refused = fails("info", file)
+    assert (refused.code, refused.file) == ("E-VOLUME-FORMAT", str(file))
+    assert "slide" not in refused.why + refused.do
+    assert f"mri_convert {name} {file.stem}.nii.gz" in refused.do and "nibabel.load" in refused.do
+
+
 @pytest.mark.usefixtures("network")
 def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     """What is passed over in it is said, and its results go into a folder, however many they are."""

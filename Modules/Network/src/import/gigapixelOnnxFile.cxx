@@ -283,11 +283,36 @@ private:
   int m_Level{ 0 };
 };
 
+/** \class NamesInOrder
+ * \brief Names in the order in which they were added, each once. */
+class NamesInOrder
+{
+public:
+  void
+  Add(const std::string & name)
+  {
+    if (m_Known.insert(name).second)
+    {
+      m_Names.push_back(name);
+    }
+  }
+
+  const std::vector<std::string> &
+  Get() const
+  {
+    return m_Names;
+  }
+
+private:
+  std::set<std::string>    m_Known;
+  std::vector<std::string> m_Names;
+};
+
 OnnxNode ReadNode(std::string_view bytes, std::size_t index, NodeCount & count);
 
-/** \param read values around it are appended to them */
+/** \param read values around it are added to them */
 OnnxBranch
-ReadBranch(std::string_view bytes, std::vector<std::string> & read, NodeCount & count)
+ReadBranch(std::string_view bytes, NamesInOrder & read, NodeCount & count)
 {
   OnnxBranch            branch;
   std::set<std::string> given;
@@ -324,9 +349,9 @@ ReadBranch(std::string_view bytes, std::vector<std::string> & read, NodeCount & 
     }
   }
   const auto note = [&](const std::string & name) {
-    if (!name.empty() && given.insert(name).second && std::count(read.begin(), read.end(), name) == 0)
+    if (!name.empty() && given.insert(name).second)
     {
-      read.push_back(name);
+      read.Add(name);
     }
   };
   for (const OnnxNode & node : branch.nodes)
@@ -346,9 +371,11 @@ ReadBranches(OnnxNode & node, NodeCount & count)
     throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "it has not one condition and two branches"));
   }
   count.Enter();
-  auto branches = std::make_shared<OnnxBranches>();
-  branches->onTrue = ReadBranch(onTrue->second.graph, branches->read, count);
-  branches->onFalse = ReadBranch(onFalse->second.graph, branches->read, count);
+  NamesInOrder read;
+  auto         branches = std::make_shared<OnnxBranches>();
+  branches->onTrue = ReadBranch(onTrue->second.graph, read, count);
+  branches->onFalse = ReadBranch(onFalse->second.graph, read, count);
+  branches->read = read.Get();
   node.inputs.insert(node.inputs.end(), branches->read.begin(), branches->read.end());
   node.branches = branches;
   count.Leave();
