@@ -55,26 +55,29 @@ def get_description(pyramid):
 
 def test_label_names_and_counts_them_and_the_mask_tells_it(damage, tmp_path):
     slide, mask = damage(3), tmp_path / "mask.tif"
-    result = run("label", slide, "-o", mask, "--downsample", 1, "--quiet", "--json")
+    words = ["label", slide, "-o", mask, "--downsample", 1, "--preset", "remedios2023"]
+    result = run(*words, "--quiet", "--json")
     assert result.json["damagedTiles"] == 3
     named = re.findall(r"the tile at \d+,\d+ of level 0 is damaged: Corrupt JPEG data", result.err)
     assert len(named) == len(result.err.splitlines()) == 3
     assert RECORD + "3" in get_description(mask)
     assert run("info", mask, "--json").json["sourceDamagedTiles"] == 3
     assert "damaged tiles  3 of what it was made of" in run("info", mask).out
-    again = run("label", slide, "-o", mask, "--downsample", 1, "--json").json
+    again = run(*words, "--json").json
     assert again["skipped"] and again["damagedTiles"] == 3
 
 
 def test_nothing_is_said_of_sound_slides(synthetic, tmp_path):
-    result = run("label", synthetic[0], "-o", tmp_path / "mask.tif", "--downsample", 1, "--strict", "--json", "--quiet")
+    words = ["label", synthetic[0], "-o", tmp_path / "mask.tif", "--downsample", 1, "--preset", "remedios2023"]
+    result = run(*words, "--strict", "--json", "--quiet")
     assert result.json["damagedTiles"] == 0 and result.err == ""
     assert not any(line.startswith(RECORD) for line in get_description(tmp_path / "mask.tif"))
     assert "damaged" not in run("info", synthetic[0]).out
 
 
 def test_five_are_named(damage, tmp_path):
-    result = run("label", damage(8), "-o", tmp_path / "mask.tif", "--downsample", 1, "--quiet")
+    words = ["label", damage(8), "-o", tmp_path / "mask.tif", "--downsample", 1, "--preset", "remedios2023"]
+    result = run(*words, "--quiet")
     assert result.codes == ["W-SLIDE-DAMAGED"] * 5 and len(result.err.splitlines()) == 5
     assert ", 8 damaged tiles" in result.out
 

@@ -1,6 +1,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Results that a person would question are flagged: as a list in --json, by a mark in the text, and as a warning."""
 
+import json
+from pathlib import Path
+
 import numpy
 import pytest
 
@@ -104,3 +107,27 @@ def test_more_pen_than_tissue(tmp_path):
     found = next(d for d in result["doubts"] if d["code"] == "W-DOUBT-ARTIFACTS")
     assert found["value"] == pytest.approx(result["penFraction"] + result["artifactFraction"])
     assert found["value"] > found["limit"] == pytest.approx(result["tissueFraction"])
+
+
+def write_constant(path, probabilities):
+    """The ready model of label with other weights: it says of every pixel that its classes have these probabilities."""
+    data = (Path(__file__).parents[2] / "Modules/Network/models/tissue-classes.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    weights = bytearray(len(data) - begin)
+    first, last = json.loads(data[8:begin])["F.bias"]["data_offsets"]
+    weights[first:last] = numpy.log(probabilities).astype("<f4").tobytes()
+    path.write_bytes(data[:begin] + weights)
+    return path
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("tissue, unsure", [(0.55, True), (0.97, False)])
+def test_a_network_that_is_not_sure(tissue, unsure, tmp_path):
+    slide = draw(tmp_path / "s.tif", 0.4)
+    model = write_constant(tmp_path / "c.safetensors", [(1 - tissue) / 3, tissue, (1 - tissue) / 3, (1 - tissue) / 3])
+    result = run("label", slide, "-o", tmp_path / "m.tif", "--model", model, "--json").json
+    assert result["tissueFraction"] == 1 and result["expectedIou"] == pytest.approx(tissue, abs=0.5 / 255)
+    assert ("W-DOUBT-TISSUE-UNSURE" in doubts(result)) == unsure
+    if unsure:
+        found = next(d for d in result["doubts"] if d["code"] == "W-DOUBT-TISSUE-UNSURE")
+        assert found["value"] > found["limit"]  # a chance

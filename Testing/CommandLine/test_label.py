@@ -42,7 +42,7 @@ def test_pyramid_opens_elsewhere_with_right_levels_and_resolution(tmp_path, synt
 
 def test_label_grid_is_rounded_up_and_eight_times_coarser(tmp_path):
     slide, truth = tissue_slide(tmp_path / "a.tif")
-    result = run("label", slide, "-o", tmp_path / "m.tif", "--json").json
+    result = run("label", slide, "-o", tmp_path / "m.tif", "--preset", "remedios2023", "--json").json
     assert (result["width"], result["height"]) == (139, 114) == (-(-1111 // 8), -(-905 // 8))
     assert result["mpp"] == pytest.approx(4.0, rel=1e-6) and result["downsample"] == 8
     mask = tifffile.imread(tmp_path / "m.tif")
@@ -98,16 +98,19 @@ def test_preset_is_chosen_for_the_slide(tmp_path, ground, stain, expected):
 
 
 @pytest.mark.usefixtures("network")
-def test_auto_is_the_network_but_on_a_dark_ground(tmp_path):
+def test_the_default_is_the_network_on_any_ground(tmp_path):
     mask = blobs(905, 1111)[..., None] > 0
     dark = write_slide(tmp_path / "dark.tif", numpy.where(mask, numpy.array([10, 20, 220], numpy.uint8), numpy.uint8(3)))
-    told = run("label", dark, "-o", tmp_path / "1.tif", "--preset", "auto", "--json").json
-    assert told["preset"] == "fluorescence" and told["penFraction"] is None and told["artifactFraction"] is None
     bright, _ = tissue_slide(tmp_path / "bright.tif")
-    told = run("label", bright, "-o", tmp_path / "2.tif", "--preset", "auto", "--json").json
-    assert told["preset"] == "model" and 0 <= told["penFraction"] < 0.5 and 0 <= told["artifactFraction"] < 0.5
-    again = run("label", bright, "-o", tmp_path / "2.tif", "--preset", "auto", "--json").json
-    assert again["skipped"] and again["penFraction"] is None  # not in the file
+    for slide in (dark, bright):
+        output = tmp_path / f"mask-of-{slide.name}"
+        told = run("label", slide, "-o", output, "--json").json
+        assert told["preset"] == "model"
+        assert all(0 <= told[name] <= 1 for name in ("penFraction", "artifactFraction", "expectedIou"))
+        again = run("label", slide, "-o", output, "--preset", "auto", "--json").json
+        assert again["skipped"] and again["penFraction"] is again["expectedIou"] is None  # not in the file
+    rules = run("label", bright, "-o", tmp_path / "rules.tif", "--preset", "rules", "--json").json
+    assert rules["penFraction"] is rules["artifactFraction"] is rules["expectedIou"] is None
 
 
 @pytest.mark.usefixtures("network")
@@ -201,7 +204,7 @@ def test_other_model_must_tell_the_same_classes(tmp_path):
 def test_a_model_that_no_preset_uses_is_refused(tmp_path, synthetic):
     words = ["label", synthetic[0], "-o", tmp_path / "m.tif", "--model", tmp_path / "nosuch.safetensors"]
     for preset in ("remedios2023", "robust", "ihc", "fluorescence", "rules"):
-        refused = fails(*words, *(["--preset", preset] if preset != "remedios2023" else []), code=2)
+        refused = fails(*words, "--preset", preset, code=2)
         assert (refused.code, refused.option) == ("E-OPTION-APPLIES", "--model") and preset in refused
     assert not (tmp_path / "m.tif").exists()
 
@@ -226,10 +229,9 @@ def test_preset_that_does_not_suit_is_warned_of(tmp_path):
         warnings = run("label", *words, "--json").json.get("warnings", [])
         return [w["why"] for w in warnings if w["code"] == "W-TISSUE-PRESET" and w["file"] == str(words[0])]
 
-    assert "preset fluorescence" in advice(dark, "-o", tmp_path / "1.tif")[0]
-    assert "threshold 230" in advice(dull, "-o", tmp_path / "2.tif")[0]
-    assert "preset robust" in advice(dull, "-o", tmp_path / "3.tif", "--preset", "fluorescence")[0]
-    assert advice(dull, "-o", tmp_path / "4.tif", "--preset", "robust") == []
+    for slide, preset in ((dark, "remedios2023"), (dark, "robust"), (dull, "remedios2023"), (dull, "fluorescence")):
+        assert "preset auto" in advice(slide, "-o", tmp_path / f"{slide.stem}-{preset}.tif", "--preset", preset)[0]
+    assert advice(dull, "-o", tmp_path / "4.tif", "--preset", "robust") == advice(dark, "-o", tmp_path / "5.tif") == []
 
 
 def test_threads_change_no_byte(tmp_path, synthetic):
@@ -247,7 +249,8 @@ def test_no_tissue_is_a_result(tmp_path):
 
 def test_gray_slide(tmp_path):
     pixels = 250 - blobs(500, 600) // 2
-    result = run("label", write_slide(tmp_path / "g.tif", pixels), "-o", tmp_path / "m.tif", "--json").json
+    words = ["label", write_slide(tmp_path / "g.tif", pixels), "-o", tmp_path / "m.tif", "--preset", "remedios2023"]
+    result = run(*words, "--json").json
     assert 0.01 < result["tissueFraction"] < 0.9
 
 
@@ -336,7 +339,7 @@ def test_failed_slide_stops_no_other(tmp_path):
     good, _ = tissue_slide(tmp_path / "good.tif", 600, 500)
     bad = tmp_path / "bad.tif"
     bad.write_bytes(good.read_bytes()[:3000])
-    result = run("label", bad, good, "-o", tmp_path / "out", "--json", code=1)
+    result = run("label", bad, good, "-o", tmp_path / "out", "--preset", "remedios2023", "--json", code=1)
     assert str(bad) in result.err and result.json[0]["error"]["code"] == "E-FILE-DAMAGED" and result.json[1]["tissueFraction"] > 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.pyramid.tif"]
     assert "1 of 2 slides failed" in result.err
@@ -370,12 +373,12 @@ def test_existing_output_of_another_kind_is_kept(tmp_path):
 def test_mask_of_another_making_is_neither_kept_nor_replaced(tmp_path):
     slide, _ = tissue_slide(tmp_path / "a.tif", 600, 500)
     mask = tmp_path / "m.tif"
-    common = ["label", slide, "-o", mask]
+    common = ["label", slide, "-o", mask, "--preset", "remedios2023"]
     run(*common)
     before = mask.read_bytes()
     assert b"made-by = label preset=" in before
     # The mask would have the same size: only its making tells them apart.
-    refused = fails(*common, "--preset", "robust")
+    refused = fails(*common[:-1], "robust")
     assert refused.code == "E-OUTPUT-EXISTS" and "--preset remedios2023 then, robust now" in refused.why
     assert run(*common, "--json").json["skipped"]
     tissue_slide(tmp_path / "a.tif", 600, 500, seed=7)
@@ -401,13 +404,13 @@ def test_names_that_collide(tmp_path):
     assert refused.code == "E-OUTPUT-KIND" and (refused.option, refused.value) == ("--output", str(slide))
 
 
-@pytest.mark.parametrize("command", ["label", "label --preset model", "info", "evaluate", "synthesize", "overlay"])
+@pytest.mark.parametrize("command", ["label", "label --preset rules", "info", "evaluate", "synthesize", "overlay"])
 def test_what_is_not_needed_is_not_loaded(command, tmp_path, synthetic, request):
-    if "model" in command:
+    if command == "label":
         request.getfixturevalue("network")
     arguments = {
         "label": [synthetic[0], "-o", tmp_path / "m.tif"],
-        "label --preset model": [synthetic[0], "-o", tmp_path / "m.tif"],
+        "label --preset rules": [synthetic[0], "-o", tmp_path / "m.tif"],
         "info": [synthetic[0]],
         "evaluate": [synthetic[1], synthetic[1]],
         "synthesize": [tmp_path / "s.tif", "--size", "300x300"],
@@ -423,7 +426,7 @@ def test_what_is_not_needed_is_not_loaded(command, tmp_path, synthetic, request)
     assert finished.returncode == 0
     assert "libc.so" in finished.stderr  # the list is there
     libraries = ["libtorch", "libc10", "GigapixelNetworkCommands", "GigapixelTorchPasses", "libopenslide"]
-    if "model" not in command:
+    if command != "label":
         libraries += ["libhwy", "GigapixelFusedKernels"]
     for library in libraries:
         assert library not in finished.stderr

@@ -90,9 +90,10 @@ def test_log_has_plain_lines(tmp_path):
 def test_quiet_and_json(tmp_path):
     result = run("synthesize", tmp_path / "s.tif", "--size", "400x300", "--quiet", "--json")
     assert result.err == "" and result.json["width"] == 400
-    result = run("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--json")
+    label = ["label", tmp_path / "s.tif", "--preset", "remedios2023"]
+    result = run(*label, "-o", tmp_path / "m.tif", "--json")
     assert result.err != "" and result.json["width"] == 50
-    result = run("label", tmp_path / "s.tif", "-o", tmp_path / "n.tif", "-q")
+    result = run(*label, "-o", tmp_path / "n.tif", "-q")
     assert result.err == "" and "50 x 38" in result.out
 
 
@@ -116,7 +117,8 @@ def test_closed_streams_are_no_files(tmp_path, closed):
 def test_a_result_that_nobody_gets(tmp_path, kind):
     """Is exit code 1; what was written is complete, and kept."""
     run("synthesize", tmp_path / "s.tif", "--size", "700x600")
-    expected = run("label", tmp_path / "s.tif", "-o", tmp_path / "expected.tif", "--json").json
+    label = ["label", tmp_path / "s.tif", "--preset", "remedios2023"]
+    expected = run(*label, "-o", tmp_path / "expected.tif", "--json").json
 
     def start(*words):
         if kind == "closed":
@@ -131,10 +133,10 @@ def test_a_result_that_nobody_gets(tmp_path, kind):
         return finished
 
     codes = ["E-DISK-FULL" if kind == "full" else "E-OUTPUT-WRITE"]
-    finished = start("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--quiet")
+    finished = start(*label, "-o", tmp_path / "m.tif", "--quiet")
     assert finished.returncode == 1 and find_codes(finished.stderr) == codes and finished.stderr.count("\n") == 1
     assert (tmp_path / "m.tif").read_bytes() == (tmp_path / "expected.tif").read_bytes()
-    again = run("label", tmp_path / "s.tif", "-o", tmp_path / "m.tif", "--json").json
+    again = run(*label, "-o", tmp_path / "m.tif", "--json").json
     assert again["skipped"] and again["tissueFraction"] == expected["tissueFraction"]
     for words in (["info", tmp_path / "s.tif"], ["--help"], ["label", "--help"], ["--version"], ["--describe"], ["--codes"]):
         finished = start(*words)

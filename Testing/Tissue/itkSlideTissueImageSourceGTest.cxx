@@ -139,7 +139,7 @@ TEST_F(SlideTissueImageSource, MakesAllPixelsAfterAnErrorOrAnAbort)
 {
   this->Draw("JPEG");
   DamageTiles(m_File);
-  for (const std::string preset : { "remedios2023", "robust" }) // streams; counts all pixels first
+  for (const std::string preset : { "remedios2023", "robust", "auto" }) // streams; counts all pixels first; a network
   {
     for (const bool isFull : { false, true })
     {
@@ -221,8 +221,8 @@ TEST_F(SlideTissueImageSource, SaysWhichPresetsThereAreAndWhichDoesNotSuit)
   EXPECT_EQ(source->GetAdvice(), "");
   const auto names = itk::SlideTissueImageSource::GetPresets();
   EXPECT_EQ(names, itk::TissueLabelImageFilter<ColorType>::GetPresets());
-  EXPECT_EQ(names.front(), "remedios2023");
-  EXPECT_EQ(names.back(), "auto");
+  EXPECT_EQ(names.front(), "auto");
+  EXPECT_EQ(names.back(), "rules");
   EXPECT_REFUSAL(source->SetPreset("no such preset"), "E-TISSUE-PRESET");
   EXPECT_REFUSAL(itk::SlideTissueImageSource::New()->Update(), "E-CALL-ORDER");
 }

@@ -334,8 +334,10 @@ TEST(TissuePresets, SuggestedByGroundAndStain)
   EXPECT_EQ(gigapixel::ChooseTissuePreset("rules", stained).name, "ihc");
   EXPECT_EQ(gigapixel::ChooseTissuePreset("robust", stained).name, "robust");
   EXPECT_EQ(gigapixel::ChooseTissuePreset("auto", stained).name, gigapixel::TissueNetwork::IsBuilt() ? "model" : "ihc");
+  EXPECT_EQ(gigapixel::IsAutomaticTissuePreset("auto"), !gigapixel::TissueNetwork::IsBuilt());
   EXPECT_EQ(gigapixel::ChooseTissuePreset("rules", shining).name, "fluorescence");
-  EXPECT_EQ(gigapixel::ChooseTissuePreset("auto", shining).name, "fluorescence");
+  EXPECT_EQ(gigapixel::ChooseTissuePreset("auto", shining).name,
+            gigapixel::TissueNetwork::IsBuilt() ? "model" : "fluorescence");
 }
 
 // A gray slide has no color: there, darkness decides.

@@ -16,12 +16,14 @@ OUTLINES = ROOT / "Testing/Tissue/annotations/pictures"
 
 
 def read_known(data):
-    """The images of the data folder: rows with "name", "source", "stain", "mpp" (µm/px), "pixels" (RGB) and "classes"."""
+    """The images of the data folder: rows with "name", "source", "stain", "mpp" (µm/px), "may_train" ("yes" or "no"),
+    "pixels" (RGB) and "classes"."""
     return read_pictures(data)
 
 
 def read_table():
-    """Source, stain and resolution by name. Of a range of resolutions ("10 to 15") the geometric mean."""
+    """What the table of the drawn images says, by name. Of a range of resolutions ("10 to 15") the geometric mean. A network
+    that is given away is trained on what is under a licence that asks for no more than to be named."""
     rows = {}
     for line in (OUTLINES / "README.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -30,7 +32,10 @@ def read_table():
             low = float(found[1])
             mpp = (low * float(found[2] or low)) ** 0.5
             stain = cells[1].split(", ", 1)[1]
-            rows[cells[0]] = {"name": cells[0], "source": cells[6].split(",")[0], "stain": stain, "mpp": mpp}
+            is_free = not re.search("VERIFY|licence file|GPL|BY-SA", cells[5])
+            may_train = "yes" if is_free else "no"
+            row = {"name": cells[0], "source": cells[6].split(",")[0], "stain": stain, "mpp": mpp, "may_train": may_train}
+            rows[cells[0]] = row
     return rows
 
 

@@ -10,6 +10,54 @@ from torch import nn
 
 CHANNELS = (16, 24, 32, 48, 72)
 CLASSES = 4
+# Red, green and blue as they are, and stretched.
+INPUTS = 6
+# Levels between the darkest and the brightest of a channel, below which it is stretched no further.
+LEAST_RANGE = 24
+
+
+def find_otsu(counts):
+    """Otsu's threshold t, which separates [0, t) from [t, 255]; 256 where all have one value. As OtsuThreshold() of the
+    program."""
+    values = numpy.arange(len(counts))
+    below, sums = numpy.cumsum(counts), numpy.cumsum(counts * values)
+    above = below[-1] - below
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        difference = sums / below - (sums[-1] - sums) / above
+    between = numpy.where((below > 0) & (above > 0), below * above * difference**2, -1.0)
+    best = int(numpy.argmax(between))
+    return best + 1 if between[best] > 0 else 256
+
+
+def make_stretch(counts):
+    """What the values of a channel become, of which an image has so many: the 1st percentile 0, Otsu's threshold between it
+    and the 99th 128, and the 99th 255. So what is pale, or hardly shines, looks as anything else does."""
+    cumulated = numpy.cumsum(counts) * 100
+    low, high = (int(numpy.searchsorted(cumulated, cumulated[-1] / 100 * part)) for part in (1, 99))
+    values = numpy.arange(256.0)
+    if high - low < LEAST_RANGE:
+        table = 128 + (values - (low + high) / 2) * 255 / LEAST_RANGE
+    else:
+        clipped = counts.astype(float)
+        clipped[low] += clipped[:low].sum()
+        clipped[high] += clipped[high + 1 :].sum()
+        clipped[:low] = clipped[high + 1 :] = 0
+        middle = find_otsu(clipped)
+        table = numpy.where(values < middle, (values - low) / (middle - low) * 128, 255)
+        if middle < high:
+            table[middle:] = 128 + 127 * (values[middle:] - middle) / (high - middle)
+        table[high:] = 255
+    return numpy.clip(numpy.floor(table + 0.5), 0, 255).astype(numpy.uint8)
+
+
+def stretch(pixels, weights=None):
+    """All that the network sees, height x width x 6. Of weighted pixels some count more than others."""
+    seen = [pixels]
+    for k in range(3):
+        channel = pixels[..., k]
+        counts = numpy.bincount(channel.ravel(), None if weights is None else weights.ravel(), 256)
+        seen.append(make_stretch(counts)[channel][..., None])
+    return numpy.concatenate(seen, axis=2)
 
 
 def make_layers(channels=CHANNELS):
@@ -22,7 +70,7 @@ def make_layers(channels=CHANNELS):
 
     last = channels[-1]
     layers = []
-    for k, (inputs, outputs) in enumerate(zip((3, *channels), channels), start=1):
+    for k, (inputs, outputs) in enumerate(zip((INPUTS, *channels), channels), start=1):
         layers.append(layer("convolution", f"E{k}", inputs, outputs, 4, 2, 1))
     layers.append(layer("convolution", "M1", last, last, 3, 1, 1))
     layers.append(layer("convolution", "M2", last, last, 3, 1, 1, add=f"E{len(channels)}"))
@@ -35,7 +83,7 @@ def make_layers(channels=CHANNELS):
 class TissueNetwork(nn.Module):
     """The layers with a batch norm behind each convolution but the last, which fold() takes into the weights.
 
-    Input: N x 3 x height x width, (255 - RGB) / 255, sides multiples of 32. Output: logits of the four classes."""
+    Input: N x 6 x height x width, (255 - stretch()) / 255, sides multiples of 32. Output: logits of the four classes."""
 
     def __init__(self):
         super().__init__()
@@ -81,10 +129,11 @@ class TissueNetwork(nn.Module):
 
 def write_model(network, file):
     """A model file of the program: safetensors with the network in its header."""
-    inputs = {"channels": 3, "invert": True}
+    inputs = {"channels": INPUTS, "invert": True}
     description = {"name": "tissue-classes", "input": inputs, "layers": network.layers}
     description["loss"] = {"type": "softmax cross-entropy", "class weights": [1.0] * CLASSES}
-    metadata = {"gigapixel": "1", "microns_per_pixel": "0", "network": json.dumps(description, indent=2)}
+    metadata = {"gigapixel": "1", "microns_per_pixel": "0", "tile_size": "1024"}
+    metadata["network"] = json.dumps(description, indent=2)
     header, place, blobs = {"__metadata__": metadata}, 0, []
     for name, array in sorted(network.fold().items()):
         blob = array.astype("<f4").tobytes()
@@ -97,12 +146,10 @@ def write_model(network, file):
 
 
 def predict(network, pixels):
-    """Probabilities of the classes, height x width x 4. The image is padded with white to a multiple of 32, as the program
-    does it."""
+    """Probabilities of the classes, height x width x 4. Sides become multiples of 32 by more of the last row and column."""
     height, width = pixels.shape[:2]
-    pad = ((0, -height % 32), (0, -width % 32), (0, 0))
-    inverted = (255 - numpy.pad(pixels, pad, constant_values=255)).astype(numpy.float32) / 255
+    inverted = 255 - numpy.pad(stretch(pixels), ((0, -height % 32), (0, -width % 32), (0, 0)), mode="edge")
     network.eval()
     with torch.no_grad():
-        logits = network(torch.from_numpy(inverted.transpose(2, 0, 1)[None].copy()))
+        logits = network(torch.from_numpy(inverted.astype(numpy.float32).transpose(2, 0, 1)[None] / 255))
     return torch.softmax(logits, 1)[0, :, :height, :width].permute(1, 2, 0).numpy()

@@ -8,16 +8,8 @@ lights, so that no source, stain or scanner can be told by its color."""
 import cv2
 import numpy
 from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE
-from tissue_copies import (
-    draw_bubble,
-    draw_field,
-    draw_frame,
-    draw_pen,
-    draw_shadow,
-    draw_soft_ink,
-    draw_specks,
-    is_dark,
-)
+from marks import draw_bubble, draw_field, draw_frame, draw_pen, draw_shadow, draw_soft_ink, draw_specks, is_dark
+from network import stretch
 
 # The network's grid in µm, and the side of a crop in its pixels.
 GRID = 8.0
@@ -202,7 +194,10 @@ def choose_dye(rng):
 
 def stain(rng, specimen, pixels, amounts):
     """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black."""
-    strength = log_uniform(rng, 0.1, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
+    strength = log_uniform(rng, 0.15, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
+    if rng.random() < 0.1:
+        # Silver, nickel and whole mounts let hardly any light through.
+        strength = log_uniform(rng, 2, 8)
     if not specimen.dark and rng.random() < 0.4:
         mix = numpy.diag(rng.uniform(0.75, 1.3, 3)) + rng.normal(0, 0.06, (3, 3))
         return numpy.maximum(specimen.get_density(pixels) @ mix.astype(numpy.float32), -0.05) * strength
@@ -321,14 +316,29 @@ def shine(rng, amounts, classes):
     return light, drawn
 
 
+def weigh(rng, changed, classes, shines):
+    """How much each pixel of a crop, and some of the ground, counts when colors are stretched: a crop stands for a slide
+    that has less or more of each class. Returns what stretch() takes, with rows of ground below the crop."""
+    shares = numpy.exp(rng.normal(0, 1, 256)).astype(numpy.float32)
+    weights = shares[classes]
+    if (classes == GLASS).any() or rng.random() < 0.3:
+        return changed, weights
+    darkest = changed.reshape(-1, 3).min(axis=0)
+    ground = rng.uniform(0, darkest + 1) if shines else rng.uniform(215, 255, 3)
+    rows = numpy.clip(ground + rng.normal(0, 2, (8, SIDE, 3)), 0, 255).astype(numpy.uint8)
+    more = numpy.full((8, SIDE), SIDE / 8 * numpy.exp(rng.normal(0, 1)), numpy.float32)
+    return numpy.concatenate([changed, rows]), numpy.concatenate([weights, more])
+
+
 def make_crop(rng, specimen):
-    """Pixels and classes, SIDE x SIDE."""
+    """What the network sees, SIDE x SIDE x 6, and the classes."""
     pixels, classes, resolution = crop(rng, specimen)
     amounts = specimen.get_amounts(pixels)
     if (classes == TISSUE).mean() > 0.4 and rng.random() < 0.25:
         amounts, classes = punch_cores(rng, amounts, classes)
         pixels = specimen.draw(amounts)
-    if rng.random() < (0.6 if specimen.dark else 0.3):
+    shines = rng.random() < (0.6 if specimen.dark else 0.3)
+    if shines:
         light, classes = shine(rng, amounts, classes)
     else:
         light, classes = shine_through(rng, specimen, pixels, amounts, classes, resolution)
@@ -343,4 +353,4 @@ def make_crop(rng, specimen):
     if rng.random() < 0.4:
         quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(20, 95))]
         changed = cv2.imdecode(cv2.imencode(".jpg", changed, quality)[1], cv2.IMREAD_COLOR)
-    return changed, classes
+    return stretch(*weigh(rng, changed, classes, shines))[:SIDE], classes

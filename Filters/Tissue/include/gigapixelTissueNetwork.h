@@ -4,7 +4,7 @@
 
 #include "GigapixelTissueExport.h"
 #include "gigapixelClassMap.h"
-#include "gigapixelTissueRule.h"
+#include "gigapixelColorStretch.h"
 
 #include <memory>
 #include <string>
@@ -24,10 +24,11 @@ enum class TissueClass : unsigned char
 /** \class TissueNetwork
  * \brief The network that tells glass, tissue, pen and artifacts apart, fed with the label grid row by row.
  *
- * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md) on a grid of about MicronsPerPixel. It
- * sees what TissueRule says as well: red, green and blue are divided by those of this slide's glass, and green is the
- * mean of itself and the rule's answer (0 where the rule says tissue, else 255). So it need not learn what glass is,
- * nor how stains look, but where the rule errs; and it overrules the rule only where it is certain.
+ * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md). It sees the pixels alone, as they are
+ * and stretched (MakeColorStretch()), on a bright ground or a dark one: means of blocks of the label grid. What it says
+ * of a block lies at its center: between the centers the probability of tissue is interpolated, bilinearly. What has
+ * more than Likely is tissue; where other evidence says so, too, Possible is enough. The rest is what its block most
+ * probably is of the other three.
  *
  * Memory is bounded by a row of the engine's tiles with their halo, and the runs of the result; any number of threads
  * gives the same bits. */
@@ -36,14 +37,13 @@ class GigapixelTissue_EXPORT TissueNetwork
 public:
   static constexpr double MicronsPerPixel = 8.0;
 
+  /** How probable tissue has to be without other evidence, and with it. The rules see finer than the network and know
+   * stained slides better, and it knows what they take for tissue; Documentation/Tissue.md has what was tried. */
+  static constexpr double Likely = 0.6;
+  static constexpr double Possible = 0.1;
+
   /** The name of the ready model. */
   static constexpr const char * ReadyModel = "tissue-classes";
-
-  /** A pixel is tissue where the network gives that at least this probability, or the rule says so and the network does
-   * not give it less than the rest to 1. Where the label grid is finer than the network's, so that the rule sees what
-   * the network cannot, tissue is what the rule says but where the network gives pen and artifacts together at least
-   * this probability. Chosen by cross-validation over sources; see Documentation/Tissue.md. */
-  static constexpr double Certainty = 0.7;
 
   /** Whether the engine was built; without it the constructor throws. */
   static bool IsBuilt();
@@ -52,28 +52,39 @@ public:
    * with. */
   static std::string Identify(const std::string & readyModel);
 
-  /** Pixels of the label grid along a side of a pixel of the network's grid, which is never finer. */
-  static unsigned GetFactor(double labelMicronsPerPixel);
+  /** Pixels of the label grid along a side of a block: about MicronsPerPixel, but less where the longer side of the
+   * slide would have fewer than 256 blocks. Where the resolution is unknown (0), that side has about 1000. */
+  static unsigned GetFactor(std::size_t width, std::size_t height, double labelMicronsPerPixel);
 
   /** \param width,height of the label grid
    * \param channels of its pixels: 1 (gray) or 3 (RGB)
-   * \param rule its method is Stain or BrownStain
+   * \param counts of all its pixels
    * \param model the name of a ready model, or a model file
    * \param threads 0: as many as the machine has cores; changes no result */
   TissueNetwork(std::size_t         width,
                 std::size_t         height,
                 unsigned            channels,
                 unsigned            factor,
-                const TissueRule &  rule,
+                const ColorCounts & counts,
                 const std::string & model,
                 int                 threads);
   ~TissueNetwork();
 
-  /** The next row of the label grid, and of the rule's mask of it; after the last one the classes are complete. */
-  void AddRow(const unsigned char * pixels, const unsigned char * mask);
+  /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none); after
+   * the last one the classes are complete. */
+  void AddRow(const unsigned char * pixels, const unsigned char * evidence);
 
   /** Of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();
+
+  /** Intersection over union of what is called tissue and what is tissue, as the network expects it: of pixels whose
+   * probability of tissue is p, the sum of p where they are called tissue, over their number and the sum of p
+   * elsewhere. NaN where none is. */
+  double GetExpectedOverlap() const;
+
+  /** The chance that the mask's intersection over union with the truth is below 0.8, by the expected one: a logistic
+   * curve, fitted to masks of images of sources that the network had not seen (Documentation/Tissue.md). NaN: NaN. */
+  static double GetChanceOfPoorMask(double expectedOverlap);
 
 private:
   struct Implementation;

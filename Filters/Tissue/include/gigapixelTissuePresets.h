@@ -35,18 +35,21 @@ constexpr double NominalLabelMicronsPerPixel = 4.0;
 /** All presets, the published one first. */
 GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 
-/** The preset of that name; std::invalid_argument, naming those that there are, if there is none. */
-GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
+/** What is taken where no preset is named: the network where the engine was built, else what AutomaticTissueRules
+ * choose. */
+constexpr const char * DefaultTissuePreset = "auto";
 
-/** What stands in for a preset's name where the preset is to be chosen for each slide, and where it is to be chosen
- * among rules. */
-constexpr const char * AutomaticTissuePreset = "auto";
+/** What stands in for a preset's name where it is to be chosen among rules for each slide. */
 constexpr const char * AutomaticTissueRules = "rules";
 
-/** Whether it is one of the two. */
+/** The preset of that name, DefaultTissuePreset where it is the network; std::invalid_argument, naming those that there
+ * are, if there is none. */
+GigapixelTissue_EXPORT const TissuePreset & GetTissuePreset(const std::string & name);
+
+/** Whether it takes a sample of the slide to know which preset that is. */
 GigapixelTissue_EXPORT bool IsAutomaticTissuePreset(const std::string & name);
 
-/** Whether the preset of that name is a network, or chooses one for some slides: only then another model has an effect.
+/** Whether the preset of that name is a network: only then another model has an effect.
  * \throw std::invalid_argument as CheckTissuePresetName() */
 GigapixelTissue_EXPORT bool MayUseTissueNetwork(const std::string & name);
 
@@ -57,8 +60,8 @@ struct TissuePresetChoice
   std::string purpose;
 };
 
-/** All that may be asked for, the default first: the presets, and at the end those that choose one. What lists or
- * checks names, in whatever language, takes them from here. */
+/** All that may be asked for, the default first, at the end what chooses by rules. What lists or checks names, in
+ * whatever language, takes them from here. */
 GigapixelTissue_EXPORT const std::vector<TissuePresetChoice> & GetTissuePresetChoices();
 
 /** The names of GetTissuePresetChoices(). */
@@ -84,19 +87,20 @@ GigapixelTissue_EXPORT TissueSample SampleTissue(std::size_t                widt
                                                  unsigned                   channels,
                                                  const TissueSampleReader & read);
 
+/** Whether the ground is dark, as under fluorescence: more than half of the sample is (largest channel below 60), and
+ * less than a twentieth may be glass (see TissueHistogram). A slide of bright ground has glass, however much of it is
+ * framed in black. */
+GigapixelTissue_EXPORT bool IsDark(const TissueSample & sample);
+
 /** Whether much of the sample is brown, so that brown counts as tissue: where that makes tissue of a quarter more
  * pixels. Brown is melanin and debris otherwise. */
 GigapixelTissue_EXPORT bool IsBrown(const TissueSample & sample);
 
-/** The rule for what these pixels, a sample of a slide, seem to be:
- * - "fluorescence" where more than half of them are dark (largest channel below 60) and less than a twentieth may be
- *   glass (see TissueHistogram): a slide of bright ground has glass, however much of it is framed in black;
- * - "ihc" where it IsBrown();
- * - "robust" for all others. */
+/** The rule for what these pixels, a sample of a slide, seem to be: "fluorescence" where it IsDark(), "ihc" where it
+ * IsBrown(), "robust" for all others. */
 GigapixelTissue_EXPORT const TissuePreset & SuggestTissuePreset(const TissueSample & sample);
 
-/** The preset that a name of GetTissuePresetChoices() means for a slide of that sample: "rules" is
- * SuggestTissuePreset(), "auto" the same where that is "fluorescence" (or the engine was not built), else "model". */
+/** The preset that a name of GetTissuePresetChoices() means for a slide of that sample. */
 GigapixelTissue_EXPORT const TissuePreset & ChooseTissuePreset(const std::string & name, const TissueSample & sample);
 
 /** A sentence on a slide of which the preset of that name will make a poor mask, and a better preset; empty where there

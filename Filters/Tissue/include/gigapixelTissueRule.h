@@ -24,7 +24,7 @@ enum class TissueMethod
   BrownStain,
   /** For fluorescence: brighter than this slide's dark ground. */
   BrightOnDark,
-  /** By no rule, but by TissueNetwork, which sees what Stain or BrownStain say. */
+  /** By TissueNetwork, for which the mask of a rule is evidence. */
   Network
 };
 

@@ -23,7 +23,7 @@ class WholeSlideImageIO;
  * `gigapixel label`, Python's `itkgigapixel.label()` and other programs get the same mask, to the bit, from the same
  * settings. It opens the slide, and reads it as gray or as RGB by what it is. It reads the coarsest level of which
  * whole pixels make one of the mask. A resolution that is no whole downsample (MicronsPerPixel) is resampled instead.
- * It chooses the preset where that is "auto".
+ * It chooses the preset where that is "rules", and looks whether the ground is dark where it is a network.
  *
  * It streams as TissueLabelImageFilter does. A mask of up to 64 megabytes of pixels to be judged is read once.
  *
@@ -31,7 +31,6 @@ class WholeSlideImageIO;
  * \code
  * slide->SetFileName("slide.svs"); // an itk::WholeSlideImageIO
  * tissue->SetSlide(slide);
- * tissue->SetPreset("auto");
  * pyramid->SetMadeBy(tissue->GetMadeBy()); // an itk::PyramidTIFFImageIO: gigapixel label then knows the file
  * pyramid->SetSlide(slide);                // and how many of its tiles were damaged
  * writer->SetInput(tissue->GetOutput());
@@ -55,14 +54,14 @@ public:
    * is: the level is that of a copy. Changes of it are followed by the next update. */
   void SetSlide(WholeSlideImageIO * slide);
 
-  /** One of GetPresets(), "remedios2023" by default; an exception, naming those that there are, if it is none. */
+  /** One of GetPresets(), "auto" by default; an exception, naming those that there are, if it is none. */
   void SetPreset(const std::string & name);
   itkGetStringMacro(Preset);
 
   /** What SetPreset() takes: gigapixel::GetTissuePresetNames(), the default first. */
   static std::vector<std::string> GetPresets();
 
-  /** Another model than the ready one for the preset "model": a file of Utilities/train-tissue-model. Empty, the
+  /** Another model than the ready one for the preset "model": a file of Utilities/tissue-network. Empty, the
    * default: the ready one. */
   itkSetStringMacro(Model);
   itkGetStringMacro(Model);
@@ -103,6 +102,10 @@ public:
   /** After Update(): the shares of the slide that are pen, and artifacts. NaN with other presets than "model". */
   double GetPenShare() const;
   double GetArtifactShare() const;
+  /** After Update(): intersection over union of the mask with the truth, as the network expects it, and by that the
+   * chance that it is below 0.8. NaN with other presets than "model", and where there is no tissue. */
+  double GetExpectedOverlap() const;
+  double GetChanceOfPoorMask() const;
   /** A sentence on a preset that does not suit the slide; empty where it does. Reads a sample of the slide. */
   std::string GetAdvice() const;
   /** @} */

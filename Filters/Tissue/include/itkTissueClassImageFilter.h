@@ -3,7 +3,8 @@
 #define itkTissueClassImageFilter_h
 
 #include "gigapixelTissueNetwork.h"
-#include "itkTissueThresholdImageFilter.h"
+#include "itkImage.h"
+#include "itkImageToImageFilter.h"
 
 #include <string>
 
@@ -14,16 +15,14 @@ namespace itk
  * \brief Finds tissue on a slide's label grid with the network that tells glass, tissue, pen and artifacts apart.
  *
  * Output: 255 where it is tissue, else 0, as TissueThresholdImageFilter gives it by its rules; GetClasses() has all
- * four. The network sees the slide at about gigapixel::TissueNetwork::MicronsPerPixel together with what the rule says,
- * that for brown slides where much is brown; they decide together, as
- * gigapixel::TissueNetwork::Certainty says.
+ * four. gigapixel::TissueNetwork says what the network sees, and how its answer becomes classes.
  *
  * The filter streams although it is a network of wide reach: when first asked for a region it pulls the whole input in
- * strips of rows, twice (the rule counts it first), and keeps the classes as runs until something upstream, or the
+ * strips of rows, twice (colors are counted first), and keeps the classes as runs until something upstream, or the
  * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of
  * stream divisions and threads gives the same bits.
  *
- * Input: RGB or gray, the label grid. */
+ * Input: RGB or gray, the label grid; and, as Evidence, a mask on it. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueClassImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {
@@ -34,16 +33,20 @@ public:
   using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using RuleFilterType = TissueThresholdImageFilter<TInputImage, TOutputImage>;
 
   itkNewMacro(Self);
   itkTypeMacro(TissueClassImageFilter, ImageToImageFilter);
+
+  /** A mask on the same grid that other evidence has made, not 0 where it says tissue: the network decides with it.
+   * None, the default: the network decides alone. */
+  itkSetInputMacro(Evidence, TOutputImage);
+  itkGetInputMacro(Evidence, TOutputImage);
 
   /** Pixels of the label grid along a side of a pixel of the network's grid: gigapixel::TissueNetwork::GetFactor(). */
   itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);
   itkGetConstMacro(ShrinkFactor, unsigned int);
 
-  /** The name of a ready model, "tissue-classes" by default, or a model file of Utilities/train-tissue-model. */
+  /** The name of a ready model, "tissue-classes" by default, or a model file of Utilities/tissue-network. */
   itkSetStringMacro(Model);
   itkGetStringMacro(Model);
 
@@ -58,12 +61,8 @@ public:
     return m_Classes;
   }
 
-  /** The rule of the last update. */
-  const gigapixel::TissueRule &
-  GetRule() const
-  {
-    return m_Rule->GetRule();
-  }
+  /** Of these classes: gigapixel::TissueNetwork::GetExpectedOverlap(). */
+  itkGetConstMacro(ExpectedOverlap, double);
 
 protected:
   TissueClassImageFilter();
@@ -75,15 +74,14 @@ protected:
 
 private:
   bool ClassesAreCurrent() const;
-  void ChooseRule();
   void ReadClasses();
 
-  std::string                      m_Model{ gigapixel::TissueNetwork::ReadyModel };
-  unsigned int                     m_ShrinkFactor{ 2 };
-  typename RuleFilterType::Pointer m_Rule;
-  gigapixel::ClassMap              m_Classes;
-  TimeStamp                        m_ClassesTime;
-  bool                             m_ClassesAreComplete{ false };
+  std::string         m_Model{ gigapixel::TissueNetwork::ReadyModel };
+  unsigned int        m_ShrinkFactor{ 2 };
+  gigapixel::ClassMap m_Classes;
+  double              m_ExpectedOverlap{ 0.0 };
+  TimeStamp           m_ClassesTime;
+  bool                m_ClassesAreComplete{ false };
 };
 
 } // namespace itk

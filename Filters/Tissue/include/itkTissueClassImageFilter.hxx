@@ -4,7 +4,7 @@
 
 #include "itkStreamedInput.h"
 #include "itkGigapixelException.h"
-#include "itkTissueSample.h"
+#include "itkTissuePixel.h"
 
 #include <algorithm>
 #include <exception>
@@ -14,33 +14,31 @@ namespace itk
 
 template <typename TInputImage, typename TOutputImage>
 TissueClassImageFilter<TInputImage, TOutputImage>::TissueClassImageFilter()
-  : m_Rule(RuleFilterType::New())
 {
-  m_Rule->SetMethod(gigapixel::TissueMethod::Stain);
-  // Half of the work of the rule's filter is its count, and the count is half of this filter's.
-  m_Rule->AddObserver(ProgressEvent(), [this](const EventObject &) {
-    if (!m_ClassesAreComplete && m_Rule->GetProgress() > this->GetProgress())
-    {
-      this->UpdateProgress(std::min(0.5f, m_Rule->GetProgress()));
-    }
-    m_Rule->SetAbortGenerateData(this->GetAbortGenerateData());
-  });
+  this->AddOptionalInputName("Evidence");
 }
 
 template <typename TInputImage, typename TOutputImage>
 bool
 TissueClassImageFilter<TInputImage, TOutputImage>::ClassesAreCurrent() const
 {
-  return m_ClassesAreComplete &&
-         m_ClassesTime.GetMTime() > std::max(this->GetMTime(), GetContentMTime(this->GetInput()));
+  const auto   time = m_ClassesTime.GetMTime();
+  const auto * evidence = this->GetEvidence();
+  return m_ClassesAreComplete && time > std::max(this->GetMTime(), GetContentMTime(this->GetInput())) &&
+         (evidence == nullptr || time > GetContentMTime(evidence));
 }
 
 template <typename TInputImage, typename TOutputImage>
 void
 TissueClassImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion()
 {
-  auto * input = const_cast<TInputImage *>(this->GetInput());
-  input->SetRequestedRegion(GetFirstStrip(input, this->ClassesAreCurrent()));
+  auto *     input = const_cast<TInputImage *>(this->GetInput());
+  const bool isCurrent = this->ClassesAreCurrent();
+  input->SetRequestedRegion(GetFirstStrip(input, isCurrent));
+  if (auto * evidence = const_cast<TOutputImage *>(this->GetEvidence()))
+  {
+    evidence->SetRequestedRegion(GetFirstStrip(evidence, isCurrent));
+  }
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -71,47 +69,55 @@ TissueClassImageFilter<TInputImage, TOutputImage>::UpdateClasses()
 
 template <typename TInputImage, typename TOutputImage>
 void
-TissueClassImageFilter<TInputImage, TOutputImage>::ChooseRule()
-{
-  const auto sample = SampleTissue(const_cast<TInputImage *>(this->GetInput()));
-  m_Rule->SetInput(this->GetInput());
-  m_Rule->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
-  m_Rule->SetMethod(gigapixel::IsBrown(sample) ? gigapixel::TissueMethod::BrownStain : gigapixel::TissueMethod::Stain);
-  m_Rule->UpdateOutputInformation();
-  m_Rule->UpdateRule();
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
 TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
 {
-  this->ChooseRule();
-  const auto *             input = this->GetInput();
-  TOutputImage *           mask = m_Rule->GetOutput();
-  const auto               whole = input->GetLargestPossibleRegion();
-  constexpr unsigned       channels = TissuePixel<typename TInputImage::PixelType>::Channels;
+  auto *             input = const_cast<TInputImage *>(this->GetInput());
+  auto *             evidence = const_cast<TOutputImage *>(this->GetEvidence());
+  const auto         whole = input->GetLargestPossibleRegion();
+  constexpr unsigned channels = TissuePixel<typename TInputImage::PixelType>::Channels;
+  const auto         visitRows = [input](const ImageRegion<2> & region, const auto & visit) {
+    auto index = region.GetIndex();
+    for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+    {
+      visit(reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index)), index);
+    }
+  };
+  const auto count = [&](const ImageRegion<2> & region, gigapixel::ColorCounts & counts) {
+    visitRows(region, [&](const unsigned char * row, const Index<2> &) {
+      gigapixel::CountColors(row, region.GetSize(0), channels, counts);
+    });
+  };
+  if (evidence != nullptr)
+  {
+    // All that it takes to know the first strip of it comes first, with a progress of its own.
+    evidence->UpdateOutputInformation();
+    UpdateRegion(evidence, GetFirstStrip(evidence, false));
+  }
   gigapixel::TissueNetwork network(whole.GetSize(0),
                                    whole.GetSize(1),
                                    channels,
                                    m_ShrinkFactor,
-                                   m_Rule->GetRule(),
+                                   CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count),
                                    m_Model,
                                    static_cast<int>(this->GetNumberOfWorkUnits()));
-  VisitStrips(mask, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
-    auto index = strip.GetIndex();
-    for (SizeValueType y = 0; y < strip.GetSize(1); ++y, ++index[1])
+  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
+    if (evidence != nullptr)
     {
-      network.AddRow(reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index)),
-                     mask->GetBufferPointer() + mask->ComputeOffset(index));
+      UpdateRegion(evidence, strip);
+      UpdateRegion(input, strip); // which the evidence may be made of, too
     }
-    this->UpdateProgress(0.5f + 0.4f * share);
+    visitRows(strip, [&](const unsigned char * row, const Index<2> & index) {
+      network.AddRow(row,
+                     evidence == nullptr ? nullptr : evidence->GetBufferPointer() + evidence->ComputeOffset(index));
+    });
+    this->UpdateProgress(0.2f + 0.7f * share);
     if (this->GetAbortGenerateData())
     {
       throw ProcessAborted(__FILE__, __LINE__);
     }
   });
-  mask->ReleaseData();
   m_Classes = network.TakeClasses();
+  m_ExpectedOverlap = network.GetExpectedOverlap();
 }
 
 template <typename TInputImage, typename TOutputImage>

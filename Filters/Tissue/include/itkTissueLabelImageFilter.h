@@ -24,15 +24,15 @@ namespace itk
  * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order,
  * are filters of their own:
  *
- * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model") - BinaryMajority (the median) -
- * BinaryDiscErode - BinaryDiscDilate - closing (BinaryDiscDilate - BinaryDiscErode) - BinaryHoleFill -
- * BinaryAreaOpening
+ * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model"; the mask of "rules" is evidence for
+ * it) - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate - closing (BinaryDiscDilate - BinaryDiscErode)
+ * - BinaryHoleFill - BinaryAreaOpening
  *
  * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
- * others afterwards. Preset "remedios2023" (default) is the published chain (Remedios et al., MIDL 2023), which ends
- * with the hole fill; gigapixel::GetTissuePresetChoices() lists all with their purpose. Presets "auto" and
- * "rules" are one of the others, chosen by a sample of the input's pixels when the first of the output are made; it
- * then sets all numbers.
+ * others afterwards. The default, "auto", is "model" where the engine was built, else "rules". "remedios2023" is the
+ * published chain (Remedios et al., MIDL 2023), which ends with the hole fill; gigapixel::GetTissuePresetChoices()
+ * lists all with their purpose. "rules" is one of the others, chosen by a sample of the input's pixels when the first
+ * of the output are made; it then sets all numbers.
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
@@ -70,8 +70,8 @@ public:
     return gigapixel::GetTissuePresetNames();
   }
 
-  /** The preset itself; where that is "auto" or "rules", the one that was chosen for the input, its own name
-   * before the first update. */
+  /** The preset itself, "model" for "auto" where it is that; where it is chosen by rules, the one that was chosen for
+   * the input, its own name before the first update. */
   itkGetStringMacro(ChosenPreset);
 
   /** Input pixels along a side of a label pixel, 1 ... 256; default 8: the input is level 0. 1: it is the label grid.
@@ -96,7 +96,7 @@ public:
   }
   itkGetEnumMacro(Method, MethodType);
 
-  /** Another model than the ready one for the method Network: a file of Utilities/train-tissue-model. */
+  /** Another model than the ready one for the method Network: a file of Utilities/tissue-network. */
   void
   SetModel(const std::string & model)
   {
@@ -120,6 +120,14 @@ public:
   GetArtifactShare() const
   {
     return this->GetShareOfClass(gigapixel::TissueClass::Artifact);
+  }
+
+  /** Intersection over union of the mask of the last update with the truth, as the network expects it. Method Network
+   * alone tells; else NaN, and NaN where there is no tissue. */
+  double
+  GetExpectedOverlap() const
+  {
+    return m_Method == MethodType::Network ? m_Classes->GetExpectedOverlap() : std::numeric_limits<double>::quiet_NaN();
   }
 
   /** Half the side of the median's square. */
@@ -151,11 +159,11 @@ public:
   itkGetConstMacro(LabelMicronsPerPixel, double);
   itkGetConstMacro(MicronsPerPixelIsKnown, bool);
 
-  /** The thresholds of the last update. */
+  /** The thresholds of the last update; of no meaning with the method Network, which has none. */
   const gigapixel::TissueRule &
   GetRule() const
   {
-    return m_Method == MethodType::Network ? m_Classes->GetRule() : m_Threshold->GetRule();
+    return m_Threshold->GetRule();
   }
 
 protected:
@@ -170,6 +178,9 @@ protected:
 private:
   using StageType = ImageToImageFilter<TOutputImage, TOutputImage>;
 
+  /** How much of the progress of the network's work is that of the rules. */
+  static constexpr double ShareOfEvidence = 0.4;
+
   /** Sets all numbers. */
   void TakeNumbers(const gigapixel::TissuePreset & preset);
   /** Takes, where the preset is automatic, the one for what the input is now. */
@@ -178,6 +189,7 @@ private:
   unsigned int                 ToPixels(double micrometers) const;
   SizeValueType                ToPixelArea(double squareMicrometers) const;
   void                         ConnectStages();
+  void                         ConnectEvidence(const TInputImage * grid);
   std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
   void FollowProgress(double share);
@@ -194,7 +206,7 @@ private:
   std::string  m_Preset;
   std::string  m_ChosenPreset;
   TimeStamp    m_ChoiceTime;
-  MethodType   m_Method{ MethodType::MeanBelow };
+  MethodType   m_Method{ MethodType::Network };
   bool         m_OutputClasses{ false };
   unsigned int m_ShrinkFactor{ 8 };
   double       m_MicronsPerPixel{ 0.0 };
@@ -222,6 +234,7 @@ private:
   typename BinaryHoleFillImageFilter<TOutputImage>::Pointer               m_HoleFill;
   typename BinaryAreaOpeningImageFilter<TOutputImage>::Pointer            m_AreaOpening;
   typename StageType::Pointer                                             m_Last;
+  Pointer m_Rules; ///< what the network decides with: this filter with the preset "rules", made when it is needed
 };
 
 } // namespace itk

@@ -28,12 +28,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
   , m_HoleFill(BinaryHoleFillImageFilter<TOutputImage>::New())
   , m_AreaOpening(BinaryAreaOpeningImageFilter<TOutputImage>::New())
 {
-  this->SetPreset(gigapixel::GetTissuePresets().front().name);
+  this->SetPreset(gigapixel::DefaultTissuePreset);
   m_Threshold->AddObserver(ProgressEvent(), [this](const EventObject &) {
     this->FollowProgress(m_IsCounting ? m_Threshold->GetProgress() : 0.0);
   });
   m_Classes->AddObserver(ProgressEvent(), [this](const EventObject &) {
-    this->FollowProgress(m_IsCounting ? m_Classes->GetProgress() : 0.0);
+    this->FollowProgress(m_IsCounting ? ShareOfEvidence + (0.9 - ShareOfEvidence) * m_Classes->GetProgress() : 0.0);
   });
   m_HoleFill->AddObserver(ProgressEvent(), [this](const EventObject &) {
     this->FollowProgress(m_ProgressOfRule + (1.0 - m_ProgressOfRule) * m_HoleFill->GetProgress());
@@ -53,11 +53,10 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::SetPreset(const std::string &
     itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unknown));
   }
   m_Preset = name;
-  m_ChosenPreset = name;
-  if (!gigapixel::IsAutomaticTissuePreset(name))
-  {
-    this->TakeNumbers(gigapixel::GetTissuePreset(name));
-  }
+  const bool   isChosenLater = gigapixel::IsAutomaticTissuePreset(name);
+  const auto & preset = gigapixel::GetTissuePreset(isChosenLater ? "robust" : name);
+  m_ChosenPreset = isChosenLater ? name : preset.name;
+  this->TakeNumbers(preset);
   this->Modified();
 }
 
@@ -160,16 +159,16 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers == 0.0
                                ? NumericTraits<SizeValueType>::max()
                                : this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers));
+  auto labelSize = this->GetInput()->GetLargestPossibleRegion().GetSize();
+  for (SizeValueType & length : labelSize)
+  {
+    length = (length + m_ShrinkFactor - 1) / m_ShrinkFactor;
+  }
   SizeValueType smallest = this->ToPixelArea(m_MinimumAreaInSquareMicrometers);
   if (!m_MicronsPerPixelIsKnown)
   {
     // The nominal pixel may be far too small (a thumbnail): what fills a thousandth of the picture is no debris.
-    SizeValueType labelPixels = 1;
-    for (unsigned axis = 0; axis < 2; ++axis)
-    {
-      labelPixels *= (this->GetInput()->GetLargestPossibleRegion().GetSize(axis) + m_ShrinkFactor - 1) / m_ShrinkFactor;
-    }
-    smallest = std::min<SizeValueType>(smallest, labelPixels / 1000);
+    smallest = std::min<SizeValueType>(smallest, labelSize[0] * labelSize[1] / 1000);
   }
   m_AreaOpening->SetMinimumArea(smallest);
 
@@ -177,7 +176,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   const TInputImage * grid = m_ShrinkFactor > 1 ? m_BlockMean->GetOutput() : this->GetInput();
   m_Threshold->SetInput(grid);
   m_Classes->SetInput(grid);
-  m_Classes->SetShrinkFactor(gigapixel::TissueNetwork::GetFactor(m_LabelMicronsPerPixel));
+  if (m_Method == MethodType::Network)
+  {
+    this->ConnectEvidence(grid);
+  }
+  m_Classes->SetShrinkFactor(gigapixel::TissueNetwork::GetFactor(
+    labelSize[0], labelSize[1], m_MicronsPerPixelIsKnown ? m_LabelMicronsPerPixel : 0.0));
   TOutputImage * mask = m_Method == MethodType::Network ? m_Classes->GetOutput() : m_Threshold->GetOutput();
   const auto     append = [&mask](StageType * stage) {
     stage->SetInput(mask);
@@ -200,6 +204,24 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
     append(m_AreaOpening);
     m_Last = m_AreaOpening.GetPointer();
   }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectEvidence(const TInputImage * grid)
+{
+  if (!m_Rules)
+  {
+    m_Rules = Self::New();
+    m_Rules->SetPreset(gigapixel::AutomaticTissueRules);
+    m_Rules->SetShrinkFactor(1);
+    m_Rules->AddObserver(ProgressEvent(), [this](const EventObject &) {
+      this->FollowProgress(m_IsCounting ? ShareOfEvidence * m_Rules->GetProgress() : 0.0);
+    });
+    m_Classes->SetEvidence(m_Rules->GetOutput());
+  }
+  m_Rules->SetInput(grid);
+  m_Rules->SetMicronsPerPixel(m_MicronsPerPixelIsKnown ? m_LabelMicronsPerPixel : 0.0);
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -228,8 +250,13 @@ template <typename TInputImage, typename TOutputImage>
 std::vector<ProcessObject *>
 TissueLabelImageFilter<TInputImage, TOutputImage>::GetStages() const
 {
-  return { m_BlockMean, m_Threshold,   m_Classes,    m_Majority, m_Erode,
-           m_Dilate,    m_CloseDilate, m_CloseErode, m_HoleFill, m_AreaOpening };
+  std::vector<ProcessObject *> stages{ m_BlockMean, m_Threshold,   m_Classes,    m_Majority, m_Erode,
+                                       m_Dilate,    m_CloseDilate, m_CloseErode, m_HoleFill, m_AreaOpening };
+  if (m_Rules)
+  {
+    stages.push_back(m_Rules);
+  }
+  return stages;
 }
 
 template <typename TInputImage, typename TOutputImage>

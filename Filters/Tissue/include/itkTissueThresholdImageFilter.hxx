@@ -101,32 +101,17 @@ template <typename TInputImage, typename TOutputImage>
 gigapixel::TissueHistogram
 TissueThresholdImageFilter<TInputImage, TOutputImage>::CountWholeInput()
 {
-  auto *                     input = const_cast<TInputImage *>(this->GetInput());
-  const auto                 whole = input->GetLargestPossibleRegion();
-  gigapixel::TissueHistogram total;
-  std::mutex                 totalMutex;
-  const auto                 count = [&](const ImageRegion<2> & region) {
-    gigapixel::TissueHistogram part;
-    auto                       index = region.GetIndex();
+  auto *     input = const_cast<TInputImage *>(this->GetInput());
+  const auto count = [input](const ImageRegion<2> & region, gigapixel::TissueHistogram & histogram) {
+    auto index = region.GetIndex();
     for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
     {
       const auto * row =
         reinterpret_cast<const unsigned char *>(input->GetBufferPointer() + input->ComputeOffset(index));
-      gigapixel::CountPixels(row, region.GetSize(0), Channels, part);
+      gigapixel::CountPixels(row, region.GetSize(0), Channels, histogram);
     }
-    const std::lock_guard<std::mutex> lock(totalMutex);
-    total += part;
   };
-  this->GetMultiThreader()->SetNumberOfWorkUnits(this->GetNumberOfWorkUnits());
-  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
-    this->GetMultiThreader()->template ParallelizeImageRegion<2>(strip, count, nullptr);
-    this->UpdateProgress(0.5f * share);
-    if (this->GetAbortGenerateData())
-    {
-      throw ProcessAborted(__FILE__, __LINE__);
-    }
-  });
-  return total;
+  return CountWholeImage<gigapixel::TissueHistogram>(input, this, 0.5f, count);
 }
 
 template <typename TInputImage, typename TOutputImage>

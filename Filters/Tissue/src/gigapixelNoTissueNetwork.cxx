@@ -3,6 +3,8 @@
 
 #include "gigapixelDiagnostic.h"
 
+#include <cmath>
+
 /** In place of gigapixelTissueNetwork.cxx where the engine is not built. */
 namespace gigapixel
 {
@@ -24,12 +26,18 @@ TissueNetwork::Identify(const std::string & readyModel)
 }
 
 unsigned
-TissueNetwork::GetFactor(double)
+TissueNetwork::GetFactor(std::size_t, std::size_t, double)
 {
   return 1;
 }
 
-TissueNetwork::TissueNetwork(std::size_t, std::size_t, unsigned, unsigned, const TissueRule &, const std::string &, int)
+TissueNetwork::TissueNetwork(std::size_t,
+                             std::size_t,
+                             unsigned,
+                             unsigned,
+                             const ColorCounts &,
+                             const std::string &,
+                             int)
 {
   throw Refusal(Diagnostic(
     "E-INSTALLATION", "This build has no networks (Gigapixel_BUILD_NETWORK is off)", "use another tissue preset"));
@@ -45,6 +53,18 @@ ClassMap
 TissueNetwork::TakeClasses()
 {
   return {};
+}
+
+double
+TissueNetwork::GetExpectedOverlap() const
+{
+  return std::nan("");
+}
+
+double
+TissueNetwork::GetChanceOfPoorMask(double)
+{
+  return std::nan("");
 }
 
 } // namespace gigapixel

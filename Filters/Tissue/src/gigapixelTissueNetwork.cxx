@@ -18,14 +18,17 @@ namespace gigapixel
 {
 namespace
 {
-constexpr unsigned InputChannels = 3;
+/** Red, green and blue as they are, and stretched. */
+constexpr unsigned InputChannels = 6;
 
-/** A row of the network's grid: what the network sees, and the rule's mask of the rows of the label grid under it. */
-struct NetworkRow
-{
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::uint8_t> rule;
-};
+/** Pixels along the longer side of the network's grid: about so many where the resolution is unknown, and at least so
+ * many where it is known, if the slide has them. The network was trained on such grids. */
+constexpr double SideOfUnknown = 1000.0;
+constexpr double LeastSide = 256.0;
+
+/** Sides of the network's grid are made multiples of this by more of the last row and column: what the engine would put
+ * there is white, which is no ground where the slide is dark. It is what the network is coarser by at its coarsest. */
+constexpr std::int64_t Alignment = 32;
 
 /** Rows that are there now, of an image of which others are gone or are still to come. */
 class RowWindow : public PixelSource
@@ -53,18 +56,18 @@ public:
     const auto bytes = static_cast<std::size_t>(region.width) * InputChannels;
     for (std::int64_t y = region.y; y < region.y + region.height; ++y, samples += bytes)
     {
-      std::memcpy(samples, this->GetRow(y).pixels.data() + region.x * InputChannels, bytes);
+      std::memcpy(samples, this->GetRow(y).data() + region.x * InputChannels, bytes);
     }
   }
 
-  const NetworkRow &
+  const std::vector<std::uint8_t> &
   GetRow(std::int64_t y) const
   {
     return m_Rows.at(static_cast<std::size_t>(y - m_First));
   }
 
   void
-  Append(NetworkRow row)
+  Append(std::vector<std::uint8_t> row)
   {
     m_Rows.push_back(std::move(row));
   }
@@ -86,16 +89,23 @@ public:
   }
 
 private:
-  Size                   m_Size;
-  std::int64_t           m_First{ 0 };
-  std::deque<NetworkRow> m_Rows;
+  Size                                  m_Size;
+  std::int64_t                          m_First{ 0 };
+  std::deque<std::vector<std::uint8_t>> m_Rows;
 };
 
 Size
-GetNetworkSize(std::size_t width, std::size_t height, unsigned factor)
+GetBlocks(std::size_t width, std::size_t height, unsigned factor)
 {
   return Size{ static_cast<std::int64_t>((width + factor - 1) / factor),
                static_cast<std::int64_t>((height + factor - 1) / factor) };
+}
+
+Size
+Align(Size size)
+{
+  return Size{ (size.width + Alignment - 1) / Alignment * Alignment,
+               (size.height + Alignment - 1) / Alignment * Alignment };
 }
 
 Model
@@ -105,50 +115,14 @@ LoadModel(const std::string & name)
   if (model.network.channels != static_cast<int>(InputChannels) ||
       model.network.GetNumberOfOutputChannels() != static_cast<int>(ClassMap::Classes))
   {
-    throw Refusal(Diagnostic("E-MODEL-OUTPUT",
-                             "The model " + name +
-                               " does not tell glass, tissue, pen and artifacts apart in pixels of " +
-                               std::to_string(InputChannels) + " channels",
-                             "take one that Utilities/train-tissue-model made")
-                    .OfFile(name));
+    throw Refusal(
+      Diagnostic("E-MODEL-OUTPUT",
+                 "The model " + name +
+                   " does not tell glass, tissue, pen and artifacts apart in colors as they are and stretched",
+                 "take one that Utilities/tissue-network made")
+        .OfFile(name));
   }
   return model;
-}
-
-using ByteTable = std::array<std::uint8_t, 256>;
-
-/** What the network sees in place of a byte. */
-struct InputTables
-{
-  ByteTable                red;
-  std::array<ByteTable, 2> green; ///< where the rule says no tissue, and where it does
-  ByteTable                blue;
-};
-
-/** A byte over that of the glass, which becomes 255, rounded. */
-ByteTable
-DivideByGlass(int glass)
-{
-  ByteTable table{};
-  for (int value = 0; value < 256; ++value)
-  {
-    table[static_cast<std::size_t>(value)] =
-      static_cast<std::uint8_t>(std::min(255, (255 * value + glass / 2) / glass));
-  }
-  return table;
-}
-
-InputTables
-MakeInputTables(const TissueRule & rule)
-{
-  InputTables     tables{ DivideByGlass(rule.glass[0]), {}, DivideByGlass(rule.glass[2]) };
-  const ByteTable green = DivideByGlass(rule.glass[1]);
-  for (std::size_t value = 0; value < green.size(); ++value)
-  {
-    tables.green[0][value] = static_cast<std::uint8_t>((green[value] + 255 + 1) / 2);
-    tables.green[1][value] = static_cast<std::uint8_t>((green[value] + 1) / 2);
-  }
-  return tables;
 }
 
 /** Means of sums over as many bytes, rounded. Floats, of which the machine divides many at once, are exact here: sums
@@ -166,32 +140,44 @@ Divide(const std::uint32_t * sums, std::size_t n, std::size_t bytes, std::uint8_
   }
 }
 
-/** What a pixel of the network's grid is: where the rule says tissue, and where it does not. */
+/** What the network says of a pixel of its grid. */
 struct Verdict
 {
-  unsigned char stained;
-  unsigned char unstained;
+  std::uint8_t  tissue; ///< its probability, 255 being certain
+  unsigned char other;  ///< the most probable of the other classes
 };
 
 Verdict
-Judge(const float * probabilities, bool isFine)
+Judge(const float * probabilities)
 {
-  constexpr auto certain = static_cast<float>(TissueNetwork::Certainty);
-  constexpr auto tissue = static_cast<unsigned char>(TissueClass::Tissue);
-  constexpr auto pen = static_cast<unsigned char>(TissueClass::Pen);
-  constexpr auto artifact = static_cast<unsigned char>(TissueClass::Artifact);
-  unsigned char  other = static_cast<unsigned char>(TissueClass::Glass);
-  for (const unsigned char next : { pen, artifact })
+  unsigned char other = static_cast<unsigned char>(TissueClass::Glass);
+  for (const TissueClass next : { TissueClass::Pen, TissueClass::Artifact })
   {
-    other = probabilities[next] > probabilities[other] ? next : other;
+    const auto value = static_cast<unsigned char>(next);
+    other = probabilities[value] > probabilities[other] ? value : other;
   }
-  if (isFine)
+  const float tissue = probabilities[static_cast<unsigned char>(TissueClass::Tissue)];
+  return { static_cast<std::uint8_t>(255.0f * tissue + 0.5f), other };
+}
+
+/** Where the center of a pixel of the label grid lies between the centers of two pixels of the network's: the first of
+ * them, and how far from it, in parts of twice the factor. Beyond the outermost center all is as it is there. */
+struct Place
+{
+  std::int64_t first;
+  int          part;
+};
+
+Place
+FindPlace(std::int64_t label, int factor, std::int64_t size)
+{
+  const std::int64_t doubled = 2 * label + 1 - factor; // of the distance to the first center
+  if (doubled < 0)
   {
-    const bool isForeign = probabilities[pen] + probabilities[artifact] >= certain;
-    return { isForeign ? other : tissue, other };
+    return { 0, 0 };
   }
-  return { probabilities[tissue] >= 1.0f - certain ? tissue : other,
-           probabilities[tissue] >= certain ? tissue : other };
+  const std::int64_t first = doubled / (2 * factor);
+  return first >= size - 1 ? Place{ size - 1, 0 } : Place{ first, static_cast<int>(doubled % (2 * factor)) };
 }
 } // namespace
 
@@ -201,7 +187,7 @@ struct TissueNetwork::Implementation
                  std::size_t         labelHeight,
                  unsigned            pixelChannels,
                  unsigned            blockSide,
-                 const TissueRule &  rule,
+                 const ColorCounts & counts,
                  const std::string & model,
                  int                 threadsAsked)
     : width(labelWidth)
@@ -209,43 +195,59 @@ struct TissueNetwork::Implementation
     , channels(pixelChannels)
     , factor(blockSide)
     , threads(GetNumberOfThreads(threadsAsked))
-    , tables(MakeInputTables(rule))
-    , input(GetNetworkSize(labelWidth, labelHeight, blockSide))
+    , stretches{ { MakeColorStretch(counts.values[0]),
+                   MakeColorStretch(counts.values[1]),
+                   MakeColorStretch(counts.values[2]) } }
+    , blocks(GetBlocks(labelWidth, labelHeight, blockSide))
+    , input(Align(blocks))
     , predictor(LoadModel(model), threadsAsked)
-    , sums(static_cast<std::size_t>(input.GetSize().width) * InputChannels)
+    , sums(static_cast<std::size_t>(blocks.width) * InputChannels)
+    , blended(static_cast<std::size_t>(blocks.width))
+    , row(labelWidth)
   {
     classes.Reset(width);
+    for (std::size_t x = 0; x < width; ++x)
+    {
+      columns.push_back(FindPlace(static_cast<std::int64_t>(x), static_cast<int>(factor), blocks.width));
+    }
   }
 
-  void AddToSums(const unsigned char * pixels, const unsigned char * mask);
+  void AddToSums(const unsigned char * pixels);
   void FinishRow(std::size_t rows);
   void Predict();
   void JudgeTiles(const Region & tiles);
-  void AppendClasses(const Verdict * verdict, const std::vector<std::uint8_t> & mask);
+  void BlendRows(std::int64_t label);
+  void AppendClasses();
 
   std::size_t                width;
   std::size_t                height;
   unsigned                   channels;
   unsigned                   factor;
   int                        threads;
-  InputTables                tables;
-  RowWindow                  input;
+  std::array<ByteTable, 3>   stretches;
+  Size                       blocks;
+  RowWindow                  input; ///< of the aligned size
   Predictor                  predictor;
   std::vector<std::uint32_t> sums; ///< of a row of blocks
-  std::vector<std::uint8_t>  rule; ///< of the rows that they are of
   std::size_t                rowsAdded{ 0 };
-  std::int64_t               predicted{ 0 }; ///< rows of the network's grid
-  std::unique_ptr<float[]>   probabilities;  ///< not a vector, which would write zeros first
-  std::size_t                probabilitiesSize{ 0 };
-  std::vector<Verdict>       verdicts; ///< on a row of tiles
-  std::vector<unsigned char> stained;  ///< the verdict for each column of the label grid
-  std::vector<unsigned char> unstained;
-  std::vector<unsigned char> row;
-  ClassMap                   classes;
+  /** Of rows of the label grid whose classes are not known yet: whether the evidence says tissue. */
+  std::deque<std::vector<unsigned char>> evidence;
+  std::int64_t                           predicted{ 0 }; ///< rows of the network's grid
+  std::unique_ptr<float[]>               probabilities;  ///< not a vector, which would write zeros first
+  std::size_t                            probabilitiesSize{ 0 };
+  std::vector<Verdict>                   verdicts; ///< from firstVerdict on, up to what is predicted
+  std::int64_t                           firstVerdict{ 0 };
+  std::uint64_t                          calledTissue{ 0 }; ///< pixels of the label grid
+  double                                 sumWithin{ 0.0 };  ///< of their probabilities of tissue
+  double                                 sumBeyond{ 0.0 };  ///< and of the other pixels
+  std::vector<Place>                     columns;           ///< of the label grid
+  std::vector<int>                       blended;           ///< tissue, at the height of a row of the label grid
+  std::vector<unsigned char>             row;
+  ClassMap                               classes;
 };
 
 void
-TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const unsigned char * mask)
+TissueNetwork::Implementation::AddToSums(const unsigned char * pixels)
 {
   const std::size_t second = channels == 1 ? 0 : 1;
   const std::size_t third = channels == 1 ? 0 : 2;
@@ -256,9 +258,12 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
     for (std::size_t x = begin; x < end; ++x)
     {
       const unsigned char * pixel = pixels + x * channels;
-      sum[0] += tables.red[pixel[0]];
-      sum[1] += tables.green[mask[x] == 0 ? 0 : 1][pixel[second]];
-      sum[2] += tables.blue[pixel[third]];
+      sum[0] += pixel[0];
+      sum[1] += pixel[second];
+      sum[2] += pixel[third];
+      sum[3] += stretches[0][pixel[0]];
+      sum[4] += stretches[1][pixel[second]];
+      sum[5] += stretches[2][pixel[third]];
     }
   }
 }
@@ -266,14 +271,22 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels, const uns
 void
 TissueNetwork::Implementation::FinishRow(std::size_t rows)
 {
-  NetworkRow        row{ std::vector<std::uint8_t>(sums.size()), std::move(rule) };
-  const std::size_t last = sums.size() - InputChannels;
-  const std::size_t lastWidth = width - last / InputChannels * factor;
-  Divide(sums.data(), last, rows * factor, row.pixels.data());
-  Divide(sums.data() + last, InputChannels, rows * lastWidth, row.pixels.data() + last);
-  input.Append(std::move(row));
+  std::vector<std::uint8_t> means(sums.size());
+  const std::size_t         last = sums.size() - InputChannels;
+  const std::size_t         lastWidth = width - last / InputChannels * factor;
+  Divide(sums.data(), last, rows * factor, means.data());
+  Divide(sums.data() + last, InputChannels, rows * lastWidth, means.data() + last);
+  for (std::int64_t x = blocks.width; x < input.GetSize().width; ++x)
+  {
+    means.insert(means.end(), means.end() - InputChannels, means.end());
+  }
+  const bool isLast = input.GetEnd() + 1 == blocks.height;
+  for (std::int64_t y = blocks.height; isLast && y < input.GetSize().height; ++y)
+  {
+    input.Append(means);
+  }
+  input.Append(std::move(means));
   std::fill(sums.begin(), sums.end(), 0);
-  rule.clear();
 }
 
 /** All rows of tiles whose input is there. */
@@ -290,12 +303,9 @@ TissueNetwork::Implementation::Predict()
       return;
     }
     this->JudgeTiles(tiles);
-    for (std::int64_t y = 0; y < tiles.height; ++y)
-    {
-      this->AppendClasses(verdicts.data() + y * tiles.width, input.GetRow(tiles.y + y).rule);
-    }
     predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
+    this->AppendClasses();
   }
 }
 
@@ -304,8 +314,9 @@ TissueNetwork::Implementation::Predict()
 void
 TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
 {
-  const Size image = input.GetSize();
-  verdicts.resize(static_cast<std::size_t>(tiles.width * tiles.height));
+  const Size        image = input.GetSize();
+  const std::size_t before = verdicts.size();
+  verdicts.resize(before + static_cast<std::size_t>(tiles.width * tiles.height));
   for (std::int64_t x = 0; x < tiles.width;)
   {
     const std::int64_t side = predictor.GetTiles(Region{ x, tiles.y, 1, 1 }, image).width;
@@ -321,42 +332,73 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
     const float * ofPixel = probabilities.get();
     for (std::int64_t y = 0; y < some.height; ++y)
     {
-      Verdict * const row = verdicts.data() + y * tiles.width + x;
+      Verdict * const row = verdicts.data() + before + y * tiles.width + x;
       for (std::int64_t i = 0; i < some.width; ++i, ofPixel += ClassMap::Classes)
       {
-        row[i] = Judge(ofPixel, factor > 1);
+        row[i] = Judge(ofPixel);
       }
     }
     x += some.width;
   }
 }
 
-/** The rows of the label grid under a row of the network's. */
+/** The probability of tissue between the rows of the network's grid, in parts of twice the factor. */
 void
-TissueNetwork::Implementation::AppendClasses(const Verdict * verdict, const std::vector<std::uint8_t> & mask)
+TissueNetwork::Implementation::BlendRows(std::int64_t label)
 {
-  stained.resize(width);
-  unstained.resize(width);
-  unsigned column = 0; // of the block; filling blocks of a few bytes by a function would take longer than the bytes do
-  for (std::size_t x = 0; x < width; ++x)
+  const std::int64_t    pitch = input.GetSize().width;
+  const Place           place = FindPlace(label, static_cast<int>(factor), blocks.height);
+  const Verdict * const above = verdicts.data() + (place.first - firstVerdict) * pitch;
+  const Verdict * const below = place.part == 0 ? above : above + pitch;
+  const int             whole = 2 * static_cast<int>(factor);
+  for (std::int64_t x = 0; x < blocks.width; ++x)
   {
-    stained[x] = verdict->stained;
-    unstained[x] = verdict->unstained;
-    if (++column == factor)
-    {
-      column = 0;
-      ++verdict;
-    }
+    blended[static_cast<std::size_t>(x)] = (whole - place.part) * above[x].tissue + place.part * below[x].tissue;
   }
-  row.resize(width);
-  for (const std::uint8_t * isTissue = mask.data(); isTissue != mask.data() + mask.size(); isTissue += width)
+}
+
+/** The rows of the label grid between rows of the network's that are judged. */
+void
+TissueNetwork::Implementation::AppendClasses()
+{
+  const std::int64_t pitch = input.GetSize().width;
+  const int          side = static_cast<int>(factor);
+  const double       certain = 4.0 * 255.0 * side * side; // the greatest sum
+  const auto         likely = static_cast<int>(std::lround(certain * Likely));
+  const auto         possible = static_cast<int>(std::lround(certain * Possible));
+  for (; !evidence.empty(); evidence.pop_front())
   {
-    for (std::size_t x = 0; x < width; ++x)
+    const auto         label = static_cast<std::int64_t>(classes.GetHeight());
+    const Place        place = FindPlace(label, side, blocks.height);
+    const std::int64_t last = std::max(label / side, place.first + (place.part == 0 ? 0 : 1));
+    if (last >= predicted)
     {
-      row[x] = isTissue[x] == 0 ? unstained[x] : stained[x];
+      break;
     }
+    this->BlendRows(label);
+    const Verdict * const       others = verdicts.data() + (label / side - firstVerdict) * pitch;
+    const unsigned char * const isEvident = evidence.front().data();
+    std::int64_t                within = 0;
+    std::int64_t                beyond = 0;
+    for (std::int64_t x = 0; x < static_cast<std::int64_t>(width); ++x)
+    {
+      const Place column = columns[static_cast<std::size_t>(x)];
+      const int * sum = blended.data() + column.first;
+      const int   tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
+      const bool  isTissue = tissue > (isEvident[x] == 0 ? likely : possible);
+      calledTissue += isTissue ? 1 : 0;
+      (isTissue ? within : beyond) += tissue;
+      row[static_cast<std::size_t>(x)] =
+        isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : others[x / side].other;
+    }
+    sumWithin += static_cast<double>(within) / certain;
+    sumBeyond += static_cast<double>(beyond) / certain;
     classes.AppendRow(row.data());
   }
+  // The last row is blended with the first one of the next tiles.
+  const std::int64_t kept = predicted - 1;
+  verdicts.erase(verdicts.begin(), verdicts.begin() + static_cast<std::ptrdiff_t>((kept - firstVerdict) * pitch));
+  firstVerdict = kept;
 }
 
 bool
@@ -384,29 +426,37 @@ TissueNetwork::Identify(const std::string & readyModel)
 }
 
 unsigned
-TissueNetwork::GetFactor(double labelMicronsPerPixel)
+TissueNetwork::GetFactor(std::size_t width, std::size_t height, double labelMicronsPerPixel)
 {
-  return static_cast<unsigned>(std::clamp<long>(std::lround(MicronsPerPixel / labelMicronsPerPixel), 1, 256));
+  const auto   longest = static_cast<double>(std::max(width, height));
+  const double factor = labelMicronsPerPixel > 0 ? std::min(MicronsPerPixel / labelMicronsPerPixel, longest / LeastSide)
+                                                 : longest / SideOfUnknown;
+  return static_cast<unsigned>(std::clamp<long>(std::lround(factor), 1, 256));
 }
 
 TissueNetwork::TissueNetwork(std::size_t         width,
                              std::size_t         height,
                              unsigned            channels,
                              unsigned            factor,
-                             const TissueRule &  rule,
+                             const ColorCounts & counts,
                              const std::string & model,
                              int                 threads)
-  : m_Implementation(std::make_unique<Implementation>(width, height, channels, factor, rule, model, threads))
+  : m_Implementation(std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads))
 {}
 
 TissueNetwork::~TissueNetwork() = default;
 
 void
-TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * mask)
+TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * evidence)
 {
   Implementation & state = *m_Implementation;
-  state.AddToSums(pixels, mask);
-  state.rule.insert(state.rule.end(), mask, mask + state.width);
+  state.AddToSums(pixels);
+  std::vector<unsigned char> kept(state.width, 0);
+  if (evidence != nullptr)
+  {
+    std::copy_n(evidence, state.width, kept.begin());
+  }
+  state.evidence.push_back(std::move(kept));
   ++state.rowsAdded;
   const std::size_t rest = state.rowsAdded % state.factor;
   if (rest == 0 || state.rowsAdded == state.height)
@@ -420,6 +470,22 @@ ClassMap
 TissueNetwork::TakeClasses()
 {
   return std::move(m_Implementation->classes);
+}
+
+double
+TissueNetwork::GetExpectedOverlap() const
+{
+  const Implementation & state = *m_Implementation;
+  return state.calledTissue == 0 ? std::nan("")
+                                 : state.sumWithin / (static_cast<double>(state.calledTissue) + state.sumBeyond);
+}
+
+double
+TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
+{
+  constexpr double middle = 0.689;
+  constexpr double slope = 19.9;
+  return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 
 } // namespace gigapixel

@@ -48,7 +48,7 @@ GetTissuePresets()
     {
       TissuePreset model = robust;
       model.name = "model";
-      model.purpose = "a network for stained slides of any kind, which tells pen and artifacts from tissue";
+      model.purpose = "a network for any stain and any ground, which tells pen and artifacts from tissue";
       model.method = TissueMethod::Network;
       all.push_back(model);
     }
@@ -67,6 +67,8 @@ CountSample(const TissueSample & sample)
   return histogram;
 }
 
+} // namespace
+
 bool
 IsDark(const TissueSample & sample)
 {
@@ -77,7 +79,6 @@ IsDark(const TissueSample & sample)
   const auto glass = std::accumulate(histogram.glass[0].begin(), histogram.glass[0].end(), std::uint64_t{ 0 });
   return 2 * darkPixels > histogram.pixels && 20 * glass < histogram.pixels;
 }
-} // namespace
 
 bool
 IsBrown(const TissueSample & sample)
@@ -101,24 +102,19 @@ SuggestTissuePreset(const TissueSample & sample)
 const TissuePreset &
 ChooseTissuePreset(const std::string & name, const TissueSample & sample)
 {
-  if (name == AutomaticTissuePreset && TissueNetwork::IsBuilt() && !IsDark(sample))
-  {
-    return GetTissuePreset("model");
-  }
   return IsAutomaticTissuePreset(name) ? SuggestTissuePreset(sample) : GetTissuePreset(name);
 }
 
 bool
 IsAutomaticTissuePreset(const std::string & name)
 {
-  return name == AutomaticTissuePreset || name == AutomaticTissueRules;
+  return name == AutomaticTissueRules || (name == DefaultTissuePreset && !TissueNetwork::IsBuilt());
 }
 
 bool
 MayUseTissueNetwork(const std::string & name)
 {
-  return IsAutomaticTissuePreset(name) ? name == AutomaticTissuePreset && TissueNetwork::IsBuilt()
-                                       : GetTissuePreset(name).method == TissueMethod::Network;
+  return !IsAutomaticTissuePreset(name) && GetTissuePreset(name).method == TissueMethod::Network;
 }
 
 TissueSample
@@ -146,26 +142,31 @@ SampleTissue(std::size_t width, std::size_t height, unsigned channels, const Tis
 std::string
 AdviseTissuePreset(const std::string & name, const TissueSample & sample, const std::string & slide)
 {
-  const std::string suggested = SuggestTissuePreset(sample).name;
-  const bool        isDark = suggested == "fluorescence";
-  if (isDark != (name == "fluorescence"))
+  const TissueMethod method = GetTissuePreset(name).method;
+  if (method == TissueMethod::Network)
+  {
+    return std::string();
+  }
+  const std::string other = std::string("; try the preset ") + DefaultTissuePreset + '.';
+  const bool        isDark = IsDark(sample);
+  if (isDark != (method == TissueMethod::BrightOnDark))
   {
     return slide + " looks like a slide of " + (isDark ? "dark" : "bright") + " ground, which the preset " + name +
-           " is not made for; try the preset " + suggested + '.';
+           " is not made for" + other;
   }
-  if (name == "robust" && suggested == "ihc")
+  if (method == TissueMethod::Stain && IsBrown(sample))
   {
-    return "much of " + slide +
-           " is brown, which the preset robust takes for debris; if it is immunohistochemistry, use the preset ihc.";
+    return "much of " + slide + " is brown, which the preset " + name +
+           " takes for debris; if it is immunohistochemistry, use the preset ihc, or " + DefaultTissuePreset + '.';
   }
-  if (GetTissuePreset(name).method == TissueMethod::MeanBelow)
+  if (method == TissueMethod::MeanBelow)
   {
     const TissueRule rule = MakeTissueRule(TissueMethod::Stain, CountSample(sample));
     const int        brightness = (rule.glass[0] + rule.glass[1] + rule.glass[2]) / 3;
     if (brightness <= 230)
     {
       return "the glass of " + slide + " has a brightness of " + std::to_string(brightness) + ", so the preset " +
-             name + " (threshold 230) takes it for tissue; try the preset " + suggested + '.';
+             name + " (threshold 230) takes it for tissue" + other;
     }
   }
   return std::string();
@@ -175,14 +176,13 @@ const std::vector<TissuePresetChoice> &
 GetTissuePresetChoices()
 {
   static const std::vector<TissuePresetChoice> choices = [] {
-    std::vector<TissuePresetChoice> all;
+    std::vector<TissuePresetChoice> all{ { DefaultTissuePreset,
+                                           TissueNetwork::IsBuilt() ? "the same as model" : "the same as rules" } };
     for (const TissuePreset & preset : GetTissuePresets())
     {
       all.push_back({ preset.name, preset.purpose });
     }
     all.push_back({ AutomaticTissueRules, "fluorescence for a dark ground, ihc where much is brown, else robust" });
-    all.push_back({ AutomaticTissuePreset,
-                    TissueNetwork::IsBuilt() ? "fluorescence for a dark ground, else model" : "the same as rules" });
     return all;
   }();
   return choices;
@@ -224,9 +224,11 @@ CheckTissuePresetName(const std::string & name)
 const TissuePreset &
 GetTissuePreset(const std::string & name)
 {
+  const bool   isNetwork = name == DefaultTissuePreset && TissueNetwork::IsBuilt();
   const auto & presets = GetTissuePresets();
-  const auto   found =
-    std::find_if(presets.begin(), presets.end(), [&name](const TissuePreset & preset) { return preset.name == name; });
+  const auto   found = std::find_if(presets.begin(), presets.end(), [&](const TissuePreset & preset) {
+    return isNetwork ? preset.method == TissueMethod::Network : preset.name == name;
+  });
   if (found == presets.end())
   {
     throw NoSuchPreset(name);

@@ -98,6 +98,7 @@ struct SlideTissueImageSource::Stages
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
   std::function<double()>             getPenShare;
   std::function<double()>             getArtifactShare;
+  std::function<double()>             getExpectedOverlap;
   SizeValueType                       gridBytes{ 0 };
   bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
   bool                                gridIsMade{ false };
@@ -137,6 +138,7 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
   }
   getPenShare = [filter = tissue.GetPointer()] { return filter->GetPenShare(); };
   getArtifactShare = [filter = tissue.GetPointer()] { return filter->GetArtifactShare(); };
+  getExpectedOverlap = [filter = tissue.GetPointer()] { return filter->GetExpectedOverlap(); };
   setGrid = [filter = tissue.GetPointer()](ImageBase<2> * made) { filter->SetInput(dynamic_cast<ImageType *>(made)); };
   label = tissue.GetPointer();
   last = tissue.GetPointer();
@@ -153,7 +155,7 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
 }
 
 SlideTissueImageSource::SlideTissueImageSource()
-  : m_Preset(gigapixel::GetTissuePresetChoices().front().name)
+  : m_Preset(gigapixel::DefaultTissuePreset)
   , m_Stages(std::make_unique<Stages>())
 {}
 
@@ -208,11 +210,9 @@ SlideTissueImageSource::GetPresets()
 void
 SlideTissueImageSource::ChoosePreset()
 {
-  m_ChosenPreset = m_Preset;
-  if (gigapixel::IsAutomaticTissuePreset(m_Preset))
-  {
-    m_ChosenPreset = gigapixel::ChooseTissuePreset(m_Preset, SampleSlide(*m_Stages->slide, m_Level)).name;
-  }
+  m_ChosenPreset = gigapixel::IsAutomaticTissuePreset(m_Preset)
+                     ? gigapixel::SuggestTissuePreset(SampleSlide(*m_Stages->slide, m_Level)).name
+                     : gigapixel::GetTissuePreset(m_Preset).name;
 }
 
 std::string
@@ -236,7 +236,7 @@ SlideTissueImageSource::DescribeMaking()
   {
     model = " model=" + gigapixel::IdentifyFile(m_Model, gigapixel::HashedBytes::All);
   }
-  else if (m_ChosenPreset == "model" && gigapixel::TissueNetwork::IsBuilt())
+  else if (gigapixel::GetTissuePreset(m_ChosenPreset).method == gigapixel::TissueMethod::Network)
   {
     model = " model=" + gigapixel::TissueNetwork::Identify(gigapixel::TissueNetwork::ReadyModel);
   }
@@ -271,14 +271,17 @@ SlideTissueImageSource::ConnectStages()
   const double        factor = static_cast<double>(m_GridDownsample) / slide.GetLevelDownsample(m_Level);
   const auto          shrinkFactor = std::max(1u, static_cast<unsigned>(std::llround(factor)));
   // Areas that were not scanned are ground: white, but dark under fluorescence, where tiles that are not stored are 0.
-  slide.SetUnscannedAsBackground(m_ChosenPreset != "fluorescence");
+  const gigapixel::TissueMethod method = gigapixel::GetTissuePreset(m_ChosenPreset).method;
+  const bool isDark = method == gigapixel::TissueMethod::Network ? gigapixel::IsDark(SampleSlide(slide, m_Level))
+                                                                 : method == gigapixel::TissueMethod::BrightOnDark;
+  slide.SetUnscannedAsBackground(!isDark);
   slide.GetNumberOfComponents() == 3 ? m_Stages->Connect<RGBPixel<unsigned char>>(*this, shrinkFactor)
                                      : m_Stages->Connect<unsigned char>(*this, shrinkFactor);
   for (unsigned axis = 0; axis < 2; ++axis)
   {
     m_Stages->gridBytes *= (slide.GetLevelSize(m_Level)[axis] + shrinkFactor - 1) / shrinkFactor;
   }
-  m_Stages->counts = gigapixel::GetTissuePreset(m_ChosenPreset).method != gigapixel::TissueMethod::MeanBelow;
+  m_Stages->counts = method != gigapixel::TissueMethod::MeanBelow;
   m_Stages->gridIsMade = false;
   ProcessObject * const pixels = m_Stages->pixels;
   pixels->AddObserver(ProgressEvent(), [this, pixels](const EventObject &) {
@@ -388,6 +391,18 @@ double
 SlideTissueImageSource::GetArtifactShare() const
 {
   return m_Stages->getArtifactShare();
+}
+
+double
+SlideTissueImageSource::GetExpectedOverlap() const
+{
+  return m_Stages->getExpectedOverlap();
+}
+
+double
+SlideTissueImageSource::GetChanceOfPoorMask() const
+{
+  return gigapixel::TissueNetwork::GetChanceOfPoorMask(this->GetExpectedOverlap());
 }
 
 const WholeSlideImageIO *

@@ -68,7 +68,7 @@ Label()
                 "FILE",
                 "model",
                 "Another model for the preset model (or auto) than the one that comes with the program; see "
-                "Utilities/train-tissue-model. With other presets it is an error."),
+                "Utilities/tissue-network. With other presets it is an error."),
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
              "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "

@@ -15,7 +15,7 @@ from itkgigapixel.slide import Path, Slide
 
 @interruptible()
 def presets() -> list[str]:
-    """Names of the ways to label tissue, the default first: the published one. "auto" chooses another for each slide."""
+    """Names of the ways to label tissue, the default first."""
     return list(itk.SlideTissueImageSource.GetPresets())
 
 

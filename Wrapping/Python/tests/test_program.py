@@ -29,7 +29,7 @@ def test_info_and_label(slide, tmp_path):
     """Of a pyramid, and of a JPEG slide without levels, which the codec reduces."""
     assert json.loads(gigapixel("info", slide, "--json"))
     mask = tmp_path / "mask.pyramid.tif"
-    gigapixel("label", slide, "-o", mask, "--preset", "remedios2023", "--quiet")
+    gigapixel("label", slide, "-o", mask, "--quiet")
     ours = gp.Slide(gp.label(slide, tmp_path / "python.pyramid.tif"))
     assert np.array_equal(gp.Slide(mask).read(gray=True), ours.read(gray=True))
 
@@ -42,7 +42,7 @@ def test_presets_are_the_programs():
     assert preset["choices"] == gp.presets() and preset["default"] == gp.presets()[0]
     for kind in (itk.TissueLabelImageFilter[RGB, GRAY], itk.TissueLabelImageFilter[GRAY, GRAY], itk.SlideTissueImageSource):
         assert list(kind.GetPresets()) == gp.presets() and kind.New().GetPreset() == gp.presets()[0]
-    assert "auto" in gp.presets()
+    assert gp.presets()[0] == "auto"
 
 
 @pytest.mark.parametrize("preset", [None, "robust", "fluorescence", "ihc", "rules", "model", "auto"])

@@ -1,14 +1,10 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Pictures as the tissue network sees them, and changed copies of them to train it on: other stains, glass, pens, bubbles."""
+"""What lies on a slide and is no tissue: pens, bubbles, shadows, specks, frames, drawn into optical density and classes."""
 
 import cv2
 import numpy
-from tissue_pictures import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE
+from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE
 
-# The network's grid in µm, as in the program.
-GRID = 8.0
-# Largest side of a copy.
-SIDE = 384
 # What ink absorbs (natural density of red, green and blue): blue, green, red, black, orange, purple.
 INKS = [
     (1.6, 0.5, 0.7),
@@ -25,11 +21,8 @@ INKS = [
 ]
 
 
-# As the program does it -------------------------------------------------------------------------------------------------
-
-
 def is_dark(pixels):
-    """The program's rule for fluorescence, which the network does not look at: a dark ground and hardly any glass."""
+    """IsDark() of the program: a dark ground and hardly any glass."""
     largest = find_extremes(pixels)[0]
     return 2 * (largest < 60).mean() > 1 and 20 * find_possible_glass(pixels).mean() < 1
 
@@ -45,109 +38,10 @@ def find_possible_glass(pixels):
     return (largest >= 180) & (largest - least <= 16) & (least < 255)
 
 
-def measure_spread(counts):
-    """How far 95 % of what begins with the commonest value lie from it."""
-    mode = counts.argmax()
-    return int((20 * counts[mode:].cumsum() <= 19 * counts[mode:].sum()).sum())
-
-
-def find_glass(pixels):
-    """The glass of this slide and the least color of a stain on it: MakeTissueRule() of gigapixelTissueRule.h."""
-    possible = find_possible_glass(pixels)
-    if 4 * (find_extremes(pixels)[1] == 255).mean() > 1 and 25 * possible.mean() < 1:
-        return numpy.array([255, 255, 255]), 6
-    if possible.sum() == 0 or possible.sum() < possible.size // 1000:
-        return numpy.array([243, 243, 243]), 6
-    glass = pixels[possible].astype(int)
-    casts = [numpy.bincount(glass[:, channel] - glass[:, 1] + 16, minlength=33)[::-1] for channel in (0, 2)]
-    level = [numpy.bincount(glass[:, channel], minlength=256).argmax() for channel in range(3)]
-    return numpy.array(level), 3 + max(1, *(measure_spread(cast) for cast in casts))
-
-
-def apply_rule(pixels, glass, stain, is_brown):
-    """Where the rule says tissue: ApplyTissueRule() of gigapixelTissueRule.h."""
-    red, green, blue = (numpy.int32(glass[k]) - pixels[..., k].astype(numpy.int32) for k in range(3))
-    color = green - numpy.minimum(red, blue)
-    stained = (color >= stain) & (12 * color >= green) & (2 * green >= stain)
-    yellow = blue > 2 * green + 2 if is_brown else (blue > green + 20) | (8 * (blue - green) > green + 16)
-    red_pen = (1400 * blue > green * (930 + green)) & (3 * red < green) & (green >= 100)
-    return stained & (4 * red <= 5 * green) & ~yellow & ~red_pen
-
-
-def clear_spread_color(pixels, glass, tissue):
-    """ClearSpreadColor() of gigapixelSpreadColor.h."""
-    weights = numpy.array([77, 150, 29])
-    dark = (numpy.maximum(0, weights @ glass + 128 - pixels.astype(int) @ weights) >> 8).astype(numpy.uint8)
-    five, three = numpy.ones((5, 5), numpy.uint8), numpy.ones((3, 3), numpy.uint8)
-    darkest, lightest = cv2.dilate(dark, five), cv2.erode(dark, five)
-    is_spread = (cv2.erode(dark, three) <= 3) & (darkest >= 32) & (5 * dark.astype(int) < darkest)
-    is_haze = (dark <= 40) & (darkest - lightest <= 8)
-    return tissue & ~is_spread & ~is_haze
-
-
-def shrink_by(pixels, factor):
-    """Block means, rounded; the last blocks of what there is."""
-    if factor == 1:
-        return pixels
-    height, width = (-(-length // factor) for length in pixels.shape[:2])
-    pad = [(0, height * factor - pixels.shape[0]), (0, width * factor - pixels.shape[1]), (0, 0)]
-    padded = numpy.pad(pixels.astype(numpy.int32), pad, mode="edge")
-    blocks = sum(padded[y::factor, x::factor] for y in range(factor) for x in range(factor))
-    return ((blocks + factor * factor // 2) // (factor * factor)).astype(numpy.uint8)
-
-
-def get_factor(label_mpp):
-    """Pixels of the label grid along a side of one of the network's grid."""
-    return max(1, int(GRID / label_mpp + 0.5))
-
-
-def find_stained(pixels):
-    """This slide's glass, and where the rule that suits it says tissue."""
-    glass, stain = find_glass(pixels)
-    brown, pink = (apply_rule(pixels, glass, stain, is_brown) for is_brown in (True, False))
-    return glass, clear_spread_color(pixels, glass, brown if 4 * brown.sum() > 5 * pink.sum() else pink)
-
-
-def make_input(pixels, factor):
-    """What the network sees: red, green and blue over this slide's glass, green's lower half taken by the rule."""
-    glass, rule = find_stained(pixels)
-    values = numpy.arange(256)
-    tables = [numpy.minimum(255, (255 * values + level // 2) // level).astype(numpy.uint8) for level in glass]
-    even = numpy.stack([table[pixels[..., channel]] for channel, table in enumerate(tables)], axis=2)
-    even[..., 1] = (even[..., 1].astype(numpy.int32) + numpy.where(rule, 0, 255) + 1) // 2
-    return shrink_by(even, factor)
-
-
-# Copies -----------------------------------------------------------------------------------------------------------------
-
-
 def draw_field(rng, shape, cells):
     """Smooth random values over a picture, normal at `cells` x `cells` places."""
     values = rng.standard_normal((cells, cells)).astype(numpy.float32)
     return cv2.resize(values, shape[::-1], interpolation=cv2.INTER_CUBIC)
-
-
-def change_stain(rng, density):
-    """Another stain: the channels mixed a little, or a lot."""
-    if rng.random() < 0.93:
-        mix = numpy.diag(rng.uniform(0.75, 1.3, 3)) + rng.normal(0, 0.08, (3, 3))
-    else:
-        own = rng.uniform(0.2, 0.9)
-        mix = own * numpy.eye(3) + (1 - own) * rng.dirichlet([0.7] * 3, 3).T * rng.uniform(0.7, 1.4, 3)[None]
-    return numpy.maximum(density @ mix.astype(numpy.float32), -0.05) * numpy.exp(rng.uniform(-0.75, 0.45))
-
-
-def change_glass(rng, density):
-    """Light that is uneven or colored, and stain that stayed on the glass."""
-    shape = density.shape[:2]
-    density = density + rng.uniform(0, 0.1) + rng.uniform(0, 0.04, 3).astype(numpy.float32) * (rng.random() < 0.5)
-    if rng.random() < 0.4:
-        density = density + (draw_field(rng, shape, 3) * rng.uniform(0.005, 0.03))[..., None]
-    if rng.random() < 0.3:
-        haze = numpy.maximum(draw_field(rng, shape, int(rng.integers(2, 5))), 0)
-        pink = rng.uniform(0.02, 0.1) * numpy.array([0.25, 1.0, 0.35]) + rng.uniform(-0.005, 0.02, 3)
-        density = density + haze[..., None] * pink.astype(numpy.float32)
-    return density
 
 
 def trace_outline(rng, classes, share):
@@ -291,51 +185,3 @@ def draw_frame(rng, density, classes):
     covered = GLASS if kind < 0.5 else ARTIFACT
     drawn[part] = numpy.where(drawn[part] == NOT_JUDGED, NOT_JUDGED, covered) if kind < 0.5 else covered
     return density, drawn
-
-
-def choose_corner(rng, classes, side):
-    """Half of the crops lie anywhere, half about a pixel of tissue, pen or an artifact."""
-    corner = [int(rng.integers(0, max(1, length - side + 1))) for length in classes.shape]
-    if rng.random() < 0.5:
-        wanted = [PEN, ARTIFACT] if rng.random() < 0.5 and numpy.isin(classes, [PEN, ARTIFACT]).any() else [TISSUE]
-        places = numpy.argwhere(numpy.isin(classes, wanted))
-        if len(places):
-            place = places[rng.integers(len(places))] - side // 2 + rng.integers(-side // 2, side // 2, 2)
-            corner = [int(numpy.clip(p, 0, max(0, length - side))) for p, length in zip(place, classes.shape)]
-    return corner
-
-
-def make_copy(picture, rng, has_soft_ink):
-    """The network's input and the classes of a changed picture, cut to at most SIDE."""
-    classes, mpp = picture["classes"], picture["mpp"]
-    label_mpp = max(4.0, mpp) * numpy.exp(rng.uniform(numpy.log(0.5), numpy.log(1.9)))
-    factor = get_factor(label_mpp)
-    share = min(2.0, max(mpp / label_mpp, min(1.0, 160 * factor / min(classes.shape))))
-    size = [round(length * share) for length in classes.shape[::-1]]
-    pixels = cv2.resize(picture["pixels"], size, interpolation=cv2.INTER_AREA if share < 1 else cv2.INTER_LINEAR)
-    classes = cv2.resize(classes, size, interpolation=cv2.INTER_NEAREST)
-    if rng.random() < 0.15:
-        pixels = cv2.GaussianBlur(pixels, (0, 0), rng.uniform(0.4, 1.0))
-    glass = find_glass(pixels)[0]
-    density = -numpy.log((pixels.astype(numpy.float32) + 1) / (glass + 1).astype(numpy.float32))
-    density = change_glass(rng, change_stain(rng, density))
-    for chance, draw in ((0.3, draw_bubble), (0.25, draw_shadow), (0.6, draw_pen)):
-        if rng.random() < chance:
-            for _ in range(int(rng.integers(1, 4))):
-                density, classes = draw(rng, density, classes, mpp / share)
-    if has_soft_ink:
-        density, classes = draw_soft_ink(rng, density, classes, mpp / share)
-    if rng.random() < 0.2:
-        density, classes = draw_specks(rng, density, classes)
-    if rng.random() < 0.15:
-        density, classes = draw_frame(rng, density, classes)
-    noise = rng.normal(0, rng.uniform(0, 2.5), (*classes.shape, 1)) + rng.normal(0, rng.uniform(0, 1.2), density.shape)
-    pixels = numpy.clip(numpy.exp(-density) * 250 + noise, 0, 255).round().astype(numpy.uint8)
-    if rng.random() < 0.4:
-        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(50, 95))]
-        pixels = cv2.imdecode(cv2.imencode(".jpg", pixels[..., ::-1], quality)[1], cv2.IMREAD_COLOR)[..., ::-1]
-    pixels = make_input(pixels, factor)
-    height, width = pixels.shape[:2]
-    classes = cv2.resize(classes, (width, height), interpolation=cv2.INTER_NEAREST) if factor > 1 else classes
-    y, x = choose_corner(rng, classes, SIDE)
-    return pixels[y : y + SIDE, x : x + SIDE].copy(), classes[y : y + SIDE, x : x + SIDE].copy()
