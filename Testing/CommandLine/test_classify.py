@@ -135,7 +135,7 @@ def test_a_model_of_tissue_asks_for_it(cohort, model, tmp_path):
         words = [command, cohort / "1.tif", "--model", tmp_path / "run", "-o", tmp_path / file, "--overwrite"]
         told = run(*words)
         assert told.codes == ["W-MODEL"] and str(tmp_path / "run") in told.err and "--tissue" in told.err
-        assert run(*words, "--tissue", mask).codes == []
+        assert run(*words, "--tissue", mask).codes == ["W-DOUBT-MASK-FULL"]  # it leaves nothing out
     assert run("info", tmp_path / "run", "--json").json["tissueOnly"] is True
     assert run("info", model, "--json").json["tissueOnly"] is False
 

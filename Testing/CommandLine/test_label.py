@@ -11,7 +11,7 @@ import PIL.Image
 import pytest
 import tifffile
 
-from conftest import PROGRAM, blobs, fails, run, write_slide
+from conftest import PROGRAM, blobs, fails, run, write_slide, write_tissue_model
 
 
 def tissue_slide(path, width=1111, height=905, mpp=0.5, seed=1):
@@ -159,8 +159,13 @@ def test_overlay_of_classes_has_a_color_for_each(tmp_path):
     """Those that the file names, which viewers take from its color map as well, and their names below."""
     slide, mask, classes = (tmp_path / name for name in ("pen.tif", "m.tif", "c.tif"))
     run("synthesize", slide, "--size", "3000x3000", "--seed", "213", "--artifacts")
+
+    def change(weights):  # so that there are artifacts, too
+        weights["F.bias"][3] += 2
+
+    model = write_tissue_model(tmp_path / "model.safetensors", change)
     for output, more in ((mask, ()), (classes, ("--classes",))):
-        run("label", slide, "-o", output, "--preset", "model", *more)
+        run("label", slide, "-o", output, "--model", model, *more)
     nothing = write_slide(tmp_path / "nothing.tif", numpy.zeros((375, 375), numpy.uint8), mpp=4)
     size = ["--size", 375]  # pixels of the masks
     pictures = {}
