@@ -38,7 +38,7 @@ def slide(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slide")
     path, mask = folder / "slide.tif", folder / "mask.tif"
     subprocess.run([PROGRAM, "synthesize", path, "--size", "2600x2200", "--seed", "5", "--quiet"], check=True)
-    subprocess.run([PROGRAM, "label", path, "-o", mask, "--quiet"], check=True)
+    subprocess.run([PROGRAM, "label", path, "-o", mask, "--preset", "remedios2023", "--quiet"], check=True)
     return path, mask
 
 
