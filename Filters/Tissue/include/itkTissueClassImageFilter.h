@@ -61,7 +61,7 @@ public:
     return m_Classes;
   }
 
-  /** Of these classes: gigapixel::TissueNetwork::GetExpectedOverlap(). */
+  /** The overlap of these classes with the truth, as gigapixel::TissueNetwork::GetExpectedOverlap() says. */
   itkGetConstMacro(ExpectedOverlap, double);
 
 protected:

@@ -4,6 +4,7 @@
 #include "gigapixelTissueRule.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace gigapixel
@@ -37,11 +38,10 @@ Clip(const Counts & counts, int low, int high)
   return clipped;
 }
 
-/** part of span, times whole, rounded; no less than 0 and no more than 255 */
 std::uint8_t
-Scale(int part, int span, int whole, int more = 0)
+Round(double value)
 {
-  return static_cast<std::uint8_t>(std::clamp(more + (2 * part * whole + span) / (2 * span), 0, 255));
+  return static_cast<std::uint8_t>(std::clamp(std::floor(value + 0.5), 0.0, 255.0));
 }
 } // namespace
 
@@ -90,9 +90,7 @@ MakeColorStretch(const Counts & counts)
     std::uint8_t & stretched = table[static_cast<std::size_t>(value)];
     if (isNarrow)
     {
-      // Shifted by as many whole ranges as keep what is divided above 0.
-      const int part = 2 * value - low - high + 512;
-      stretched = Scale(part, 2 * LeastStretchedRange, 255, 128 - 512 * 255 / (2 * LeastStretchedRange));
+      stretched = Round(128.0 + (value - 0.5 * (low + high)) * 255.0 / LeastStretchedRange);
     }
     else if (value <= low || value >= high)
     {
@@ -100,8 +98,8 @@ MakeColorStretch(const Counts & counts)
     }
     else
     {
-      stretched =
-        value < middle ? Scale(value - low, middle - low, 128) : Scale(value - middle, high - middle, 127, 128);
+      stretched = Round(value < middle ? 128.0 * (value - low) / (middle - low)
+                                       : 128.0 + 127.0 * (value - middle) / (high - middle));
     }
   }
   return table;

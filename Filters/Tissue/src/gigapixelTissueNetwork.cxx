@@ -230,7 +230,7 @@ struct TissueNetwork::Implementation
   Predictor                  predictor;
   std::vector<std::uint32_t> sums; ///< of a row of blocks
   std::size_t                rowsAdded{ 0 };
-  /** Of rows of the label grid whose classes are not known yet: whether the evidence says tissue. */
+  /** Rows of the label grid whose classes are not known yet, not 0 where the evidence says tissue. */
   std::deque<std::vector<unsigned char>> evidence;
   std::int64_t                           predicted{ 0 }; ///< rows of the network's grid
   std::unique_ptr<float[]>               probabilities;  ///< not a vector, which would write zeros first

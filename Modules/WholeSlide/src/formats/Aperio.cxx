@@ -225,7 +225,7 @@ Claims(const SlideFile & file)
 void
 AddAperioProperties(TIFFLayout & layout)
 {
-  // Of the finest level; all levels of a file have the same fields.
+  // The finest level says it; all levels of a file have the same fields.
   const std::string description = layout.GetPage(layout.GetLevels().front().page).GetText(TIFFTag::ImageDescription);
   auto &            properties = layout.properties;
   properties["openslide.vendor"] = "aperio";
