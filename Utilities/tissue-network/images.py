@@ -15,6 +15,23 @@ from tissue_pictures import ARTIFACT, GLASS, NOT_JUDGED, PEN, ROOT, TISSUE, find
 OUTLINES = ROOT / "Testing/Tissue/annotations/pictures"
 
 
+def is_dark(pixels):
+    """IsDark() of the program: a dark ground and hardly any glass."""
+    largest = find_extremes(pixels)[0]
+    return 2 * (largest < 60).mean() > 1 and 20 * find_possible_glass(pixels).mean() < 1
+
+
+def find_extremes(pixels):
+    """The largest and the least of the three channels, without numpy's slow reduction of a short axis."""
+    red, green, blue = (pixels[..., channel] for channel in range(3))
+    return numpy.maximum(numpy.maximum(red, green), blue), numpy.minimum(numpy.minimum(red, green), blue)
+
+
+def find_possible_glass(pixels):
+    largest, least = find_extremes(pixels)
+    return (largest >= 180) & (largest - least <= 16) & (least < 255)
+
+
 def read_known(data):
     """The images of the data folder: rows with "name", "source", "stain", "mpp" (µm/px), "may_train" ("yes" or "no"),
     "pixels" (RGB) and "classes"."""
@@ -32,8 +49,7 @@ def read_table():
             low = float(found[1])
             mpp = (low * float(found[2] or low)) ** 0.5
             stain = cells[1].split(", ", 1)[1]
-            is_free = not re.search("VERIFY|licence file|GPL|BY-SA", cells[5])
-            may_train = "yes" if is_free else "no"
+            may_train = "no" if re.search("VERIFY|licence file|GPL|BY-SA", cells[5]) else "yes"
             row = {"name": cells[0], "source": cells[6].split(",")[0], "stain": stain, "mpp": mpp, "may_train": may_train}
             rows[cells[0]] = row
     return rows

@@ -21,23 +21,6 @@ INKS = [
 ]
 
 
-def is_dark(pixels):
-    """IsDark() of the program: a dark ground and hardly any glass."""
-    largest = find_extremes(pixels)[0]
-    return 2 * (largest < 60).mean() > 1 and 20 * find_possible_glass(pixels).mean() < 1
-
-
-def find_extremes(pixels):
-    """The largest and the least of the three channels, without numpy's slow reduction of a short axis."""
-    red, green, blue = (pixels[..., channel] for channel in range(3))
-    return numpy.maximum(numpy.maximum(red, green), blue), numpy.minimum(numpy.minimum(red, green), blue)
-
-
-def find_possible_glass(pixels):
-    largest, least = find_extremes(pixels)
-    return (largest >= 180) & (largest - least <= 16) & (least < 255)
-
-
 def draw_field(rng, shape, cells):
     """Smooth random values over a picture, normal at `cells` x `cells` places."""
     values = rng.standard_normal((cells, cells)).astype(numpy.float32)

@@ -7,8 +7,8 @@ lights, so that no source, stain or scanner can be told by its color."""
 
 import cv2
 import numpy
-from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE
-from marks import draw_bubble, draw_field, draw_frame, draw_pen, draw_shadow, draw_soft_ink, draw_specks, is_dark
+from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, is_dark
+from marks import draw_bubble, draw_field, draw_frame, draw_pen, draw_shadow, draw_soft_ink, draw_specks
 from network import stretch
 
 # The network's grid in µm, and the side of a crop in its pixels.
