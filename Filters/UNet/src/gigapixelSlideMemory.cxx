@@ -177,12 +177,6 @@ SlideMemory::GetBytes(std::int64_t budget) const
          (purpose == Purpose::Inference && !network.LabelsImage() ? GetStripBytes(*this, side, around) : 0);
 }
 
-std::int64_t
-SlideMemory::GetEngineBudget(std::int64_t budget) const
-{
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - this->GetBytes(budget));
-}
-
 TileCacheBound::TileCacheBound(std::int64_t budget)
   : m_Bound(TileCacheBounds::GetInstance().Add(budget > 0 ? static_cast<std::size_t>(SlideMemory::GetCacheBytes(budget))
                                                           : std::numeric_limits<std::size_t>::max()))
