@@ -114,6 +114,20 @@ INSTANTIATE_TEST_SUITE_P(Networks,
 
 } // namespace
 
+TEST(PlannedRun, TheLeastLimitHasRoomForWhatGrowsWithIt)
+{
+  PlannedRun        run = MakeRun("remedios2023", Purpose::Training, false);
+  const BesideBytes beside = [](std::int64_t limit) { return MiB + limit / 16; };
+  run.SetLimit(MiB, beside);
+  const Outcome      refused = Make(run);
+  const std::int64_t least = FindLeastLimit(refused.least, beside);
+  EXPECT_NE(refused.sentence.find("at least " + std::to_string(least / MiB) + " MiB"), std::string::npos);
+  run.SetLimit(least, beside);
+  EXPECT_EQ(Make(run).least, 0);
+  run.SetLimit(least - MiB, beside);
+  EXPECT_EQ(Make(run).least, refused.least);
+}
+
 TEST(PlannedRun, OfPatchesIsRefusedWithTheLeastThatWorks)
 {
   for (const char * network : { "remedios2023", "unet:base=8" })

@@ -384,7 +384,7 @@ TEST(GigapixelUNetImageFilter, BytesBesideItArePlannedAnewOnlyWhereTheyGrow)
 {
   const auto filter = MakeFilter<FloatImage>(NoiseImage(Width, Height).GetPointer());
   filter->SetMemoryLimit(4000000000);
-  filter->SetBesideBytes(20000000);
+  filter->SetBesideBytes([](std::int64_t) { return 20000000; });
   const auto output = filter->GetOutput();
   const auto update = [&](unsigned y, unsigned rows) {
     output->SetRequestedRegion(FloatImage::RegionType({ { 0, itk::IndexValueType(y) } }, { { Width, rows } }));
@@ -395,11 +395,11 @@ TEST(GigapixelUNetImageFilter, BytesBesideItArePlannedAnewOnlyWhereTheyGrow)
   const auto time = filter->GetMTime();
   const auto tiles = filter->GetNumberOfComputedTiles();
   EXPECT_GT(tiles, 0u);
-  filter->SetBesideBytes(10000000);
+  filter->SetBesideBytes([](std::int64_t) { return 10000000; });
   update(5, 10); // of the same tiles
   EXPECT_EQ(filter->GetNumberOfComputedTiles(), tiles);
   EXPECT_EQ(filter->GetMTime(), time);
-  filter->SetBesideBytes(3999999999);
+  filter->SetBesideBytes([](std::int64_t) { return 3999999999; });
   EXPECT_REFUSAL(update(Height - 10, 10), "E-MEMORY-BUDGET");
 }
 

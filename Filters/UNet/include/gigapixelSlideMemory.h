@@ -40,9 +40,6 @@ struct GigapixelUNet_EXPORT SlideMemory
   /** \param budget of the process */
   std::int64_t GetBytes(std::int64_t budget) const;
 
-  /** What is left for the engine; 0: the budget is not known. */
-  std::int64_t GetEngineBudget(std::int64_t budget) const;
-
   /** Bytes of a budget for the decoded tiles that readers keep. 0: the budget is not known. */
   static std::int64_t GetCacheBytes(std::int64_t budget);
 };

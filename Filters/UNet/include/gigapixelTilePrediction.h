@@ -56,7 +56,7 @@ public:
    * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself
    * \param tileSize 0: the model's; patches have their own
    * \param scratch as of Predictor
-   * \param besideBytes of the memory, what others take */
+   * \param beside of the memory, what others take */
   TilePrediction(const Model &                  model,
                  const PredictionFormat &       format,
                  Size                           image,
@@ -68,7 +68,7 @@ public:
                  const std::optional<Patches> & patches = {},
                  std::int64_t                   tileSize = 0,
                  const std::string &            scratch = {},
-                 std::int64_t                   besideBytes = 0);
+                 const BesideBytes &            beside = {});
   ~TilePrediction();
 
   /** The plan by which tiles are computed; none without a memory limit. */

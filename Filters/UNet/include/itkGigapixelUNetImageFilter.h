@@ -137,14 +137,13 @@ public:
   itkSetMacro(MemoryLimit, SizeValueType);
   itkGetConstMacro(MemoryLimit, SizeValueType);
 
-  /** Bytes of the memory limit that other filters keep. Default 0. SlideSegmentationImageSource sets it. It changes
-   * no result, so that the output stays up to date; tiles are planned anew only where it grows. */
+  /** Counts the bytes of a memory limit that other filters keep. Default: none. SlideSegmentationImageSource sets it.
+   * It changes no result, so that the output stays up to date; tiles are planned anew only where the bytes grow. */
   void
-  SetBesideBytes(SizeValueType bytes)
+  SetBesideBytes(const gigapixel::BesideBytes & beside)
   {
-    m_BesideBytes = bytes;
+    m_BesideBytes = beside;
   }
-  itkGetConstMacro(BesideBytes, SizeValueType);
 
   /** Tiles that were computed since input, model or a parameter last changed. */
   SizeValueType GetNumberOfComputedTiles() const;
@@ -186,12 +185,12 @@ private:
   std::optional<gigapixel::Patches>          m_Patches;
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
   SizeValueType                              m_MemoryLimit{ 0 };
-  SizeValueType                              m_BesideBytes{ 0 };
+  gigapixel::BesideBytes                     m_BesideBytes;
   std::int64_t                               m_TileSize{ 0 };
   std::string                                m_ScratchFolder;
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };
-  SizeValueType                              m_PlannedBesideBytes{ 0 };
+  std::int64_t                               m_PlannedBesideBytes{ 0 };
 };
 
 /** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,

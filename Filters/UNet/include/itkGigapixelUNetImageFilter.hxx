@@ -154,7 +154,9 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
 {
   const TInputImage *    input = this->GetInput();
   const ModifiedTimeType mTime = std::max(this->GetMTime(), GigapixelUpstreamMTime(*input));
-  if (m_Prediction && mTime == m_PredictionMTime && m_BesideBytes <= m_PlannedBesideBytes)
+  const auto             limit = static_cast<std::int64_t>(m_MemoryLimit);
+  const std::int64_t     besideBytes = m_BesideBytes ? m_BesideBytes(limit) : 0;
+  if (m_Prediction && mTime == m_PredictionMTime && besideBytes <= m_PlannedBesideBytes)
   {
     return;
   }
@@ -181,20 +183,20 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                grid.size,
                                                                input->GetNumberOfComponentsPerPixel(),
                                                                threads,
-                                                               static_cast<std::int64_t>(m_MemoryLimit),
+                                                               limit,
                                                                this->FindDevice(),
                                                                m_Ranks,
                                                                m_Patches,
                                                                m_TileSize,
                                                                m_ScratchFolder,
-                                                               static_cast<std::int64_t>(m_BesideBytes));
+                                                               m_BesideBytes);
   }
   catch (const std::exception & error)
   {
     itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(error));
   }
   m_PredictionMTime = mTime;
-  m_PlannedBesideBytes = m_BesideBytes;
+  m_PlannedBesideBytes = besideBytes;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -311,7 +313,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole image)") << '\n';
   os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
-  os << indent << "BesideBytes: " << m_BesideBytes << '\n';
+  os << indent << "BesideBytes: " << (m_BesideBytes ? "counted" : "none") << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }
 

@@ -99,19 +99,33 @@ private:
   std::size_t                m_Applied{ 0 };
 };
 
-/** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
- * of the mask, too, in training. */
+/** The side of the network's tiles in pixels. */
 std::int64_t
-GetDecodedBytes(const SlideMemory & run, std::int64_t tileSize, std::int64_t budget)
+GetSide(const SlideMemory & run, std::int64_t notChosenYet)
+{
+  return run.patches                  ? run.patches->GetTileSize()
+         : run.tileSize == WholeImage ? std::max(run.image.width, run.image.height)
+         : run.tileSize > 0           ? run.tileSize
+                                      : notChosenYet;
+}
+
+/** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
+ * of the mask, too, in training. The reader keeps whole tiles, also where they reach beyond the image. */
+std::int64_t
+GetDecodedBytes(const SlideMemory & run, std::int64_t budget)
 {
   const Size         image = run.part.value_or(run.image);
+  const std::int64_t tileSize = GetSide(run, SlideMemory::TileSide); // with little memory a plan takes such small ones
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;
   const bool         training = run.purpose == Purpose::Training;
-  const std::int64_t seams = rows * image.width + (training ? columns * image.height : 0);
-  const std::int64_t decoded =
-    std::min(2 * SlideMemory::TileSide * seams, image.width * image.height) * run.network.channels;
-  const std::int64_t mask = training ? image.width * image.height / 64 : 0;
-  const std::int64_t others = (run.images - 1) * image.width * image.height * (run.network.channels + 1);
+  const auto         ofTiles = [](std::int64_t side) {
+    return (side + SlideMemory::TileSide - 1) / SlideMemory::TileSide * SlideMemory::TileSide;
+  };
+  const std::int64_t width = ofTiles(image.width), height = ofTiles(image.height), all = width * height;
+  const std::int64_t seams = rows * width + (training ? columns * height : 0);
+  const std::int64_t decoded = std::min(2 * SlideMemory::TileSide * seams, all) * run.network.channels;
+  const std::int64_t mask = training ? all / 64 : 0;
+  const std::int64_t others = (run.images - 1) * all * (run.network.channels + 1);
   return std::min(SlideMemory::GetCacheBytes(budget), (training && run.sharedMemory ? 0 : decoded) + mask + others);
 }
 
@@ -157,19 +171,10 @@ SlideMemory::GetBytes(std::int64_t budget) const
   {
     return keptBytes;
   }
-  const std::int64_t side = patches                  ? patches->GetTileSize()
-                            : tileSize == WholeImage ? std::max(image.width, image.height)
-                            : tileSize > 0           ? tileSize
-                                                     : 2048;
+  const std::int64_t side = GetSide(*this, 2048);
   const std::int64_t around = patches ? patches->side : 2 * network.GetHalo();
-  return keptBytes + reading.GetBytes(budget) + GetDecodedBytes(*this, side, budget) +
+  return keptBytes + reading.GetBytes(budget) + GetDecodedBytes(*this, budget) +
          (purpose == Purpose::Inference && !network.LabelsImage() ? GetStripBytes(*this, side, around) : 0);
-}
-
-std::int64_t
-SlideMemory::GetEngineBudget(std::int64_t budget) const
-{
-  return budget == 0 ? 0 : std::max<std::int64_t>(1, budget - this->GetBytes(budget));
 }
 
 TileCacheBound::TileCacheBound(std::int64_t budget)

@@ -32,7 +32,7 @@ MakePlan(const NetworkDescription &     network,
          bool                           inPlace,
          int                            threads,
          std::int64_t                   memory,
-         std::int64_t                   besideBytes,
+         const BesideBytes &            beside,
          const Device &                 device,
          bool                           hasScratch)
 {
@@ -42,8 +42,7 @@ MakePlan(const NetworkDescription &     network,
   }
   PlannedRun run(network, image, Purpose::Inference, device);
   run.LeaveOutWeights();
-  run.budget = std::max<std::int64_t>(1, memory - besideBytes);
-  run.besideBytes = besideBytes;
+  run.SetLimit(memory, beside);
   run.threads = threads;
   run.tileSize = patches ? 0 : tileSize;
   run.inPlace = inPlace;
@@ -92,7 +91,7 @@ struct TilePrediction::Implementation
                  const std::optional<Patches> & patches,
                  std::int64_t                   side,
                  const std::string &            scratch,
-                 std::int64_t                   besideBytes)
+                 const BesideBytes &            beside)
     : format(f)
     , size(image)
     , tileSize(FindTileSize(model, patches, image, side))
@@ -103,7 +102,7 @@ struct TilePrediction::Implementation
                     static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
                     numberOfThreads,
                     memory,
-                    besideBytes,
+                    beside,
                     device,
                     !scratch.empty()))
     , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
@@ -361,7 +360,7 @@ TilePrediction::TilePrediction(const Model &                  model,
                                const std::optional<Patches> & patches,
                                std::int64_t                   tileSize,
                                const std::string &            scratch,
-                               std::int64_t                   besideBytes)
+                               const BesideBytes &            beside)
   : m_Implementation(std::make_unique<Implementation>(model,
                                                       format,
                                                       image,
@@ -373,7 +372,7 @@ TilePrediction::TilePrediction(const Model &                  model,
                                                       patches,
                                                       tileSize,
                                                       scratch,
-                                                      besideBytes))
+                                                      beside))
 {}
 
 TilePrediction::~TilePrediction() = default;

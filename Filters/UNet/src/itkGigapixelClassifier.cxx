@@ -186,8 +186,7 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
     memory.reading.AddFile(m_Implementation->slide, model.network.channels, m_SlideImage);
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
-    run.besideBytes = memory.GetBytes(run.budget);
-    run.budget = memory.GetEngineBudget(run.budget);
+    run.SetLimit(run.budget, [memory](std::int64_t limit) { return memory.GetBytes(limit); });
   }
   return gigapixel::MemoryPlan::Make(run).tilesInFlight;
 }

@@ -47,8 +47,7 @@ GigapixelPlanVolume(const gigapixel::Model &      model,
   {
     const std::int64_t beside =
       GetResultBytes(grid, model.network, !givesLabels) + GetResamplingBytes(grid, model.network);
-    planned.budget = std::max<std::int64_t>(1, memory - beside);
-    planned.besideBytes = memory - planned.budget;
+    planned.SetLimit(memory, [beside](std::int64_t) { return beside; });
   }
   planned.threads = run.threads;
   planned.tileSize = tileSize;

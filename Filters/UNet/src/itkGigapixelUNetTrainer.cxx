@@ -401,8 +401,8 @@ LimitMemory(gigapixel::Trainer & trainer, const gigapixel::SlideMemory & memory,
 {
   if (limit > 0)
   {
-    const std::int64_t engine = memory.GetEngineBudget(limit);
-    trainer.SetMemory(engine, limit - engine, memory.reading.LimitThreads(threads, limit));
+    const auto count = [memory](std::int64_t bytes) { return memory.GetBytes(bytes); };
+    trainer.SetMemory(limit, count, memory.reading.LimitThreads(threads, limit));
   }
 }
 

@@ -154,10 +154,9 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   {
     const auto                   limit = static_cast<std::int64_t>(source.m_MemoryLimit);
     const gigapixel::SlideMemory memory = source.CountSlideMemory();
-    const std::int64_t           bytes = memory.GetBytes(limit);
     threads = memory.reading.LimitThreads(threads, limit);
-    countBeside = [filter = unet.GetPointer(), bytes](std::int64_t further) {
-      filter->SetBesideBytes(static_cast<SizeValueType>(bytes + further));
+    countBeside = [filter = unet.GetPointer(), memory](std::int64_t further) {
+      filter->SetBesideBytes([memory, further](std::int64_t bytes) { return memory.GetBytes(bytes) + further; });
     };
     countBeside(0);
   }

@@ -6,6 +6,7 @@
 #include "gigapixelDevice.h"
 #include "gigapixelPatches.h"
 
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -63,6 +64,14 @@ struct Segmentation
   bool                     inFiles{ false }; ///< whether maps between them lie in a scratch folder, not in memory
 };
 
+/** Counts what of a process's limit pixels take on their way to the engine and from it. A larger limit may leave more
+ * to them. */
+using BesideBytes = std::function<std::int64_t(std::int64_t limit)>;
+
+/** \return the least limit of a process that leaves so much to the engine: in whole MiB, as messages name it, where
+ * something lies beside */
+GigapixelNetwork_EXPORT std::int64_t FindLeastLimit(std::int64_t engineBytes, const BesideBytes & beside);
+
 /** \class PlannedRun
  * \brief All that a plan depends on: equal ones have equal plans, whoever makes them. */
 struct GigapixelNetwork_EXPORT PlannedRun
@@ -71,6 +80,9 @@ struct GigapixelNetwork_EXPORT PlannedRun
 
   /** For a process that holds the network's weights already: a plan counts them with the network. */
   void LeaveOutWeights();
+
+  /** The budget becomes what a limit of the process leaves to the engine. \param bytes 0: no limit */
+  void SetLimit(std::int64_t bytes, const BesideBytes & takenBeside);
 
   NetworkDescription network; ///< with its loss and what is frozen in training
   Size               image;   ///< the largest
@@ -84,8 +96,9 @@ struct GigapixelNetwork_EXPORT PlannedRun
    * inference the pixels of those tiles that are computed next. On a CPU that is memory like any other. */
   Device       device;
   std::int64_t budget{ 0 }; ///< bytes; 0: no limit but the machine's
-  /** What of the process's limit is not in the budget, as pixels on their way take it: for sentences alone. */
-  std::int64_t besideBytes{ 0 };
+  /** The process's limit and what of it is not in the budget: for sentences alone. See SetLimit(). */
+  std::int64_t limit{ 0 };
+  BesideBytes  beside{};
   int          threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where the budget
    * forces it, which the remark says; WholeImage: one tile */

@@ -72,11 +72,11 @@ struct TrainingOptions
    * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. Of
    * findings and grades both answers of each output count the same, see WeighTargets(). */
   bool          balance{ false };
-  std::uint64_t seed{ 1 };        ///< of weights, order and augmentation
-  std::int64_t  memory{ 0 };      ///< peak resident bytes of the process; 0: no limit
-  std::int64_t  besideBytes{ 0 }; ///< what of a limit samples take, which is not in memory: see PlannedRun
-  Device        device;           ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 };     ///< 0: as many as the machine has cores
+  std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
+  std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
+  BesideBytes   beside{};     ///< of this limit, samples that are not in memory
+  Device        device;       ///< where tiles are computed; the same bits again on the same device only
+  int           threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: the plan's, which may take segments; else the network at once, without segments. WholeImage: each image in one
    * piece. */
   std::int64_t tileSize{ 0 };
@@ -146,10 +146,8 @@ public:
 
   void AddValidationSample(const Sample & sample);
 
-  /** What is left of a memory limit when samples are read, what they take, and by how many threads: see
-   * TrainingOptions.
-   */
-  void SetMemory(std::int64_t memory, std::int64_t besideBytes, int threads);
+  /** The memory limit, what samples take of it, and by how many threads they are read: see TrainingOptions. */
+  void SetMemory(std::int64_t memory, const BesideBytes & beside, int threads);
 
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);

@@ -88,12 +88,6 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
   return ToSlideMemory(run).GetBytes(budget);
 }
 
-std::int64_t
-GetEngineBudget(const ImageRun & run)
-{
-  return ToSlideMemory(run).GetEngineBudget(GetBudget(run.values));
-}
-
 namespace
 {
 Device
@@ -266,27 +260,15 @@ DescribeLimit(const ArgumentValues & values)
   const bool          hasUnit = given.find_first_not_of("0123456789.") != std::string::npos;
   return "the memory limit of " + (hasUnit ? given : format(budget)) + " is too small";
 }
-
-/** With a larger budget the slide may take more of it. */
-std::int64_t
-FindLeastBudget(const ImageRun & run, std::int64_t engineBytes)
-{
-  std::int64_t least = 0;
-  for (std::int64_t next = engineBytes + GetSlideBytes(run, engineBytes); next > least;)
-  {
-    least = next;
-    next = engineBytes + GetSlideBytes(run, least);
-  }
-  return least;
-}
 } // namespace
 
 Diagnostic
 Diagnose(const MemoryLimitError & refusal, const ImageRun & run)
 {
   const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
-  const std::int64_t least = FindLeastBudget(run, refusal.least);
-  const std::int64_t slide = least - refusal.least;
+  const std::int64_t least =
+    FindLeastLimit(refusal.least, [&run](std::int64_t limit) { return GetSlideBytes(run, limit); });
+  const std::int64_t slide = GetSlideBytes(run, least);
   const Tiling &     tiling = run.tiling;
   const std::string  why =
     DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
@@ -406,7 +388,7 @@ MakePlan(const ImageRun & image, int threads, bool holdsWeights)
   {
     run.LeaveOutWeights();
   }
-  run.budget = GetEngineBudget(image);
+  run.SetLimit(GetBudget(values), [&image](std::int64_t limit) { return GetSlideBytes(image, limit); });
   run.threads = threads;
   run.tileSize = image.tiling.tileSize;
   run.handedOnBytes = image.handedOnBytes;

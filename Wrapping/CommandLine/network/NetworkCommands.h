@@ -97,9 +97,6 @@ SlideMemory ToSlideMemory(const ImageRun & run);
  * pixels and of results, and what is kept of it. */
 std::int64_t GetSlideBytes(const ImageRun & run, std::int64_t budget);
 
-/** What of --memory is left for the engine: the slide takes the rest. 0: not known. */
-std::int64_t GetEngineBudget(const ImageRun & run);
-
 /** One sentence for a budget that is too small, with what would do. */
 Diagnostic Diagnose(const MemoryLimitError & refusal, const ImageRun & run);
 

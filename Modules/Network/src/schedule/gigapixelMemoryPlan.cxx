@@ -359,6 +359,29 @@ PlannedRun::LeaveOutWeights()
 }
 
 void
+PlannedRun::SetLimit(std::int64_t bytes, const BesideBytes & takenBeside)
+{
+  limit = bytes;
+  beside = takenBeside;
+  budget = limit > 0 && beside ? std::max<std::int64_t>(1, limit - beside(limit)) : limit;
+}
+
+std::int64_t
+FindLeastLimit(std::int64_t engineBytes, const BesideBytes & beside)
+{
+  if (!beside)
+  {
+    return engineBytes;
+  }
+  std::int64_t least = 0;
+  for (std::int64_t next = engineBytes; next > least; next = engineBytes + beside(least))
+  {
+    least = RoundUp(next, MiB);
+  }
+  return least;
+}
+
+void
 ReturnFreedMemory()
 {
 #ifdef __GLIBC__

@@ -2,6 +2,7 @@
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gigapixel
@@ -28,9 +29,10 @@ MakeMemoryLimitError(const PlannedRun &  run,
 {
   // Rounded down: it is below what is needed in words, too.
   const std::string limit =
-    run.budget > 0 ? "the memory limit of " + std::to_string((run.budget + run.besideBytes) / MiB) + " MiB is too small"
-                   : "the " + std::to_string(GetMachineBytes() / MiB) + " MiB of memory of this machine are too little";
-  const std::int64_t least = leastBytes + run.besideBytes;
+    run.budget > 0
+      ? "the memory limit of " + std::to_string(std::max(run.limit, run.budget) / MiB) + " MiB is too small"
+      : "the " + std::to_string(GetMachineBytes() / MiB) + " MiB of memory of this machine are too little";
+  const std::int64_t least = FindLeastLimit(leastBytes, run.beside);
   const std::string  need = ": at least " + RoundUpToMiB(least) + " are needed" + what +
                            ", of which the process holds " + std::to_string(run.processBytes / MiB) + " MiB already";
   const std::string remedy = run.tileSize == WholeImage || run.device.shared || run.patches || run.volumePatches

@@ -36,10 +36,10 @@ Trainer::AddValidationSample(const Sample & sample)
 }
 
 void
-Trainer::SetMemory(std::int64_t memory, std::int64_t besideBytes, int threads)
+Trainer::SetMemory(std::int64_t memory, const BesideBytes & beside, int threads)
 {
   m_Implementation->options.memory = memory;
-  m_Implementation->options.besideBytes = besideBytes;
+  m_Implementation->options.beside = beside;
   m_Implementation->options.threads = threads;
 }
 

@@ -61,8 +61,7 @@ Trainer::Implementation::MakePlan()
   }
   run.sizes = static_cast<int>(sizes.size());
   run.device.shared = options.sharedMemory;
-  run.budget = options.memory;
-  run.besideBytes = options.besideBytes;
+  run.SetLimit(options.memory, options.beside);
   run.threads = options.threads;
   run.tileSize = options.tileSize;
   run.segmentation = { options.segments, !options.scratch.empty() };
