@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Collects the site's pages in a folder: those of Documentation, those of the repository's root, and the reference.
+
+    pages.py PROGRAM FOLDER
+
+The reference of commands, codes and presets is what PROGRAM prints. Links that leave the pages lead to the repository.
+A link to a file that does not exist, or an environment variable without a row in its page, is an error.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTATION = ROOT / "Documentation"
+HOMEPAGE = "https://github.com/InsightSoftwareConsortium/ITKGigapixel"
+# Pages of the repository's root, and their places on the site.
+ROOT_PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "developers/contributing.md",
+    "CHANGELOG.md": "developers/changelog.md",
+    "SECURITY.md": "developers/security.md",
+}
+SECTIONS = ["tutorials", "how-to", "reference", "explanation", "evidence", "developers"]
+
+
+def fail(message):
+    sys.exit(f"pages.py: {message}")
+
+
+def get_place(file):
+    """The place of a file of the repository on the site; None: it is not on the site."""
+    name = file.relative_to(ROOT).as_posix()
+    if name in ROOT_PAGES:
+        return ROOT_PAGES[name]
+    if file.is_relative_to(DOCUMENTATION) and not file.is_relative_to(DOCUMENTATION / "site") and not file.is_dir():
+        return file.relative_to(DOCUMENTATION).as_posix()
+    return None
+
+
+def rewrite_links(text, file):
+    """The page's text with each relative link as it has to be on the site."""
+    here = Path(get_place(file)).parent
+
+    def rewrite(match):
+        target, anchor = match[1], match[2] or ""
+        if re.match(r"[a-z]+:", target):
+            return match[0]
+        there = Path(os.path.normpath(file.parent / target))
+        if not there.is_relative_to(ROOT) or not there.exists():
+            fail(f"{file.relative_to(ROOT)}: the link to {target} leads nowhere")
+        place = get_place(there)
+        if place:
+            return f"]({os.path.relpath(place, here)}{anchor})"
+        return f"]({HOMEPAGE}/{'tree' if there.is_dir() else 'blob'}/main/{there.relative_to(ROOT).as_posix()}{anchor})"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", rewrite, part) for part in parts)
+
+
+def ask(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def escape(text):
+    """Plain text as Markdown; words that are typed as they are become code."""
+    words = re.split(r"(?<![\w-])(--?[a-zA-Z][\w-]*)", text)
+    return "".join(f"`{part}`" if number % 2 else re.sub(r"([\\`*_\[\]<>{}$|~#])", r"\\\1", part) for number, part in enumerate(words))
+
+
+def describe_argument(argument, placeholder):
+    names = [f"-{argument['short']}"] if "short" in argument else []
+    names.append(argument["name"] if argument["positional"] else f"--{argument['name']}")
+    signature = ", ".join(name if argument["positional"] else f"{name}{placeholder}" for name in names)
+    facts = []
+    if "choices" in argument:
+        facts.append("One of " + ", ".join(f"`{choice}`" for choice in argument["choices"]))
+    unit = argument.get("unit", "")
+    if "minimum" in argument and "maximum" in argument:
+        facts.append(f"Range: {argument['minimum']:.12g} to {argument['maximum']:.12g} {unit}".rstrip())
+    elif unit:
+        facts.append(f"Unit: {unit}")
+    if argument.get("default", "") != "":
+        facts.append(f"Default: `{argument['default']}`")
+    if argument["required"]:
+        facts.append("Required")
+    if argument["repeated"]:
+        facts.append("May be given several times")
+    body = escape(argument["description"])
+    if facts:
+        body += "\n\n" + ". ".join(facts) + "."
+    return f"````{{option}} {signature}\n{body}\n````\n"
+
+
+def write_command(command, help_text, folder):
+    """A page for a command. Names of values are those of its --help."""
+    name = command["name"]
+    usage = re.match(r"Usage: (.*?)\n\n", help_text, re.S)[1]
+    usage = " ".join(usage.split())
+    lines = [f"# gigapixel {name}", "", escape(command["description"]), "", f"```sh\n{usage}\n```", ""]
+    lines += ["## Examples", "", "```sh", *command["examples"], "```", "", f"```{{program}} gigapixel {name}\n```", ""]
+    for title, positional in (("Arguments", True), ("Options", False)):
+        arguments = [argument for argument in command["arguments"] if argument["positional"] == positional]
+        if arguments:
+            lines += [f"## {title}", ""]
+        for argument in arguments:
+            found = re.search(rf"^  (?:-\w, )?--{re.escape(argument['name'])}(?: (\S+))?", help_text, re.M)
+            placeholder = f" {found[1]}" if found and found[1] else ""
+            lines.append(describe_argument(argument, placeholder))
+    (folder / f"{name}.md").write_text("\n".join(lines))
+
+
+def write_commands(program, folder):
+    folder.mkdir()
+    commands = json.loads(ask(program, "--describe"))
+    for command in commands:
+        write_command(command, ask(program, command["name"], "--help"), folder)
+    rows = [f"| [{command['name']}]({command['name']}.md) | {escape(command['summary'])} |" for command in commands]
+    table = ["# Commands", "", "| command | what it is for |", "| --- | --- |", *rows, ""]
+    tree = ["```{toctree}", ":hidden:", *[command["name"] for command in commands], "```", ""]
+    (folder / "index.md").write_text("\n".join(table + tree))
+    return commands
+
+
+def write_presets(program, commands, page):
+    lines = ["# Presets", "", "## Networks", ""]
+    lines += ["`train --network NAME:OPTION=VALUE` takes these networks. The table has their default options.", ""]
+    lines += ["| preset | parameters | multiply-adds per pixel | halo | channels | classes |", "| --- | --- | --- | --- | --- | --- |"]
+    networks = json.loads(ask(program, "networks", "--json"))
+    for network in networks:
+        cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network.get(key, "–")) for key in ("halo", "channels", "classes")]]
+        lines.append(f"| `{network['name']}` | {network['parameters']} | {' | '.join(cells)} |")
+    for network in networks:
+        lines += ["", f"### {network['name']}", "", f"{escape(network['summary'])}.", ""]
+        for option in network["options"]:
+            choices = option.get("values") or option.get("choices")
+            allowed = ", ".join(str(choice) for choice in choices) if choices else f"{option.get('minimum')} to {option.get('maximum')}"
+            lines.append(f"- `{option['name']}` ({escape(allowed)}; default `{option['default']}`): {escape(option['description'])}")
+    lines += ["", "## Tissue", ""]
+    preset = next(argument for command in commands if command["name"] == "label" for argument in command["arguments"] if argument["name"] == "preset")
+    lines += [escape(preset["description"]), "", f"The default is `{preset['default']}`.", ""]
+    page.write_text("\n".join(lines))
+
+
+def check_variables(page):
+    """Each environment variable of the product and of the scripts has a row in its page, and each row is of one."""
+    used = set()
+    for folder, pattern in (("Modules", r'"(GIGAPIXEL_[A-Z_]+)"'), ("Filters", r'"(GIGAPIXEL_[A-Z_]+)"'),
+                            ("Wrapping", r'"(GIGAPIXEL_[A-Z_]+)"'), ("Utilities", r"\$\{?(GIGAPIXEL_[A-Z_]+)")):
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix in ("", ".cxx", ".h", ".hxx", ".py", ".sh") and "tests" not in file.parts:
+                used |= set(re.findall(pattern, file.read_text(errors="ignore")))
+    described = set(re.findall(r"^\| `(GIGAPIXEL_[A-Z_]+)`", page.read_text(), re.M))
+    if used != described:
+        fail(f"{page.relative_to(ROOT)}: without a row: {sorted(used - described)}, not used: {sorted(described - used)}")
+
+
+def main(program, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(DOCUMENTATION, folder, ignore=shutil.ignore_patterns("site"))
+    for file in [*DOCUMENTATION.rglob("*.md"), *[ROOT / name for name in ROOT_PAGES]]:
+        (folder / get_place(file)).write_text(rewrite_links(file.read_text(), file))
+    tree = ["", "```{toctree}", ":hidden:", *[f"{section}/index" for section in SECTIONS], "```", ""]
+    with open(folder / "index.md", "a") as home:
+        home.write("\n".join(tree))
+    commands = write_commands(program, folder / "reference/commands")
+    write_presets(program, commands, folder / "reference/presets.md")
+    (folder / "Codes.md").write_text(ask(program, "--codes"))
+    check_variables(DOCUMENTATION / "reference/environment.md")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
