@@ -1,11 +1,13 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""The example runs, and what it says is good."""
+"""The example runs, and what it says is good. The README's block of Python runs."""
 
 import re
 import subprocess
 import sys
 
 import itk
+import itkgigapixel as gp
+import numpy as np
 from conftest import ROOT
 
 
@@ -17,3 +19,16 @@ def test_slide_to_segmentation(tmp_path):
     assert dice > 0.9, result.stdout
     picture = itk.imread(str(tmp_path / "slide_to_segmentation" / "picture.png"))
     assert tuple(picture.GetLargestPossibleRegion().GetSize()) == (256, 192)
+
+
+def test_readme(tmp_path):
+    source = itk.SyntheticSlideImageSource.New(Seed=2)
+    source.SetSize(2048, 2048)
+    itk.imwrite(source.GetOutput(), str(tmp_path / "slide.pyramid.tif"))
+    (tmp_path / "slide.pyramid.tif").rename(tmp_path / "slide.svs")
+    block = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S).group(1)
+    script = block + "assert pixels.shape == (128, 128, 3), pixels.shape\n"  # 0.5 um become 8 um
+    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    mask = gp.Slide(str(tmp_path / "mask.pyramid.tif")).read(gray=True)
+    assert mask.shape[:2] == (2048, 2048) and set(np.unique(mask)) <= {0, 255}

@@ -1,0 +1,74 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""The blocks of code of tutorials and of README.md run, and give what the pages say."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import numpy
+import pytest
+import tifffile
+
+ROOT = pathlib.Path(__file__).parents[2]
+TUTORIALS = ROOT / "Documentation/tutorials"
+PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
+
+
+def run(script, folder):
+    path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    finished = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300)
+    assert finished.returncode == 0, f"{script}\n{finished.stdout}\n{finished.stderr}"
+    return finished.stdout
+
+
+def run_page(page, folder):
+    """Runs the shell blocks one after the other. A block of text behind one is what it prints."""
+    blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", page.read_text(), re.M | re.S)
+    assert blocks
+    for script, output in blocks:
+        printed = run(script, folder)
+        assert not output or printed == output, script
+
+
+def evaluate(mask, truth, folder):
+    return json.loads(run(f"gigapixel evaluate {mask} {truth} --json", folder))
+
+
+def test_each_tutorial_has_a_test():
+    pages = {page.stem.replace("-", "_") for page in TUTORIALS.glob("*.md")} - {"index"}
+    assert pages == {name.removeprefix("test_tutorial_") for name in globals() if name.startswith("test_tutorial_")}
+
+
+def test_tutorial_first_slide(tmp_path):
+    run_page(TUTORIALS / "first-slide.md", tmp_path)
+    assert evaluate("tissue.tif", "truth.tif", tmp_path)["dice"] > 0.98
+    tissue, classes, corrected = (tifffile.imread(tmp_path / f"{name}.tif") for name in ("tissue", "classes", "corrected"))
+    assert numpy.array_equal(numpy.unique(tissue), [0, 255]) and tissue.shape == (512, 512)
+    assert numpy.array_equal(classes == 1, tissue == 255) and set(numpy.unique(classes)) <= {0, 1, 2, 3} and (classes == 2).any()
+    assert numpy.array_equal(corrected, tissue)  # outlines follow the edges of the mask's pixels
+    assert (tmp_path / "tissue.png").exists() and (tmp_path / "classes.png").exists()
+
+
+@pytest.fixture
+def slide(tmp_path):
+    """The slide of the README."""
+    run("gigapixel synthesize slide.tif --size 2048x2048 --seed 2 --truth truth.tif && mv slide.tif slide.svs", tmp_path)
+    return tmp_path
+
+
+def test_readme_shell(slide):
+    run_page(ROOT / "README.md", slide)
+    assert evaluate("tissue.tif", "truth.tif", slide)["dice"] > 0.98
+    assert tifffile.imread(slide / "mask.tif").shape == (2048, 2048)
+
+
+@pytest.mark.skipif("GIGAPIXEL_README_EXAMPLE" not in os.environ, reason="the README's C++ is not built")
+def test_readme_cpp(slide):
+    """The block of C++ makes the mask that the program makes."""
+    run(os.environ["GIGAPIXEL_README_EXAMPLE"], slide)
+    run("gigapixel label slide.svs -o program.tif", slide)
+    mask, program = (tifffile.imread(slide / name) for name in ("tissue.pyramid.tif", "program.tif"))
+    assert numpy.array_equal(mask, program)
