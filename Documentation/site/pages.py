@@ -133,14 +133,13 @@ def write_presets(program, commands, page):
     lines += ["| preset | parameters | multiply-adds per pixel | halo | channels | classes |", "| --- | --- | --- | --- | --- | --- |"]
     networks = json.loads(ask(program, "networks", "--json"))
     for network in networks:
-        cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network.get(key, "–")) for key in ("halo", "channels", "classes")]]
+        cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network[key]) for key in ("halo", "channels", "classes")]]
         lines.append(f"| `{network['name']}` | {network['parameters']} | {' | '.join(cells)} |")
     for network in networks:
-        lines += ["", f"### {network['name']}", "", f"{escape(network['summary'])}.", ""]
+        summary = escape(network["summary"])
+        lines += ["", f"### {network['name']}", "", f"{summary[0].upper()}{summary[1:]}.", ""]
         for option in network["options"]:
-            choices = option.get("values") or option.get("choices")
-            allowed = ", ".join(str(choice) for choice in choices) if choices else f"{option.get('minimum')} to {option.get('maximum')}"
-            lines.append(f"- `{option['name']}` ({escape(allowed)}; default `{option['default']}`): {escape(option['description'])}")
+            lines.append(f"- `{option['name']}` ({escape(option['range'])}; default `{option['default']}`): {escape(option['description'])}")
     lines += ["", "## Tissue", ""]
     preset = next(argument for command in commands if command["name"] == "label" for argument in command["arguments"] if argument["name"] == "preset")
     lines += [escape(preset["description"]), "", f"The default is `{preset['default']}`.", ""]
