@@ -5,7 +5,7 @@
     pages.py PROGRAM FOLDER
 
 The reference of commands, codes and presets is what PROGRAM prints. Links that leave the pages lead to the repository.
-A link to a file that does not exist, or an environment variable without a row in its page, is an error.
+A link or a path of a file that does not exist, or an environment variable without a row in its page, is an error.
 """
 
 import json
@@ -60,7 +60,16 @@ def rewrite_links(text, file):
         return f"]({HOMEPAGE}/{'tree' if there.is_dir() else 'blob'}/main/{there.relative_to(ROOT).as_posix()}{anchor})"
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
-    return "".join(part if part.startswith("```") else re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", rewrite, part) for part in parts)
+    link = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+    return "".join(part if part.startswith("```") else link.sub(rewrite, part) for part in parts)
+
+
+def check_paths(text, file):
+    """Paths of the repository in `code` exist."""
+    folders = "Modules|Filters|Wrapping|Testing|Utilities|Examples|Documentation"
+    for path in re.findall(rf"`(?:\./)?((?:{folders})/[^`\s]+)[^`]*`", text):
+        if not any(ROOT.glob(path)):
+            fail(f"{file.relative_to(ROOT)}: there is no {path}")
 
 
 def ask(program, *arguments):
@@ -70,7 +79,8 @@ def ask(program, *arguments):
 def escape(text):
     """Plain text as Markdown; words that are typed as they are become code."""
     words = re.split(r"(?<![\w-])(--?[a-zA-Z][\w-]*)", text)
-    return "".join(f"`{part}`" if number % 2 else re.sub(r"([\\`*_\[\]<>{}$|~#])", r"\\\1", part) for number, part in enumerate(words))
+    return "".join(f"`{part}`" if number % 2 else re.sub(r"([\\`*_\[\]<>{}$|~#])", r"\\\1", part)
+                   for number, part in enumerate(words))
 
 
 def describe_argument(argument, placeholder):
@@ -130,7 +140,7 @@ def write_commands(program, folder):
 def write_presets(program, commands, page):
     lines = ["# Presets", "", "## Networks", ""]
     lines += ["`train --network NAME:OPTION=VALUE` takes these networks. The table has their default options.", ""]
-    lines += ["| preset | parameters | multiply-adds per pixel | halo | channels | classes |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += ["| preset | parameters | multiply-adds per pixel | halo | channels | classes |", "|" + " --- |" * 6]
     networks = json.loads(ask(program, "networks", "--json"))
     for network in networks:
         cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network[key]) for key in ("halo", "channels", "classes")]]
@@ -141,7 +151,8 @@ def write_presets(program, commands, page):
         for option in network["options"]:
             lines.append(f"- `{option['name']}` ({escape(option['range'])}; default `{option['default']}`): {escape(option['description'])}")
     lines += ["", "## Tissue", ""]
-    preset = next(argument for command in commands if command["name"] == "label" for argument in command["arguments"] if argument["name"] == "preset")
+    label = next(command for command in commands if command["name"] == "label")
+    preset = next(argument for argument in label["arguments"] if argument["name"] == "preset")
     lines += [escape(preset["description"]), "", f"The default is `{preset['default']}`.", ""]
     page.write_text("\n".join(lines))
 
@@ -163,7 +174,9 @@ def main(program, folder):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(DOCUMENTATION, folder, ignore=shutil.ignore_patterns("site"))
     for file in [*DOCUMENTATION.rglob("*.md"), *[ROOT / name for name in ROOT_PAGES]]:
-        (folder / get_place(file)).write_text(rewrite_links(file.read_text(), file))
+        text = file.read_text()
+        check_paths(text, file)
+        (folder / get_place(file)).write_text(rewrite_links(text, file))
     tree = ["", "```{toctree}", ":hidden:", *[f"{section}/index" for section in SECTIONS], "```", ""]
     with open(folder / "index.md", "a") as home:
         home.write("\n".join(tree))
