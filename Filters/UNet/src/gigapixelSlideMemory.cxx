@@ -123,10 +123,11 @@ GetDecodedBytes(const SlideMemory & run, std::int64_t budget)
   };
   const std::int64_t width = ofTiles(image.width), height = ofTiles(image.height), all = width * height;
   const std::int64_t seams = rows * width + (training ? columns * height : 0);
-  const std::int64_t decoded = std::min(2 * SlideMemory::TileSide * seams, all) * run.network.channels;
-  const std::int64_t mask = training ? all / 64 : 0;
+  const std::int64_t kept = std::min(2 * SlideMemory::TileSide * seams, all); // pixels
+  const std::int64_t decoded = training && run.sharedMemory ? 0 : kept * run.network.channels;
+  const std::int64_t mask = training ? kept : 0;
   const std::int64_t others = (run.images - 1) * all * (run.network.channels + 1);
-  return std::min(SlideMemory::GetCacheBytes(budget), (training && run.sharedMemory ? 0 : decoded) + mask + others);
+  return std::min(SlideMemory::GetCacheBytes(budget), decoded + mask + others);
 }
 
 /** Counts the rows of pixels and of results on the way from a slide to the masks.

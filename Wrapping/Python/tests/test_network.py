@@ -459,3 +459,53 @@ def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     assert mask.levels[0][:2] == (3000, 2000) and mask.mpp == pytest.approx(0.5)
     again = gp.segment(drawn[0], tmp_path / "run", memory=room_for(1.25), shared_memory=True)
     assert np.array_equal(mask.read(gray=True), itk.array_from_image(again))
+
+
+PEAK = """
+import pathlib, re, sys
+import itkgigapixel as gp
+
+slide, mask, network, folder = sys.argv[1:]
+
+def train(limit):
+    gp.train([(slide, mask)], f"{folder}/run-{limit}", network=network, epochs=1, memory=limit)
+
+def segment(limit):
+    gp.segment(slide, next(pathlib.Path(folder).glob("*/best.safetensors")), f"{folder}/{limit}.tif", memory=limit)
+
+def measure(compute):
+    limit = "8M"
+    while True:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+        try:
+            compute(limit)
+        except gp.GigapixelError as refusal:
+            assert refusal.code == "E-MEMORY-BUDGET", refusal
+            limit = re.search(r"at least (\\d+) MiB are needed", str(refusal))[1] + "M"
+        else:
+            peak = re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())
+            return limit, peak[1]
+
+for compute in (train, segment, segment):
+    print(compute.__name__, *measure(compute), flush=True)
+"""
+
+
+def can_forget_peak() -> bool:
+    try:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not can_forget_peak(), reason="the system does not let a process forget its peak")
+@pytest.mark.parametrize("network", ["remedios2023", "unet:base=8,depth=3"])
+def test_least_limit_is_the_peak_of_the_process(network, drawn, tmp_path):
+    """The least limit that a refusal names, in a process that holds Python, ITK and PyTorch: before and after it has computed."""
+    words = [sys.executable, "-c", PEAK, *drawn, network, tmp_path]
+    lines = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["train", "segment", "segment"]
+    for line in lines:
+        limit, kibibytes = line.split()[1:]
+        assert int(kibibytes) * 2**10 <= int(limit[:-1]) * 2**20, line
