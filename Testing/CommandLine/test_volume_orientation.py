@@ -118,6 +118,24 @@ def test_an_unknown_orientation_is_said_once_a_run(tmp_path):
         assert [(each["code"], each["file"], each["value"]) for each in warnings] == [("W-VOLUME-ORIENTATION", str(file), "LAS") for file in expected]
 
 
+def turn(degrees, axis):
+    """A turn around this axis."""
+    a, b = [other for other in range(3) if other != axis]
+    sine, cosine = numpy.sin(numpy.radians(degrees)), numpy.cos(numpy.radians(degrees))
+    place = numpy.eye(4)
+    place[a, a] = place[b, b] = cosine
+    place[a, b], place[b, a] = (-sine, sine) if axis != 1 else (sine, -sine)
+    return place
+
+
+def test_the_orientation_of_oblique_volumes(tmp_path):
+    """SimpleITK's DICOMOrientImageFilter and nibabel's aff2axcodes both say so."""
+    model = write_model(tmp_path / "m.safetensors", orientation="PIL")
+    for number, (x, y, z, letters) in enumerate([(17, -47, 23, "SAL"), (-34, -36, -54, "SRA"), (22, 34, 53, "RAS"), (46, -10, -15, "RSP"), (10, 20, -30, "RAS")]):
+        file = write_nifti(tmp_path / f"{number}.nii", VALUES, turn(z, 2) @ turn(y, 1) @ turn(x, 0))
+        assert run("segment", file, "--model", model, "-o", tmp_path / "l.nii.gz", "--overwrite", "--json").json["steps"] == f"oriented from {letters} to PIL"
+
+
 def test_volumes_are_shown_as_they_are_stored(tmp_path):
     """As to nnU-Net's networks, whose readers bring volumes to no orientation."""
     model = write_model(tmp_path / "m.safetensors", {"made by": "another"}, orientation="stored")

@@ -22,25 +22,30 @@ GetSides(const Size & size)
   return { size.width, size.height, size.depth };
 }
 
-/** The volume's axis for each of the patient's, to the nearest of the ways along the patient's axes. */
+/** The volume's axis for each of the patient's: the pair that is nearest to each other comes first, then the nearest of
+ * what is left, as in ITK's orientation filters and in nibabel, whose orientations training states. */
 std::array<std::size_t, 3>
 FindNearest(const VolumeGrid & grid)
 {
-  std::array<std::size_t, 3> order{ 0, 1, 2 }, nearest = order;
-  double                     best = -1;
-  do
+  std::array<std::size_t, 3> nearest{ 3, 3, 3 };
+  std::array<bool, 3>        isTaken{};
+  for (std::size_t pair = 0; pair < 3; ++pair)
   {
-    double sum = 0;
-    for (std::size_t patient = 0; patient < 3; ++patient)
+    double      best = -1;
+    std::size_t axis = 0, patient = 0;
+    for (std::size_t i = 0; i < 9; ++i)
     {
-      sum += std::abs(grid.axes[order[patient]][patient]);
+      const double along = std::abs(grid.axes[i / 3][i % 3]);
+      if (!isTaken[i / 3] && nearest[i % 3] == 3 && along > best + 1e-9) // the first of those that are as near
+      {
+        best = along;
+        axis = i / 3;
+        patient = i % 3;
+      }
     }
-    if (sum > best + 1e-9) // the first of those that are as near
-    {
-      best = sum;
-      nearest = order;
-    }
-  } while (std::next_permutation(order.begin(), order.end()));
+    nearest[patient] = axis;
+    isTaken[axis] = true;
+  }
   return nearest;
 }
 
