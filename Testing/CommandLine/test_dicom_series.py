@@ -155,6 +155,44 @@ def test_series_that_are_no_volume(stored, tmp_path):
     assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(cut / "im02.dcm"))
 
 
+def list_named(series, refused):
+    return [file for file in sorted(series.glob("*")) if str(file) in refused.why]
+
+
+def test_slices_that_are_there_twice(stored, tmp_path):
+    """One copy, copies of all, and two times of one volume: the slices that are named lie at the same place."""
+    series = write_series(tmp_path / "ct", stored)
+    data = (series / "im03.dcm").read_bytes()
+    (series / "im03 (1).dcm").write_bytes(data)
+    assert (refused := fails("info", series)).code == "E-DICOM-PARTS" and {file.read_bytes() for file in list_named(series, refused)} == {data}
+    for file in sorted(series.glob("im??.dcm")):
+        shutil.copy(file, series / f"copy-{file.name}")
+    (series / "im03 (1).dcm").unlink()
+    assert (refused := fails("info", series)).code == "E-DICOM-PARTS"
+    one, other = list_named(series, refused)
+    assert one.read_bytes() == other.read_bytes()
+    times = write_series(tmp_path / "times", stored)
+    for index, pixels in enumerate(stored):
+        write_slice(times / f"later{index + 50}.dcm", pixels + 1, [-20, 30, -100 + index * 2.5])
+    assert (refused := fails("info", times)).code == "E-DICOM-PARTS"
+    one, other = (file.read_bytes().split(element(0x20, 0x32, b"DS", "")[:6])[1][:20] for file in list_named(times, refused))
+    assert one == other
+
+
+@pytest.mark.parametrize("kind", ["1.2.840.10008.5.1.4.1.1.481.3", "1.2.840.10008.5.1.4.1.1.88.22", "1.2.840.10008.5.1.4.1.1.11.1", "1.2.840.10008.5.1.4.1.1.66", "1.2.840.10008.1.3.10"])
+def test_objects_without_pixels_lie_beside_slices(stored, tmp_path, kind):
+    """A structure set, a report, a presentation state, raw data, and the directory of a disk."""
+    series = write_series(tmp_path / "ct", stored)
+    expected = run("info", series, "--json").json
+    write_slice(series / "other9.dcm", stored[0], [0, 0, 0], series="1.2.3.5", kind=kind)
+    data = (series / "other9.dcm").read_bytes()
+    (series / "other9.dcm").write_bytes(data[: data.index(struct.pack("<HH", 0x28, 2))])
+    assert run("info", series, "--json").json == expected
+    (series / "other9.dcm").unlink()
+    (series / "im02.dcm").write_bytes((cut := (series / "im02.dcm").read_bytes())[: cut.index(struct.pack("<HH", 0x28, 2))])
+    assert ((refused := fails("info", series)).code, refused.file) == ("E-FILE-DAMAGED", str(series / "im02.dcm"))
+
+
 def splice(series, at, added=b"", removed=0, name="im00.dcm"):
     """A file of the series with other bytes from an element on."""
     data = (series / name).read_bytes()

@@ -154,6 +154,7 @@ DicomPlace
 ReadPlace(const std::string & file, const DicomWalk & walk)
 {
   DicomPlace place;
+  place.instance = walk.GetText(SOPInstance);
   place.spacing = walk.GetDecimals(Spacing, "pixel spacing");
   place.spacing = place.spacing.empty() ? walk.GetDecimals(ImagerSpacing, "imager pixel spacing") : place.spacing;
   const auto & spacing = place.spacing;

@@ -15,6 +15,7 @@ struct DicomPlace
   std::vector<double> orientation; ///< two directions: along a row, and along a column
   std::vector<double> spacing;     ///< of rows, and of columns
   std::vector<double> step;        ///< to the next slice: 1 number above 0
+  std::string         instance;    ///< the name that no other slice has
 };
 
 /** Walks all elements of a DICOM file (PS3.5 7, PS3.10 7) before a library does that: GDCM ends the program, by its

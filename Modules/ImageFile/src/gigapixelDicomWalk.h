@@ -23,6 +23,7 @@ namespace gigapixel::dicom
 constexpr std::uint32_t TransferSyntax = 0x00020010;
 constexpr std::uint32_t RecognitionCode = 0x00080010; ///< of ACR-NEMA, DICOM's forerunner
 constexpr std::uint32_t SOPClass = 0x00080016;
+constexpr std::uint32_t SOPInstance = 0x00080018;
 constexpr std::uint32_t SliceThickness = 0x00180050;
 constexpr std::uint32_t SliceSpacing = 0x00180088;
 constexpr std::uint32_t ImagerSpacing = 0x00181164; ///< at the detector of an X-ray
@@ -291,7 +292,7 @@ private:
   RequireKind(const Element & element) const
   {
     static const std::map<std::uint32_t, std::string> kinds{
-      { TransferSyntax, "UI" },  { SOPClass, "UI" },       { 0x00080018, "UI" },
+      { TransferSyntax, "UI" },  { SOPClass, "UI" },       { SOPInstance, "UI" },
       { 0x00080060, "CS" },      { SliceThickness, "DS" }, { SliceSpacing, "DS" },
       { ImagerSpacing, "DS" },   { 0x0020000d, "UI" },     { 0x0020000e, "UI" },
       { Position, "DS" },        { Orientation, "DS" },    { 0x00200052, "UI" },

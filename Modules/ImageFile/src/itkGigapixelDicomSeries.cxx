@@ -46,6 +46,35 @@ IsNamedAsDicom(const fs::path & file)
   return ending == ".dcm";
 }
 
+/** The class of a file's object, by the beginning of the file (PS3.10 7.1). */
+std::string
+GetClass(const std::string & bytes)
+{
+  constexpr std::size_t Head = 8;
+  const std::size_t     at = bytes.find(std::string("\2\0\2\0UI", 6));
+  if (at == std::string::npos || at + Head > bytes.size())
+  {
+    return {};
+  }
+  const std::string text = bytes.substr(at + Head, static_cast<unsigned char>(bytes[at + Head - 2]));
+  return text.substr(0, text.find_last_not_of('\0') + 1);
+}
+
+/** Whether objects of this class have no pixels, such as structure sets, reports and the directory of a disk, which are
+ * kept beside the slices that they are about (PS3.4 B.5, PS3.6 A). */
+bool
+IsWithoutPixels(const std::string & name)
+{
+  static const std::string              storage = "1.2.840.10008.5.1.4.1.1.";
+  static const std::vector<std::string> groups{ "9.", "11.", "68.", "88.", "104." };
+  static const std::set<std::string>    classes{ "66",    "66.1",  "66.2",  "66.3",  "66.5",  "66.6", "67",
+                                              "481.3", "481.4", "481.5", "481.6", "481.7", "481.8" };
+  const std::string                     own = name.rfind(storage, 0) == 0 ? name.substr(storage.size()) : std::string();
+  return name == "1.2.840.10008.1.3.10" || classes.count(own) > 0 ||
+         std::any_of(
+           groups.begin(), groups.end(), [&own](const std::string & group) { return own.rfind(group, 0) == 0; });
+}
+
 /** DICOM files have four letters behind 128 bytes of any content, and say soon what kind of image they are. */
 Content
 LookAt(const fs::path & file)
@@ -62,6 +91,10 @@ LookAt(const fs::path & file)
   if (bytes.size() < Preamble + 4 || bytes.compare(Preamble, 4, "DICM") != 0)
   {
     return IsNamedAsDicom(file) ? Content::Damaged : Content::Other;
+  }
+  if (IsWithoutPixels(GetClass(bytes)))
+  {
+    return Content::Other;
   }
   // The class "VL Whole Slide Microscopy Image Storage", DICOM PS3.6.
   return bytes.find("1.2.840.10008.5.1.4.1.1.77.1.6") != std::string::npos ? Content::WholeSlide : Content::Slice;
@@ -293,7 +326,7 @@ RefuseStep(const Slice & before, const Slice & slice, double step, double usual,
                   both + " lie beside each other in one plane, which is no volume",
                   "mend their positions (0020,0032) or their orientation (0020,0037)");
   }
-  if (distance < Least || (distance < step - allowed && distance < 0.01))
+  if (distance < step - allowed && distance < 0.01)
   {
     throw refusal("E-DICOM-PARTS",
                   both + " are slices at the same place, and a volume has one",
@@ -328,7 +361,32 @@ RequirePlaces(const std::vector<Slice> & slices)
   }
 }
 
-/** \throw std::runtime_error two are at one place, or beside each other, or one is missing */
+/** Before steps are looked at: where all slices are there twice, most steps are 0.
+ * \throw std::runtime_error two are at one place */
+void
+RequireOnePerPlace(const std::vector<Slice> & slices)
+{
+  constexpr double Least = 1e-6; // mm
+  for (std::size_t i = 1; i < slices.size(); ++i)
+  {
+    const Slice & before = slices[i - 1];
+    const Slice & slice = slices[i];
+    if (GetDistance(before, slice) < Least)
+    {
+      const bool isCopy = !slice.said.instance.empty() && slice.said.instance == before.said.instance;
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-DICOM-PARTS",
+                              before.file + " and " + slice.file +
+                                (isCopy ? " are the same slice (SOP Instance UID, 0008,0018)"
+                                        : " are slices at the same place, and a volume has one"),
+                              isCopy ? "move the copy to another folder"
+                                     : "give each acquisition, such as a time or an echo, a folder of its own")
+          .OfFile(slice.file));
+    }
+  }
+}
+
+/** \throw std::runtime_error two are beside each other, or one is missing */
 void
 RequireEvenSteps(const std::vector<Slice> & slices)
 {
@@ -521,7 +579,7 @@ GigapixelDicomSeries::Find(const std::string & folder)
                               "get it again from where it came, or move it to another folder if it is no slice")
           .OfFile(file.string()));
     }
-    if (content == Content::Slice && file.filename() != "DICOMDIR")
+    if (content == Content::Slice)
     {
       slices.push_back(ReadHeader(file.string()));
       series.insert(slices.back().series);
@@ -552,6 +610,7 @@ GigapixelDicomSeries::Find(const std::string & folder)
   if (slices.size() > 1)
   {
     RequirePlaces(slices);
+    RequireOnePerPlace(slices);
     RequireEvenSteps(slices);
   }
   GigapixelDicomSeries found;
