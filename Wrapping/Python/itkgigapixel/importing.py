@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import json
@@ -41,7 +42,7 @@ def import_network(
     *,
     example: Sequence[int] = (256, 320),
     channels: Optional[int] = None,
-    output: int = 0,
+    output: Optional[int] = None,
     mean: Sequence[float] = (),
     deviation: Sequence[float] = (),
     name: str = "",
@@ -84,7 +85,8 @@ def import_network(
         to be multiples of
     :param channels: of the image: 1 gray, 3 RGB, or as many as the images have (networks that label images take 1 or 3); of volumes
         any number of modalities; None: 3, of volumes 1
-    :param output: which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output
+    :param output: which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output; None:
+        the first, with a warning where there are several
     :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of floats in
         their units; (): 0
     :param deviation: likewise; (): 1
@@ -141,10 +143,14 @@ def import_network(
     module, left_out = make_plain(module)
     module = _forget_statistics(copy.deepcopy(module)) if norms == "image" else module
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
-    module.eval()
+    with contextlib.suppress(NotImplementedError):  # of what torch.export has made, which is in that mode or asks nothing of it
+        module.eval()
     try:
         with torch.no_grad():
-            graph, multiple = make_graph(module, channels, example, output)
+            graph, multiple = make_graph(module, channels, example, output or 0)
+            if output is None and graph.outputs > 1:
+                why = f"the module has {graph.outputs} outputs, and the first one is taken"
+                warn({"code": "W-MODEL-OUTPUT", "option": "output", "value": "0", "why": why, "do": "name another one by output= if it has the result"})
             graph.dropped.update(left_out)
             activated = graph.strip()
             graph.end_behind_pool()
@@ -175,7 +181,7 @@ def import_network(
             # What the library makes of a graph that ends in probabilities has their logits at its end.
             settled, _ = _parse_model(bytes_of_model(_make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network))))
             greatest = _find_greatest(network, settled)
-            compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output, multiple=multiple,
+            compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output or 0, multiple=multiple,
                                         greatest=1.0 if activated else greatest, activation="sigmoid" if graph.classes == 1 or settled.get("probabilities") == "sigmoid" else "softmax")
             expected, pixels, has_one_sign = compute(module)
             prove = _prove_classes if graph.of_image else _prove

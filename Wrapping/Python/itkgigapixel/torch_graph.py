@@ -70,6 +70,7 @@ class Graph:
         self.shapes = {}  # name in the module: shape there, where it is another one
         self.sizes = {}  # name of an operation: (height, width) of its map, or (depth, height, width)
         self.output = ""
+        self.outputs = 0  # how many the module has
         self.classes = 0  # channels of the output
         self.of_image = False  # whether they are classes of the image, not of its pixels
         self.dropped = set()  # operations of the module that are none here

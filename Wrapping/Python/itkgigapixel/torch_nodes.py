@@ -65,6 +65,7 @@ class Nodes:
         self.values[node] = (self.graph.add("image", "input", (), size, channels=channels, **more), self.maps)
 
     def _find_output(self, outputs, wanted):
+        self.graph.outputs = len(outputs)
         if wanted >= len(outputs):
             raise Unsupported(f"The module has {len(outputs)} outputs, there is no number {wanted}.")
         name, axes = self.values.get(outputs[wanted], UNKNOWN)

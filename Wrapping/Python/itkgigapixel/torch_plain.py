@@ -8,6 +8,7 @@ import copy
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
+from torch.nn.utils.prune import BasePruningMethod
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
@@ -15,7 +16,7 @@ from torch.nn.utils.weight_norm import WeightNorm
 _WRAPPERS = {torch._dynamo.OptimizedModule: "_orig_mod", nn.DataParallel: "module", nn.parallel.DistributedDataParallel: "module",
              torch.optim.swa_utils.AveragedModel: "module"}
 #: Hooks of torch's former way to compute weights before each call.
-_HOOKS = (WeightNorm, SpectralNorm)
+_HOOKS = (WeightNorm, SpectralNorm, BasePruningMethod)
 
 
 def make_plain(module):
@@ -93,6 +94,6 @@ def _compute_weights(part):
             part.register_parameter(name, nn.Parameter(value, is_trained))
     for key, hook in list(part._forward_pre_hooks.items()):
         if isinstance(hook, _HOOKS):
-            yield f"{type(hook).__name__} of {hook.name} (computed once)"
+            yield f"{type(hook).__name__} of {hook._tensor_name if isinstance(hook, BasePruningMethod) else hook.name} (computed once)"
             hook.remove(part)
             del part._forward_pre_hooks[key]

@@ -60,12 +60,35 @@ def _export(module, channels, size, output):
     except Exception as error:  # torch.export raises anything
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise Unsupported(f"torch.export cannot follow the module at {name_size(size)} pixels: {first}") from error
+    _open_regions(program.graph_module)
     walk = Walk(program, channels, output)
     if walk.missing:
         listed, whole = ", ".join(sorted(walk.missing)), walk.graph.list_whole_image()
         more = f"; more may be missing behind {', '.join(sorted(walk.shapeless))}, as what it gives is no map" if walk.unasked else ""
         raise Unsupported(f"The module needs operations that there are not here: {listed}{more}{'; and it sees the whole image: ' + whole if whole else ''}.")
     return walk.graph
+
+
+def _open_regions(part):
+    """Puts the operations of ``with torch.no_grad()`` and of autocast where they are in use: of an exported program both are modules.
+    Autocast on the CPU stays one, as its numbers are of 16 bits; the one of CUDA changes nothing here."""
+    for node in [each for each in part.graph.nodes if str(each.target) in ("wrap_with_autocast", "wrap_with_set_grad_enabled")]:
+        begin = next(i for i, each in enumerate(node.args) if isinstance(each, torch.fx.Node))
+        if begin > 1 and node.args[0] == "cpu" and node.args[2]:  # device, dtype, enabled, cache
+            continue
+        inner = getattr(part, node.args[begin].target)
+        _open_regions(inner)
+        there = dict(zip((each for each in inner.graph.nodes if each.op == "placeholder"), node.args[begin + 1 :]))
+        with part.graph.inserting_before(node):
+            for each in inner.graph.nodes:
+                if each.op == "output":
+                    results = torch.fx.map_arg(each.args[0], there.get)
+                elif each.op != "placeholder":
+                    there[each] = part.graph.node_copy(each, there.get)
+        for user in list(node.users):  # each takes one of the results
+            user.replace_all_uses_with(results[user.args[1]])
+            part.graph.erase_node(user)
+        part.graph.erase_node(node)
 
 
 def make_graph(module, channels, example, output):

@@ -35,6 +35,14 @@ def compiled_in_place():
     return module
 
 
+def pruned():
+    prune = nn.utils.prune
+    module = on_first(lambda part: prune.l1_unstructured(part, "weight", amount=0.5))
+    prune.random_unstructured(module[0], "weight", amount=0.2)
+    prune.ln_structured(module[3], "weight", amount=0.3, n=2, dim=1)
+    return module
+
+
 MODULES = {
     "compiled": lambda: torch.compile(small()),
     "compiled_part": compiled_part,
@@ -49,6 +57,7 @@ MODULES = {
     "spectral_norm": lambda: on_first(nn.utils.parametrizations.spectral_norm),
     "spectral_norm_by_hook": lambda: on_first(nn.utils.spectral_norm),
     "orthogonal": lambda: on_first(nn.utils.parametrizations.orthogonal),
+    "pruned": pruned,
     "compiled_bfloat16_weight_norm": lambda: torch.compile(on_first(nn.utils.parametrizations.weight_norm).bfloat16()),
 }
 
@@ -83,3 +92,60 @@ def test_a_compiled_module_does_not_end_the_interpreter():
     program = "import torch, itkgigapixel as gp; gp.import_network(torch.compile(torch.nn.Conv2d(3, 2, 1)))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+class Regions(nn.Module):
+    """Parts of it are computed under autocast of a GPU, or with gradients where others have none; it has two results."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.last = small(), nn.Conv2d(2, 2, 1)
+
+    def forward(self, x):
+        with torch.autocast("cuda"):
+            y = self.inner(x)
+            with torch.autocast("cuda", enabled=False):
+                a, b = y.float().chunk(2, 1)
+        with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+            z = torch.cat([b, a], 1)
+        return self.last(z), y
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, that there is no GPU
+def test_regions_of_autocast_and_of_gradients():
+    module = Regions().eval()
+    pixels = torch.rand(1, 3, 21, 34)
+    for output in (0, 1):
+        with torch.no_grad():
+            torch.testing.assert_close(gp.to_torch(gp.import_network(module, output=output))(pixels), module(pixels)[output].detach())
+
+
+class On16Bits(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = small()
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.inner(x)
+
+
+def test_autocast_that_changes_values_is_refused():
+    with pytest.raises(NotImplementedError) as refused:
+        gp.import_network(On16Bits())
+    assert refused.value.code == "E-NETWORK-OPERATION"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_choice_of_several_outputs_is_said():
+    with pytest.warns(gp.GigapixelWarning) as told:
+        gp.import_network(Regions())
+    assert [(each.message.code, each.message.option, each.message.value) for each in told if isinstance(each.message, gp.GigapixelWarning)] == [("W-MODEL-OUTPUT", "output", "0")]
+
+
+def test_an_exported_program():
+    module, any_size = small().eval(), torch.export.Dim.AUTO
+    program = torch.export.export(module, (torch.zeros(1, 3, 64, 96),), dynamic_shapes=({2: any_size, 3: any_size},))
+    pixels = torch.rand(1, 3, 21, 34)
+    with torch.no_grad():
+        torch.testing.assert_close(gp.to_torch(gp.import_network(program.module()))(pixels), module(pixels))
