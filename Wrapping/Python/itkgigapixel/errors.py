@@ -24,8 +24,12 @@ class _Coded:
     why: str
     do: Optional[str]
 
-    def __init__(self, text: str = "", code: str = "E-OTHER", *, file=None, option=None, value=None, why=None, do=None):
+    def __init__(self, text: str = "", code: Optional[str] = None, *, file=None, option=None, value=None, why=None, do=None):
+        """:param code: None: the one that the text ends in, as of an error that PyTorch's DataLoader hands on from a worker"""
         super().__init__(text)
+        if code is None:
+            found = _CODE.search(text)
+            code = found[1] if found else "E-OTHER"
         self.code, self.file, self.option, self.value, self.why, self.do = code, file, option, value, text if why is None else why, do
 
     def __str__(self):

@@ -10,6 +10,7 @@ import tempfile
 from typing import Iterable, Optional
 
 import itk
+import numpy as np
 
 from itkgigapixel.errors import error_of
 from itkgigapixel.progress import running
@@ -89,6 +90,16 @@ def check_mask(name: str) -> None:
     if ending in _LOSSY:
         why = f"{ending} does not keep the values of a mask"
         raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .pyramid.tif, .tif, .nrrd or .png", file=name, option="output")
+
+
+def check_mask_array(mask: np.ndarray, option: str) -> np.ndarray:
+    """An array in place of a mask's file, as bytes without gaps: 1 where one of bool is True.
+
+    :raises ValueError: other types or shapes"""
+    if mask.dtype not in (np.bool_, np.uint8) or mask.ndim != 2 or mask.size == 0:
+        why = f"a mask is an array (y, x) of bool or uint8, not {mask.shape} of {mask.dtype}"
+        raise error_of(ValueError, "E-MASK-FORMAT", why, option=option)
+    return np.ascontiguousarray(mask).view(np.uint8)
 
 
 #: endings of files with lossy compression
