@@ -4,8 +4,8 @@
 
     dataloader.py [SLIDE...] [--patch 224] [--mpp 0.5] [--workers 2] [--rounds 5]
 
-It needs the Python package and PyTorch. Without a slide it draws one. Rounds alternate. A round reads all patches once, starts
-its processes before the clock, and has their slides open. The median of each is printed, and the ratio of both.
+It needs the Python package and PyTorch. Without a slide it draws one. Rounds alternate, and each reads all patches once. The
+processes stay from round to round. The first round, in which they open slides, is not counted. Medians are printed.
 """
 
 import argparse
@@ -29,54 +29,39 @@ def draw(folder):
     return drawn
 
 
-def read_share(slides, places, patch, mpp, ready, start):
+def read_share(slides, places, patch, mpp, barrier, rounds):
     """What a user writes without a DataLoader: a loop around Slide.read."""
     opened = [gp.Slide(slide) for slide in slides]
-    side = [patch * mpp / slide.mpp_x for slide in opened]
-    for slide in opened:
-        slide.read(mpp=mpp, region=(0, 0, 1, 1))
-    ready.wait()
-    start.wait()
-    for number, x, y in places:
-        assert opened[number].read(mpp=mpp, region=(x, y, round(side[number]), round(side[number]))).size
-    ready.wait()
+    side = [round(patch * mpp / slide.mpp_x) for slide in opened]
+    for _ in range(rounds):
+        barrier.wait()
+        for number, x, y in places:
+            assert opened[number].read(mpp=mpp, region=(x, y, side[number], side[number])).size
+        barrier.wait()
 
 
-def time_raw(slides, patches, workers):
-    ready, start = multiprocessing.Barrier(workers + 1), multiprocessing.Event()
-    places = patches.places.tolist()
-    shares = [places[len(places) * k // workers : len(places) * (k + 1) // workers] for k in range(workers)]
-    processes = [multiprocessing.Process(target=read_share, args=(slides, share, patches.patch, patches.mpp, ready, start)) for share in shares]
-    for process in processes:
-        process.start()
-    ready.wait()
-    begin = time.perf_counter()
-    start.set()
-    ready.wait()
-    seconds = time.perf_counter() - begin
-    for process in processes:
-        process.join()
-    return seconds
+class Raw:
+    def __init__(self, slides, patches, workers, rounds):
+        self.barrier = multiprocessing.Barrier(workers + 1)
+        places = patches.places.tolist()
+        for k in range(workers):
+            share = places[len(places) * k // workers : len(places) * (k + 1) // workers]
+            arguments = (slides, share, patches.patch, patches.mpp, self.barrier, rounds)
+            multiprocessing.Process(target=read_share, args=arguments, daemon=True).start()
+
+    def read(self):
+        self.barrier.wait()
+        self.barrier.wait()
 
 
-class Warm(torch.utils.data.IterableDataset):
-    """First one item, with which a worker has opened the slides, then the stream."""
-
-    def __init__(self, stream):
+class Loaded:
+    def __init__(self, stream, workers, batch):
         self.stream = stream
+        batch = None if stream.batch_size else batch
+        self.loader = torch.utils.data.DataLoader(stream, batch_size=batch, num_workers=workers, persistent_workers=True)
 
-    def __iter__(self):
-        yield self.stream.patches[0]
-        yield from self.stream
-
-
-def time_loader(stream, workers, batch):
-    loader = iter(torch.utils.data.DataLoader(Warm(stream), batch_size=batch, num_workers=workers, prefetch_factor=2))
-    begin, count = time.perf_counter(), 0
-    for samples in loader:
-        count += len(samples["image"])
-    assert count == len(stream.patches) + max(workers, 1)
-    return time.perf_counter() - begin
+    def read(self):
+        assert sum(len(samples["image"]) for samples in self.loader) == len(self.stream.patches)
 
 
 def main():
@@ -91,15 +76,23 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         slides = arguments.slides or [draw(folder)]
         patches = gp.torch.PatchDataset(slides, patch=arguments.patch, mpp=arguments.mpp)
+
+        def load(**how):
+            return Loaded(gp.torch.PatchStream(patches, **how), arguments.workers, arguments.batch)
+
         ways = {
-            "Slide.read": lambda: time_raw(slides, patches, arguments.workers),
-            "PatchStream, row by row": lambda: time_loader(gp.torch.PatchStream(patches, shuffle=False), arguments.workers, arguments.batch),
-            "PatchStream, shuffled": lambda: time_loader(gp.torch.PatchStream(patches), arguments.workers, arguments.batch),
+            "Slide.read": Raw(slides, patches, arguments.workers, arguments.rounds + 1),
+            "PatchStream, batched by the DataLoader": load(shuffle=False),
+            "PatchStream, batch_size": load(shuffle=False, batch_size=arguments.batch),
+            "PatchStream, batch_size, shuffled": load(batch_size=arguments.batch),
         }
         seconds = {name: [] for name in ways}
-        for _ in range(arguments.rounds):
+        for _ in range(arguments.rounds + 1):
             for name, way in ways.items():
-                seconds[name].append(way())
+                begin = time.perf_counter()
+                way.read()
+                seconds[name].append(time.perf_counter() - begin)
+        seconds = {name: found[1:] for name, found in seconds.items()}
         print(f"{len(patches)} patches of {patches.patch} pixels, {arguments.workers} workers, {arguments.rounds} rounds\n")
         print("| way | patches per second | of Slide.read |\n| --- | --- | --- |")
         for name, found in seconds.items():

@@ -185,16 +185,17 @@ class _Places:
         """(n, y, x, 3), pixels of *mpp*."""
         pixels = np.empty((len(coordinates), self.patch, self.patch, 3), np.uint8)
         for one, place in zip(pixels, coordinates):
-            one[:] = self.read_one(place)
+            self.read_into(one, place)
         return pixels
 
-    def read_one(self, place: Sequence[int]) -> np.ndarray:
+    def read_into(self, pixels: np.ndarray, place: Sequence[int]) -> None:
         """(y, x, 3), pixels of *mpp*."""
-        x, y, *sides = self.rectangle(place)
-        read = self.slide._read(self.grid, (x, y, *sides), False)
-        if sides == [self.patch, self.patch]:
-            return read
-        return np.pad(read, ((0, self.patch - sides[1]), (0, self.patch - sides[0]), (0, 0)), "edge")
+        x, y, width, height = rectangle = self.rectangle(place)
+        if width == height == self.patch:
+            self.slide._read(self.grid, rectangle, False, pixels)
+        else:
+            read = self.slide._read(self.grid, rectangle, False)
+            pixels[:] = np.pad(read, ((0, self.patch - height), (0, self.patch - width), (0, 0)), "edge")
 
     def rectangle(self, place: Sequence[int]) -> tuple[int, int, int, int]:
         """A patch in pixels of the grid, as far as it lies inside."""

@@ -297,9 +297,11 @@ class Slide:
         return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
     @interruptible()
-    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
+    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool, pixels: Optional[np.ndarray] = None) -> np.ndarray:
+        """:param pixels: where they go, without gaps; None: a new array"""
         channels = self._channels(gray)
-        pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
+        if pixels is None:
+            pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
         return pixels
 

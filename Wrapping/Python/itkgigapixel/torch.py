@@ -2,8 +2,8 @@
 """Patches of slides for PyTorch's DataLoader.
 
 >>> patches = gp.torch.PatchDataset(["a.svs", "b.svs"], patch=224, mpp=0.5, tissue="masks/")
->>> stream = gp.torch.PatchStream(patches, shuffle=True, seed=1)
->>> for batch in torch.utils.data.DataLoader(stream, batch_size=32, num_workers=2):
+>>> stream = gp.torch.PatchStream(patches, shuffle=True, seed=1, batch_size=32)
+>>> for batch in torch.utils.data.DataLoader(stream, batch_size=None, num_workers=2):
 ...     module(batch["image"].float() / 255)
 """
 
@@ -250,27 +250,48 @@ class PatchDataset(torch.utils.data.Dataset):
         return ready
 
     @in_a_sentence()
-    def _read(self, number: int, x: int, y: int) -> dict[str, Any]:
-        grid, target = self._open(number)
-        image = torch.from_numpy(grid.read_one((x, y))).permute(2, 0, 1)
-        if self.dtype != torch.uint8:
-            image = image.to(self.dtype) / 255
-        sample: dict[str, Any] = {"image": image, "slide": number, "x": x, "y": y}
-        if target is not None:
-            sample["mask"] = torch.from_numpy(target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch))
-        return sample
+    def _read(self, places: np.ndarray) -> dict[str, Any]:
+        """A batch of patches. Images are in the channels_last format: pixels lie as they are read, without a copy."""
+        images = _new_images((len(places), self.patch, self.patch, 3))
+        masks = []
+        for pixels, (number, x, y) in zip(images.numpy(), places.tolist()):
+            grid, target = self._open(number)
+            grid.read_into(pixels, (x, y))
+            if target is not None:
+                masks.append(target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch))
+        images = images.permute(0, 3, 1, 2)
+        batch: dict[str, Any] = {"image": images if self.dtype == torch.uint8 else images.to(self.dtype) / 255}
+        for column, name in enumerate(("slide", "x", "y")):
+            batch[name] = torch.from_numpy(places[:, column].copy())
+        if masks:
+            batch["mask"] = torch.from_numpy(np.stack(masks))
+        return batch
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         """One patch, see the class; numbers below 0 count from the end.
 
         :raises IndexError: there is no such patch
         """
-        sample = self._read(*(int(value) for value in self._places[operator.index(index)]))
+        batch = self._read(self._places[operator.index(index)][None])
+        sample = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
         if self.transforms is not None:
             sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
         elif self.transform is not None:
             sample["image"] = self.transform(sample["image"])
         return sample
+
+    def batch(self, numbers: Sequence[int]) -> dict[str, Any]:
+        """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied."""
+        if self.transform is not None or self.transforms is not None:
+            return torch.utils.data.default_collate([self[number] for number in numbers])
+        return self._read(self._places[np.asarray(numbers)])
+
+
+def _new_images(shape: tuple[int, ...]) -> torch.Tensor:
+    """Bytes; of a worker in the memory that it shares with the main process, as the default collation has them."""
+    if torch.utils.data.get_worker_info() is None or shape[0] == 1:
+        return torch.empty(shape, dtype=torch.uint8)
+    return torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(math.prod(shape))).view(shape)
 
 
 def _one_each(masks: Path | Sequence[Mask] | None, count: int, option: str) -> list:
@@ -297,10 +318,12 @@ class PatchStream(torch.utils.data.IterableDataset):
     :param ranks: processes that share the patches; None: as torch.distributed says when the dataset is made, else as the
         environment that torchrun sets (RANK, WORLD_SIZE), else 1
     :param even: leave out the last patches of the order, fewer than *ranks*, so that all ranks have the same number
-    :raises ValueError: a *rank* that is not below *ranks*
+    :param batch_size: patches of a batch, which the stream then makes itself, without copies: DataLoader(stream, batch_size=None).
+        None: the DataLoader makes batches. The last batch of each worker may be smaller
+    :raises ValueError: a *rank* that is not below *ranks*, a *batch_size* below 1
 
-    >>> stream = gp.torch.PatchStream(patches, seed=1)
-    >>> loader = torch.utils.data.DataLoader(stream, batch_size=32, num_workers=2)
+    >>> stream = gp.torch.PatchStream(patches, seed=1, batch_size=32)
+    >>> loader = torch.utils.data.DataLoader(stream, batch_size=None, num_workers=2)
     >>> for epoch in range(10):
     ...     stream.set_epoch(epoch)
     ...     for batch in loader: ...
@@ -315,7 +338,10 @@ class PatchStream(torch.utils.data.IterableDataset):
         rank: Optional[int] = None,
         ranks: Optional[int] = None,
         even: bool = False,
+        batch_size: Optional[int] = None,
     ):
+        if batch_size is not None and operator.index(batch_size) < 1:
+            raise error_of(ValueError, "E-OPTION-VALUE", f"batch_size is at least 1, not {batch_size}", option="batch_size", value=batch_size)
         if (rank is None) != (ranks is None):
             raise error_of(ValueError, "E-OPTION-NEEDS", "rank and ranks are given together", "give both", option="rank", value=rank)
         if rank is None or ranks is None:
@@ -323,7 +349,7 @@ class PatchStream(torch.utils.data.IterableDataset):
         if not 0 <= rank < ranks:
             raise error_of(ValueError, "E-OPTION-VALUE", f"a rank is 0 to {ranks - 1}, not {rank}", option="rank", value=rank)
         self.patches, self.shuffle, self.seed = patches, bool(shuffle), operator.index(seed)
-        self.rank, self.ranks, self.even = rank, ranks, bool(even)
+        self.rank, self.ranks, self.even, self.batch_size = rank, ranks, bool(even), batch_size
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # workers that stay hear of the next one
 
     def set_epoch(self, epoch: int) -> None:
@@ -349,8 +375,12 @@ class PatchStream(torch.utils.data.IterableDataset):
         order = np.array_split(order, self.ranks)[self.rank]
         if worker is not None:
             order = np.array_split(order, worker.num_workers)[worker.id]
-        for number in order:
-            yield self.patches[number]
+        if self.batch_size is None:
+            for number in order:
+                yield self.patches[number]
+            return
+        for begin in range(0, len(order), self.batch_size):
+            yield self.patches.batch(order[begin : begin + self.batch_size])
 
 
 def _find_rank() -> tuple[int, int]:

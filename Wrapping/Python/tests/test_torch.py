@@ -136,6 +136,19 @@ def test_readers_are_not_pickled(drawn):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
+def test_batches_of_the_stream_are_those_of_the_default_collation(drawn, mask, workers):
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE, masks=[mask[0]])
+    for made in (patches, gp.torch.PatchDataset([drawn[0]], patch=SIDE, masks=[mask[0]], transforms=lambda image, mask: (image, mask))):
+        theirs = DataLoader(gp.torch.PatchStream(patches, seed=7), batch_size=16, num_workers=workers)
+        ours = DataLoader(gp.torch.PatchStream(made, seed=7, batch_size=16), batch_size=None, num_workers=workers)
+        count = 0
+        for a, b in zip(theirs, ours, strict=True):
+            assert a.keys() == b.keys() and all(torch.equal(a[name], b[name]) and a[name].dtype == b[name].dtype for name in a)
+            count += len(b["image"])
+        assert count == 150
+
+
+@pytest.mark.parametrize("workers", [0, 2])
 def test_an_epoch_has_each_patch_once(drawn, workers):
     """Of all ranks together, whatever the number of workers."""
     patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE)
@@ -220,6 +233,8 @@ def test_wrong_ranks_are_refused(drawn):
         gp.torch.PatchStream(patches, rank=2, ranks=2)
     with refused(ValueError, "E-OPTION-NEEDS", option="rank"):
         gp.torch.PatchStream(patches, rank=0)
+    with refused(ValueError, "E-OPTION-VALUE", option="batch_size", value="0"):
+        gp.torch.PatchStream(patches, batch_size=0)
 
 
 def test_errors_come_out_of_workers(drawn, tmp_path):
