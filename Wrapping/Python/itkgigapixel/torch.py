@@ -13,14 +13,13 @@ import collections
 import math
 import operator
 import os
-import warnings
 from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 import itk
 import numpy as np
 import torch
 
-from itkgigapixel.errors import GigapixelWarning, error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.slide import Path, Slide
@@ -48,6 +47,12 @@ _TYPES = {
     "long_long": np.int64,
     "unsigned_long_long": np.uint64,
 }
+
+
+class _Quiet(Slide):
+    """A slide whose warnings were given when the dataset was made."""
+
+    _gives_warnings = False
 
 
 class _Target:
@@ -239,11 +244,9 @@ class PatchDataset(torch.utils.data.Dataset):
             self._ready, self._process = collections.OrderedDict(), os.getpid()
         ready = self._ready.pop(number, None)
         if ready is None:
-            with warnings.catch_warnings():  # they were given when the dataset was made
-                warnings.simplefilter("ignore", GigapixelWarning)
-                grid = _Places(Slide(*self._slides[number]), self.patch, self.mpp, self.overlap, self.level)
-                mask = self._masks[number]
-                ready = grid, None if mask is None else _Target(mask, grid.slide, grid.grid.downsample)
+            grid = _Places(_Quiet(*self._slides[number]), self.patch, self.mpp, self.overlap, self.level)
+            mask = self._masks[number]
+            ready = grid, None if mask is None else _Target(mask, grid.slide, grid.grid.downsample)
             while len(self._ready) >= _OPEN:
                 self._ready.popitem(last=False)
         self._ready[number] = ready
