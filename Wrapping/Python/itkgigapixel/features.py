@@ -18,7 +18,7 @@ import numpy as np
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence
-from itkgigapixel.files import check_mask_array, check_output, refusal_of
+from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Path, Slide, check_mpp, file_name
@@ -107,7 +107,7 @@ def features(
     return result, coordinates
 
 
-def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device: Optional[str]):
+def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str]):
     with tempfile.TemporaryDirectory() as folder:
         target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
         if target.suffix != ".h5":
@@ -115,6 +115,8 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
             raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .h5", file=target, option="output")
         import h5py
 
+        if isinstance(tissue, np.ndarray):
+            tissue = write_mask(tissue, folder, "tissue")
         options = {
             "model": file_of_model(model, folder),
             "output": target,
@@ -208,7 +210,7 @@ class _Places:
 class _Tissue:
     """Sums of a mask, from which the share of any rectangle follows."""
 
-    def __init__(self, slide: Slide, tissue: Path, preset: Optional[str], sides: tuple[float, float]):
+    def __init__(self, slide: Slide, tissue: Path | np.ndarray, preset: Optional[str], sides: tuple[float, float]):
         if preset is not None:
             mask = label(slide, preset=preset)
         elif isinstance(tissue, np.ndarray):
