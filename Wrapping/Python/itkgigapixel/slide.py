@@ -375,7 +375,7 @@ class Slide:
         given = np.asarray(pad)
         value = given.astype(self.dtype) if given.dtype.kind in "buif" else None
         is_one = value is not None and (np.array_equal(value, given) or self.dtype.kind == "f")
-        if not is_one or given.shape not in ((), shape):
+        if value is None or not is_one or given.shape not in ((), shape):
             why = f"pixels of {self.dtype} and the shape {shape} cannot have the value {pad}"
             raise error_of(ValueError, "E-OPTION-VALUE", why, option="pad", value=pad)
         return value

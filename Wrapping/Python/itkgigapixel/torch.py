@@ -276,14 +276,14 @@ class PatchDataset(torch.utils.data.Dataset):
         :raises IndexError: there is no such patch
         """
         batch = self._read(self._places[operator.index(index)][None])
-        sample = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
+        sample: dict[str, Any] = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
         if self.transforms is not None:
             sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
         elif self.transform is not None:
             sample["image"] = self.transform(sample["image"])
         return sample
 
-    def batch(self, numbers: Sequence[int]) -> dict[str, Any]:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> dict[str, Any]:
         """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied."""
         if self.transform is not None or self.transforms is not None:
             return torch.utils.data.default_collate([self[number] for number in numbers])

@@ -11,6 +11,7 @@ import pytest
 import tifffile
 import torch
 from conftest import refused
+from PIL import Image
 from torch.utils.data import DataLoader
 
 SIDE = 200
@@ -65,6 +66,21 @@ def test_resolutions_and_levels(drawn, mask):
     for number in (0, 60):
         x, y = (round(float(v) / 2.6) for v in resampled.places[number][1:])
         assert np.array_equal(resampled[number]["image"].permute(1, 2, 0).numpy(), whole[y : y + 100, x : x + 100])
+
+
+@pytest.mark.parametrize("name", ["labels.pyramid.tif", "labels.png", "strips.tif"])
+def test_masks_of_other_resolutions(drawn, tmp_path, name):
+    """A mask that says its resolution, and pictures that cover the slide, 8 times coarser than it."""
+    gp.label(drawn[0], tmp_path / "labels.pyramid.tif")
+    values = tifffile.imread(tmp_path / "labels.pyramid.tif", key=0)
+    assert values.shape == (250, 375) and set(np.unique(values)) == {0, 255}
+    Image.fromarray(values).save(tmp_path / "labels.png")
+    tifffile.imwrite(tmp_path / "strips.tif", values)
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE, mpp=0.5, masks=[tmp_path / name])
+    whole = np.kron(values, np.ones((8, 8), int))
+    for number in range(0, 150, 7):
+        sample = patches[number]
+        assert np.array_equal(sample["mask"].numpy(), whole[sample["y"] : sample["y"] + SIDE, sample["x"] : sample["x"] + SIDE])
 
 
 def test_a_slide_without_a_resolution_has_levels(tmp_path):
