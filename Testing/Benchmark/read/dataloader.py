@@ -58,7 +58,7 @@ class Loaded:
     def __init__(self, stream, workers, batch):
         self.stream = stream
         batch = None if stream.batch_size else batch
-        self.loader = torch.utils.data.DataLoader(stream, batch_size=batch, num_workers=workers, persistent_workers=True)
+        self.loader = torch.utils.data.DataLoader(stream, batch_size=batch, num_workers=workers, persistent_workers=True, prefetch_factor=4)
 
     def read(self):
         assert sum(len(samples["image"]) for samples in self.loader) == len(self.stream.patches)
