@@ -11,11 +11,15 @@
 >>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
+>>> patches = gp.torch.PatchDataset(["slide.svs"])   # for PyTorch's DataLoader
 
 Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
 ``itk.TissueLabelImageFilter`` and its stages, ``itk.GigapixelUNetImageFilter``, ``itk.GigapixelNetworkImageFilter`` (volumes), ``itk.GigapixelUNetTrainer``,
 ``itk.GigapixelClassifier``.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
@@ -30,6 +34,16 @@ from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
+if TYPE_CHECKING:
+    from itkgigapixel import torch as torch
+
 __all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
            "segment", "segment_volume", "to_torch", "train"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """PyTorch takes seconds to import, so ``itkgigapixel.torch`` does it when it is first used."""
+    if name == "torch":
+        return importlib.import_module("itkgigapixel.torch")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,10 +10,11 @@ import tempfile
 from typing import NamedTuple, Optional, Sequence
 
 import itk
+import numpy as np
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import GigapixelError, error_of, error_of_fields, renamed, warn
-from itkgigapixel.files import image_of, stated_of
+from itkgigapixel.files import image_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, Slide, file_name
@@ -40,12 +41,13 @@ class Classifications(list):
 
 
 @renamed(mpp="slide_mpp")
+@with_mask("tissue")
 @interruptible()
 def classify(
     slides: Path | Slide | Sequence[Path | Slide],
     model,
     *,
-    tissue: Path = "",
+    tissue: Path | np.ndarray = "",
     maps: bool = False,
     map_class: str = "",
     level: Optional[int] = None,
@@ -63,7 +65,7 @@ def classify(
     :param slides: a slide, several, or a folder of them
     :param model: what :func:`train` returned of slides with labels, a model file, or the folder of a run (its best model)
     :param tissue: where there is tissue, as the model was trained: a mask of the slide, or a folder of masks that are named as
-        :func:`label` names them; "": everything counts
+        :func:`label` names them, or an array (y, x) of bool or uint8 that covers it; "": everything counts
     :param maps: say also what each label comes from: attention, of networks that pool by it, else the activation of a class
         (grad-CAM); takes twice the time
     :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one; or a

@@ -50,6 +50,13 @@ def file_of_model(model, folder: str) -> str:
     return path
 
 
+def text_of_model(model) -> str:
+    """What ``repr`` says of an ``itk.GigapixelModel``."""
+    mpp = model.GetMicronsPerPixel()
+    resolution = f"{mpp:g} um" if mpp else "unknown resolution"
+    return f"GigapixelModel({model.GetNetworkName()}: {resolution}, tiles of {model.GetTileSize()}, {model.GetIdentity()[:8]})"
+
+
 def bytes_of_model(model) -> bytes:
     """A model as its safetensors file has it; what ``pickle`` keeps of an ``itk.GigapixelModel``."""
     with tempfile.TemporaryDirectory() as folder:

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import os
 import re
 import sys
 import warnings
+from errno import EACCES, EEXIST, ENOENT
 from typing import Callable, Mapping, Optional, TypeVar
+
+#: What the package tells beside results, errors and warnings. Python shows it where logging is set up for the level INFO.
+MESSAGES = logging.getLogger("itkgigapixel")
+MESSAGES.addHandler(logging.NullHandler())
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -24,8 +30,12 @@ class _Coded:
     why: str
     do: Optional[str]
 
-    def __init__(self, text: str = "", code: str = "E-OTHER", *, file=None, option=None, value=None, why=None, do=None):
+    def __init__(self, text: str = "", code: Optional[str] = None, *, file=None, option=None, value=None, why=None, do=None):
+        """:param code: None: the one that the text ends in, as of an error that PyTorch's DataLoader hands on from a worker"""
         super().__init__(text)
+        if code is None:
+            found = _CODE.search(text)
+            code = found[1] if found else "E-OTHER"
         self.code, self.file, self.option, self.value, self.why, self.do = code, file, option, value, text if why is None else why, do
 
     def __str__(self):
@@ -35,8 +45,9 @@ class _Coded:
 class GigapixelError(_Coded, RuntimeError):
     """An error of this package. All functions raise their errors as this, whatever else they are.
 
-    A wrong argument is also a ValueError or a TypeError, as it was before; a module that is not supported is also a
-    NotImplementedError. The text is "file: why; do. [code]". The code and the fields do not change between versions, the wording may.
+    Each is also Python's own exception for it, which follows from its code: a FileNotFoundError, FileExistsError, PermissionError or
+    another OSError (with errno and filename), a ValueError, TypeError, NotImplementedError, MemoryError or ImportError.
+    The text is "file: why; do. [code]". The code and the fields do not change between versions, the wording may.
 
     >>> try:
     ...     gp.Slide("nowhere.svs")
@@ -51,7 +62,7 @@ class GigapixelError(_Coded, RuntimeError):
 
 
 class GigapixelValueError(GigapixelError, ValueError):
-    """An argument has a value that it cannot have."""
+    """An argument or a file has a value that it cannot have."""
 
 
 class GigapixelTypeError(GigapixelError, TypeError):
@@ -62,16 +73,42 @@ class GigapixelNotImplementedError(GigapixelError, NotImplementedError):
     """Something that the package does not support."""
 
 
-class GigapixelOSError(GigapixelError, OSError):
-    """The system refuses a file."""
-
-
-class GigapixelFileNotFoundError(GigapixelError, FileNotFoundError):
-    """There is no such file."""
+class GigapixelMemoryError(GigapixelError, MemoryError):
+    """Memory does not suffice, or what may be used of it."""
 
 
 class GigapixelImportError(GigapixelError, ImportError):
     """A package that is needed is not installed."""
+
+
+class GigapixelOSError(GigapixelError, OSError):
+    """A file cannot be read or written. It has the attributes of an OSError, too."""
+
+    errno: Optional[int] = None
+    strerror: Optional[str] = None
+    filename: Optional[str] = None
+
+    def __init__(self, text: str = "", code: Optional[str] = None, **fields):
+        super().__init__(text, code, **fields)
+        self.strerror, self.filename = self.why, self.file
+
+
+class GigapixelFileNotFoundError(GigapixelOSError, FileNotFoundError):
+    """There is no such file."""
+
+    errno = ENOENT
+
+
+class GigapixelFileExistsError(GigapixelOSError, FileExistsError):
+    """There is such a file already."""
+
+    errno = EEXIST
+
+
+class GigapixelPermissionError(GigapixelOSError, PermissionError):
+    """The system does not allow it."""
+
+    errno = EACCES
 
 
 class GigapixelWarning(_Coded, UserWarning):
@@ -81,12 +118,42 @@ class GigapixelWarning(_Coded, UserWarning):
     """
 
 
+#: What an error of each code is in Python, whoever finds it. Codes that are not here are of a plain :class:`GigapixelError`.
+#: An entry with "*" is of all codes with this beginning that have no entry of their own.
+_FAMILIES = {
+    GigapixelFileNotFoundError: "E-FILE-MISSING E-FOLDER-EMPTY E-DICOM-PARTS",
+    GigapixelFileExistsError: "E-OUTPUT-EXISTS",
+    GigapixelPermissionError: "E-FILE-ACCESS",
+    GigapixelOSError: "E-CODEC-DATA E-DISK-FULL E-FILE-CHANGED E-FILE-DAMAGED E-FILE-LIMIT E-OUTPUT-WRITE E-SLIDE-DAMAGED",
+    GigapixelNotImplementedError: "E-DICOM-FORMAT E-NETWORK-OPERATION E-SLIDE-PARTS E-SLIDE-PLANES E-TIFF-CODEC",
+    GigapixelMemoryError: "E-DEVICE-MEMORY E-MEMORY E-MEMORY-BUDGET",
+    GigapixelImportError: "E-INSTALLATION",
+    GigapixelValueError: "E-ANNOTATION-* E-COHORT-* E-COMMAND-* E-FILE-KIND E-FILE-NAME E-IMAGE-SIZE E-LABEL-VALUE E-MASK-* E-MODEL-* "
+    "E-NETWORK-FORMAT E-NETWORK-IMAGE-SIZE E-OME-XML E-ONNX-FORMAT E-OPTION-* E-OUTPUT-ENDING E-OUTPUT-INPUT E-OUTPUT-KIND E-OUTPUT-TWICE "
+    "E-PRECISION E-PREDICTIONS-* E-REGION E-RUN-* E-SAMPLE-TRUTH E-SLIDE-* E-TIFF-FORMAT E-TISSUE-PRESET E-VOLUME-* E-WEIGHTS-*",
+    GigapixelError: "E-CALL-ORDER E-DEVICE-MISSING E-INTERNAL E-NOT-FINITE E-OTHER E-RANK-LOST E-RANKS-DIFFER E-READER-ENDED E-THREADS",
+}
+
+
+def family_of(code: str) -> Optional[type]:
+    """The class of errors of this code; None: it has no entry."""
+    for is_exact in (True, False):
+        for ours, codes in _FAMILIES.items():
+            for entry in codes.split():
+                if code == entry if is_exact else entry.endswith("*") and code.startswith(entry[:-1]):
+                    return ours
+    return None
+
+
 #: Python's kind: what it becomes, and the code of one that has none
 _KINDS = (
     (ValueError, GigapixelValueError, "E-OPTION-VALUE"),
     (TypeError, GigapixelTypeError, "E-OPTION-VALUE"),
     (NotImplementedError, GigapixelNotImplementedError, "E-NETWORK-OPERATION"),
+    (MemoryError, GigapixelMemoryError, "E-MEMORY"),
     (FileNotFoundError, GigapixelFileNotFoundError, "E-FILE-MISSING"),
+    (FileExistsError, GigapixelFileExistsError, "E-OUTPUT-EXISTS"),
+    (PermissionError, GigapixelPermissionError, "E-FILE-ACCESS"),
     (OSError, GigapixelOSError, "E-FILE-ACCESS"),
     (ImportError, GigapixelImportError, "E-INSTALLATION"),
     (RuntimeError, GigapixelError, "E-OTHER"),
@@ -109,7 +176,7 @@ def text_of(fields: Mapping) -> str:
 def error_of(kind: type, code: str, why: str, do: Optional[str] = None, *, file=None, option=None, value=None) -> GigapixelError:
     """An error to raise.
 
-    :param kind: Python's exception, such as ValueError
+    :param kind: Python's exception, such as ValueError; RuntimeError: that of the code
     :param code: a row of ``Documentation/Codes.md``
     :param why: a clause without the file's name and without a full stop
     :param do: the next step, an imperative clause without a full stop
@@ -126,7 +193,12 @@ def error_of(kind: type, code: str, why: str, do: Optional[str] = None, *, file=
 
 
 def error_of_fields(fields: Mapping, kind: type = GigapixelError) -> GigapixelError:
-    """The error that the program's "error" object says."""
+    """The error that the program's "error" object says.
+
+    :param kind: a class that says more than the code's does, as of a wrong type
+    """
+    if kind is GigapixelError:
+        kind = family_of(fields["code"]) or GigapixelError
     return kind(text_of(fields), **{name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")})
 
 
@@ -179,7 +251,7 @@ def with_code(error: Exception) -> Exception:
         fields = find_fields(str(error), otherwise)
     made = error_of_fields(fields, ours)
     if isinstance(error, OSError):
-        made.errno, made.strerror, made.filename = error.errno, error.strerror, error.filename
+        made.errno, made.strerror, made.filename = error.errno, error.strerror, fields["file"]
     return made
 
 

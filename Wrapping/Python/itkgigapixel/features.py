@@ -18,7 +18,7 @@ import numpy as np
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence
-from itkgigapixel.files import check_output, refusal_of
+from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Path, Slide, check_mpp, file_name
@@ -41,7 +41,7 @@ def features(
     patch: int = 224,
     mpp: float = 0.5,
     overlap: float = 0.0,
-    tissue: Path = "",
+    tissue: Path | np.ndarray = "",
     preset: Optional[str] = None,
     least_tissue: float = 0.25,
     batch: int = 32,
@@ -70,7 +70,7 @@ def features(
     :param mpp: micrometers per pixel that the module was trained at
     :param overlap: what neighboring patches share of a side, 0 to below 1
     :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
-        <slide's name>.pyramid.tif; "": everywhere
+        <slide's name>.pyramid.tif; or an array (y, x) of bool or uint8 that covers the slide; "": everywhere
     :param preset: a preset of :func:`presets` to find the tissue with, in place of a mask
     :param least_tissue: patches with less than this share of tissue are left out
     :param batch: patches that the module gets at a time
@@ -88,13 +88,14 @@ def features(
     if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):
         return _of_model(slide, module, output, tissue, device)
     _check(patch, mpp, overlap, least_tissue, batch, workers)
-    if tissue and preset is not None:
+    is_masked = isinstance(tissue, np.ndarray) or bool(tissue)
+    if is_masked and preset is not None:
         why = "a mask of the tissue and a preset to find it with are given"
         raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give one of them", option="preset", value=preset)
     target = None if output is None else _check_file(output, slide.path)
     places = _Places(slide, patch, mpp, overlap)
     coordinates = places.list()
-    if tissue or preset is not None:
+    if is_masked or preset is not None:
         shares = _Tissue(slide, tissue, preset, places.side).shares(coordinates, places.side)
         coordinates = coordinates[shares >= least_tissue]
         if len(coordinates) == 0:
@@ -106,7 +107,7 @@ def features(
     return result, coordinates
 
 
-def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device: Optional[str]):
+def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str]):
     with tempfile.TemporaryDirectory() as folder:
         target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
         if target.suffix != ".h5":
@@ -114,6 +115,8 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path, device:
             raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .h5", file=target, option="output")
         import h5py
 
+        if isinstance(tissue, np.ndarray):
+            tissue = write_mask(tissue, folder, "tissue")
         options = {
             "model": file_of_model(model, folder),
             "output": target,
@@ -145,17 +148,23 @@ def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:
 class _Places:
     """Where the patches of a slide lie, and how they are read."""
 
-    def __init__(self, slide: Slide, patch: int, mpp: float, overlap: float):
+    def __init__(self, slide: Slide, patch: int, mpp: Optional[float], overlap: float, stored: Optional[int] = None):
+        """:param mpp: None: pixels are those of the level *stored*"""
         if not slide._is_picture():
             raise error_of(ValueError, "E-SLIDE-CHANNELS", "it has no RGB or gray pixels of 8 bits, which features are of", file=slide.path)
         self.slide = slide
         self.patch = operator.index(patch)
-        self.mpp = float(mpp)
-        self.grid = slide._grid(None, self.mpp)
-        self.scale = self.mpp / slide.mpp_x, self.mpp / slide.mpp_y  # pixels of level 0 in one of mpp
-        level = slide._grid(self.grid.level, None)
-        if all(abs(d / of_level - 1) * self.patch < 0.5 for d, of_level in zip(self.grid.downsample, level.downsample)):
-            self.grid = level
+        if mpp is None:
+            self.grid = slide._grid(stored, None)
+            self.mpp = self.grid.mpp
+            self.scale = self.grid.downsample
+        else:
+            self.mpp = float(mpp)
+            self.grid = slide._grid(None, self.mpp)
+            self.scale = self.mpp / slide.mpp_x, self.mpp / slide.mpp_y  # pixels of level 0 in one of mpp
+            level = slide._grid(self.grid.level, None)
+            if all(abs(d / of_level - 1) * self.patch < 0.5 for d, of_level in zip(self.grid.downsample, level.downsample)):
+                self.grid = level
         self.side = self.patch * self.scale[0], self.patch * self.scale[1]
         stride = max(1, int(self.patch * (1 - overlap)))
         self.step = stride * self.scale[0], stride * self.scale[1]
@@ -165,7 +174,8 @@ class _Places:
         """The first pixels of all that fit, row by row."""
         lengths = self.slide.levels[0][:2]
         if any(length < side - 0.5 for length, side in zip(lengths, self.side)):
-            why = f"it is smaller than a patch of {self.patch} pixels at {self.mpp:g} um per pixel"
+            where = f" at {self.mpp:g} um per pixel" if self.mpp else ""
+            why = f"it is smaller than a patch of {self.patch} pixels{where}"
             raise error_of(ValueError, "E-NETWORK-IMAGE-SIZE", why, file=self.slide.path, option="patch", value=self.patch)
         # A patch that reaches half a pixel too far by rounding fits.
         x, y = (
@@ -175,38 +185,44 @@ class _Places:
 
     def read(self, coordinates: np.ndarray) -> np.ndarray:
         """(n, y, x, 3), pixels of *mpp*."""
-        lengths = self.grid.width, self.grid.height
-        sides = [min(self.patch, length) for length in lengths]
         pixels = np.empty((len(coordinates), self.patch, self.patch, 3), np.uint8)
         for one, place in zip(pixels, coordinates):
-            x, y = (min(round(float(v) / d), n - side) for v, d, n, side in zip(place, self.grid.downsample, lengths, sides))
-            read = self.slide._read(self.grid, (x, y, *sides), False)
-            one[:] = np.pad(read, ((0, self.patch - sides[1]), (0, self.patch - sides[0]), (0, 0)), "edge")
+            self.read_into(one, place)
         return pixels
+
+    def read_into(self, pixels: np.ndarray, place: Sequence[int]) -> None:
+        """(y, x, 3), pixels of *mpp*."""
+        x, y, width, height = rectangle = self.rectangle(place)
+        if width == height == self.patch:
+            self.slide._read(self.grid, rectangle, False, pixels)
+        else:
+            read = self.slide._read(self.grid, rectangle, False)
+            pixels[:] = np.pad(read, ((0, self.patch - height), (0, self.patch - width), (0, 0)), "edge")
+
+    def rectangle(self, place: Sequence[int]) -> tuple[int, int, int, int]:
+        """A patch in pixels of the grid, as far as it lies inside."""
+        lengths = self.grid.width, self.grid.height
+        sides = [min(self.patch, length) for length in lengths]
+        x, y = (min(round(float(v) / d), n - side) for v, d, n, side in zip(place, self.grid.downsample, lengths, sides))
+        return x, y, sides[0], sides[1]
 
 
 class _Tissue:
     """Sums of a mask, from which the share of any rectangle follows."""
 
-    def __init__(self, slide: Slide, tissue: Path, preset: Optional[str], sides: tuple[float, float]):
+    def __init__(self, slide: Slide, tissue: Path | np.ndarray, preset: Optional[str], sides: tuple[float, float]):
         if preset is not None:
             mask = label(slide, preset=preset)
+        elif isinstance(tissue, np.ndarray):
+            mask = itk.image_view_from_array(check_mask_array(tissue, "tissue"))
         else:
-            mask = _open_mask(_find_mask(tissue, slide.path), slide, min(sides))
+            mask = _open_mask(find_mask(tissue, slide.path), slide, min(sides))
         values = np.squeeze(itk.array_view_from_image(mask))
         if values.ndim != 2:
             raise error_of(ValueError, "E-MASK-FORMAT", "it has more than one channel or slice", file=file_name(tissue), option="tissue")
         self.sums = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.uint32)
         np.cumsum(np.cumsum((values == 1) | (values == 255), axis=0, dtype=np.uint32), axis=1, out=self.sums[1:, 1:])
-        spacing = [float(v) for v in mask.GetSpacing()][:2]
-        first = slide.levels[0]
-        if spacing == [1, 1]:  # a mask that tells no resolution covers the slide
-            self.pixel = [first.width / values.shape[1], first.height / values.shape[0]]
-            self.origin = [0.0, 0.0]
-        else:
-            mm = slide.mpp_x / 1000, slide.mpp_y / 1000
-            self.pixel = [s / m for s, m in zip(spacing, mm)]
-            self.origin = [(float(o) - s / 2) / m + 0.5 for o, s, m in zip(mask.GetOrigin(), spacing, mm)]
+        self.pixel, self.origin = place_mask(slide, values.shape[::-1], mask.GetSpacing(), mask.GetOrigin())
 
     def shares(self, coordinates: np.ndarray, sides: tuple[float, float]) -> np.ndarray:
         """Of rectangles at level 0; what the mask does not cover is no tissue."""
@@ -221,7 +237,19 @@ class _Tissue:
         return (lower_right - upper_right - lower_left + upper_left) / (width * height)
 
 
-def _find_mask(tissue: Path, slide: str) -> str:
+def place_mask(slide: Slide, size: Sequence[int], spacing: Sequence[float], origin: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Where a mask lies on a slide, from its size, spacing and origin along x and y.
+
+    :returns: the side of one of its pixels, and the corner of the first one, in pixels of level 0
+    """
+    sides = [float(side) for side in spacing][:2]
+    if sides == [1, 1] or not slide.mpp:  # where one of the two tells no resolution, the mask covers the slide
+        return [length / count for length, count in zip(slide.levels[0][:2], size)], [0.0, 0.0]
+    mm = slide.mpp_x / 1000, slide.mpp_y / 1000
+    return [s / m for s, m in zip(sides, mm)], [(float(o) - s / 2) / m + 0.5 for o, s, m in zip(origin, sides, mm)]
+
+
+def find_mask(tissue: Path, slide: str) -> str:
     """The mask itself, or that of the slide in a folder, as label names it."""
     name = file_name(tissue)
     if not os.path.isdir(name):

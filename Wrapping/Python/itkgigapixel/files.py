@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import tempfile
-from typing import Iterable, Optional
+from typing import Callable, Iterable, Optional
 
 import itk
+import numpy as np
 
-from itkgigapixel.errors import error_of
+from itkgigapixel.errors import Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Path, Slide, file_name
 
@@ -89,6 +91,46 @@ def check_mask(name: str) -> None:
     if ending in _LOSSY:
         why = f"{ending} does not keep the values of a mask"
         raise error_of(ValueError, "E-OUTPUT-ENDING", why, "end its name in .pyramid.tif, .tif, .nrrd or .png", file=name, option="output")
+
+
+def check_mask_array(mask: np.ndarray, option: str) -> np.ndarray:
+    """An array in place of a mask's file, as bytes without gaps: 1 where one of bool is True.
+
+    :raises ValueError: other types or shapes"""
+    if mask.dtype not in (np.bool_, np.uint8) or mask.ndim != 2 or mask.size == 0:
+        why = f"a mask is an array (y, x) of bool or uint8, not {mask.shape} of {mask.dtype}"
+        raise error_of(ValueError, "E-MASK-FORMAT", why, option=option)
+    return np.ascontiguousarray(mask).view(np.uint8)
+
+
+def write_mask(mask: np.ndarray, folder: str, option: str) -> str:
+    """An array as the file of a mask that covers the slide; 255 where one of bool is True, as :func:`label` has it.
+
+    :raises ValueError: other types or shapes"""
+    values = check_mask_array(mask, option)
+    image = itk.image_view_from_array(values * np.uint8(255) if mask.dtype == np.bool_ else values)
+    handle, name = tempfile.mkstemp(suffix=".png", dir=folder)
+    os.close(handle)
+    itk.imwrite(image, name)
+    return name
+
+
+def with_mask(option: str) -> Callable[[Function], Function]:
+    """For functions whose argument is the name of a mask's file: an array is written to one that lasts as long as the call."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def called(*args, **kwargs):
+            if not isinstance(kwargs.get(option), np.ndarray):
+                return function(*args, **kwargs)
+            with tempfile.TemporaryDirectory() as folder:
+                with in_a_sentence():
+                    kwargs[option] = write_mask(kwargs[option], folder, option)
+                return function(*args, **kwargs)
+
+        return called  # type: ignore[return-value]
+
+    return decorate
 
 
 #: endings of files with lossy compression

@@ -18,7 +18,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import bytes_of_model
-from itkgigapixel.errors import error_of, in_a_sentence, warn
+from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, warn
 from itkgigapixel.files import file_name
 from itkgigapixel.slide import Path
 
@@ -190,7 +190,8 @@ def import_network(
             if has_one_sign and not activated and greatest is None:
                 why = "all that the module returns has the same sign, as probabilities have, and is taken for logits"
                 warn({"code": "W-MODEL", "why": why, "do": "let the module return logits where it is probabilities"})
-            print(f'{network["name"]}: {len(network["operations"])} operations, {sum(a.size for a in arrays.values())} numbers. {network["provenance"]["proof"]}')
+            count, proof = sum(a.size for a in arrays.values()), network["provenance"]["proof"]
+            MESSAGES.info("%s: %d operations, %d numbers. %s", network["name"], len(network["operations"]), count, proof)
             return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
     finally:
         for part, mode in modes.items():

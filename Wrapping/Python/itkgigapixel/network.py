@@ -7,6 +7,7 @@ import math
 import operator
 import os
 import re
+import tempfile
 from collections.abc import Mapping
 from typing import Optional, Sequence
 
@@ -15,12 +16,13 @@ import numpy as np
 
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, renamed, without
-from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, write
+from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
+@with_mask("tissue")
 @interruptible()
 def train(
     slides: Sequence[tuple] | Path,
@@ -35,7 +37,7 @@ def train(
     partial_weights: bool = False,
     calibrate: int = 0,
     freeze: Sequence[str] = (),
-    tissue: Path = "",
+    tissue: Path | np.ndarray = "",
     level: int = 0,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
@@ -72,8 +74,8 @@ def train(
     :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
         that label whole slides, or other truths of whole slides: label:NAME of findings, grade, or value:NAME), or pairs ``(slide, mask)``
         or ``(slide, mask, region)``: files, or ITK images, or arrays of bytes of the shape (height, width) or (height, width, 3), both
-        of a pair alike; masks may be coarser than slides (they are matched in mm);
-        *region* is (x, y, width, height) in pixels of level 0, or of the image
+        of a pair alike; or the file of a slide and an array (y, x) of bool or uint8 that covers it; masks may be coarser than slides
+        (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or
@@ -92,7 +94,8 @@ def train(
         training keeps them; 0: norms keep those that they begin with
     :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
-        :func:`label` names them; what is no tissue is white to the network and takes no part; "": everything counts
+        :func:`label` names them, or an array (y, x) of bool or uint8 that covers one; what is no tissue is white to the network
+        and takes no part; "": everything counts
     :param level: of slide files
     :param mpp: micrometers per pixel, instead of *level*: slide files are resampled to it, as :class:`Slide` says
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
@@ -200,19 +203,20 @@ def train(
     columns: list[str] = []
     if labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
         columns = _set_objective(trainer, (*slides, *validation), objective)
-    for split, samples in (("Training", slides), ("Validation", validation)):
-        for sample in samples:
-            _add(trainer, split, sample, labels, columns)
-    with strictness(strict), running(trainer, "train", progress) as shown:
-        if shown is not None:
+    with tempfile.TemporaryDirectory() as masks:
+        for split, samples in (("Training", slides), ("Validation", validation)):
+            for sample in samples:
+                _add(trainer, split, sample, labels, columns, masks)
+        with strictness(strict), running(trainer, "train", progress) as shown:
+            if shown is not None:
 
-            def tell():
-                state = trainer.GetTrainingProgress()
-                losses = {"loss": state["loss"], "validation": state["validation_loss"]}
-                shown.set_postfix(epoch=state["epoch"], **{k: v for k, v in losses.items() if not math.isnan(v)})
+                def tell():
+                    state = trainer.GetTrainingProgress()
+                    losses = {"loss": state["loss"], "validation": state["validation_loss"]}
+                    shown.set_postfix(epoch=state["epoch"], **{k: v for k, v in losses.items() if not math.isnan(v)})
 
-            trainer.AddObserver(itk.IterationEvent(), tell)
-        trainer.Update()
+                trainer.AddObserver(itk.IterationEvent(), tell)
+            trainer.Update()
     return trainer.GetBestModel()
 
 
@@ -235,7 +239,8 @@ def _tile_size(side: int | str) -> int:
     return side
 
 
-def _add(trainer, split: str, sample, labels: bool, columns: list[str]) -> None:
+def _add(trainer, split: str, sample, labels: bool, columns: list[str], folder: str) -> None:
+    """:param folder: where masks that are arrays become files"""
     if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
         why = f"a sample is (slide, mask) or (slide, mask, region), not {sample!r}"
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="slides")
@@ -248,6 +253,8 @@ def _add(trainer, split: str, sample, labels: bool, columns: list[str]) -> None:
     if labels:
         _add_labeled(trainer, split, pixels, _read_truth(mask, columns) if columns else mask, region)
         return
+    if isinstance(mask, np.ndarray) and isinstance(pixels, (str, os.PathLike)):
+        mask = write_mask(mask, folder, "slides")
     pixels, mask = _image(pixels), _image(mask)
     are_files = [isinstance(each, (str, os.PathLike)) for each in (pixels, mask)]
     if all(are_files):
@@ -264,6 +271,8 @@ def _image(pixels):
     """An array as an ITK image; anything else as it is."""
     if not isinstance(pixels, np.ndarray):
         return pixels
+    if pixels.dtype == np.bool_:
+        pixels = pixels * np.uint8(255)
     is_color = pixels.ndim == 3 and pixels.shape[2] == 3
     if pixels.dtype != np.uint8 or not (is_color or pixels.ndim == 2):
         why = f"an array of pixels has bytes (uint8) and the shape (height, width) or (height, width, 3), not {pixels.dtype} and {pixels.shape}"
@@ -322,6 +331,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
 
 @renamed(mpp="slide_mpp")
 @without(strategy=NO_STRATEGY)
+@with_mask("tissue")
 @interruptible()
 def segment(
     slide: Path | Slide,
@@ -331,7 +341,7 @@ def segment(
     probability: bool = False,
     threshold: Optional[float] = None,
     fill_holes: bool = False,
-    tissue: Path = "",
+    tissue: Path | np.ndarray = "",
     level: Optional[int] = None,
     region: Optional[Region] = None,
     slide_mpp: Optional[float] = None,
@@ -362,7 +372,8 @@ def segment(
         where there is one for each class, the greatest decides
     :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
     :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
-        <slide's name>.pyramid.tif; what is no tissue is white to the network and becomes 0; "": everything counts
+        <slide's name>.pyramid.tif, or an array (y, x) of bool or uint8 that covers the slide; what is no tissue is white to the
+        network and becomes 0; "": everything counts
     :param level: of the slide, for slides or models of unknown resolution; without it the level of the model's resolution
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0

@@ -8,7 +8,7 @@ import json
 import pathlib
 from typing import Optional, Sequence, Union
 
-from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, warn
+from itkgigapixel.errors import MESSAGES, GigapixelError, error_of, in_a_sentence, warn
 from itkgigapixel.importing import import_network
 from itkgigapixel.slide import Path
 
@@ -95,10 +95,12 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     model = import_network(modules[0] if len(modules) == 1 else _make_ensemble(modules), path, example=plan["patch_size"], channels=len(channels), name=plans.get("dataset_name", folder.name),
                            class_names=names, tile_size=tile_size, provenance={"nnU-Net": settings}, **({**found, "orientation": orientation} if is_of_volumes else {}))
     if is_of_volumes:
-        print(f"Volumes are cropped to what is not 0, normalized and brought to {' x '.join(map(str, plan['spacing']))} mm (depth, height, width) when they are segmented. nnU-Net's own predictor takes patches, "
-              "mirrored ones: --semantics patch --mirror.")
+        spacing = " x ".join(map(str, plan["spacing"]))
+        MESSAGES.info("Volumes are cropped to what is not 0, normalized and brought to %s mm (depth, height, width) when they are segmented. "
+                      "nnU-Net's own predictor takes patches, mirrored ones: --semantics patch --mirror.", spacing)
     else:
-        print(f"Images are to be given to it at {settings['spacing']} mm and normalized ({', '.join(settings['normalization'])}): the model keeps this as its provenance, and does not do it.")
+        MESSAGES.info("Images are to be given to it at %s mm and normalized (%s): the model keeps this as its provenance, and does not do it.",
+                      settings["spacing"], ", ".join(settings["normalization"]))
     return model
 
 

@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-from itkgigapixel.errors import error_of_fields, fields_of_text, warn
+from itkgigapixel.errors import MESSAGES, error_of_fields, fields_of_text, warn
 
 PROGRAM = pathlib.Path(__file__).parent / "bin" / "gigapixel"
 
@@ -48,6 +48,8 @@ def run(command: str, options: dict, names: list[str]):
                 raise error_of_fields(row["error"])
         said = finished.stderr.strip().removeprefix("gigapixel: ")
         raise error_of_fields(fields_of_text(said or f"the program gigapixel ended with {finished.returncode}", "E-OTHER"))
+    for line in finished.stderr.splitlines():
+        MESSAGES.info("%s", line)
     return result
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 import itk
 import numpy as np
@@ -50,6 +50,14 @@ def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
         raise error_of(ValueError, "E-OPTION-VALUE", why, option=option, value=mpp)
 
 
+def _four(region: Region) -> list:
+    """:raises ValueError: they are not four numbers"""
+    numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
+    if len(numbers) != 4:
+        raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(numbers)}", option="region", value=tuple(numbers))
+    return numbers
+
+
 class Level(NamedTuple):
     """One level of a slide's pyramid."""
 
@@ -71,7 +79,7 @@ class Tile(NamedTuple):
 class _Grid(NamedTuple):
     """Pixels to read: those of a level, or of a resolution."""
 
-    io: object  #: that reads them
+    io: Any  #: that reads them
     number: int  #: as the reader counts them
     level: int  #: that they are, or are made of
     width: int
@@ -80,8 +88,21 @@ class _Grid(NamedTuple):
     mpp: float  #: 0: unknown
 
 
+class _Closed:
+    """In place of the reader of a slide that was closed."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def __getattr__(self, name: str):
+        raise error_of(ValueError, "E-CALL-ORDER", "the slide is closed", "open it again", file=self._path)
+
+
 class Slide:
     """A whole-slide image, read region by region.
+
+    >>> with gp.Slide("slide.svs") as slide:      # the file is closed at the end of the block
+    ...     pixels = slide.read(mpp=2.0)
 
     :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, Hamamatsu NDPI, DICOM, tiled TIFF, and all that OpenSlide
         opens (where openslide-bin is installed)
@@ -94,7 +115,7 @@ class Slide:
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
 
-    All methods have the same parameters:
+    Methods have the same parameters:
 
     - *level* reads a stored level, by its number.
     - *mpp* reads pixels of exactly so many micrometers, along x and y. Each is the mean of the area that it covers, weighted by the
@@ -113,6 +134,8 @@ class Slide:
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
+    _gives_warnings = True
+
     @in_a_sentence()
     def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False, image: Union[str, int, None] = None):
         check_mpp(mpp)
@@ -120,12 +143,14 @@ class Slide:
         self._mpp = None if mpp is None else float(mpp)
         self._image = image if image is None else str(image)
         self.strict = bool(strict)
-        self._io = None
+        self._io: Any = None
         self._io = self._open()
-        self._resolutions = {}  # readers by their resolution
+        self._resolutions: dict[float, Any] = {}  # readers by their resolution
 
     @interruptible()
     def _open(self, mpp: Optional[float] = None):
+        if isinstance(self._io, _Closed):
+            self._io.Open  # refuses
         io = itk.WholeSlideImageIO.New()
         io.SetFileName(self.path)
         if self.strict:  # else the default of the process holds
@@ -136,7 +161,7 @@ class Slide:
             io.SetImage(self._image)
         if mpp is not None:
             io.SetMicronsPerPixel(mpp)
-        io.SetGiveWarnings(self._io is None)  # the first reader gives them
+        io.SetGiveWarnings(self._gives_warnings and self._io is None)  # the first reader gives them
         io.ReadImageInformation()
         return io
 
@@ -161,7 +186,20 @@ class Slide:
     def __reduce__(self):
         return Slide, (self.path, self._mpp, self.strict, self._image)
 
-    def __repr__(self):
+    def close(self) -> None:
+        """Close the file. Reading is then a ValueError. A slide that is not used any more is closed without it."""
+        self._io = _Closed(self.path)
+        self._resolutions = {}
+
+    def __enter__(self) -> Slide:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if isinstance(self._io, _Closed):
+            return f"Slide({self.path!r}: closed)"
         first = self.levels[0]
         levels = f"{len(self.levels)} level{'s' if len(self.levels) > 1 else ''}"
         resolution = f"{self.mpp:g} um" if self.mpp else "unknown resolution"
@@ -275,9 +313,7 @@ class Slide:
 
         :raises ValueError: they are not four, or the region is empty or does not begin inside the slide
         """
-        numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
-        if len(numbers) != 4:
-            raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(numbers)}", option="region", value=tuple(numbers))
+        numbers = _four(region)
         x, y, width, height = numbers
         first = self.levels[0]
         if not (width >= 1 and height >= 1 and 0 <= x < first.width and 0 <= y < first.height):
@@ -297,9 +333,11 @@ class Slide:
         return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
 
     @interruptible()
-    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool) -> np.ndarray:
+    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool, pixels: Optional[np.ndarray] = None) -> np.ndarray:
+        """:param pixels: where they go, without gaps; None: a new array"""
         channels = self._channels(gray)
-        pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
+        if pixels is None:
+            pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
@@ -310,10 +348,68 @@ class Slide:
         mpp: Optional[float] = None,
         region: Optional[Region] = None,
         gray: bool = False,
+        pad: Union[float, Sequence[float], None] = None,
     ) -> np.ndarray:
-        """Pixels as an array of *dtype*, (y, x, channels), of one channel (y, x). See the class for the parameters."""
+        """Pixels as an array of *dtype*, (y, x, channels), of one channel (y, x). See the class for the parameters.
+
+        :param pad: the value of pixels beyond the slide, one, or one for each channel, in the range of *dtype*: the region may then
+            begin or end outside the slide, or lie beside it, and the array has all of it. None: what lies beyond the right or lower
+            edge is left out, and a region that begins outside is refused, since few networks should see made-up pixels
+        :raises ValueError: a *pad* that is no value of *dtype*, or not one for each channel
+
+        >>> slide.read(region=(-100, -100, 512, 512), pad=255).shape    # white around the slide
+        (512, 512, 3)
+        """
         grid = self._grid(level, mpp)
-        return self._read(grid, self._rectangle(grid, region), gray)
+        if pad is None:
+            return self._read(grid, self._rectangle(grid, region), gray)
+        left, top, width, height = self._unbounded(grid, region)
+        pixels = np.empty((height, width, *self._channels(gray)), self.dtype)
+        pixels[:] = self._value(pad, pixels.shape[2:])
+        x0, y0, x1, y1 = max(left, 0), max(top, 0), min(left + width, grid.width), min(top + height, grid.height)
+        if x0 < x1 and y0 < y1:
+            pixels[y0 - top : y1 - top, x0 - left : x1 - left] = self._read(grid, (x0, y0, x1 - x0, y1 - y0), gray)
+        return pixels
+
+    def _value(self, pad: Union[float, Sequence[float]], shape: tuple[int, ...]) -> np.ndarray:
+        given = np.asarray(pad)
+        value = given.astype(self.dtype) if given.dtype.kind in "buif" else None
+        is_one = value is not None and (np.array_equal(value, given) or self.dtype.kind == "f")
+        if value is None or not is_one or given.shape not in ((), shape):
+            why = f"pixels of {self.dtype} and the shape {shape} cannot have the value {pad}"
+            raise error_of(ValueError, "E-OPTION-VALUE", why, option="pad", value=pad)
+        return value
+
+    def _unbounded(self, grid: _Grid, region: Optional[Region]) -> list[int]:
+        """The region in pixels of the grid, also beyond the grid."""
+        if region is None:
+            return [0, 0, grid.width, grid.height]
+        numbers = _four(region)
+        x, y, width, height = numbers
+        if not (width >= 1 and height >= 1 and all(map(math.isfinite, numbers))):
+            raise error_of(ValueError, "E-REGION", f"the region {tuple(numbers)} is empty", file=self.path, option="region", value=tuple(numbers))
+        begins = [math.floor(first / downsample) for first, downsample in zip((x, y), grid.downsample)]
+        ends = [math.ceil((first + length) / downsample) for first, length, downsample in zip((x, y), (width, height), grid.downsample)]
+        return [*begins, *(end - begin for begin, end in zip(begins, ends))]
+
+    @in_a_sentence()
+    def thumbnail(self, size: int = 512, gray: bool = False) -> np.ndarray:
+        """The whole slide, (y, x, channels), with a longer side of *size* pixels, or as it is where it is smaller.
+
+        Pixels are square, and means of the area that they cover (labels are picked), as those of *mpp*.
+
+        :param size: pixels, at least 1. 512 fits into a report and takes little time from the levels that slides have
+        :raises ValueError: a *size* below 1
+
+        >>> PIL.Image.fromarray(slide.thumbnail(1024)).save("overview.png")
+        """
+        if operator.index(size) < 1:
+            raise error_of(ValueError, "E-OPTION-VALUE", f"a thumbnail has at least 1 pixel, not {size}", option="size", value=size)
+        if not self.mpp:  # some resolution is as good as any other here
+            return type(self)(self.path, 1.0, self.strict, self._image).thumbnail(size, gray)
+        first = self.levels[0]
+        mpp = max(first.width * self.mpp_x, first.height * self.mpp_y) / size
+        return self.read(mpp=mpp, gray=gray) if mpp > max(self.mpp_x, self.mpp_y) else self.read(0, gray=gray)
 
     @in_a_sentence()
     def image(

@@ -2,6 +2,7 @@
 """Slides to test with, small ones that the package draws itself, and real ones where there are any; a picture and a run of it."""
 
 import contextlib
+import logging
 import os
 import pathlib
 
@@ -24,6 +25,12 @@ def real_slide(name: str) -> str:
         assert not folder, f"GIGAPIXEL_TEST_DATA is set, but there is no {path}"
         pytest.skip(f"no real slides here: {name} (set GIGAPIXEL_TEST_DATA)")
     return str(path)
+
+
+@pytest.fixture(autouse=True)
+def messages(caplog):
+    """What the package tells is in caplog."""
+    caplog.set_level(logging.INFO, "itkgigapixel")
 
 
 @contextlib.contextmanager

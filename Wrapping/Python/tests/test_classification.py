@@ -58,6 +58,17 @@ def test_options_reach_the_program(cohort, model):
     assert whole.probabilities["tumor"] == pytest.approx(gp.classify(cohort / "0.tif", model[0]).probabilities["tumor"], abs=1e-5)
 
 
+def test_tissue_may_be_an_array(cohort, model, tmp_path):
+    """Of a label, and of features, as from its file."""
+    tissue = np.zeros((140, 170), bool)
+    tissue[:, 30:] = True
+    tifffile.imwrite(tmp_path / "tissue.tif", tissue.astype(np.uint8) * 255, tile=(64, 64), photometric="minisblack")
+    slide, trained = cohort / "1.tif", model[0]
+    of_array, of_file = (gp.classify(slide, trained, tissue=each).probabilities for each in (tissue, tmp_path / "tissue.tif"))
+    assert of_array == of_file != gp.classify(slide, trained).probabilities
+    assert np.array_equal(*(gp.features(slide, trained, tissue=each)[0] for each in (tissue, tmp_path / "tissue.tif")))
+
+
 def test_what_slides_state_reaches_the_program(cohort, model, tmp_path):
     """A slide without a resolution is not labeled by a model that has one; stated, at twice the size, it is another label."""
     pixels = tifffile.imread(cohort / "0.tif")

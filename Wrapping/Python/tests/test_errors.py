@@ -1,12 +1,15 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Errors and warnings have codes and fields, whoever finds what is wrong: Python, ITK's filters or the program."""
 
+import errno
 import pickle
+import re
 
 import itkgigapixel as gp
 import numpy as np
 import pytest
 import tifffile
+from conftest import ROOT
 from itkgigapixel import errors
 
 
@@ -73,9 +76,12 @@ def test_masks_keep_their_values(drawn, tmp_path, ending):
         (TypeError("so"), errors.GigapixelTypeError, "E-OPTION-VALUE"),
         (NotImplementedError("so"), errors.GigapixelNotImplementedError, "E-NETWORK-OPERATION"),
         (FileNotFoundError(2, "No such file", "a.json"), errors.GigapixelFileNotFoundError, "E-FILE-MISSING"),
-        (PermissionError(13, "Permission denied", "a.json"), errors.GigapixelOSError, "E-FILE-ACCESS"),
+        (FileExistsError(17, "File exists", "a.json"), errors.GigapixelFileExistsError, "E-OUTPUT-EXISTS"),
+        (PermissionError(13, "Permission denied", "a.json"), errors.GigapixelPermissionError, "E-FILE-ACCESS"),
+        (IsADirectoryError(21, "Is a directory", "a"), errors.GigapixelOSError, "E-FILE-ACCESS"),
+        (MemoryError("so"), errors.GigapixelMemoryError, "E-MEMORY"),
         (ImportError("so"), errors.GigapixelImportError, "E-INSTALLATION"),
-        (RuntimeError("/a.cxx:5:\nITK ERROR: Some(0x1f): a.tif: it is cut short; get it again. [E-FILE-DAMAGED]"), gp.GigapixelError, "E-FILE-DAMAGED"),
+        (RuntimeError("/a.cxx:5:\nITK ERROR: Some(0x1f): a.tif: it is cut short; get it again. [E-FILE-DAMAGED]"), errors.GigapixelOSError, "E-FILE-DAMAGED"),
         (RuntimeError("something else"), gp.GigapixelError, "E-OTHER"),
     ],
 )
@@ -84,6 +90,70 @@ def test_errors_of_others_get_the_code_of_their_kind(error, kind, code):
     assert type(made) is kind and made.code == code
     again = pickle.loads(pickle.dumps(made))
     assert (type(again), str(again), again.code, again.file, again.why) == (kind, str(made), code, made.file, made.why)
+    if isinstance(error, OSError):
+        assert (made.errno, made.filename) == (again.errno, again.filename) == (error.errno, error.filename)
+
+
+def test_each_code_has_a_kind():
+    """Of Python's exceptions, by one table, whoever finds what is wrong."""
+    page = (ROOT / "Documentation" / "Codes.md").read_text()
+    codes = re.findall(r"^\| `(E-[A-Z0-9-]+)` ", page, re.MULTILINE)
+    assert len(codes) > 60
+    assert not [code for code in codes if errors.family_of(code) is None]
+    entries = " ".join(errors._FAMILIES.values()).split()
+    assert len(set(entries)) == len(entries)
+    assert not [entry for entry in entries if not any(re.fullmatch(entry.replace("*", ".*"), code) for code in codes)]
+
+
+@pytest.mark.parametrize(
+    "code, kind",
+    [
+        ("E-FILE-MISSING", FileNotFoundError),
+        ("E-OUTPUT-EXISTS", FileExistsError),
+        ("E-FILE-ACCESS", PermissionError),
+        ("E-DISK-FULL", OSError),
+        ("E-SLIDE-DAMAGED", OSError),
+        ("E-SLIDE-FORMAT", ValueError),
+        ("E-OPTION-VALUE", ValueError),
+        ("E-NETWORK-OPERATION", NotImplementedError),
+        ("E-MEMORY-BUDGET", MemoryError),
+        ("E-INSTALLATION", ImportError),
+        ("E-OTHER", RuntimeError),
+        ("E-OF-LATER", RuntimeError),
+    ],
+)
+def test_kinds_of_errors_that_the_program_tells(code, kind):
+    error = errors.error_of_fields({"code": code, "file": "a.tif", "why": "so"})
+    assert isinstance(error, kind) and isinstance(error, gp.GigapixelError) and isinstance(error, RuntimeError)
+    assert error.code == code and not (kind is RuntimeError and isinstance(error, (ValueError, OSError)))
+
+
+def test_a_missing_file_is_one_of_pythons(tmp_path):
+    name = str(tmp_path / "nowhere.svs")
+    with pytest.raises(FileNotFoundError) as raised:
+        gp.Slide(name)
+    assert (raised.value.errno, raised.value.filename, raised.value.code) == (errno.ENOENT, name, "E-FILE-MISSING")
+    with pytest.raises(FileNotFoundError):
+        gp.train([("nowhere.tif", "nowhere-mask.tif")], epochs=1)
+    with pytest.raises(FileNotFoundError):
+        gp.classify(name, str(tmp_path / "no-run"))
+
+
+def test_errors_that_pytorch_hands_on_have_their_code():
+    """A DataLoader makes them again of their class and a text."""
+    assert errors.GigapixelOSError("Caught in worker 0.\nTraceback:\n  a.tif: it is cut short. [E-FILE-DAMAGED]\n").code == "E-FILE-DAMAGED"
+    assert gp.GigapixelError("something").code == "E-OTHER"
+
+
+def test_messages_of_the_program_are_logged(tmp_path, monkeypatch, caplog):
+    program = tmp_path / "gigapixel"
+    program.write_text("#!/bin/sh\necho 'done in time' >&2\necho '{}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
+    from itkgigapixel.program import run
+
+    run("info", {}, ["a.svs"])
+    assert [(each.name, each.levelname, each.getMessage()) for each in caplog.records] == [("itkgigapixel", "INFO", "done in time")]
 
 
 def test_errors_that_are_none_of_ours_stay():

@@ -136,10 +136,10 @@ def get_network(file):
 @pytest.mark.parametrize(
     "make, channels", [(lambda: ResNetUNet(1), 3), (lambda: ResNetUNet(2), 3), (lambda: ResNetUNet(4), 3), (PaddingUNet, 1), (ConvNeXtLike, 3)], ids=["one", "two", "four", "padding", "convnext"]
 )
-def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, capsys):
+def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, caplog):
     module = draw_weights(make())
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE, channels=channels)
-    said = capsys.readouterr().out  # the proof, which has raised nothing
+    said = caplog.text  # the proof, which has raised nothing
     assert "random pixels in tiles of" in said and type(module).__name__ in said
     assert module.training
     given = gp.to_torch(tmp_path / "model.safetensors")
@@ -419,10 +419,10 @@ def test_a_graph_that_sees_the_whole_image_says_what_it_needs():
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_all_classes_are_proven(classes, capsys, tmp_path):
+def test_all_classes_are_proven(classes, caplog, tmp_path):
     """By a number, which the model keeps."""
     model = gp.import_network(nn.Conv2d(3, classes, 3, padding=1), tmp_path / "model.safetensors", example=EXAMPLE)
-    said = capsys.readouterr().out
+    said = caplog.text
     assert f"random pixels in tiles of 64, probabilities of all {classes} classes, which vary by " in said and ", differ from PyTorch's by at most " in said
     assert get_network(tmp_path / "model.safetensors")["provenance"]["proof"] in said
     pixels = np.random.default_rng(4).integers(0, 256, (45, 71, 3), np.uint8)
@@ -443,11 +443,11 @@ def test_a_network_of_one_constant_class_is_proven(monkeypatch):
         gp.import_network(module, example=EXAMPLE)
 
 
-def test_images_of_any_number_of_channels(capsys):
+def test_images_of_any_number_of_channels(caplog):
     """As slides of several stains have them."""
     module = draw_weights(nn.Sequential(nn.Conv2d(5, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 3, 1)))
     model = gp.import_network(module, example=EXAMPLE, channels=5, mean=(0.1, 0.2, 0.3, 0.4, 0.5), deviation=(0.5, 0.4, 0.3, 0.2, 0.1))
-    assert "probabilities of all 3 classes" in capsys.readouterr().out
+    assert "probabilities of all 3 classes" in caplog.text
     image = torch.rand(1, 5, 71, 53)
     with torch.no_grad():
         torch.testing.assert_close(gp.to_torch(model)(image), module.eval()(image))
@@ -464,11 +464,11 @@ def test_a_buffer_of_another_size_is_refused():
 
 
 @pytest.mark.parametrize("pool", [functional.adaptive_avg_pool2d, functional.adaptive_max_pool2d])
-def test_a_network_that_sees_the_whole_image(pool, tmp_path, capsys):
+def test_a_network_that_sees_the_whole_image(pool, tmp_path, caplog):
     """Is proven in tiles of an odd image, labels a slide as the module labels the whole of it, and goes back into a module."""
     module = draw_weights(Excited(pool))
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE, tile_size=32)
-    assert "differ from PyTorch's by at most" in capsys.readouterr().out
+    assert "differ from PyTorch's by at most" in caplog.text
     assert not model.LabelsImages()
     pixels = np.random.default_rng(3).integers(0, 256, (147, 211, 3), np.uint8)
     itk.imwrite(itk.image_from_array(pixels, ttype=itk.Image[itk.RGBPixel[itk.UC], 2]), str(tmp_path / "slide.pyramid.tif"))
@@ -563,11 +563,11 @@ def published(library, name, **options):
     ],
     ids=["layers", "one", "mean", "log_softmax", "softmax", "maxima", "gated", "cells", "torchvision", "timm"],
 )
-def test_a_network_that_labels_images(make, classes, tmp_path, capsys):
+def test_a_network_that_labels_images(make, classes, tmp_path, caplog):
     """Is proven, is a model that gigapixel classify takes, and goes back into a module."""
     module = draw_weights(make())
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
-    assert f"probabilities of the {max(2, classes)} classes of the image differ from PyTorch's by at most" in capsys.readouterr().out
+    assert f"probabilities of the {max(2, classes)} classes of the image differ from PyTorch's by at most" in caplog.text
     assert model.LabelsImages()
     given = gp.to_torch(tmp_path / "model.safetensors")
     own = {key for key in module.state_dict() if not key.endswith("num_batches_tracked") and not key.startswith("beside")}
@@ -828,7 +828,7 @@ def test_floats_may_be_as_far_from_right_as_four_times_pytorchs():
     assert importing._compare(small, far, lambda: far)[1] and not importing._compare(small, far, lambda: far, lambda right: np.maximum(right, 1e-3))[1]
 
 
-def test_sizes_that_the_module_itself_refuses(tmp_path, capsys):
+def test_sizes_that_the_module_itself_refuses(tmp_path, caplog):
     """torch.export leaves out what modules look at when they are called."""
 
     class Picky(nn.Module):
@@ -842,5 +842,5 @@ def test_sizes_that_the_module_itself_refuses(tmp_path, capsys):
             return self.layer(x)
 
     gp.import_network(Picky(), tmp_path / "model.safetensors", example=EXAMPLE)
-    assert "differ from PyTorch's by at most" in capsys.readouterr().out
+    assert "differ from PyTorch's by at most" in caplog.text
     assert gp.to_torch(tmp_path / "model.safetensors")(torch.zeros(1, 3, 37, 45)).shape == (1, 2, 37, 45)

@@ -157,10 +157,10 @@ def draw(make):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation_is_taken_over(name, tmp_path, capsys):
+def test_an_operation_is_taken_over(name, tmp_path, caplog):
     module = draw(lambda: Between(*OPERATIONS[name]))
     gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE)
-    assert "probabilities of all 3 classes, which vary by" in capsys.readouterr().out  # the proof, which has raised nothing
+    assert "probabilities of all 3 classes, which vary by" in caplog.text  # the proof, which has raised nothing
     given = gp.to_torch(tmp_path / "model.safetensors")
     assert {each for each, _ in module.named_parameters()} <= set(given.state_dict())
     image = torch.rand(1, 3, 36, 52)

@@ -111,10 +111,10 @@ def forward(module, volume):
     [(VolumeNet, 2), (lambda: VolumeNet(norm="instance"), 2), (lambda: VolumeNet(norm="group"), 2), (lambda: VolumeNet(1, 4, "none"), 4), (Moved, 1), (Gated, 1)],
     ids=["batch", "instance", "group", "modalities", "moved", "gated"],
 )
-def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, capsys):
+def test_an_imported_network_gives_what_pytorch_gives(make, channels, tmp_path, caplog):
     module = draw_weights(make())
     model = gp.import_network(module, tmp_path / "model.safetensors", example=EXAMPLE, channels=channels)
-    said = capsys.readouterr().out  # the proof, which has raised nothing
+    said = caplog.text  # the proof, which has raised nothing
     assert "random voxels in tiles of" in said and type(module).__name__ in said
     given = gp.to_torch(tmp_path / "model.safetensors")
     own = {key for key in module.state_dict() if not key.endswith("num_batches_tracked")}
@@ -270,10 +270,10 @@ def write_training(folder, kind):
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
-def test_trainings_of_nnunet(kind, tmp_path, capsys):
+def test_trainings_of_nnunet(kind, tmp_path, caplog):
     module = write_training(tmp_path / "training", kind)
     gp.import_nnunet(tmp_path / "training", tmp_path / "model.safetensors")
-    said = capsys.readouterr().out
+    said = caplog.text
     assert "cropped to what is not 0, normalized and brought to 3.0 x 1.0 x 1.0 mm" in said and "--semantics patch --mirror" in said
     content = (tmp_path / "model.safetensors").read_bytes()
     network = json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["network"])

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import tifffile
 import torch
+from itkgigapixel.engine import text_of_model
 from conftest import GRAY, image, PROBABILITY, refused, refused_by_itk, ROOT, trainer
 from remedios import load, logits, parameters
 
@@ -300,6 +301,38 @@ def test_resume_by_any_path(drawn, tmp_path, monkeypatch):
     assert all(torch.equal(straight[k], parts[k]) for k in straight)
     with refused(RuntimeError, "E-RUN-CONFLICT", file=str(tmp_path / "run")):
         gp.train([(slide, mask, (0, 0, 512, 384))], tmp_path / "run", epochs=4, resume=True)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8])
+def test_masks_may_be_arrays(drawn, tmp_path, kind):
+    """To the bit what their files give, also where a run is resumed."""
+    slide, mask = drawn
+    values = itk.array_from_image(itk.imread(mask, itk.UC))[:1000, :1500]  # an upper left quarter, which stands for the whole slide
+    array = values > 0 if kind is bool else values
+    files = [tmp_path / "mask.png", tmp_path / "tissue.png"]
+    for content, file in zip((values, np.pad(values, ((0, 0), (300, 0)), constant_values=255)[:, :1500]), files):
+        itk.imwrite(itk.image_view_from_array(np.ascontiguousarray(content)), str(file))
+    tissue = itk.array_from_image(itk.imread(str(files[1]), itk.UC)).astype(kind) * kind(255)
+    of_file = gp.train([(slide, files[0])], tmp_path / "file", tissue=files[1], epochs=2)
+    gp.train([(slide, array)], tmp_path / "array", tissue=tissue, epochs=1)
+    of_array = gp.train([(slide, array)], tmp_path / "array", tissue=tissue, epochs=2, resume=True)
+    assert of_array.GetIdentity() == of_file.GetIdentity()
+    segmented = [itk.array_from_image(gp.segment(slide, of_file, tissue=each, probability=True)) for each in (files[1], tissue)]
+    assert np.array_equal(*segmented) and (segmented[0] == 0).any() and segmented[0].any()
+
+
+@pytest.mark.parametrize("mask", [np.zeros((9, 9), np.float32), np.zeros((9, 9, 3), np.uint8), np.zeros((0, 9), bool)])
+def test_arrays_that_are_no_masks(drawn, mask):
+    with refused(ValueError, "E-MASK-FORMAT", option="tissue"):
+        gp.segment(drawn[0], "tissue", tissue=mask)
+    with refused(ValueError, "E-MASK-FORMAT", option="slides"):
+        gp.train([(drawn[0], mask)])
+
+
+def test_text_of_a_model(start):
+    model = itk.GigapixelModel.Load(str(start))
+    said = text_of_model(model)
+    assert said.startswith("GigapixelModel(") and "0.5 um" in said and model.GetNetworkName() in said and model.GetIdentity()[:8] in said
 
 
 def test_errors_are_sentences(picture, tmp_path):

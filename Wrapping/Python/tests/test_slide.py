@@ -87,6 +87,64 @@ def test_a_region_ends_at_the_slides_edge(drawn):
         slide.read(region=(first.width, 0, 5, 5))
 
 
+def test_regions_beyond_the_slide_are_padded(slide):
+    reader = gp.Slide(slide)
+    whole = reader.read()
+    height, width = whole.shape[:2]
+    around = np.pad(whole, ((40, 40), (30, 30), (0, 0)), constant_values=255)
+    for x, y, w, h in [(-30, -40, 100, 90), (width - 50, height - 20, 80, 60), (-30, -40, width + 60, height + 80), (width + 5, 0, 20, 30)]:
+        assert np.array_equal(reader.read(region=(x, y, w, h), pad=255), around[y + 40 : y + 40 + h, x + 30 : x + 30 + w])
+    assert np.array_equal(reader.read(pad=7), whole)
+    assert (reader.read(region=(-5, -6, 5, 6), pad=(1, 2, 3)) == (1, 2, 3)).all()
+    assert reader.read(region=(-5, -6, 5, 6), pad=9, gray=True).tolist() == [[9] * 5] * 6
+
+
+def test_padding_at_a_level_and_a_resolution(drawn):
+    slide = gp.Slide(drawn[0])
+    coarse = np.pad(slide.read(level=1), ((10, 0), (20, 0), (0, 0)), constant_values=0)
+    assert np.array_equal(slide.read(level=1, region=(-40, -20, 200, 100), pad=0), coarse[:50, :100])
+    assert np.array_equal(slide.read(mpp=1.0, region=(-40, -20, 200, 100), pad=0), coarse[:50, :100])
+    inner = (101, 57, 333, 222)
+    assert np.array_equal(slide.read(mpp=1.3, region=inner, pad=0), slide.read(mpp=1.3, region=inner))
+
+
+@pytest.mark.parametrize("pad", [256, -1, 0.5, (1, 2), "white"])
+def test_no_such_padding(drawn, pad):
+    with refused(ValueError, "E-OPTION-VALUE", option="pad"):
+        gp.Slide(drawn[0]).read(region=(0, 0, 5, 5), pad=pad)
+
+
+@pytest.mark.parametrize("region", [(0, 0, 5), (0, 0, 0, 5), (float("nan"), 0, 5, 5)])
+def test_no_such_region_to_pad(drawn, region):
+    with refused(ValueError, "E-REGION", option="region"):
+        gp.Slide(drawn[0]).read(region=region, pad=0)
+
+
+def test_thumbnails(drawn, tmp_path):
+    slide = gp.Slide(drawn[0])
+    assert np.array_equal(slide.thumbnail(750), slide.read(level=2))
+    assert np.array_equal(slide.thumbnail(1000), slide.read(mpp=1.5)) and slide.thumbnail(1000).shape == (667, 1000, 3)
+    assert np.array_equal(slide.thumbnail(9999), slide.read())
+    assert slide.thumbnail(1).shape == (1, 1, 3) and slide.thumbnail(100, gray=True).shape == (67, 100)
+    pixels = np.random.default_rng(1).integers(0, 255, (400, 300, 3), np.uint8)  # of no resolution
+    tifffile.imwrite(tmp_path / "n.tif", pixels, tile=(256, 256), photometric="rgb")
+    means = pixels.reshape(100, 4, 75, 4, 3).mean((1, 3))
+    assert np.abs(gp.Slide(tmp_path / "n.tif").thumbnail(100) - means).max() <= 0.5
+    with refused(ValueError, "E-OPTION-VALUE", option="size"):
+        slide.thumbnail(0)
+
+
+def test_slides_are_closed(drawn):
+    with gp.Slide(drawn[0]) as slide:
+        pixels = slide.read(level=1)
+    assert "closed" in repr(slide) and drawn[0] in repr(slide)
+    for use in (slide.read, lambda: slide.read(mpp=1.0), lambda: slide.levels, lambda: gp.label(slide), slide.thumbnail):
+        with refused(ValueError, "E-CALL-ORDER", file=drawn[0]):
+            use()
+    slide.close()
+    assert np.array_equal(pickle.loads(pickle.dumps(slide)).read(level=1), pixels)
+
+
 def test_strict_slides_stay_strict(drawn):
     assert gp.Slide(drawn[0], strict=True)._open().GetStrict() and not gp.Slide(drawn[0])._open().GetStrict()
     assert pickle.loads(pickle.dumps(gp.Slide(drawn[0], strict=True))).strict
