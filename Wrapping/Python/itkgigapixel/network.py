@@ -14,13 +14,14 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, renamed, without
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
+@names_arguments
 @interruptible()
 def train(
     slides: Sequence[tuple] | Path,
@@ -322,6 +323,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
 
 @renamed(mpp="slide_mpp")
 @without(strategy=NO_STRATEGY)
+@names_arguments
 @interruptible()
 def segment(
     slide: Path | Slide,

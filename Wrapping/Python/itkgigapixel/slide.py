@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Iterator, NamedTuple, Optional, Sequence, Unio
 import itk
 import numpy as np
 
-from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence
+from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, names_arguments
 from itkgigapixel.progress import interruptible
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class Slide:
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
     """
 
+    @names_arguments
     @in_a_sentence()
     def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False, image: Union[str, int, None] = None):
         check_mpp(mpp)
@@ -244,6 +245,7 @@ class Slide:
         io.SetAssociatedImage(name)
         return itk.array_from_image(itk.imread(self.path, imageio=io))
 
+    @names_arguments
     @in_a_sentence()
     def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
         """The number of the level that *level* means, or that pixels of *mpp* are made of; 0 without either."""
@@ -268,6 +270,7 @@ class Slide:
         found = float(mpp) if io.IsResampled() else io.GetMicronsPerPixel()
         return _Grid(io, number, chosen, *io.GetLevelSize(number), downsample, found)
 
+    @names_arguments
     @in_a_sentence()
     def inside(self, region: Region) -> list:
         """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around), without what lies
@@ -303,6 +306,7 @@ class Slide:
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
+    @names_arguments
     @in_a_sentence()
     def read(
         self,
@@ -315,6 +319,7 @@ class Slide:
         grid = self._grid(level, mpp)
         return self._read(grid, self._rectangle(grid, region), gray)
 
+    @names_arguments
     @in_a_sentence()
     def image(
         self,
@@ -343,6 +348,7 @@ class Slide:
         fine = [self._io.GetSpacing(axis) for axis in range(2)]
         return [s * d for s, d in zip(fine, grid.downsample)], [(d - 1) / 2 * s for s, d in zip(fine, grid.downsample)]
 
+    @names_arguments
     @in_a_sentence()
     def xarray(
         self,
@@ -394,6 +400,7 @@ class Slide:
                 x1, y1 = min(x + size + overlap, right), min(y + size + overlap, bottom)
                 yield Tile(x0, y0, self._read(grid, (x0, y0, x1 - x0, y1 - y0), gray))
 
+    @names_arguments
     @in_a_sentence()
     def dask(
         self,
@@ -421,6 +428,7 @@ class Slide:
         chunks = dask.array.core.normalize_chunks((min(chunk, grid.height), min(chunk, grid.width), *channels), shape)
         return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
+    @names_arguments
     @in_a_sentence()
     def tensor(
         self,
