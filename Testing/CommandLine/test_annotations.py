@@ -224,8 +224,9 @@ def test_a_stated_resolution(tmp_path, slide):
     assert fails(*arguments, 0.5).code == "E-OUTPUT-EXISTS"
     arguments[3] = slide
     assert not run(*arguments, 0.5, "--overwrite").json["skipped"]
-    message = fails(*arguments, 0.25)
-    assert f"{slide} says that its level 0 has 0.5000" in message and "--slide-mpp 0.2500 contradicts" in message
+    refused = fails(*arguments, 0.25)
+    assert (refused.code, refused.file, refused.option) == ("E-OPTION-CONFLICT", str(slide), "--slide-mpp")
+    assert "0.5000" in refused and "0.2500" in refused
 
 
 ASAP = """<?xml version="1.0"?><ASAP_Annotations><Annotations><Annotation Name="A" Type="Polygon" PartOfGroup="Tumor"

@@ -116,7 +116,7 @@ def test_labels_are_made_of_tissue(model, tmp_path):
     assert whole > 0.5 > of_left
     assert classify("--tissue", write_mask(tmp_path / "all.tif", 330)) == whole
     told = run("classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "p.csv", "--overwrite", "--tissue", left)
-    assert "was trained on whole slides" in told.err
+    assert str(model) in told.err
     pixels[:, 160:] = 7  # which nobody sees
     assert classify("--tissue", left) == of_left
     words = ["classify", tmp_path / "slide.tif", "--model", model, "-o", tmp_path / "none.csv"]

@@ -337,8 +337,8 @@ def test_full_disk_leaves_nothing(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode != 0:
         pytest.skip("no disk can be mounted here")
     try:
-        message = fails("convert", slide, disk / "out.tif")
-        assert "could not be written to the end" in message and "No space left" in message
+        refused = fails("convert", slide, disk / "out.tif")
+        assert (refused.code, refused.file) == ("E-DISK-FULL", str(disk / "out.tif"))
         assert list(disk.iterdir()) == []
     finally:
         subprocess.run(["umount", disk], check=True)

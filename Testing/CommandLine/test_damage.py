@@ -126,7 +126,7 @@ def test_check_goes_on_where_a_tile_cannot_be_decoded(undecodable, synthetic):
     places = [re.search(r"the tile at (\d+),(\d+) of level 0 cannot be decoded", each["why"]) for each in info["undecodable"]]
     order = [(int(row), int(column)) for column, row in (place.groups() for place in places)]
     assert len(order) == 5 and order == sorted(order)
-    assert f"{slide}: 7 tiles cannot be decoded" in results[0].err
+    assert (info["error"]["code"], info["error"]["file"], info["error"]["value"]) == ("E-CODEC-DATA", str(slide), "7")
     text = run("info", slide, "--check", code=1).out
     assert text.count("bad tile") == 5 and "0 in all levels, 7 cannot be decoded" in text
     batch = run("info", slide, synthetic[0], "--check", "--json", code=1).json
@@ -142,7 +142,7 @@ def test_convert_counts_what_it_decodes(damage, tmp_path):
     decoded = run("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--json").json
     assert decoded["damagedTiles"] == 2 and RECORD + "2" in get_description(tmp_path / "decoded.tif")
     refused = fails("convert", slide, tmp_path / "decoded.tif", "--compression", "jpeg", "--strict")
-    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(tmp_path / "decoded.tif")) and "2 damaged tiles" in refused
+    assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(tmp_path / "decoded.tif")) and "2" in refused.why
 
 
 def test_strict_looks_at_what_an_earlier_run_copied_unchecked(damage, synthetic, tmp_path):

@@ -175,7 +175,7 @@ def test_masks_that_are_cut_short(tmp_path):
     (tmp_path / "m.jpg").write_bytes(whole[:middle] + b"\xff\x45" + whole[middle + 2 :])
     refused = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
     assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "m.jpg"))
-    assert "Unsupported marker type 0x45" in refused.why, "libjpeg's words"
+    assert "0x45" in refused.why, "the marker"
     (tmp_path / "m.jpg").write_bytes(whole[:-2])
     refused = fails("evaluate", tmp_path / "m.jpg", tmp_path / "a.tif")
     assert (refused.code, refused.file) == ("E-FILE-DAMAGED", str(tmp_path / "m.jpg"))

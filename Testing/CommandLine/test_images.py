@@ -96,6 +96,28 @@ def test_a_tiled_page_of_aperio_without_a_size_is_no_level(tmp_path):
     assert values_of_levels(path, tmp_path) == {200}
 
 
+@pytest.mark.parametrize("text", ["", APERIO.format(512, 384)])
+def test_a_label_of_aperio_that_nothing_calls_so_shows_something_else(tmp_path, text):
+    """It has the aspect, the tiles and the codec of a level."""
+    half = (512, 384)
+    label = write(tmp_path / "label.svs", [page(BASE, 200, aperio(BASE)), page(half, 60, text), page(QUARTER, 200, text)])
+    levels, associated, info = describe(label)
+    assert levels == [BASE, QUARTER] and associated == {"page 2": half} and info["warnings"] == []
+    assert values_of_levels(label, tmp_path) == {200}
+    level = write(tmp_path / "level.svs", [page(BASE, 200, aperio(BASE)), page(half, 195, text), page(QUARTER, 200, text)])
+    assert describe(level)[:2] == ([BASE, half, QUARTER], {})
+
+
+def test_levels_of_aperio_that_are_picked_pixels_stay_levels(tmp_path):
+    random = numpy.random.default_rng(2)
+    pixels = random.integers(0, 256, (768, 1024, 3), numpy.uint8)
+    pixels[200:500, 300:700] //= 4
+    tags = lambda text: {270: (2, text.encode() + b"\0")}
+    pages = [{"pixels": pixels[::step, ::step], "tags": tags(aperio(BASE) if step == 1 else ""), "tile": (64, 64)} for step in (1, 2, 8)]
+    write_tiff(tmp_path / "a.svs", *pages)
+    assert describe(tmp_path / "a.svs")[:2] == ([BASE, (512, 384), (128, 96)], {})
+
+
 @pytest.mark.parametrize("first", [page((320, 120), 9), page((320, 120), 9, "macro", 9, tiled=False), page((320, 120), 9, tiled=False)])
 def test_text_of_aperio_behind_a_page_of_another_program(tmp_path, first):
     """As OpenSlide reads the same pages without the first one."""

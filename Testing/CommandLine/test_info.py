@@ -142,7 +142,7 @@ def test_one_bad_slide_stops_no_other(tmp_path):
     good = write_slide(tmp_path / "good.tif", numpy.full((300, 400, 3), 200, numpy.uint8))
     result = run("info", tmp_path / "missing.tif", good, "--json", code=1)
     assert "error" in result.json[0] and result.json[1]["width"] == 400
-    assert "missing.tif" in result.err and "1 of 2 slides failed" in result.err
+    assert result.codes == ["E-FILE-MISSING"] and "missing.tif" in result.err
 
 
 def test_three_channels_may_be_no_colors(tmp_path):
@@ -235,7 +235,7 @@ def test_a_level_of_a_dicom_slide_that_may_not_be_read_is_missed(tmp_path):
     words = [PROGRAM, "info", str(folder / "l1.dcm"), "--strict"]
     told = subprocess.run(words, capture_output=True, text=True, preexec_fn=obey_permissions)
     assert told.returncode == 1 and find_codes(told.stderr) == ["E-DICOM-PARTS"]
-    assert "Permission denied" in told.stderr and "get the right to use it" in told.stderr
+    assert str(folder / "l0.dcm") in told.stderr
     (folder / "l0.dcm").unlink()
     (folder / "l0.dcm").symlink_to("nowhere")
     refused = fails("info", folder / "l1.dcm", "--strict")

@@ -17,7 +17,7 @@ import pytest
 import tifffile
 
 import vendor_slides
-from conftest import PROGRAM, fails, run
+from conftest import PROGRAM, fails, find_codes, run
 
 LARGER_FILES = "allow larger files (ulimit -f), or choose a disk whose file system holds them."
 KNOWN = openslide.__library_version__ == "3.4.1"  # whose ways to fail these are
@@ -189,7 +189,7 @@ def test_it_says_how_much_memory_it_took(tmp_path):
     assert index.count(size) == 1
     files["slide/Index.dat"] = index.replace(size, (0x7FFFFFF0).to_bytes(4, "little"))
     refusal = fails("info", vendor_slides.write(files, tmp_path))
-    assert refusal.code == "E-SLIDE-FORMAT" and "OpenSlide takes more than 1 GiB of memory for it" in refusal.why
+    assert refusal.code == "E-SLIDE-FORMAT" and "1 GiB" in refusal.why
 
 
 @pytest.mark.parametrize("threads", [1, 8])
@@ -249,7 +249,7 @@ def test_too_few_file_descriptors(tmp_path, limit):
         assert json.loads(finished.stdout)["undecodableTiles"] == 0
     else:
         assert finished.returncode == 1 and json.loads(finished.stdout)["error"]["code"] == "E-FILE-ACCESS", finished
-        assert "too few file descriptors for OpenSlide; allow this process more open files (ulimit -n)." in finished.stderr
+        assert "ulimit -n" in finished.stderr
 
 
 def test_a_limit_to_files_is_not_the_files_fault(tmp_path):
@@ -274,7 +274,7 @@ def test_a_program_in_the_folder_that_we_are_in_is_not_started(tmp_path):
         pytest.skip("nothing can be mounted here, or a sanitizer needs /proc")
     finished = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert not started.exists(), finished
-    assert finished.returncode == 0 or "where OpenSlide's program lies cannot be told" in finished.stderr
+    assert finished.returncode == 0 or find_codes(finished.stderr) == ["E-INSTALLATION"]
 
 
 def test_an_empty_name_of_a_library_is_none(tmp_path):

@@ -79,11 +79,11 @@ def test_resume_from_anywhere_by_any_name(study, tmp_path, network):
 
     # What is different stays so, whatever it is called.
     cohort.write_text(elsewhere.read_text().replace("a.truth", "b.truth", 1))
-    message = fails("train", "--cohort", cohort, "-o", moved / "run", "--epochs", 7, "--resume")
-    assert "other training samples" in message and "content" in message
+    refused = fails("train", "--cohort", cohort, "-o", moved / "run", "--epochs", 7, "--resume")
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "training samples")
     run("synthesize", moved / "slides" / "a.tif", "--size", "400x300", "--seed", 7, "--overwrite")
-    message = fails("train", "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
-    assert "other training samples" in message and "content" in message
+    refused = fails("train", "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "training samples")
 
 
 @pytest.mark.parametrize("kind", ["png", "nrrd", "mhd", "nhdr"])

@@ -246,7 +246,7 @@ def test_complex_numbers_are_no_pixels(tmp_path, kind, bits, number):
     slide = write_tiff(tmp_path / "slide.tif", page)
     for command in (["info", slide], ["convert", slide, tmp_path / "o.tif"]):
         error = fails(*command)
-        assert (error.code, error.file) == ("E-TIFF-CODEC", str(slide)) and "integers of" not in error.why
+        assert (error.code, error.file) == ("E-TIFF-CODEC", str(slide))
     error = fails("evaluate", slide, slide)
     assert (error.code, error.file) == ("E-MASK-FORMAT", str(slide)) and str(bits) in error.why
 

@@ -111,7 +111,7 @@ def test_more_threads_than_cores_are_no_faster(tmp_path):
     cores = len(os.sched_getaffinity(0))
     words = ["plan", "--size", "16000x16000", "--memory", "2G", "--threads"]
     many, all_of_them = run(*words, 16 * cores, "--json"), run(*words, cores, "--json")
-    assert f"--threads {16 * cores}: this process may use {cores} core" in many.err and "--threads" not in all_of_them.err
+    assert f"--threads {16 * cores}" in many.err and "--threads" not in all_of_them.err
     for there, here in zip(many.json["plans"], all_of_them.json["plans"]):
         assert there["tilesInFlight"] > here["tilesInFlight"] == cores or there["tiles"] == 1
         decoding = [row["seconds"] - row["networkSeconds"] for row in (there, here)]  # the rest is measured, each time anew
@@ -123,7 +123,7 @@ def test_ready_model_is_a_network_by_its_name(tmp_path, monkeypatch):
     bare = run("networks", "tissue", "--json").json
     (tmp_path / "tissue").mkdir()
     hidden = run("networks", "tissue", "--json")
-    assert hidden.json == bare and "tissue is taken for the ready model of this name" in hidden.err
+    assert hidden.json == bare and "./tissue" in hidden.err
     assert (fails("networks", "tissues").code, fails("networks", "tissues").value) == ("E-NETWORK-FORMAT", "tissues")
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, fails, find_memory_of_segments, obey_permissions, run, settings, weights
+from conftest import PROGRAM, fails, find_codes, find_memory_of_segments, obey_permissions, run, settings, weights
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -227,7 +227,7 @@ def test_folders_that_are_read_only(cohort, tmp_path):
         command = [PROGRAM, *[str(word) for word in words], "--quiet"]
         finished = subprocess.run(command, capture_output=True, text=True, preexec_fn=obey_permissions)
         assert finished.returncode == 1 and len(finished.stderr.splitlines()) == 1, finished.stderr
-        assert str(closed) in finished.stderr and "Permission denied" in finished.stderr, finished.stderr
+        assert str(closed) in finished.stderr and find_codes(finished.stderr) in (["E-FILE-ACCESS"], ["E-OUTPUT-WRITE"]), finished.stderr
     assert os.listdir(closed) == [] and os.listdir(tmp_path) == ["closed"]
 
 
@@ -247,7 +247,7 @@ def test_scratch_folder_without_room(tmp_path):
         words += ["--memory", f"{find_memory_of_segments(*network)}M"]
         refused = run(*words, "-o", tmp_path / "run", code=1).err
         assert str(disk) in refused and "[E-DISK-FULL]" in refused
-        assert "estimated peak memory" not in refused and not (tmp_path / "run").exists()
+        assert not (tmp_path / "run").exists()
     finally:
         subprocess.run(["umount", disk], check=True)
 

@@ -104,7 +104,8 @@ TEST(MemoryPlan, TakesSmallerTilesBeforeItRefuses)
   const MemoryPlan smaller = Make({ 16000, 64000 }, one.peakBytes - MiB, 1);
   EXPECT_EQ(smaller.tileSize, 1024);
   EXPECT_EQ(one.remark, "");
-  EXPECT_NE(smaller.remark.find("no room for tiles of 2048 pixels: they are made of 1024"), std::string::npos);
+  EXPECT_NE(smaller.remark.find("2048"), std::string::npos) << smaller.remark;
+  EXPECT_NE(smaller.remark.find("1024"), std::string::npos) << smaller.remark;
   // Not where the tile size is given: a run keeps the one it began with.
   EXPECT_THROW(Make({ 16000, 64000 }, one.peakBytes - MiB, 1, 2048), std::runtime_error);
 }
@@ -123,7 +124,7 @@ TEST(MemoryPlan, OfAGraphSaysWhereItTakesTheNextClass)
   const MemoryPlan poor = make(rich.peakBytes - 16 * MiB);
   EXPECT_LT(poor.tileSize, rich.tileSize);
   EXPECT_LE(poor.peakBytes, rich.peakBytes - 16 * MiB);
-  EXPECT_NE(poor.remark.find("they are made of " + std::to_string(poor.tileSize)), std::string::npos) << poor.remark;
+  EXPECT_NE(poor.remark.find(' ' + std::to_string(poor.tileSize)), std::string::npos) << poor.remark;
   EXPECT_EQ(make(poor.peakBytes + 16 * MiB, poor.tileSize).remark, "");
 }
 

@@ -121,7 +121,7 @@ TEST(PlannedRun, TheLeastLimitHasRoomForWhatGrowsWithIt)
   run.SetLimit(MiB, beside);
   const Outcome      refused = Make(run);
   const std::int64_t least = FindLeastLimit(refused.least, beside);
-  EXPECT_NE(refused.sentence.find("at least " + std::to_string(least / MiB) + " MiB"), std::string::npos);
+  EXPECT_NE(refused.sentence.find(' ' + std::to_string(least / MiB) + " MiB"), std::string::npos);
   run.SetLimit(least, beside);
   EXPECT_EQ(Make(run).least, 0);
   run.SetLimit(least - MiB, beside);

@@ -14,6 +14,7 @@
 #include "itkRegionOfInterestImageFilter.h"
 #include "itkStreamingImageFilter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -47,6 +48,45 @@ MakeSlide(itk::SizeValueType width, itk::SizeValueType height, unsigned seed)
   const double spacing[2] = { 0.0005, 0.0005 };
   image->SetSpacing(spacing);
   return image;
+}
+
+/** Semi-axes of the ellipse of MakeEllipse(), in pixels. */
+constexpr double EllipseX = 420.3;
+constexpr double EllipseY = 291.7;
+
+/** An ellipse of 0.5 um pixels, stained on noisy glass or bright on dark, symmetric about no grid. */
+ColorType::Pointer
+MakeEllipse(itk::SizeValueType width, itk::SizeValueType height, bool isDark)
+{
+  auto         image = MakeImage<ColorType>(width, height);
+  std::mt19937 random(17);
+  for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    const double         x = (static_cast<double>(it.GetIndex()[0]) - 0.57 * static_cast<double>(width)) / EllipseX;
+    const double         y = (static_cast<double>(it.GetIndex()[1]) - 0.46 * static_cast<double>(height)) / EllipseY;
+    const bool           isTissue = x * x + y * y < 1.0;
+    const int            noise = static_cast<int>(random() % 13) - 6;
+    const int            colors[4][3] = { { 243, 241, 244 }, { 205, 130, 190 }, { 8, 8, 9 }, { 60, 90, 200 } };
+    ColorType::PixelType pixel;
+    for (unsigned c = 0; c < 3; ++c)
+    {
+      const int color = colors[(isDark ? 2 : 0) + (isTissue ? 1 : 0)][c];
+      pixel[c] = static_cast<unsigned char>(std::clamp(color + noise, 0, 255));
+    }
+    it.Set(pixel);
+  }
+  const double spacing[2] = { 0.0005, 0.0005 };
+  image->SetSpacing(spacing);
+  return image;
+}
+
+/** The share of a mask's pixels that are tissue. */
+double
+GetTissueShare(const MaskType * mask, unsigned char tissue)
+{
+  const auto * const pixels = mask->GetBufferPointer();
+  const auto         all = static_cast<std::ptrdiff_t>(mask->GetBufferedRegion().GetNumberOfPixels());
+  return static_cast<double>(std::count(pixels, pixels + all, tissue)) / static_cast<double>(all);
 }
 
 /** The published chain by ITK's own filters, from the mean of the blocks on. */
@@ -223,6 +263,115 @@ TEST(TissueLabelImageFilter, ShrinksAsABlockMeanBeforeItAlsoWhereTheResolutionIs
     after->SetPreset(preset);
     after->SetShrinkFactor(1);
     ExpectEqual<MaskType>(StreamLabels(own, 1), StreamLabels(after, 1), preset);
+  }
+}
+
+TEST(TissueLabelImageFilter, JudgesPixelsOfNominalSizeOrFiner)
+{
+  using gigapixel::GetJudgedPixelsPerSide;
+  EXPECT_EQ(GetJudgedPixelsPerSide(8, 4.0), 1u);
+  EXPECT_EQ(GetJudgedPixelsPerSide(8, 5.99), 1u);
+  EXPECT_EQ(GetJudgedPixelsPerSide(8, 6.0), 2u);
+  EXPECT_EQ(GetJudgedPixelsPerSide(32, 16.0), 4u); // 3 is no divisor
+  EXPECT_EQ(GetJudgedPixelsPerSide(7, 14.0), 7u);
+  EXPECT_EQ(GetJudgedPixelsPerSide(4, 160.0), 4u); // there is nothing finer
+  EXPECT_EQ(GetJudgedPixelsPerSide(1, 160.0), 1u);
+}
+
+TEST(TissueLabelImageFilter, AMajorityMakesALabelPixel)
+{
+  constexpr std::size_t stride = 53;
+  std::mt19937          random(3);
+  for (int trial = 0; trial < 400; ++trial)
+  {
+    const auto                 side = static_cast<unsigned>(random() % 5 + 2);
+    const std::size_t          width = random() % (stride - side) + side;
+    const std::size_t          rows = random() % side + 1;
+    std::vector<unsigned char> pixels(stride * side);
+    std::generate(pixels.begin(), pixels.end(), [&] { return static_cast<unsigned char>(random() % 4); });
+    const std::size_t          blocks = (width + side - 1) / side;
+    std::vector<unsigned char> reduced(blocks + 1, 99);
+    gigapixel::ReduceToMajority(pixels.data(), stride, width, rows, side, 1, reduced.data());
+    EXPECT_EQ(reduced[blocks], 99);
+    for (std::size_t block = 0; block < blocks; ++block)
+    {
+      std::vector<int>  counts(4);
+      const std::size_t first = block * side;
+      const std::size_t columns = std::min<std::size_t>(side, width - first);
+      for (std::size_t i = 0; i < rows * columns; ++i)
+      {
+        ++counts[pixels[i / columns * stride + first + i % columns]];
+      }
+      const int  rest = counts[0] + counts[2] + counts[3];
+      const bool center = pixels[rows / 2 * stride + first + columns / 2] == 1;
+      const bool isTissue = counts[1] > rest || (counts[1] == rest && center);
+      ASSERT_EQ(reduced[block] == 1, isTissue);
+      if (!isTissue)
+      {
+        EXPECT_EQ(counts[reduced[block]], std::max({ counts[0], counts[2], counts[3] }));
+      }
+    }
+  }
+}
+
+// The closed form is the ellipse's area; coarse pixels on its outline are mixtures of tissue and glass.
+TEST(TissueLabelImageFilter, CoarseGridsHoldAsMuchTissueAsFineOnes)
+{
+  constexpr itk::SizeValueType width = 1536;
+  constexpr itk::SizeValueType height = 1152;
+  const double                 share = itk::Math::pi * EllipseX * EllipseY / (width * height);
+  const double                 unknown[2] = { 1.0, 1.0 };
+  for (const std::string & preset : LabelFilter::GetPresets())
+  {
+    for (const bool isKnown : { true, false })
+    {
+      const auto slide = MakeEllipse(width, height, preset == "fluorescence");
+      if (!isKnown)
+      {
+        slide->SetSpacing(unknown);
+      }
+      for (const unsigned shrinkFactor : { 4u, 8u, 12u, 16u, 24u, 32u, 48u, 64u })
+      {
+        const auto filter = LabelFilter::New();
+        filter->SetInput(slide);
+        filter->SetPreset(preset);
+        filter->SetShrinkFactor(shrinkFactor);
+        filter->Update();
+        // Three label pixels, and what the network is off by on the finest grid (0.0045).
+        const double tolerance = 0.006 + 3.0 * shrinkFactor * shrinkFactor / (width * height);
+        EXPECT_NEAR(GetTissueShare(filter->GetOutput(), 255), share, tolerance)
+          << preset << ", downsample " << shrinkFactor << (isKnown ? "" : ", resolution unknown");
+        const auto grid = itk::BlockMeanImageFilter<ColorType>::New();
+        grid->SetInput(slide);
+        grid->SetShrinkFactor(shrinkFactor);
+        grid->UpdateOutputInformation();
+        EXPECT_EQ(filter->GetOutput()->GetSpacing(), grid->GetOutput()->GetSpacing());
+        EXPECT_EQ(filter->GetOutput()->GetOrigin(), grid->GetOutput()->GetOrigin());
+        EXPECT_EQ(filter->GetOutput()->GetBufferedRegion(), grid->GetOutput()->GetLargestPossibleRegion());
+      }
+    }
+  }
+}
+
+TEST(TissueLabelImageFilter, StreamedEqualsWholeOnACoarseGrid)
+{
+  const auto slide = MakeSlide(1003, 2203, 88);
+  for (const std::string & preset : LabelFilter::GetPresets())
+  {
+    for (const bool classes : { false, true })
+    {
+      const auto make = [&] {
+        auto filter = LabelFilter::New();
+        filter->SetInput(slide);
+        filter->SetPreset(preset);
+        filter->SetShrinkFactor(24);
+        filter->SetOutputClasses(classes);
+        return filter;
+      };
+      const auto whole = make();
+      whole->Update();
+      ExpectEqual<MaskType>(StreamLabels(make(), 5), whole->GetOutput(), preset);
+    }
   }
 }
 

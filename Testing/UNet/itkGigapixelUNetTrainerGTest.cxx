@@ -262,7 +262,7 @@ TEST(GigapixelUNetTrainer, MemoryLimitThatIsTooSmallTellsWhatWouldDo)
   }
   catch (const itk::ExceptionObject & error)
   {
-    EXPECT_NE(std::string(error.GetDescription()).find("is too small: at least"), std::string::npos);
+    EXPECT_EQ(gigapixel::Diagnostic::Of(error).code, "E-MEMORY-BUDGET");
     try
     {
       std::rethrow_if_nested(error);

@@ -224,6 +224,7 @@ TEST(Damaged, JPEGHeaderOfHamamatsuThatEndsInTheSize)
 {
   const std::string path = TemporaryFile("short-header.ndpi");
   WriteHamamatsu(path, std::string("\xff\xd8\xff\xc0\0\2\xff\xda\0\0\0\0\0\x11", 14) + std::string(64, '\0'));
-  const std::string sentence = GetFailure([&] { OpenSlideFile(path); });
-  EXPECT_NE(sentence.find("short-header.ndpi: it cannot be opened"), std::string::npos) << sentence;
+  const gigapixel::Diagnostic refusal = FindRefusal([&] { OpenSlideFile(path); });
+  EXPECT_EQ(refusal.code, "E-SLIDE-FORMAT") << refusal.why;
+  EXPECT_EQ(refusal.file, path);
 }

@@ -32,6 +32,27 @@ struct TissuePreset
 /** A 20x scan (0.5 um a pixel) at downsample 8: what the published chain is described for. */
 constexpr double NominalLabelMicronsPerPixel = 4.0;
 
+/** The presets judge pixels of less than so many micrometers, where the slide has them. */
+constexpr double JudgedMicronsPerPixel = 1.5 * NominalLabelMicronsPerPixel;
+
+/** Pixels that are judged along a side of a label pixel: the smallest divisor of the shrink factor with which they
+ * measure less than JudgedMicronsPerPixel, else the shrink factor. The color of a larger pixel is a mean of tissue and
+ * glass, which the presets take for tissue where far less than half of it is: masks of coarse grids would be too large.
+ * \param shrinkFactor input pixels along a side of a label pixel */
+GigapixelTissue_EXPORT unsigned GetJudgedPixelsPerSide(unsigned shrinkFactor, double labelMicronsPerPixel);
+
+/** Reduces a row of blocks, `side` x `side` pixels each, to what most of their area is: the value `tissue` where that
+ * is more than half, else the most frequent of the other values. Where it is just half, the pixel right below the
+ * center decides, so that tissue neither grows nor shrinks. \param pixels `rows` rows of `width` pixels that begin
+ * `stride` pixels apart; the last block may be incomplete \param reduced ceil(width / side) values */
+GigapixelTissue_EXPORT void ReduceToMajority(const unsigned char * pixels,
+                                             std::size_t           stride,
+                                             std::size_t           width,
+                                             std::size_t           rows,
+                                             unsigned              side,
+                                             unsigned char         tissue,
+                                             unsigned char *       reduced);
+
 /** All presets, the published one first. */
 GigapixelTissue_EXPORT const std::vector<TissuePreset> & GetTissuePresets();
 

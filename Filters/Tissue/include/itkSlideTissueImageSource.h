@@ -91,7 +91,7 @@ public:
   /** \name After UpdateOutputInformation(). @{ */
   /** The level that is read. */
   itkGetConstMacro(Level, unsigned int);
-  /** The slide as it is read: the level, or resampled. */
+  /** The slide as it is read, for the pixels that are judged: the level, or resampled. */
   const WholeSlideImageIO * GetReadSlide() const;
   /** Pixels of level 0 along a side of one of the label grid, x and y. */
   std::array<double, 2> GetGridDownsamples() const;
@@ -112,10 +112,10 @@ public:
 
   void UpdateOutputInformation() override;
 
-  /** Makes an image that is complete of one that streams: of pixels of the label grid, unsigned char or RGB. */
+  /** Makes an image that is complete of one that streams: of the pixels that are judged, unsigned char or RGB. */
   using GridMaker = std::function<ImageBase<2>::Pointer(ImageBase<2> * streamed)>;
 
-  /** How the label grid's pixels come to be before the first is judged, for processes that make them together. Null,
+  /** How the pixels come to be before the first is judged, for processes that make them together. Null,
    * the default: they are streamed. Changes no pixel, and may be said after UpdateOutputInformation(). */
   void
   SetGridMaker(const GridMaker & maker)
@@ -123,7 +123,7 @@ public:
     m_GridMaker = maker;
   }
 
-  /** Bytes of the label grid's pixels. */
+  /** Bytes of the pixels that are judged: those of the label grid, or finer ones (see TissueLabelImageFilter). */
   SizeValueType GetGridBytes() const;
 
   /** Does the part of a process that gives no mask: only calls the grid maker. After UpdateOutputInformation(). */
@@ -160,6 +160,7 @@ private:
   bool                    m_OutputClasses{ false };
   unsigned int            m_Downsample{ 8 };
   unsigned int            m_GridDownsample{ 8 }; // 0: the label grid is resampled
+  unsigned int            m_JudgedPerSide{ 1 };  // pixels, of one of the label grid
   double                  m_MicronsPerPixel{ 0.0 };
   unsigned int            m_Level{ 0 };
   bool                    m_FullResolution{ false };

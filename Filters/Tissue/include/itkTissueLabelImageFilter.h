@@ -24,9 +24,14 @@ namespace itk
  * along each axis, in the same place in mm. "No tissue" is a mask of zeros, not an error. The stages, in this order,
  * are filters of their own:
  *
- * BlockMean (ShrinkFactor > 1) - TissueThreshold, or TissueClass (preset "model"; the mask of "rules" is evidence for
- * it) - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate - closing (BinaryDiscDilate - BinaryDiscErode)
+ * BlockMean (where more than one input pixel is judged at a time) - TissueThreshold, or TissueClass (preset "model";
+ * the mask of "rules" is evidence for it) - BinaryMajority (the median) - BinaryDiscErode - BinaryDiscDilate - closing
+ * (BinaryDiscDilate - BinaryDiscErode)
  * - BinaryHoleFill - BinaryAreaOpening
+ *
+ * Pixels of less than gigapixel::JudgedMicronsPerPixel are judged, if the input has them
+ * (gigapixel::GetJudgedPixelsPerSide()). A label pixel of more is tissue where more than half of its judged pixels are
+ * after the last stage.
  *
  * A stage whose radius is 0 pixels, or whose area is at most one pixel, is left out. SetPreset() sets all numbers; set
  * others afterwards. The default, "auto", is "model" where the engine was built, else "rules". "remedios2023" is the
@@ -36,9 +41,9 @@ namespace itk
  *
  * Lengths are in micrometers and become pixels by the spacing (mm). The spacing is taken as unknown where a label pixel
  * would measure less than 0.05 um or more than 160 um (20 um at downsample 8), as with ITK's default spacing of 1; then
- * a label pixel is taken as gigapixel::NominalLabelMicronsPerPixel, and nothing that fills a thousandth of the image is
- * removed for its size. SetMicronsPerPixel() overrules both. A length or area that is no number (NaN), or a radius
- * beyond 1000 label pixels, is an exception when the output's information is asked for.
+ * a judged pixel is taken as gigapixel::NominalLabelMicronsPerPixel, and nothing that fills a thousandth of the image
+ * is removed for its size. SetMicronsPerPixel() overrules both. A length or area that is no number (NaN), or a radius
+ * beyond 1000 judged pixels, is an exception when the output's information is asked for.
  *
  * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip
  * on the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
@@ -78,6 +83,12 @@ public:
    */
   itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);
   itkGetConstMacro(ShrinkFactor, unsigned int);
+
+  /** The pixels of the input are judged, whatever they measure and however many of them are in a label pixel: whoever
+   * made the input has chosen them. Default off. */
+  itkSetMacro(JudgeInputPixels, bool);
+  itkGetConstMacro(JudgeInputPixels, bool);
+  itkBooleanMacro(JudgeInputPixels);
 
   /** The user's word on the input's resolution in um per pixel; 0, the default, takes the spacing. */
   itkSetClampMacro(MicronsPerPixel, double, 0.0, 1e6);
@@ -154,7 +165,7 @@ public:
   itkSetClampMacro(MinimumAreaInSquareMicrometers, double, 0.0, 1e15);
   itkGetConstMacro(MinimumAreaInSquareMicrometers, double);
 
-  /** Size of a label pixel in um as it is used, and whether it is the slide's or the nominal one: valid after
+  /** Size of a label pixel in um as it is used, and whether it is the slide's or a nominal one: valid after
    * UpdateOutputInformation(). */
   itkGetConstMacro(LabelMicronsPerPixel, double);
   itkGetConstMacro(MicronsPerPixelIsKnown, bool);
@@ -181,6 +192,9 @@ private:
   /** How much of the progress of the network's work is that of the rules. */
   static constexpr double ShareOfEvidence = 0.4;
 
+  /** What makes a label pixel of the nominal size, where the resolution is unknown. */
+  static constexpr double NominalShrinkFactor = 8.0;
+
   /** Sets all numbers. */
   void TakeNumbers(const gigapixel::TissuePreset & preset);
   /** Takes, where the preset is automatic, the one for what the input is now. */
@@ -193,8 +207,12 @@ private:
   std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
   void FollowProgress(double share);
-  /** Puts classes in the place of 0 and 255. */
-  void PaintClasses();
+  /** Puts classes in the place of 0 and 255 in an image of judged pixels. */
+  void PaintClasses(TOutputImage * judged);
+  /** The judged pixels of label pixels. */
+  ImageRegion<2> GetJudgedRegion(const ImageRegion<2> & labels) const;
+  /** Makes label pixels of judged ones. */
+  void ReduceJudgedPixels(const TOutputImage * judged);
 
   double
   GetShareOfClass(gigapixel::TissueClass value) const
@@ -208,7 +226,9 @@ private:
   TimeStamp    m_ChoiceTime;
   MethodType   m_Method{ MethodType::Network };
   bool         m_OutputClasses{ false };
+  bool         m_JudgeInputPixels{ false };
   unsigned int m_ShrinkFactor{ 8 };
+  unsigned int m_JudgedPerSide{ 1 }; ///< of a label pixel
   double       m_MicronsPerPixel{ 0.0 };
   double       m_MedianRadiusInMicrometers{ 0.0 };
   double       m_ErosionRadiusInMicrometers{ 0.0 };
@@ -217,6 +237,7 @@ private:
   double       m_MaximumHoleAreaInSquareMicrometers{ 0.0 };
   double       m_MinimumAreaInSquareMicrometers{ 0.0 };
   double       m_LabelMicronsPerPixel{ gigapixel::NominalLabelMicronsPerPixel };
+  double       m_JudgedMicronsPerPixel{ gigapixel::NominalLabelMicronsPerPixel };
   bool         m_MicronsPerPixelIsKnown{ false };
   /** While the threshold counts its histograms; afterwards its progress runs anew for every strip and says nothing. */
   bool m_IsCounting{ false };
@@ -224,6 +245,7 @@ private:
   double m_ProgressOfRule{ 0.0 };
 
   typename BlockMeanImageFilter<TInputImage>::Pointer                     m_BlockMean;
+  typename BlockMeanImageFilter<TInputImage>::Pointer                     m_LabelGrid; ///< for its place alone
   typename TissueThresholdImageFilter<TInputImage, TOutputImage>::Pointer m_Threshold;
   typename TissueClassImageFilter<TInputImage, TOutputImage>::Pointer     m_Classes;
   typename BinaryMajorityImageFilter<TOutputImage>::Pointer               m_Majority;

@@ -18,6 +18,7 @@ namespace itk
 template <typename TInputImage, typename TOutputImage>
 TissueLabelImageFilter<TInputImage, TOutputImage>::TissueLabelImageFilter()
   : m_BlockMean(BlockMeanImageFilter<TInputImage>::New())
+  , m_LabelGrid(BlockMeanImageFilter<TInputImage>::New())
   , m_Threshold(TissueThresholdImageFilter<TInputImage, TOutputImage>::New())
   , m_Classes(TissueClassImageFilter<TInputImage, TOutputImage>::New())
   , m_Majority(BinaryMajorityImageFilter<TOutputImage>::New())
@@ -110,7 +111,11 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::MeasureLabelPixel()
     m_MicronsPerPixel > 0.0 ? m_MicronsPerPixel : 0.5 * (spacing[0] + spacing[1]) * micrometersPerMillimeter;
   const double label = pixel * m_ShrinkFactor;
   m_MicronsPerPixelIsKnown = m_MicronsPerPixel > 0.0 || (label >= smallest && label <= largest);
-  m_LabelMicronsPerPixel = m_MicronsPerPixelIsKnown ? label : gigapixel::NominalLabelMicronsPerPixel;
+  const double assumed =
+    m_MicronsPerPixelIsKnown ? label : gigapixel::NominalLabelMicronsPerPixel / NominalShrinkFactor * m_ShrinkFactor;
+  m_JudgedPerSide = m_JudgeInputPixels ? m_ShrinkFactor : gigapixel::GetJudgedPixelsPerSide(m_ShrinkFactor, assumed);
+  m_JudgedMicronsPerPixel = m_MicronsPerPixelIsKnown ? label / m_JudgedPerSide : gigapixel::NominalLabelMicronsPerPixel;
+  m_LabelMicronsPerPixel = m_JudgedMicronsPerPixel * m_JudgedPerSide;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -119,11 +124,11 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixels(double micrometers) 
 {
   // A radius beyond this says that the resolution is wrong; it would only cost time.
   constexpr double most = 1000.0;
-  const double     pixels = micrometers / m_LabelMicronsPerPixel;
+  const double     pixels = micrometers / m_JudgedMicronsPerPixel;
   if (!(pixels <= most)) // nor if it is no number
   {
     std::ostringstream why;
-    why << "A radius of " << micrometers << " um is " << pixels << " label pixels of " << m_LabelMicronsPerPixel
+    why << "A radius of " << micrometers << " um is " << pixels << " pixels of " << m_JudgedMicronsPerPixel
         << " um; at most 1000 are supported";
     itkGigapixelExceptionMacro(
       gigapixel::Diagnostic("E-OPTION-VALUE", why.str(), "check the radius and the resolution (SetMicronsPerPixel)")
@@ -143,14 +148,15 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ToPixelArea(double squareMicr
       gigapixel::Diagnostic("E-OPTION-VALUE", "An area is " + given + ", which is no number").OfValue(given));
   }
   return static_cast<SizeValueType>(
-    std::llround(squareMicrometers / (m_LabelMicronsPerPixel * m_LabelMicronsPerPixel)));
+    std::llround(squareMicrometers / (m_JudgedMicronsPerPixel * m_JudgedMicronsPerPixel)));
 }
 
 template <typename TInputImage, typename TOutputImage>
 void
 TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
 {
-  m_BlockMean->SetShrinkFactor(m_ShrinkFactor);
+  const unsigned int shrinkFactor = m_ShrinkFactor / m_JudgedPerSide;
+  m_BlockMean->SetShrinkFactor(shrinkFactor);
   m_Majority->SetRadius(this->ToPixels(m_MedianRadiusInMicrometers));
   m_Erode->SetRadius(this->ToPixels(m_ErosionRadiusInMicrometers));
   m_Dilate->SetRadius(this->ToPixels(m_DilationRadiusInMicrometers));
@@ -159,21 +165,21 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
   m_HoleFill->SetMaximumArea(m_MaximumHoleAreaInSquareMicrometers == 0.0
                                ? NumericTraits<SizeValueType>::max()
                                : this->ToPixelArea(m_MaximumHoleAreaInSquareMicrometers));
-  auto labelSize = this->GetInput()->GetLargestPossibleRegion().GetSize();
-  for (SizeValueType & length : labelSize)
+  auto judgedSize = this->GetInput()->GetLargestPossibleRegion().GetSize();
+  for (SizeValueType & length : judgedSize)
   {
-    length = (length + m_ShrinkFactor - 1) / m_ShrinkFactor;
+    length = (length + shrinkFactor - 1) / shrinkFactor;
   }
   SizeValueType smallest = this->ToPixelArea(m_MinimumAreaInSquareMicrometers);
   if (!m_MicronsPerPixelIsKnown)
   {
     // The nominal pixel may be far too small (a thumbnail): what fills a thousandth of the picture is no debris.
-    smallest = std::min<SizeValueType>(smallest, labelSize[0] * labelSize[1] / 1000);
+    smallest = std::min<SizeValueType>(smallest, judgedSize[0] * judgedSize[1] / 1000);
   }
   m_AreaOpening->SetMinimumArea(smallest);
 
   m_BlockMean->SetInput(this->GetInput());
-  const TInputImage * grid = m_ShrinkFactor > 1 ? m_BlockMean->GetOutput() : this->GetInput();
+  const TInputImage * grid = shrinkFactor > 1 ? m_BlockMean->GetOutput() : this->GetInput();
   m_Threshold->SetInput(grid);
   m_Classes->SetInput(grid);
   if (m_Method == MethodType::Network)
@@ -181,7 +187,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectStages()
     this->ConnectEvidence(grid);
   }
   m_Classes->SetShrinkFactor(gigapixel::TissueNetwork::GetFactor(
-    labelSize[0], labelSize[1], m_MicronsPerPixelIsKnown ? m_LabelMicronsPerPixel : 0.0));
+    judgedSize[0], judgedSize[1], m_MicronsPerPixelIsKnown ? m_JudgedMicronsPerPixel : 0.0));
   TOutputImage * mask = m_Method == MethodType::Network ? m_Classes->GetOutput() : m_Threshold->GetOutput();
   const auto     append = [&mask](StageType * stage) {
     stage->SetInput(mask);
@@ -221,7 +227,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ConnectEvidence(const TInputI
     m_Classes->SetEvidence(m_Rules->GetOutput());
   }
   m_Rules->SetInput(grid);
-  m_Rules->SetMicronsPerPixel(m_MicronsPerPixelIsKnown ? m_LabelMicronsPerPixel : 0.0);
+  m_Rules->SetMicronsPerPixel(m_MicronsPerPixelIsKnown ? m_JudgedMicronsPerPixel : 0.0);
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -232,6 +238,32 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateOutputInformation()
   this->ConnectStages();
   m_Last->UpdateOutputInformation();
   this->GetOutput()->CopyInformation(m_Last->GetOutput());
+  if (m_JudgedPerSide > 1)
+  {
+    m_LabelGrid->SetInput(this->GetInput());
+    m_LabelGrid->SetShrinkFactor(m_ShrinkFactor);
+    m_LabelGrid->UpdateOutputInformation();
+    this->GetOutput()->CopyInformation(m_LabelGrid->GetOutput());
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+ImageRegion<2>
+TissueLabelImageFilter<TInputImage, TOutputImage>::GetJudgedRegion(const ImageRegion<2> & labels) const
+{
+  if (m_JudgedPerSide == 1)
+  {
+    return labels;
+  }
+  const auto     whole = m_Last->GetOutput()->GetLargestPossibleRegion();
+  ImageRegion<2> judged;
+  for (unsigned int d = 0; d < 2; ++d)
+  {
+    judged.SetIndex(d, whole.GetIndex(d) + labels.GetIndex(d) * static_cast<IndexValueType>(m_JudgedPerSide));
+    judged.SetSize(d, labels.GetSize(d) * m_JudgedPerSide);
+  }
+  judged.Crop(whole);
+  return judged;
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -241,7 +273,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PropagateRequestedRegion(Data
   // The stages are connected to the input itself and pull it strip by strip; the first strip is asked for here.
   if (!this->m_Updating)
   {
-    m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
+    m_Last->GetOutput()->SetRequestedRegion(this->GetJudgedRegion(this->GetOutput()->GetRequestedRegion()));
     m_Last->GetOutput()->PropagateRequestedRegion();
   }
 }
@@ -292,26 +324,58 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
     m_ProgressOfRule = m_Threshold->UpdateRule() ? 0.5 : 0.0;
   }
   m_IsCounting = false;
-  m_Last->GetOutput()->SetRequestedRegion(this->GetOutput()->GetRequestedRegion());
-  m_Last->GetOutput()->Update();
-  this->GraftOutput(m_Last->GetOutput());
-  // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
-  m_Last->GetOutput()->ReleaseData();
+  TOutputImage * const judged = m_Last->GetOutput();
+  judged->SetRequestedRegion(this->GetJudgedRegion(this->GetOutput()->GetRequestedRegion()));
+  judged->Update();
   if (m_OutputClasses)
   {
-    this->PaintClasses();
+    this->PaintClasses(judged);
+  }
+  if (m_JudgedPerSide > 1)
+  {
+    this->ReduceJudgedPixels(judged);
+  }
+  else
+  {
+    this->GraftOutput(judged);
+  }
+  // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
+  judged->ReleaseData();
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::ReduceJudgedPixels(const TOutputImage * judged)
+{
+  this->AllocateOutputs();
+  TOutputImage *      output = this->GetOutput();
+  const auto          region = output->GetRequestedRegion();
+  const auto          stride = judged->GetBufferedRegion().GetSize(0);
+  const unsigned char tissue = m_OutputClasses ? static_cast<unsigned char>(gigapixel::TissueClass::Tissue) : 255;
+  auto                row = region;
+  row.SetSize(1, 1);
+  for (SizeValueType y = 0; y < region.GetSize(1); ++y)
+  {
+    row.SetIndex(1, region.GetIndex(1) + static_cast<IndexValueType>(y));
+    const auto pixels = this->GetJudgedRegion(row);
+    gigapixel::ReduceToMajority(judged->GetBufferPointer() + judged->ComputeOffset(pixels.GetIndex()),
+                                stride,
+                                pixels.GetSize(0),
+                                pixels.GetSize(1),
+                                m_JudgedPerSide,
+                                tissue,
+                                output->GetBufferPointer() + output->ComputeOffset(row.GetIndex()));
   }
 }
 
 template <typename TInputImage, typename TOutputImage>
 void
-TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses()
+TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses(TOutputImage * judged)
 {
-  TOutputImage * output = this->GetOutput();
-  const auto     start = output->GetLargestPossibleRegion().GetIndex();
-  const auto     region = output->GetRequestedRegion();
-  const auto     width = region.GetSize(0);
-  auto           index = region.GetIndex();
+  const auto start = judged->GetLargestPossibleRegion().GetIndex();
+  const auto region = judged->GetRequestedRegion();
+  const auto width = region.GetSize(0);
+  auto       index = region.GetIndex();
 
   std::vector<unsigned char> others(width, static_cast<unsigned char>(gigapixel::TissueClass::Glass));
   for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
@@ -325,7 +389,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses()
                                        { { 0, 0, 2, 3 } },
                                        others.data());
     }
-    unsigned char * row = output->GetBufferPointer() + output->ComputeOffset(index);
+    unsigned char * row = judged->GetBufferPointer() + judged->ComputeOffset(index);
     std::transform(row, row + width, others.begin(), row, [](unsigned char mask, unsigned char other) {
       return mask == 0 ? other : static_cast<unsigned char>(gigapixel::TissueClass::Tissue);
     });
@@ -340,6 +404,8 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, 
   os << indent << "Preset: " << m_Preset << std::endl;
   os << indent << "ChosenPreset: " << m_ChosenPreset << std::endl;
   os << indent << "ShrinkFactor: " << m_ShrinkFactor << std::endl;
+  os << indent << "JudgeInputPixels: " << (m_JudgeInputPixels ? "On" : "Off") << std::endl;
+  os << indent << "JudgedPerSide: " << m_JudgedPerSide << std::endl;
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << std::endl;
   os << indent << "OutputClasses: " << (m_OutputClasses ? "On" : "Off") << std::endl;
   os << indent << "Method: " << static_cast<int>(this->GetMethod()) << std::endl;

@@ -5,6 +5,7 @@
 #include "gigapixelTissueNetwork.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace gigapixel
@@ -55,6 +56,45 @@ GetTissuePresets()
     return all;
   }();
   return presets;
+}
+
+unsigned
+GetJudgedPixelsPerSide(unsigned shrinkFactor, double labelMicronsPerPixel)
+{
+  unsigned side = 1;
+  while (side < shrinkFactor && (shrinkFactor % side != 0 || labelMicronsPerPixel >= JudgedMicronsPerPixel * side))
+  {
+    ++side;
+  }
+  return side;
+}
+
+void
+ReduceToMajority(const unsigned char * pixels,
+                 std::size_t           stride,
+                 std::size_t           width,
+                 std::size_t           rows,
+                 unsigned              side,
+                 unsigned char         tissue,
+                 unsigned char *       reduced)
+{
+  std::array<std::size_t, 256> counts{};
+  for (std::size_t begin = 0; begin < width; begin += side, ++reduced)
+  {
+    const std::size_t end = std::min<std::size_t>(begin + side, width);
+    counts.fill(0);
+    for (std::size_t y = 0; y < rows; ++y)
+    {
+      std::for_each(
+        pixels + y * stride + begin, pixels + y * stride + end, [&](unsigned char value) { ++counts[value]; });
+    }
+    const std::size_t all = rows * (end - begin);
+    const bool        centerIsTissue = pixels[rows / 2 * stride + (begin + end) / 2] == tissue;
+    const bool        isTissue = 2 * counts[tissue] + (centerIsTissue ? 1 : 0) > all;
+    counts[tissue] = 0;
+    *reduced =
+      isTissue ? tissue : static_cast<unsigned char>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  }
 }
 
 namespace

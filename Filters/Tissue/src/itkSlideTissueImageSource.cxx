@@ -13,6 +13,7 @@
 #include "itkImageFileReader.h"
 #include "itkMetaDataObject.h"
 #include "itkNearestUpsampleImageFilter.h"
+#include "itkRegionOfInterestImageFilter.h"
 #include "itkRGBPixel.h"
 #include "itkTissueLabelImageFilter.h"
 #include "itkWholeSlideImageIO.h"
@@ -58,6 +59,16 @@ FindWholeDownsample(const WholeSlideImageIO & slide, double micronsPerPixel)
   return static_cast<unsigned>(whole);
 }
 
+/** Judged pixels along a side of a label pixel that is resampled: any number will do, of pixels that the slide has. */
+unsigned
+FindJudgedPerSide(const WholeSlideImageIO & slide, double micronsPerPixel)
+{
+  const auto resolution = slide.GetLevelZeroResolution();
+  const auto most = static_cast<unsigned>(micronsPerPixel / std::max(resolution[0], resolution[1]));
+  const auto wanted = static_cast<unsigned>(micronsPerPixel / gigapixel::JudgedMicronsPerPixel) + 1;
+  return std::clamp(wanted, 1u, std::max(most, 1u));
+}
+
 /** The coarsest stored level of a megapixel or more, so that few tiles are decoded for a sample, else that which is
  * labeled. */
 unsigned
@@ -91,7 +102,7 @@ struct SlideTissueImageSource::Stages
   gigapixel::FollowedSlide            given;
   WholeSlideImageIO::Pointer          slide; ///< a copy of what was given
   ProcessObject::Pointer              reader;
-  ProcessObject::Pointer              pixels; ///< of the label grid; the reader itself where its level is that grid
+  ProcessObject::Pointer              pixels; ///< that are judged; the reader itself where they are those of its level
   ProcessObject::Pointer              label;
   ImageSource<MaskType>::Pointer      last;
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
@@ -103,6 +114,7 @@ struct SlideTissueImageSource::Stages
   bool                                counts{ false }; ///< the preset judges no pixel before it has seen all
   bool                                gridIsMade{ false };
   double                              shareOfGrid{ 0.0 }; ///< of the progress
+  Size<2>                             size{ { 0, 0 } };   ///< of the label grid, where it is resampled
 
   template <typename TPixel>
   void Connect(const SlideTissueImageSource & source, unsigned shrinkFactor);
@@ -125,12 +137,29 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
     mean->SetShrinkFactor(shrinkFactor);
     blocks = mean.GetPointer();
   }
+  if (source.m_GridDownsample == 0 && source.m_JudgedPerSide > 1)
+  {
+    blocks->UpdateOutputInformation();
+    auto judged = blocks->GetOutput()->GetLargestPossibleRegion();
+    for (unsigned axis = 0; axis < 2; ++axis)
+    {
+      judged.SetSize(axis, std::min(judged.GetSize(axis), size[axis] * source.m_JudgedPerSide));
+    }
+    if (judged != blocks->GetOutput()->GetLargestPossibleRegion())
+    {
+      const auto part = RegionOfInterestImageFilter<ImageType, ImageType>::New();
+      part->SetInput(blocks->GetOutput());
+      part->SetRegionOfInterest(judged);
+      blocks = part.GetPointer();
+    }
+  }
   pixels = blocks.GetPointer();
   grid = blocks->GetOutput();
   const auto tissue = TissueLabelImageFilter<ImageType, MaskType>::New();
   tissue->SetInput(blocks->GetOutput());
   tissue->SetPreset(source.GetChosenPreset());
-  tissue->SetShrinkFactor(1);
+  tissue->SetShrinkFactor(source.m_JudgedPerSide);
+  tissue->JudgeInputPixelsOn();
   tissue->SetOutputClasses(source.GetOutputClasses());
   if (!std::string(source.GetModel()).empty())
   {
@@ -245,6 +274,10 @@ SlideTissueImageSource::DescribeMaking()
   text << "label preset=" << m_ChosenPreset;
   m_GridDownsample > 0 ? text << " downsample=" << m_GridDownsample
                        : text << " resolution=" << gigapixel::FormatShortest(m_MicronsPerPixel);
+  if (m_JudgedPerSide > 1)
+  {
+    text << " judged-per-side=" << m_JudgedPerSide;
+  }
   text << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
        << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
        << gigapixel::IdentifySlide(slide.GetFileName(), slide.GetImage());
@@ -268,7 +301,8 @@ void
 SlideTissueImageSource::ConnectStages()
 {
   WholeSlideImageIO & slide = *m_Stages->slide;
-  const double        factor = static_cast<double>(m_GridDownsample) / slide.GetLevelDownsample(m_Level);
+  const double        judged = static_cast<double>(m_GridDownsample) / m_JudgedPerSide;
+  const double        factor = judged / slide.GetLevelDownsample(m_Level);
   const auto          shrinkFactor = std::max(1u, static_cast<unsigned>(std::llround(factor)));
   // Areas that were not scanned are ground: white, but dark under fluorescence, where tiles that are not stored are 0.
   const gigapixel::TissueMethod method = gigapixel::GetTissuePreset(m_ChosenPreset).method;
@@ -304,7 +338,8 @@ SlideTissueImageSource::UpdateOutputInformation()
   Superclass::UpdateOutputInformation();
 }
 
-/** Blocks of whole pixels where the grid allows, which the codec may decode smaller; else the reader resamples. */
+/** Blocks of whole pixels where the grid allows, which the codec may decode smaller; else the reader resamples. What is
+ * read is what is judged, finer than a coarse label grid. */
 void
 SlideTissueImageSource::SelectGrid()
 {
@@ -312,11 +347,20 @@ SlideTissueImageSource::SelectGrid()
   m_GridDownsample = m_MicronsPerPixel > 0 ? FindWholeDownsample(slide, m_MicronsPerPixel) : m_Downsample;
   if (m_GridDownsample > 0)
   {
-    slide.SetLevel(slide.GetLevelForBlocks(m_GridDownsample));
+    const auto   resolution = slide.GetLevelZeroResolution();
+    const double known = (resolution[0] + resolution[1]) / 2;
+    const double pixel = known > 0 ? known : gigapixel::NominalLabelMicronsPerPixel / 8;
+    m_JudgedPerSide = gigapixel::GetJudgedPixelsPerSide(m_GridDownsample, pixel * m_GridDownsample);
+    slide.SetLevel(slide.GetLevelForBlocks(m_GridDownsample / m_JudgedPerSide));
   }
   else
   {
     slide.SetMicronsPerPixel(m_MicronsPerPixel);
+    slide.ReadImageInformation();
+    const auto size = slide.GetLevelSize(slide.GetLevel());
+    m_Stages->size = { { size[0], size[1] } };
+    m_JudgedPerSide = FindJudgedPerSide(slide, m_MicronsPerPixel);
+    slide.SetMicronsPerPixel(m_MicronsPerPixel / m_JudgedPerSide);
   }
   slide.ReadImageInformation();
   m_Level = slide.GetLevel();
@@ -414,9 +458,10 @@ SlideTissueImageSource::GetReadSlide() const
 std::array<double, 2>
 SlideTissueImageSource::GetGridDownsamples() const
 {
+  const auto judged = m_Stages->slide->GetLevelDownsamples(m_Level);
   const auto whole = static_cast<double>(m_GridDownsample);
   return m_GridDownsample > 0 ? std::array<double, 2>{ { whole, whole } }
-                              : m_Stages->slide->GetLevelDownsamples(m_Level);
+                              : std::array<double, 2>{ { judged[0] * m_JudgedPerSide, judged[1] * m_JudgedPerSide } };
 }
 
 SizeValueType

@@ -2,6 +2,7 @@
 #include "itkGigapixelTrainingSample.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelNetworkPresets.h"
@@ -158,8 +159,8 @@ CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const
   {
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-SAMPLE-TRUTH",
-                            "it has " + std::to_string(truth.size()) + " numbers, and " + std::to_string(wanted) +
-                              " are learnt (" + kind.name +
+                            "it has " + gigapixel::FormatCount(truth.size(), "number") + ", and " +
+                              std::to_string(wanted) + " are learnt (" + kind.name +
                               (kind.HasNames() ? ": " + gigapixel::JoinNames(objective.names) : "") + ")",
                             "give one for each, NaN where it is not known")
         .OfFile(image)
@@ -291,7 +292,7 @@ GetClassNames(const std::vector<GigapixelTrainingSample> & samples, const gigapi
   {
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-MODEL-OUTPUT",
-                            "the slides have " + std::to_string(labels.size()) + " labels (" +
+                            "the slides have " + gigapixel::FormatCount(labels.size(), "label") + " (" +
                               gigapixel::JoinNames(labels) + "), and the network " + network.name + " tells " +
                               std::to_string(network.GetNumberOfClasses()) + " classes apart",
                             "give a network of as many, such as resnet18:classes=" + std::to_string(labels.size()))
@@ -353,8 +354,8 @@ CheckOutputs(const gigapixel::NetworkDescription & network, const gigapixel::Obj
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-MODEL-OUTPUT",
                             std::string("the slides' ") + objective.GetKind().name + " (" +
-                              gigapixel::JoinNames(objective.names) + ") want " + std::to_string(wanted) +
-                              " outputs, and the network " + network.name + " has " +
+                              gigapixel::JoinNames(objective.names) + ") want " +
+                              gigapixel::FormatCount(wanted, "output") + ", and the network " + network.name + " has " +
                               std::to_string(network.GetNumberOfOutputChannels()),
                             "give a network of as many, such as resnet18:outputs=" + std::to_string(wanted))
         .OfValue(std::to_string(network.GetNumberOfOutputChannels())));

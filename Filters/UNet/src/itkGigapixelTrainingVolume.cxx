@@ -2,6 +2,7 @@
 #include "itkGigapixelTrainingVolume.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelKeptNormalization.h"
 #include "gigapixelVolumePrediction.h"
@@ -223,10 +224,11 @@ GigapixelTrainingVolumes::Add(const std::string &                   volume,
   const GigapixelVolume voxels = GigapixelVolumeSource(files), classes = GigapixelVolumeSource({ labels });
   if (classes.voxels->GetNumberOfChannels() != 1)
   {
-    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-FORMAT",
-                                                   "it has " + std::to_string(classes.voxels->GetNumberOfChannels()) +
-                                                     " channels, and a volume of labels has one")
-                               .OfFile(labels));
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MASK-FORMAT",
+                            "it has " + gigapixel::FormatCount(classes.voxels->GetNumberOfChannels(), "channel") +
+                              ", and a volume of labels has one")
+        .OfFile(labels));
   }
   if (const std::string difference = voxels.grid.DescribeDifference(classes.grid); !difference.empty())
   {

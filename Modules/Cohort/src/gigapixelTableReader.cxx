@@ -2,6 +2,7 @@
 #include "gigapixelTableReader.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFileRefusal.h"
 
 #include <algorithm>
@@ -131,8 +132,8 @@ TableReader::Next(Row & row)
   if (row.fields.size() != m_Header.fields.size())
   {
     this->Fail(row.line,
-               "there are " + std::to_string(row.fields.size()) + " fields for " +
-                 std::to_string(m_Header.fields.size()) + " columns; a field with commas in it has to be quoted");
+               "there are " + FormatCount(row.fields.size(), "field") + " for " +
+                 FormatCount(m_Header.fields.size(), "column") + "; a field with commas in it has to be quoted");
   }
   return true;
 }

@@ -2,6 +2,7 @@
 #include "gigapixelGridMatch.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -352,7 +353,7 @@ RequireMask(const PhysicalImage & mask)
   if (channels != 1)
   {
     throw Refusal(Diagnostic("E-MASK-FORMAT",
-                             "the mask " + mask.name + " has " + std::to_string(channels) + " channels",
+                             "the mask " + mask.name + " has " + FormatCount(channels, "channel"),
                              "give one with a single channel")
                     .OfFile(mask.name)
                     .OfValue(std::to_string(channels)));

@@ -2,6 +2,7 @@
 #include "gigapixelMaskLabelSource.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelGridMatch.h"
 
 #include <algorithm>
@@ -91,8 +92,8 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, std::uin
 std::string
 DescribeLayers(unsigned layers)
 {
-  return "its segments are in " + std::to_string(layers) +
-         " layers, as 3D Slicer keeps those that overlap, and a mask has one";
+  return "its segments are in " + FormatCount(layers, "layer") +
+         ", as 3D Slicer keeps those that overlap, and a mask has one";
 }
 
 MaskLabelSource::MaskLabelSource(PhysicalImage       mask,

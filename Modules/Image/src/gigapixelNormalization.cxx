@@ -2,6 +2,7 @@
 #include "gigapixelNormalization.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFloatReader.h"
 #include "gigapixelKeptNormalization.h"
 #include "gigapixelNonZeroVoxels.h"
@@ -199,8 +200,8 @@ OfEachChannel(const Normalizations & normalizations, unsigned channels)
   if (normalizations.size() > 1 && normalizations.size() != channels)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
-                                     "there are normalizations of " + std::to_string(normalizations.size()) +
-                                       " channels, and the volume has " + std::to_string(channels)));
+                                     "there are normalizations of " + FormatCount(normalizations.size(), "channel") +
+                                       ", and the volume has " + std::to_string(channels)));
   }
   return normalizations.size() > 1
            ? normalizations

@@ -2,6 +2,7 @@
 #include "gigapixelPhysicalImage.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <vector>
@@ -82,7 +83,7 @@ AdaptChannels(std::shared_ptr<PixelSource> pixels, unsigned channels, const std:
     return std::make_shared<GraySource>(std::move(pixels));
   }
   throw Refusal(Diagnostic("E-MODEL-INPUT",
-                           "it has " + std::to_string(given) + " channels where " + std::to_string(channels) +
+                           "it has " + FormatCount(given, "channel") + " where " + std::to_string(channels) +
                              (channels == 1 ? " is" : " are") + " needed",
                            "convert it, or describe a network with that many input channels")
                   .OfFile(name)

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDicomHeader.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelDicomWalk.h"
 
 #include <cmath>
@@ -50,9 +51,9 @@ CheckSamples(const std::string & file, const DicomWalk & walk)
       (samples > 1 && walk.Has(PlanarConfiguration) && walk.GetNumber(PlanarConfiguration, "order of samples") > 1))
   {
     Refuse(file,
-           "its header says that a pixel has " + std::to_string(samples) + " samples of " + std::to_string(allocated) +
-             " bits, " + std::to_string(stored) + " of them in use up to bit " + std::to_string(high) +
-             ", which is no image that is read",
+           "its header says that a pixel has " + FormatCount(samples, "sample") + " of " +
+             FormatCount(allocated, "bit") + ", " + std::to_string(stored) + " of them in use up to bit " +
+             std::to_string(high) + ", which is no image that is read",
            "convert it to NIfTI");
   }
   const auto frames = walk.GetDecimals(NumberOfFrames, "number of frames");

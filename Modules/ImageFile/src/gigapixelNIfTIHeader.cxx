@@ -2,6 +2,7 @@
 #include "gigapixelNIfTIHeader.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -277,7 +278,7 @@ CheckNIfTIHeader(const std::string & file, const NIfTIHeader & header)
     Refuse(file,
            "E-FILE-DAMAGED",
            "it is cut short or damaged: its NIfTI header has " + std::to_string(header.dimensions) +
-             " axes, the first with " + std::to_string(header.columns) + " voxels, of type " +
+             " axes, the first with " + FormatCount(header.columns, "voxel") + ", of type " +
              std::to_string(header.type),
            "get it again from where it came");
   }

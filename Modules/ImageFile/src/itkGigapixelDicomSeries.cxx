@@ -2,6 +2,7 @@
 #include "itkGigapixelDicomSeries.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelDicomHeader.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelPlainMessage.h"
@@ -228,8 +229,9 @@ ReadHeader(const std::string & file)
   if (slice.shape.grid.size.depth != 1)
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-DICOM-FORMAT",
-                                                   "it has " + std::to_string(slice.shape.grid.size.depth) +
-                                                     " slices in one file, and a series has one in each",
+                                                   "it has " +
+                                                     gigapixel::FormatCount(slice.shape.grid.size.depth, "slice") +
+                                                     " in one file, and a series has one in each",
                                                    "convert it to NIfTI")
                                .OfFile(file));
   }

@@ -2,6 +2,7 @@
 #include "itkGigapixelFileSource.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelGridMatch.h"
@@ -162,7 +163,7 @@ RefuseSeveralMasks(const WholeSlideImageIO & mask)
     throw gigapixel::Refusal(
       gigapixel::Diagnostic(
         "E-MASK-FORMAT",
-        "it has " + std::to_string(alike) + " images of the same size, where a mask has one",
+        "it has " + gigapixel::FormatCount(alike, "image") + " of the same size, where a mask has one",
         "write the one that is wanted to a file of its own, of values up to 65535 with convert --image 2")
         .OfFile(mask.GetFileName())
         .OfValue(std::to_string(alike)));

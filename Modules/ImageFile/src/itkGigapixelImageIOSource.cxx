@@ -2,6 +2,7 @@
 #include "itkGigapixelImageIOSource.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelMaskLabelSource.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
@@ -221,7 +222,7 @@ private:
       {
         throw Failure("E-FILE-KIND",
                       m_Name,
-                      "it has " + std::to_string(io.GetDimensions(d)) + " slices, where an image has one",
+                      "it has " + gigapixel::FormatCount(io.GetDimensions(d), "slice") + ", where an image has one",
                       "give one of them");
       }
     }

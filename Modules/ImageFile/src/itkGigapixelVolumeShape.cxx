@@ -2,6 +2,7 @@
 #include "itkGigapixelVolumeShape.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelVolumePlace.h"
 
 #include <algorithm>
@@ -40,8 +41,8 @@ CheckAxes(const std::string & file, const ImageIOBase & io)
     if (io.GetDimensions(d) == 0 || (d > Axes && io.GetDimensions(d) > 1))
     {
       Refuse(file,
-             "its axis " + std::to_string(d + 1) + " has " + std::to_string(io.GetDimensions(d)) +
-               " values; a volume has three axes, and a fourth one where it has channels",
+             "its axis " + std::to_string(d + 1) + " has " + gigapixel::FormatCount(io.GetDimensions(d), "value") +
+               "; a volume has three axes, and a fourth one where it has channels",
              "convert it to such a volume");
     }
   }
@@ -53,7 +54,8 @@ CheckSamples(const std::string & file, const ImageIOBase & io, const GigapixelVo
   if (shape.components > 1 && shape.planes > 1)
   {
     Refuse(file,
-           "its voxels have " + std::to_string(shape.components) + " components, and it has a fourth axis besides",
+           "its voxels have " + gigapixel::FormatCount(shape.components, "component") +
+             ", and it has a fourth axis besides",
            "store channels in one way");
   }
   const bool isComplex = io.GetPixelType() == IOPixelEnum::COMPLEX;

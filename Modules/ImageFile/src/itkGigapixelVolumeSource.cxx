@@ -2,6 +2,7 @@
 #include "itkGigapixelVolumeSource.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelPixelFiles.h"
@@ -223,8 +224,8 @@ private:
                                                      "it is cut short or damaged: its header promises " +
                                                        std::to_string(m_Shape.grid.size.width) + " x " +
                                                        std::to_string(m_Shape.grid.size.height) + " x " +
-                                                       std::to_string(m_Shape.grid.size.depth) +
-                                                       " voxels, far more than the file can hold",
+                                                       gigapixel::FormatCount(m_Shape.grid.size.depth, "voxel") +
+                                                       ", far more than the file can hold",
                                                      "get it again from where it came")
                                  .OfFile(m_File));
     }

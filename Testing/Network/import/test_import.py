@@ -187,7 +187,7 @@ def test_norms_of_the_image_that_are_none(tmp_path):
     model, file = tmp_path / "model.safetensors", tmp_path / "network.onnx"
     file.write_bytes(network([node("Conv", ["image", "weight"], "logits")], [floats("weight", 2, 3, 1, 1)]))
     refused = refuse("import", file, "-o", model, "--norms", "image")
-    assert (refused.code, refused.file) == ("E-OPTION-APPLIES", str(file)) and "no batch norms" in refused.why
+    assert (refused.code, refused.file) == ("E-OPTION-APPLIES", str(file))
     nodes = [node("Conv", ["image", "first"], "map"), node("InstanceNormalization", ["map", "scale", "shift"], "normed"), node("Conv", ["normed", "last"], "logits")]
     file.write_bytes(network(nodes, [floats("first", 4, 3, 1, 1), floats("scale", 4), floats("shift", 4), floats("last", 2, 4, 1, 1)]))
     assert "its norms take the statistics of the image as they are" in refuse("import", file, "-o", model, "--norms", "image")

@@ -9,6 +9,7 @@
 #include "gigapixelClassifier.h"
 #include "gigapixelFolds.h"
 #include "gigapixelTableReader.h"
+#include "gigapixelFormatCount.h"
 
 #include <nlohmann/json.hpp>
 
@@ -158,7 +159,7 @@ RunFold(const Cohort &           cohort,
   const std::string    file = GetPredictionFile(values, fold);
   std::error_code      ignored;
   session.Say("fold " + std::to_string(fold) + " of " + values.GetText("folds") + ": " +
-              std::to_string(table.cases.size()) + " slides are held back");
+              FormatCount(table.cases.size(), "slide") + (table.cases.size() == 1 ? " is" : " are") + " held back");
   if (fs::exists(file))
   {
     CheckSlides(PredictionTable::Load(file), table);

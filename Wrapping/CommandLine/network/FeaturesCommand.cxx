@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "HDF5File.h"
+#include "gigapixelFormatCount.h"
 #include "MadeBy.h"
 #include "NetworkCommands.h"
 #include "Peaks.h"
@@ -174,7 +175,7 @@ RunTask(const SlideTask &      task,
     json["channels"] = made.channels;
     json["step"] = made.step;
     Peaks(made.plan, model.network, values).AddTo(json);
-    said = std::to_string(made.positions) + " positions, " + std::to_string(made.channels) + " channels" +
+    said = FormatCount(made.positions, "position") + ", " + FormatCount(made.channels, "channel") +
            FormatDamage(slide.file->GetNumberOfDamagedTiles());
   }
   json["width"] = size.width;

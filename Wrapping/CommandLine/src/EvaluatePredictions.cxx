@@ -8,6 +8,7 @@
 #include "PictureFile.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelFormatCount.h"
 
 #include <nlohmann/json.hpp>
 
@@ -62,9 +63,10 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
   if (trained > 0 && !table.hasFolds)
   {
     session.Warn(Diagnostic("W-COHORT",
-                            std::to_string(trained) + " of " + std::to_string(cases.size()) +
-                              " slides have the split train in " + values.GetText("cohort") +
-                              ": a network that was trained on them is judged too well",
+                            std::to_string(trained) + " of " + FormatCount(cases.size(), "slide") +
+                              (trained == 1 ? " has" : " have") + " the split train in " + values.GetText("cohort") +
+                              ": a network that was trained on " + (trained == 1 ? "it" : "them") +
+                              " is judged too well",
                             "use --split test for the others")
                    .OfFile(values.GetText("cohort")));
   }
@@ -347,7 +349,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   if (!figures.KnowsArea())
   {
     throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
-                             "all " + std::to_string(table.cases.size()) + " cases are of the class " +
+                             "of " + FormatCount(table.cases.size(), "case") + " none is of another class than " +
                                table.cases.front().label + ": how well they are told from others cannot be known")
                     .OfFile(table.file)
                     .OfValue(table.cases.front().label));

@@ -53,23 +53,24 @@ RefuseUnusedModel(const ArgumentValues & values)
   }
 }
 
-/** Up to so many bytes of the label grid's pixels ranks make together: rank 0 holds all of it, at 1/8 that of a slide
- * of 22 gigapixels. */
+/** Up to so many bytes of the pixels that are judged ranks make together: rank 0 holds all of them, at 1/8 those of a
+ * slide of 22 gigapixels. */
 constexpr itk::SizeValueType LargestSharedGrid = itk::SizeValueType{ 1 } << 30;
 
 /** Rows of a slide's level 0 that a rank decodes at a time: tiles of the usual sides are cut by few seams. */
-constexpr std::int64_t BandRows = 2048;
+constexpr itk::SizeValueType BandRows = 2048;
 
 /** How much of the progress is labeling; the rest is writing. */
 constexpr double ShareOfLabel = 0.9;
 
 using SourceType = itk::SlideTissueImageSource;
 
-/** Ranks make the label grid's pixels together. */
+/** Ranks make the pixels that are judged together. \param slideRows of level 0 */
 itk::ImageBase<2>::Pointer
-GatherGrid(itk::ImageBase<2> * streamed, double downsample, Ranks & ranks, Progress & progress)
+GatherGrid(itk::ImageBase<2> * streamed, itk::SizeValueType slideRows, Ranks & ranks, Progress & progress)
 {
-  const auto bandRows = std::max<itk::SizeValueType>(1, static_cast<itk::SizeValueType>(BandRows / downsample));
+  const auto rows = streamed->GetLargestPossibleRegion().GetSize(1);
+  const auto bandRows = std::max<itk::SizeValueType>(1, BandRows * rows / slideRows);
   const auto report = [&](double share) {
     ThrowIfInterrupted();
     progress.Update(0.6 * ShareOfLabel * share);
@@ -95,9 +96,8 @@ LabelSlide(SourceType *                   source,
   Progress progress(session, "label " + task.slide, pixels);
   if (ranks->GetNumberOfRanks() > 1 && source->GetGridBytes() <= LargestSharedGrid)
   {
-    source->SetGridMaker([&](itk::ImageBase<2> * streamed) {
-      return GatherGrid(streamed, source->GetGridDownsamples()[1], *ranks, progress);
-    });
+    source->SetGridMaker(
+      [&](itk::ImageBase<2> * streamed) { return GatherGrid(streamed, slide->GetLevelSize(0)[1], *ranks, progress); });
     source->MakeGrid();
   }
   if (ranks->GetRank() > 0)

@@ -13,7 +13,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.errors import GigapixelError, error_of, error_of_fields, renamed, warn
+from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_fields, names_arguments, renamed, warn
 from itkgigapixel.files import image_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
@@ -41,6 +41,7 @@ class Classifications(list):
 
 
 @renamed(mpp="slide_mpp")
+@names_arguments
 @with_mask("tissue")
 @interruptible()
 def classify(
@@ -121,7 +122,8 @@ def classify(
 def _error_of(row) -> Optional[GigapixelError]:
     if not row.get("error"):
         return None
-    return error_of_fields({**row["error"], "file": row["error"].get("file") or row["slide"]})
+    fields = {**row["error"], "file": row["error"].get("file") or row["slide"]}
+    return error_of_fields({**fields, "option": argument_of(fields.get("option"), classify)})
 
 
 def _read_map(told):

@@ -8,12 +8,13 @@ from typing import Optional
 
 import itk
 
-from itkgigapixel.errors import error_of
+from itkgigapixel.errors import error_of, names_arguments
 from itkgigapixel.files import check_output, refuse_ome
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide
 
 
+@names_arguments
 @interruptible()
 def convert(
     slide: Path | Slide,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import logging
 import os
 import re
@@ -56,7 +57,7 @@ class GigapixelError(_Coded, RuntimeError):
     E-FILE-MISSING nowhere.svs
 
     ``code`` is one of ``Documentation/Codes.md``. None where they do not apply:
-    ``file``; ``option``, the argument as the function or the program names it; ``value``, as text; ``do``, the next step.
+    ``file``; ``option``, the argument of the function that was called; ``value``, as text; ``do``, the next step.
     ``why`` is a clause.
     """
 
@@ -265,6 +266,28 @@ def in_a_sentence():
         if made is error:
             raise
         raise made.with_traceback(error.__traceback__) from error.__cause__
+
+
+def argument_of(option: Optional[str], function: Callable) -> Optional[str]:
+    """The argument of a function that is meant by an option's name, such as "--slide-mpp" of the program; None: it has none."""
+    names = inspect.signature(function).parameters
+    name = option if option is None or option in names else option.removeprefix("--").replace("-", "_").lower()
+    return name if name in names else None
+
+
+def names_arguments(function: Function) -> Function:
+    """For functions that people call: the ``option`` of their errors is one of their arguments, or None. The program has other names,
+    and what a function calls has other arguments."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except GigapixelError as error:
+            error.option = argument_of(error.option, function)
+            raise
+
+    return called
 
 
 def without(**arguments: str) -> Callable[[Function], Function]:

@@ -17,7 +17,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
@@ -32,6 +32,7 @@ MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 
 
+@names_arguments
 @in_a_sentence()
 def features(
     slide: Path | Slide,

@@ -18,7 +18,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import bytes_of_model
-from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, warn
+from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.files import file_name
 from itkgigapixel.slide import Path
 
@@ -35,6 +35,7 @@ _TILE = {2: 1024, 3: 64}
 _CHANNELS = {2: 3, 3: 1}
 
 
+@names_arguments
 @in_a_sentence()
 def import_network(
     module,
@@ -208,6 +209,7 @@ def _forget_statistics(module):
     return module
 
 
+@names_arguments
 @in_a_sentence()
 def to_torch(model):
     """A network as a module of PyTorch, with the weights that it has, under the names that they had there.

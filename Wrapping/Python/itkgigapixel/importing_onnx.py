@@ -9,11 +9,12 @@ from typing import Optional, Sequence
 
 import itk
 
-from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.program import run
 from itkgigapixel.slide import Path, file_name
 
 
+@names_arguments
 @in_a_sentence()
 def import_onnx(
     file: Path,

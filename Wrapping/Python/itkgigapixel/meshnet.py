@@ -7,10 +7,11 @@ import json
 import pathlib
 import struct
 
-from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.slide import Path
 
 
+@names_arguments
 @in_a_sentence()
 def load_meshnet(folder: Path, *, gelu: str = "none"):
     """One of brainchop's networks for volumes, from its folder: an ``nn.Module`` for :func:`import_network`.

@@ -15,13 +15,14 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, renamed, without
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
+@names_arguments
 @with_mask("tissue")
 @interruptible()
 def train(
@@ -331,6 +332,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
 
 @renamed(mpp="slide_mpp")
 @without(strategy=NO_STRATEGY)
+@names_arguments
 @with_mask("tissue")
 @interruptible()
 def segment(

@@ -8,7 +8,7 @@ import json
 import pathlib
 from typing import Optional, Sequence, Union
 
-from itkgigapixel.errors import MESSAGES, GigapixelError, error_of, in_a_sentence, warn
+from itkgigapixel.errors import MESSAGES, GigapixelError, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.importing import import_network
 from itkgigapixel.slide import Path
 
@@ -24,6 +24,7 @@ _FIXED = ("CTNormalization", "NoNormalization", "RGBTo01Normalization")
 _ORIENTATIONS = {"NibabelIOWithReorient": "RAS", "NibabelIO": "stored", "SimpleITKIO": "stored"}
 
 
+@names_arguments
 @in_a_sentence()
 def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str, Sequence[Union[int, str]]] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None):
     """Takes over a network that nnU-Net, version 2, has trained: plain and residual encoder U-Nets, of two axes or for volumes.

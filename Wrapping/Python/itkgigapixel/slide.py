@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence,
 import itk
 import numpy as np
 
-from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence
+from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, names_arguments
 from itkgigapixel.progress import interruptible
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class Slide:
 
     _gives_warnings = True
 
+    @names_arguments
     @in_a_sentence()
     def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False, image: Union[str, int, None] = None):
         check_mpp(mpp)
@@ -282,6 +283,7 @@ class Slide:
         io.SetAssociatedImage(name)
         return itk.array_from_image(itk.imread(self.path, imageio=io))
 
+    @names_arguments
     @in_a_sentence()
     def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
         """The number of the level that *level* means, or that pixels of *mpp* are made of; 0 without either."""
@@ -306,6 +308,7 @@ class Slide:
         found = float(mpp) if io.IsResampled() else io.GetMicronsPerPixel()
         return _Grid(io, number, chosen, *io.GetLevelSize(number), downsample, found)
 
+    @names_arguments
     @in_a_sentence()
     def inside(self, region: Region) -> list:
         """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around), without what lies
@@ -341,6 +344,7 @@ class Slide:
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
         return pixels
 
+    @names_arguments
     @in_a_sentence()
     def read(
         self,
@@ -411,6 +415,7 @@ class Slide:
         mpp = max(first.width * self.mpp_x, first.height * self.mpp_y) / size
         return self.read(mpp=mpp, gray=gray) if mpp > max(self.mpp_x, self.mpp_y) else self.read(0, gray=gray)
 
+    @names_arguments
     @in_a_sentence()
     def image(
         self,
@@ -439,6 +444,7 @@ class Slide:
         fine = [self._io.GetSpacing(axis) for axis in range(2)]
         return [s * d for s, d in zip(fine, grid.downsample)], [(d - 1) / 2 * s for s, d in zip(fine, grid.downsample)]
 
+    @names_arguments
     @in_a_sentence()
     def xarray(
         self,
@@ -490,6 +496,7 @@ class Slide:
                 x1, y1 = min(x + size + overlap, right), min(y + size + overlap, bottom)
                 yield Tile(x0, y0, self._read(grid, (x0, y0, x1 - x0, y1 - y0), gray))
 
+    @names_arguments
     @in_a_sentence()
     def dask(
         self,
@@ -517,6 +524,7 @@ class Slide:
         chunks = dask.array.core.normalize_chunks((min(chunk, grid.height), min(chunk, grid.width), *channels), shape)
         return dask.array.map_blocks(block, chunks=chunks, dtype=self.dtype, meta=np.empty((0,) * len(chunks), self.dtype))
 
+    @names_arguments
     @in_a_sentence()
     def tensor(
         self,

@@ -7,7 +7,7 @@ from typing import Optional
 
 import itk
 
-from itkgigapixel.errors import error_of, renamed, warn
+from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Slide
@@ -20,6 +20,7 @@ def presets() -> list[str]:
 
 
 @renamed(mpp="slide_mpp")
+@names_arguments
 @interruptible()
 def label(
     slide: Path | Slide,

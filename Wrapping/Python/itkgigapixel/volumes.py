@@ -11,13 +11,14 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.errors import error_of
+from itkgigapixel.errors import error_of, names_arguments
 from itkgigapixel.files import check_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, file_name
 
 
+@names_arguments
 @interruptible()
 def segment_volume(
     volume,

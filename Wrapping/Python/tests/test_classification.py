@@ -143,7 +143,7 @@ def test_maps_are_images_on_the_slide(cohort, model):
         assert values.shape == (5, 6) and values.dtype == np.float32 and values.min() >= 0
         assert list(one.map.GetSpacing()) == pytest.approx([0.016] * 2), "32 pixels of half a micrometer"
         assert list(one.map.GetOrigin()) == pytest.approx([0, 0])
-    with refused(RuntimeError, "E-OPTION-VALUE", option="--map-class", value="cancer"):
+    with refused(RuntimeError, "E-OPTION-VALUE", option="map_class", value="cancer"):
         gp.classify(slides, model[0], maps=True, map_class="cancer")
 
 

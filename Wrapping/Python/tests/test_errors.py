@@ -2,6 +2,7 @@
 """Errors and warnings have codes and fields, whoever finds what is wrong: Python, ITK's filters or the program."""
 
 import errno
+import functools
 import pickle
 import re
 
@@ -55,6 +56,53 @@ def test_wrong_arguments(drawn, tmp_path):
     assert (error.code, error.option) == ("E-OPTION-VALUE", "model")
     error = refusal(TypeError, slide.read, level="0")  # an error of Python's own
     assert error.code == "E-OPTION-VALUE"
+
+
+@pytest.mark.parametrize(
+    "option, function, argument",
+    [
+        ("--slide-mpp", gp.label, "slide_mpp"),
+        ("slide_mpp", gp.label, "slide_mpp"),
+        ("--region", gp.segment, "region"),
+        ("--region", gp.train, None),
+        ("--image", gp.Slide.__init__, "image"),
+        ("--image", gp.classify, None),
+        ("--tile-size", gp.import_onnx, "tile_size"),
+        ("VOLUME", gp.segment_volume, "volume"),
+        ("MASTER_PORT", gp.train, None),
+        (None, gp.train, None),
+    ],
+)
+def test_options_are_arguments(option, function, argument):
+    assert errors.argument_of(option, function) == argument
+
+    @errors.names_arguments
+    @functools.wraps(function)
+    def refused(*_, **__):
+        raise errors.error_of(ValueError, "E-OPTION-VALUE", "so", option=option)
+
+    assert refusal(ValueError, refused).option == argument
+
+
+def test_every_function_names_its_arguments(drawn, tmp_path):
+    """Whoever finds what is wrong: the function, a filter, or the program."""
+    slide, mask = drawn
+    (tmp_path / "model.onnx").write_bytes(b"nothing")
+    calls = [
+        (gp.Slide, (slide,), {"image": 9}, "E-SLIDE-IMAGE", "image"),
+        (gp.Slide, (slide, -1.0), {}, "E-OPTION-VALUE", "mpp"),
+        (gp.convert, (slide, tmp_path / "a.pyramid.tif"), {"region": (0, 0, 0, 1)}, "E-REGION", "region"),
+        (gp.label, (slide,), {"downsample": 0}, "E-OPTION-VALUE", "downsample"),
+        (gp.train, ([(slide, mask, (0, 0, 5))],), {"epochs": 1}, "E-REGION", None),
+        (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"epochs": 1}, "E-REGION", None),
+        (gp.features, (slide, None), {"patch": 0}, "E-OPTION-VALUE", "patch"),
+        (gp.segment_volume, ("volume.nii.gz", "run"), {"semantics": "some"}, None, "semantics"),
+        (gp.import_onnx, (tmp_path / "model.onnx",), {"tile_size": -3}, None, "tile_size"),
+        (gp.classify, (slide, str(tmp_path / "run")), {"precision": "fp7"}, None, "precision"),
+    ]
+    for function, arguments, options, code, argument in calls:
+        error = refusal(RuntimeError, function, *arguments, **options)
+        assert error.option == argument and code in (None, error.code), (function, options, error)
 
 
 @pytest.mark.parametrize("ending", [".ome.tif", ".OME.TIFF", ".jpg", ".JPEG", ".jp2", ".webp"])

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelNetworkGeometry.h"
@@ -57,7 +58,7 @@ CheckShape(const Layer & layer, const std::string & where)
 std::string
 Describe(int channels, const MapScale & scale)
 {
-  return std::to_string(channels) + " channels at " + std::to_string(scale.numerator) + "/" +
+  return FormatCount(channels, "channel") + " at " + std::to_string(scale.numerator) + "/" +
          std::to_string(scale.denominator) + " of the input";
 }
 
@@ -92,7 +93,7 @@ CheckChain(const NetworkDescription & network)
     const int         before = i == 0 ? network.channels : network.layers[i - 1].outputChannels;
     if (layer.inputChannels != before)
     {
-      Refuse(where + " takes " + std::to_string(layer.inputChannels) + " channels, but what comes before it has " +
+      Refuse(where + " takes " + FormatCount(layer.inputChannels, "channel") + ", but what comes before it has " +
              std::to_string(before));
     }
     if (!layer.add.empty())
@@ -215,8 +216,8 @@ CheckStandardization(const NetworkDescription & network)
       !std::all_of(network.mean.begin(), network.mean.end(), isFinite) ||
       !std::all_of(network.deviation.begin(), network.deviation.end(), isPositive))
   {
-    Refuse("\"input\": mean and deviation need a number for each of the " + std::to_string(channels) +
-           " channels, which are sizes of pixels from 0 to 1, deviations above 0, and the input must not be inverted");
+    Refuse("\"input\": mean and deviation need a number for each of the " + FormatCount(channels, "channel") +
+           ", which are sizes of pixels from 0 to 1, deviations above 0, and the input must not be inverted");
   }
 }
 
@@ -236,8 +237,8 @@ CheckVolumeInput(const NetworkDescription & network)
   }
   if (normalizations.size() > 1 && normalizations.size() != static_cast<std::size_t>(network.channels))
   {
-    Refuse("\"input\": there are " + std::to_string(normalizations.size()) + " normalizations for " +
-           std::to_string(network.channels) + " channels: give one for each, or one for all");
+    Refuse("\"input\": there are " + FormatCount(normalizations.size(), "normalization") + " for " +
+           FormatCount(network.channels, "channel") + ": give one for each, or one for all");
   }
   if (network.invert && !isOfImages)
   {
@@ -305,7 +306,7 @@ CheckGraph(const NetworkDescription & network)
   }
   if (network.channels != graph.GetInputChannels())
   {
-    Refuse("the input has " + std::to_string(network.channels) + " channels, the network's operation \"" +
+    Refuse("the input has " + FormatCount(network.channels, "channel") + ", the network's operation \"" +
            graph.operations.front().name + "\" " + std::to_string(graph.GetInputChannels()));
   }
   CheckParameterArrays(graph);
@@ -501,8 +502,8 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
   if (static_cast<int>(pixels.GetNumberOfChannels()) != channels)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
-                                     "the image has " + std::to_string(pixels.GetNumberOfChannels()) +
-                                       " channels, the network \"" + name + "\" takes " + std::to_string(channels)));
+                                     "the image has " + FormatCount(pixels.GetNumberOfChannels(), "channel") +
+                                       ", the network \"" + name + "\" takes " + std::to_string(channels)));
   }
   if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
   {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGraph.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"
@@ -398,7 +399,7 @@ NetworkGraph::Validate()
     {
       const std::string fewest = std::to_string(schema.fewestInputs), most = std::to_string(schema.mostInputs);
       Refuse(operation,
-             "it has " + std::to_string(operation.inputs.size()) + " inputs, and " + operation.type + " takes " +
+             "it has " + FormatCount(operation.inputs.size(), "input") + ", and " + operation.type + " takes " +
                (fewest == most ? fewest : fewest + " to " + most));
     }
     std::vector<int> inputs;

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelValueBounds.h"
 #include "graph/operations/gigapixelOperationEntry.h"
 
@@ -304,8 +305,9 @@ GetRunProblem(const NetworkGraph & graph)
     });
   return rest.IsEmpty()
            ? std::string()
-           : "it is a graph of " + std::to_string(static_cast<std::ptrdiff_t>(graph.operations.size()) - statistics) +
-               " operations, but does not run yet: nothing computes what sees the whole image: " + ListWholeImage(rest);
+           : "it is a graph of " +
+               FormatCount(static_cast<std::ptrdiff_t>(graph.operations.size()) - statistics, "operation") +
+               ", but does not run yet: nothing computes what sees the whole image: " + ListWholeImage(rest);
 }
 
 int

@@ -2,6 +2,7 @@
 #include "gigapixelOnnxFile.h"
 #include "gigapixelOnnxFunctions.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProtobuf.h"
 #include "kernels/gigapixelStoredNumbers.h"
@@ -693,7 +694,7 @@ OnnxTensor::Read() const
   {
     throw InvalidArgument(Diagnostic("E-FILE-DAMAGED",
                                      where + "is damaged: it has " + std::to_string(raw.size()) +
-                                       " bytes, and its shape says " + std::to_string(count) + " numbers"));
+                                       " bytes, and its shape says " + FormatCount(count, "number")));
   }
   const std::size_t width = ReadRaw(*this, constant);
   if (width == 0)

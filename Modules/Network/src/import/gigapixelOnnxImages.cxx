@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelPrintable.h"
 
@@ -77,8 +78,8 @@ GetOnnxImages(const OnnxFile & file)
   if (images.empty() || channels > MostChannels)
   {
     throw InvalidArgument(Diagnostic("E-NETWORK-OPERATION",
-                                     "its inputs have " + std::to_string(channels) +
-                                       " channels in all, not from 1 to " + std::to_string(MostChannels)));
+                                     "its inputs have " + FormatCount(channels, "channel") + " in all, not from 1 to " +
+                                       std::to_string(MostChannels)));
   }
   return images;
 }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelJoinRanks.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "execute/gigapixelModuleFile.h"
 #include "execute/gigapixelTorchModule.h"
 
@@ -35,9 +36,8 @@ JoinRanks(const Launch & launch)
       throw; // of another LibTorch
     }
     throw Refusal(Diagnostic("E-INSTALLATION",
-                             "a launcher started " + std::to_string(launch.ranks) +
-                               " ranks, but the module that connects them does not load (" + Diagnostic::Of(error).why +
-                               ")",
+                             "a launcher started " + FormatCount(launch.ranks, "rank") +
+                               ", but the module that connects them does not load (" + Diagnostic::Of(error).why + ")",
                              "build with Gloo's headers (Debian: libgloo-dev), or start one process"));
   }
   return std::shared_ptr<Ranks>(reinterpret_cast<JoinFunction>(join)(&launch));

@@ -2,6 +2,7 @@
 #include "gigapixelRankWatch.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelJoinGuard.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelRanks.h"
@@ -74,8 +75,8 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
   if (!missing.empty())
   {
     throw Refusal(Diagnostic("E-RANK-LOST",
-                             "of " + std::to_string(launch.ranks) + " ranks, these did not come within " +
-                               std::to_string(joinLimit.count()) + " seconds: " + missing));
+                             "of " + FormatCount(launch.ranks, "rank") + ", these did not come within " +
+                               FormatCount(joinLimit.count(), "second") + ": " + missing));
   }
 }
 
@@ -349,8 +350,8 @@ RankWatch::LookAtOthers()
     else if (sign.since - sign.progressSince > m_HangLimit)
     {
       End("failed",
-          Name(rank) + " hangs: it made no progress for " + std::to_string(m_HangLimit.count()) +
-            " seconds (GIGAPIXEL_RANK_TIMEOUT)");
+          Name(rank) + " hangs: it made no progress for " + FormatCount(m_HangLimit.count(), "second") +
+            " (GIGAPIXEL_RANK_TIMEOUT)");
     }
   }
 }

@@ -2,6 +2,7 @@
 #include "gigapixelLearningRate.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 
 #include <cmath>
 #include <stdexcept>
@@ -36,7 +37,7 @@ LearningRate::LearningRate(const TrainingOptions & options, int stepsPerEpoch)
   }
   if (m_Schedule == "cosine" && m_Warmup >= m_Steps)
   {
-    refuse("a warmup of " + std::to_string(m_Warmup) + " steps leaves none of the run's " + std::to_string(m_Steps) +
+    refuse("a warmup of " + FormatCount(m_Warmup, "step") + " leaves none of the run's " + std::to_string(m_Steps) +
            " to the learning-rate schedule cosine");
   }
 }

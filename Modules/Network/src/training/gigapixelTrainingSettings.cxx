@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
@@ -127,8 +128,8 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   {
     throw InvalidArgument(
       Diagnostic("E-MODEL-INPUT",
-                 "sample \"" + sample.name + "\" has " + std::to_string(sample.pixels->GetNumberOfChannels()) +
-                   " channels, the network \"" + network.name + "\" takes " + std::to_string(network.channels))
+                 "sample \"" + sample.name + "\" has " + FormatCount(sample.pixels->GetNumberOfChannels(), "channel") +
+                   ", the network \"" + network.name + "\" takes " + std::to_string(network.channels))
         .OfFile(sample.name));
   }
   const Objective & objective = network.objective;
@@ -138,8 +139,8 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
   if (sample.truth.size() != truths)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
-                                     "sample \"" + sample.name + "\" has " + std::to_string(sample.truth.size()) +
-                                       " truths, and the network \"" + network.name + "\", whose objective is " +
+                                     "sample \"" + sample.name + "\" has " + FormatCount(sample.truth.size(), "truth") +
+                                       ", and the network \"" + network.name + "\", whose objective is " +
                                        objective.GetKind().name + ", takes " + std::to_string(truths))
                             .OfFile(sample.name));
   }

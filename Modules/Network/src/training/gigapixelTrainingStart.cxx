@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFrozenParameters.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "model/gigapixelInitialWeights.h"
@@ -95,7 +96,7 @@ Trainer::Implementation::Prepare()
   if (const auto steps = std::int64_t{ options.epochs } * GetNumberOfSteps(); options.warmup > steps)
   {
     Warn({ "W-TRAINING",
-           "the warmup of " + std::to_string(options.warmup) + " steps is longer than the run's " +
+           "the warmup of " + FormatCount(options.warmup, "step") + " is longer than the run's " +
              std::to_string(steps) + ": it ends before the learning rate has risen to its value" });
   }
   bool resume = false;

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingState.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelHash.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelSettingsChange.h"
@@ -265,15 +266,14 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
   }
   if (optimizer.steps != steps)
   {
-    RefuseDamage(path,
-                 std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + std::to_string(steps) +
-                   " steps");
+    RefuseDamage(
+      path, std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + FormatCount(steps, "step"));
   }
   if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
   {
     RefuseDamage(path,
-                 "epoch " + std::to_string(epoch) + " with a history of " + std::to_string(history.size()) +
-                   " epochs and " + std::to_string(epochsWithoutBetter) + " without a better one");
+                 "epoch " + std::to_string(epoch) + " with a history of " + FormatCount(history.size(), "epoch") +
+                   " and " + std::to_string(epochsWithoutBetter) + " without a better one");
   }
   for (int i = 0; i < epoch; ++i)
   {

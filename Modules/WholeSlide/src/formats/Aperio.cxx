@@ -5,8 +5,14 @@
 
 #include "gigapixelDiagnostic.h"
 
+#include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
 #include <stdexcept>
+#include <vector>
 
 namespace gigapixel
 {
@@ -171,8 +177,100 @@ GetRole(const TIFFLayout & layout, std::size_t number)
   return role;
 }
 
+/** Whether a page may be a label that nothing calls so: it is no larger than labels are, and its text does not state
+ * the size of the finest level, as Aperio's texts of levels do. */
+bool
+MayBeLabel(const TIFFLayout & layout, std::size_t number)
+{
+  constexpr std::uint64_t largest = 2000;
+  const TIFFPage &        base = layout.GetPage(layout.GetLevels().front().page);
+  const TIFFPage &        page = layout.GetPage(number);
+  const std::string       size = std::to_string(base.width) + 'x' + std::to_string(base.height);
+  return page.width <= largest && page.height <= largest && page.subfileType == 0 &&
+         page.GetText(TIFFTag::ImageDescription).find(size) == std::string::npos;
+}
+
+double
+GetMean(const Slide & slide, unsigned level, const Rectangle & region)
+{
+  std::vector<unsigned char> pixels(region.width * region.height);
+  slide.ReadRegion(level, region, 1, pixels.data(), 1);
+  return std::accumulate(pixels.begin(), pixels.end(), 0.0) / static_cast<double>(pixels.size());
+}
+
+/** Whether a level shows what a finer one does: the means of patches of both, all over the image, differ by little. */
+bool
+ShowsSame(const Slide & slide, unsigned fine, unsigned coarse)
+{
+  constexpr std::uint64_t patches = 8;  // along each axis
+  constexpr std::uint64_t most = 256;   // pixels along a side of a patch of the finer level
+  constexpr double        largest = 12; // gray levels, as levels of any quality do not differ by
+  const SlidePlane &      from = slide.GetPlanes()[fine];
+  const SlidePlane &      plane = slide.GetPlanes()[coarse];
+  const auto              factor = std::max<std::uint64_t>(1, from.width / plane.width);
+  const auto              side = std::clamp<std::uint64_t>(most / factor, 1, 16);
+  const std::uint64_t     width = std::min(side, plane.width);
+  const std::uint64_t     height = std::min(side, plane.height);
+  double                  squares = 0.0;
+  const auto              scale = [](std::uint64_t at, std::uint64_t length, std::uint64_t ofWhole) {
+    return at * length / ofWhole;
+  };
+  try
+  {
+    for (std::uint64_t i = 0; i < patches * patches; ++i)
+    {
+      const std::uint64_t x = (plane.width - width) * (i % patches) / (patches - 1);
+      const std::uint64_t y = (plane.height - height) * (i / patches) / (patches - 1);
+      const std::uint64_t left = scale(x, from.width, plane.width);
+      const std::uint64_t top = scale(y, from.height, plane.height);
+      const Rectangle     region{ left,
+                              top,
+                              std::max<std::uint64_t>(scale(x + width, from.width, plane.width) - left, 1),
+                              std::max<std::uint64_t>(scale(y + height, from.height, plane.height) - top, 1) };
+      const double        difference = GetMean(slide, coarse, { x, y, width, height }) - GetMean(slide, fine, region);
+      squares += difference * difference;
+    }
+  }
+  catch (const SlideError &)
+  {
+    return true;
+  }
+  return std::sqrt(squares / (patches * patches)) <= largest;
+}
+
+/** Pages of levels that show something else than the level before them: labels that nothing calls so. What cannot be
+ * read stays a level. */
+std::set<std::size_t>
+FindHiddenLabels(const TIFFLayout & layout, const std::function<std::unique_ptr<const Slide>()> & open)
+{
+  std::set<std::size_t>        found;
+  std::unique_ptr<const Slide> slide; // of its own: damage that is found here is counted where pixels are asked for
+  unsigned                     finer = 0;
+  for (unsigned level = 1; level < layout.GetLevels().size(); ++level)
+  {
+    const std::size_t page = layout.GetLevels()[level].page;
+    bool              isLevel = true;
+    if (MayBeLabel(layout, page))
+    {
+      slide = slide ? std::move(slide) : open();
+      isLevel = slide->GetNumberOfLevels() != layout.GetLevels().size() || !slide->GetPlanes()[level].IsPicture() ||
+                ShowsSame(*slide, finer, level);
+    }
+    if (isLevel)
+    {
+      finer = level;
+    }
+    else
+    {
+      found.insert(page);
+    }
+  }
+  return found;
+}
+
+/** \param labels pages that are labels, whatever they say */
 void
-AddPages(TIFFLayout & layout)
+AddPages(TIFFLayout & layout, const std::set<std::size_t> & labels = {})
 {
   PageRules rules;
   rules.hasUnmarkedLevels = true;
@@ -181,6 +279,11 @@ AddPages(TIFFLayout & layout)
   for (std::size_t i = 0; i < layout.GetNumberOfMainPages(); ++i)
   {
     rules.roles.push_back(GetRole(layout, i));
+    if (labels.count(i) != 0)
+    {
+      rules.roles.back() = PageRole();
+      rules.roles.back().kind = PageRole::Kind::Associated;
+    }
   }
   layout.SetImages(layout.FindImages(rules));
 }
@@ -192,17 +295,25 @@ Detect(const SlideFile & file)
   return page != nullptr && page->tiled && page->GetText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0;
 }
 
-std::unique_ptr<const Slide>
-Open(const SlideFile & file)
+std::shared_ptr<TIFFLayout>
+MakeLayout(const SlideFile & file, const std::set<std::size_t> & labels = {})
 {
   auto layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
-  AddPages(*layout);
+  AddPages(*layout, labels);
   if (layout->GetLevels().empty())
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no levels"));
   }
   AddAperioProperties(*layout);
-  return OpenTIFF(file, std::move(layout));
+  return layout;
+}
+
+std::unique_ptr<const Slide>
+Open(const SlideFile & file)
+{
+  auto                        layout = MakeLayout(file);
+  const std::set<std::size_t> labels = FindHiddenLabels(*layout, [&file] { return OpenTIFF(file, MakeLayout(file)); });
+  return OpenTIFF(file, labels.empty() ? std::move(layout) : MakeLayout(file, labels));
 }
 
 /** A file whose tables are damaged is left to others. */

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -123,7 +124,7 @@ CheckSlopes(const Operation & operation, const Channels & channels)
   return slopes == 1 || slopes == channels.front()
            ? ""
            : "its " + std::to_string(slopes) + " slopes are neither one nor one for each of its " +
-               std::to_string(channels.front()) + " channels";
+               FormatCount(channels.front(), "channel");
 }
 
 Parameters

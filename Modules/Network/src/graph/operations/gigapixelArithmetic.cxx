@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +49,7 @@ CheckPair(const Operation & operation, const Channels & channels)
     return "it needs a second input, or the number \"other\"";
   }
   return channels.size() == 2 && channels[0] != channels[1]
-           ? "its inputs have " + std::to_string(channels[0]) + " and " + std::to_string(channels[1]) + " channels"
+           ? "its inputs have " + std::to_string(channels[0]) + " and " + FormatCount(channels[1], "channel")
            : "";
 }
 

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOperationEntry.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -297,7 +298,7 @@ CheckScores(const Operation &, const Channels & channels)
 {
   return channels[1] == 1
            ? ""
-           : "its second input, the scores, has " + std::to_string(channels[1]) + " channels instead of one";
+           : "its second input, the scores, has " + FormatCount(channels[1], "channel") + " instead of one";
 }
 
 OperationSchema
