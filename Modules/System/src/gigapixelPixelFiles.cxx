@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPixelFiles.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <array>
@@ -297,7 +298,7 @@ FindTroubleOfSize(const std::map<std::string, std::string> & fields)
   std::vector<std::string> factors = sizes == fields.end() ? std::vector<std::string>() : SplitWords(sizes->second);
   if (axes != fields.end() && sizes != fields.end() && factors.size() != static_cast<std::size_t>(number))
   {
-    return MakeTrouble("DimSize has " + std::to_string(factors.size()) + " numbers, and NDims says " +
+    return MakeTrouble("DimSize has " + FormatCount(factors.size(), "number") + ", and NDims says " +
                        std::to_string(number));
   }
   if (channels != fields.end())

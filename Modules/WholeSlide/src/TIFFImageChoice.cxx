@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which of the images of a TIFF is read, and why.
 #include "TIFFLayout.h"
+#include "gigapixelFormatCount.h"
 
 #include "gigapixelJoinNames.h"
 
@@ -103,7 +104,7 @@ TIFFLayout::SetImages(std::vector<Image> images)
     warnings.push_back(
       Diagnostic(
         "W-SLIDE-IMAGES",
-        "it has " + std::to_string(m_Images.size()) + " images, of which only image " +
+        "it has " + FormatCount(m_Images.size(), "image") + ", of which only image " +
           std::to_string(m_ImageNumber + 1) + " is read: " + ListImages(m_Images),
         "see info for the images; choose another one with --image (SetImage), or write it to a file of its own "
         "(convert --image)")

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TIFFPixels.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cstring>
@@ -272,7 +273,7 @@ FindObstacleOfNumbers(const TIFFPage & page)
   }
   if (page.samples == 0 || page.samples > 64)
   {
-    return { "it has " + std::to_string(page.samples) + " samples per pixel, where 1 to 64 are read", convertNumbers };
+    return { "it has " + FormatCount(page.samples, "sample") + " per pixel, where 1 to 64 are read", convertNumbers };
   }
   return {};
 }
@@ -320,7 +321,7 @@ FindObstacleOfChannels(const TIFFPage & page)
   const std::string codec = DescribeCompression(page);
   if (page.bits == 8 && (name.empty() || IsImageCodec(page)))
   {
-    return { "no tag says that its " + std::to_string(page.samples) + " samples per pixel are colors, and as " + codec +
+    return { "no tag says that its " + FormatCount(page.samples, "sample") + " per pixel are colors, and as " + codec +
                " they are not read",
              "convert it to RGB, or to channels in deflate" };
   }
@@ -374,7 +375,7 @@ FindObstacleOfLabels(const TIFFPage & page)
   const bool        isKnown = page.bits == 8 || page.bits == 16 || page.bits == 32 || page.bits == 64;
   if (page.samples != 1)
   {
-    return { "it has " + std::to_string(page.samples) + " samples per pixel, where a mask has one",
+    return { "it has " + FormatCount(page.samples, "sample") + " per pixel, where a mask has one",
              "give a mask of one channel whose values are the classes",
              false,
              "E-MASK-FORMAT" };

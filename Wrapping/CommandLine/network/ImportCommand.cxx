@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
+#include "gigapixelFormatCount.h"
 
 #include "ModelDescription.h"
 #include "OutputCheck.h"
@@ -47,7 +48,7 @@ GetOptions(const ArgumentValues & values)
   {
     throw UsageError(Diagnostic("E-OPTION-CONFLICT",
                                 "--mean has " + std::to_string(options.mean.size()) + " and --deviation " +
-                                  std::to_string(options.deviation.size()) + " numbers",
+                                  FormatCount(options.deviation.size(), "number"),
                                 "give both one for each channel")
                        .OfOption("--mean", values.GetText("mean")));
   }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
+#include "gigapixelFormatCount.h"
 
 #include "ArgumentText.h"
 
@@ -346,7 +347,7 @@ TakeLoss(const ArgumentValues & values, NetworkDescription & network)
 std::string
 FormatParameters(std::int64_t trained, std::int64_t kept)
 {
-  return std::to_string(trained) + " parameters" +
+  return FormatCount(trained, "parameter") +
          (kept == 0 ? "" : " that are trained and " + std::to_string(kept) + " that are not (frozen)");
 }
 
@@ -442,7 +443,7 @@ std::string
 FormatSegments(const MemoryPlan & plan)
 {
   return plan.segments.empty() ? std::string()
-                               : " in " + std::to_string(plan.segments.size()) + " segments with " +
+                               : " in " + FormatCount(plan.segments.size(), "segment") + " with " +
                                    FormatBytes(static_cast<double>(plan.keptBytes)) + " of maps between them";
 }
 } // namespace

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DiagnosticJSON.h"
+#include "gigapixelFormatCount.h"
 #include "IdleScratch.h"
 #include "NetworkCommands.h"
 #include "gigapixelReadingMemory.h"
@@ -243,7 +244,7 @@ FormatSegments(const JSON & row, const char * unit)
     {
       passes += segment["passes"].get<int>();
     }
-    text = "    " + std::to_string(segments.size()) + " segments with " + std::to_string(passes) + " passes\n";
+    text = "    " + FormatCount(segments.size(), "segment") + " with " + std::to_string(passes) + " passes\n";
   }
   const double kept = row["keptBytes"].get<double>();
   return segments.empty() && kept < LeastBytes

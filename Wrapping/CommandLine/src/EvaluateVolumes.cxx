@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "EvaluateVolumes.h"
+#include "gigapixelFormatCount.h"
 
 #include "VolumeFile.h"
 
@@ -144,8 +145,8 @@ ReadLabels(itk::GigapixelVolume & volume, LabelNumbers & numbers)
   if (volume.voxels->GetNumberOfChannels() != 1)
   {
     throw Refusal(Diagnostic("E-MASK-FORMAT",
-                             "it has " + std::to_string(volume.voxels->GetNumberOfChannels()) +
-                               " channels; a volume of labels has one")
+                             "it has " + FormatCount(volume.voxels->GetNumberOfChannels(), "channel") +
+                               "; a volume of labels has one")
                     .OfFile(volume.name)
                     .OfValue(std::to_string(volume.voxels->GetNumberOfChannels())));
   }

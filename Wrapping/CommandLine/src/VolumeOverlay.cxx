@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeOverlay.h"
+#include "gigapixelFormatCount.h"
 
 #include "Doubt.h"
 #include "Drawing.h"
@@ -284,8 +285,8 @@ CheckLabels(const itk::GigapixelVolume & volume, const itk::GigapixelVolume & la
   if (labels.voxels->GetNumberOfChannels() != 1)
   {
     throw Refusal(Diagnostic("E-MASK-FORMAT",
-                             "it has " + std::to_string(labels.voxels->GetNumberOfChannels()) +
-                               " channels, and a volume of labels has one")
+                             "it has " + FormatCount(labels.voxels->GetNumberOfChannels(), "channel") +
+                               ", and a volume of labels has one")
                     .OfFile(labels.name)
                     .OfValue(std::to_string(labels.voxels->GetNumberOfChannels())));
   }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "graph/gigapixelFileKind.h"
 #include "gigapixelHash.h"
 #include "gigapixelImageNorms.h"
@@ -245,7 +246,7 @@ private:
         names += (names.empty() ? "" : ", ") + GetPrintable(output.name);
       }
       m_Options.warn(Diagnostic("W-MODEL-OUTPUT",
-                                "it has " + std::to_string(m_File.outputs.size()) + " outputs (" + names +
+                                "it has " + FormatCount(m_File.outputs.size(), "output") + " (" + names +
                                   "), and the first one is taken",
                                 "name another one by --logits if it has the result")
                        .OfFile(m_Path)

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelOnnxOperators.h"
 
 namespace gigapixel
@@ -64,7 +65,7 @@ PutLinear(OnnxWalk & walk, const OnnxNode & node, bool turned)
   {
     throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
                                      "its node \"" + node.outputs.front() + "\" has a matrix for " +
-                                       std::to_string(shape[turned ? 1 : 0]) + " channels, and its map has " +
+                                       FormatCount(shape[turned ? 1 : 0], "channel") + ", and its map has " +
                                        std::to_string(channels))
                             .OfValue(node.outputs.front()));
   }

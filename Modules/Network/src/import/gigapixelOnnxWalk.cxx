@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelOnnxWalk.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelOnnxOperators.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelNetworkDescription.h"
@@ -286,8 +287,9 @@ OnnxWalk::Append(const OnnxNode &                              node,
   if (inputs.size() > schema.mostInputs)
   {
     throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
-                                     "its node \"" + name + "\" (" + type + ") has " + std::to_string(inputs.size()) +
-                                       " inputs, and may have " + std::to_string(schema.mostInputs))
+                                     "its node \"" + name + "\" (" + type + ") has " +
+                                       FormatCount(inputs.size(), "input") + ", and may have " +
+                                       std::to_string(schema.mostInputs))
                             .OfValue(name));
   }
   std::vector<int> channels(inputs.size());

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelOnnxOperators.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ CheckAxes(const OnnxWalk & walk, std::size_t given)
   const auto axes = static_cast<std::size_t>(walk.GetNumberOfAxes());
   if (given != axes)
   {
-    throw MissingOperation("of " + std::to_string(given) + " dimensions in a network of " + std::to_string(axes));
+    throw MissingOperation("of " + FormatCount(given, "dimension") + " in a network of " + std::to_string(axes));
   }
 }
 
@@ -214,7 +215,7 @@ CheckWeight(const OnnxNode & node, std::int64_t given, std::int64_t wanted)
   {
     throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
                                      "its node \"" + node.outputs.front() + "\" has a weight for " +
-                                       std::to_string(given) + " channels, and its map has " + std::to_string(wanted))
+                                       FormatCount(given, "channel") + ", and its map has " + std::to_string(wanted))
                             .OfValue(node.outputs.front()));
   }
 }

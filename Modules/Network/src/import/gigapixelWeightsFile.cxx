@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
 #include "graph/gigapixelFileKind.h"
 #include "model/gigapixelModelFile.h"
@@ -188,7 +189,7 @@ TakenWeights::DescribeTaken() const
             std::to_string(part->second.all);
   }
   return std::to_string(taken.size()) + " of the network's " +
-         std::to_string(taken.size() + ofOtherShape.size() + notInFile.size()) + " arrays (" + list +
+         FormatCount(taken.size() + ofOtherShape.size() + notInFile.size(), "array") + " (" + list +
          (listed < parts.size() ? " ..." : "") + ')';
 }
 

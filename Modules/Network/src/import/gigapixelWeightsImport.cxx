@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
@@ -41,7 +42,7 @@ ImportOptions::Check(int channels, bool ofVolumes) const
       throw InvalidArgument(Diagnostic(
         "E-OPTION-VALUE",
         "it needs a " + std::string(name) +
-          (channels == 1 ? " for its channel; " : " for each of its " + std::to_string(channels) + " channels; ") +
+          (channels == 1 ? " for its channel; " : " for each of its " + FormatCount(channels, "channel") + "; ") +
           std::to_string(given) + (given == 1 ? " is given" : " are given")));
     }
   }

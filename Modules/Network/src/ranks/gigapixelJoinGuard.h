@@ -3,6 +3,7 @@
 #define gigapixelJoinGuard_h
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelLaunch.h"
 
 #include <chrono>
@@ -34,7 +35,7 @@ public:
       std::unique_lock<std::mutex> lock(m_Mutex);
       if (!m_Changed.wait_for(lock, limit, [this] { return m_Joined; }))
       {
-        Leave("no answer within " + std::to_string(limit.count()) + " seconds");
+        Leave("no answer within " + FormatCount(limit.count(), "second"));
       }
     });
   }

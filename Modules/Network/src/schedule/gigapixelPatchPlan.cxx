@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchGrid.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelWorkers.h"
@@ -52,7 +53,7 @@ MakePatchPlan(const PlannedRun & run)
   plan.coreSeconds *= static_cast<double>(plan.numberOfTiles * (patches.mirror ? 4 : 1));
   if (plan.peakBytes > limit)
   {
-    throw MakeMemoryLimitError(run, plan.peakBytes, " for patches of " + std::to_string(patches.side) + " pixels");
+    throw MakeMemoryLimitError(run, plan.peakBytes, " for patches of " + FormatCount(patches.side, "pixel"));
   }
   return plan;
 }

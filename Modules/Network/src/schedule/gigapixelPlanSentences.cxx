@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPlanSentences.h"
+#include "gigapixelFormatCount.h"
 #include "gigapixelProcessMemory.h"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ DescribeNeed(const PlannedRun & run)
 {
   return run.tileSize == WholeImage ? " for the image in one piece, whereas tiles need less"
          : run.device.shared        ? " for the whole image in memory, whereas tiles without shared memory need less"
-         : run.tileSize > 0         ? " for tiles of " + std::to_string(run.tileSize) + " pixels"
+         : run.tileSize > 0         ? " for tiles of " + FormatCount(run.tileSize, "pixel")
                                     : "";
 }
 

@@ -124,8 +124,8 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
     }
     throw SlideError("E-SLIDE-PLANES",
                      path,
-                     "it has " + std::to_string(end / tiles) +
-                       " frames for each tile, and does not say which focal planes or optical paths they show",
+                     "it has " + FormatCount(end / tiles, "frame") +
+                       " for each tile, and does not say which focal planes or optical paths they show",
                      "export one focal plane");
   }
   for (std::size_t number = 0; number < parts.size(); ++number)
@@ -192,7 +192,7 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
     if (placed.size() < tiles)
     {
       MissTiles("its concatenation does not say how many parts it has, and those that are here have " +
-                std::to_string(placed.size()) + " of " + std::to_string(tiles) + " tiles");
+                std::to_string(placed.size()) + " of " + FormatCount(tiles, "tile"));
     }
   }
 }

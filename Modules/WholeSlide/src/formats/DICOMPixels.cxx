@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMPixels.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cmath>
@@ -112,7 +113,7 @@ DICOMPixels::FindObstacle() const
   if (samples != 1 && samples != 3)
   {
     return { "E-SLIDE-CHANNELS",
-             "it has " + std::to_string(samples) + " samples a pixel, where 1 and 3 are read",
+             "it has " + FormatCount(samples, "sample") + " a pixel, where 1 and 3 are read",
              convertToTIFF };
   }
   if (bits != 8 && bits != 16)

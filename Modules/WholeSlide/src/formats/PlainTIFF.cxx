@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // A TIFF that says all in its tags.
 #include "SlideFormat.h"
+#include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -49,7 +50,7 @@ WarnOfPlanes(TIFFLayout & layout)
     const std::string which = "1 of " + std::to_string(planes);
     layout.warnings.push_back(
       Diagnostic("W-SLIDE-PLANES",
-                 "its page holds a stack of " + std::to_string(planes) + " planes, and only the first one is read",
+                 "its page holds a stack of " + FormatCount(planes, "plane") + ", and only the first one is read",
                  "export another one where it matters")
         .OfFile(layout.GetPath())
         .OfValue(which));
