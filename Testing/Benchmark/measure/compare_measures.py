@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Compares `gigapixel measure` with scikit-image and OpenCV: CPU seconds, peak memory, and equality of the figures.
+
+    compare_measures.py --program build/bin/gigapixel [--peers 8000] [--sizes 8000 32000] [--slide SIDE] [--json result.json]
+
+Python needs numpy, tifffile and scikit-image, and OpenCV to compare with it. The masks are squares of blobs on a grid of
+100 pixels, some with a hole, as tiled deflate TIFF. Every run is a process of its own, one thread; CPU is user and system
+time of the process, reading the file included. Peers hold the whole mask, so they get those of up to --peers pixels a side;
+OpenCV gives area, centroid and box only. --slide also measures an RGB slide of that side under its mask.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+import tifffile
+
+STEP = 100  # pixels from blob to blob
+PATTERN = 32  # blobs along a side of what is repeated
+
+
+def draw_pattern():
+    random = numpy.random.default_rng(0)
+    pattern = numpy.zeros((PATTERN * STEP, PATTERN * STEP), numpy.uint8)
+    y, x = numpy.mgrid[:STEP, :STEP] - STEP / 2
+    distance, angle = numpy.hypot(y, x), numpy.arctan2(y, x)
+    for row in range(0, pattern.shape[0], STEP):
+        for column in range(0, pattern.shape[1], STEP):
+            radius = random.uniform(20, 45) * (1 + 0.1 * numpy.cos(5 * angle + random.uniform(0, 6)))
+            blob = (distance < radius) & (distance > (10 if random.random() < 0.3 else -1))
+            pattern[row : row + STEP, column : column + STEP] = 255 * blob
+    return pattern
+
+
+def write_mask(path, side):
+    pattern = draw_pattern()
+
+    def tiles():
+        for y in range(0, side, 256):
+            for x in range(0, side, 256):
+                rows, columns = numpy.arange(y, y + 256), numpy.arange(x, x + 256)
+                tile = pattern[numpy.ix_(rows % len(pattern), columns % len(pattern))]
+                tile[rows >= side] = 0
+                tile[:, columns >= side] = 0
+                yield tile
+
+    options = {"tile": (256, 256), "compression": "zlib", "photometric": "minisblack", "bigtiff": True}
+    resolution = {"resolution": (20000, 20000), "resolutionunit": "CENTIMETER"}
+    tifffile.imwrite(path, tiles(), shape=(side, side), dtype=numpy.uint8, **options, **resolution)
+
+
+def run(command):
+    """CPU seconds and peak memory of a process, and the number that it printed."""
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE)
+    out = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise RuntimeError(f"{command} ended with {status}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return {"cpu_s": cpu, "peak_mb": usage.ru_maxrss * 1024 / 1e6, "said": json.loads(out)}
+
+
+def peer(library, mask, table):
+    """Writes the figures of all components as the peer has them, and prints their number."""
+    pixels = tifffile.imread(mask)
+    if library == "opencv":
+        import cv2
+
+        cv2.setNumThreads(1)
+        number, _, statistics, centroids = cv2.connectedComponentsWithStats(pixels, connectivity=8)
+        rows = {"area": statistics[1:, 4], "centroid-1": centroids[1:, 0], "centroid-0": centroids[1:, 1]}
+        rows |= {"bbox-1": statistics[1:, 0], "bbox-0": statistics[1:, 1]}
+        number -= 1
+    else:
+        from skimage import measure
+
+        regions = measure.label(pixels)
+        rows = measure.regionprops_table(regions, properties=("area", "centroid", "bbox", "perimeter", "euler_number"))
+        number = len(rows["area"])
+    numpy.savez(table, **rows)
+    print(json.dumps({"components": int(number)}))
+
+
+def differences(table, file):
+    """The greatest relative difference of each figure from the peer's."""
+    with open(table, newline="", encoding="utf-8") as text:
+        ours = [row for row in csv.DictReader(text) if row["component"] != "0"]
+    theirs = numpy.load(file)
+    names = {"area": "area_px", "centroid-0": "centroid_y", "centroid-1": "centroid_x", "bbox-0": "y", "bbox-1": "x", "perimeter": "perimeter_px"}
+    columns = {name: numpy.array([float(row[names[name]]) for row in ours]) for name in names if name in theirs}
+    if "perimeter" not in theirs:  # OpenCV numbers otherwise
+        return {name: float(abs(numpy.sort(column) - numpy.sort(theirs[name])).max()) for name, column in columns.items()}
+    found = {name: float((abs(column - theirs[name]) / numpy.maximum(1, abs(theirs[name]))).max()) for name, column in columns.items()}
+    holes = numpy.array([int(row["holes"]) for row in ours])
+    return found | {"holes": int(abs(1 - theirs["euler_number"] - holes).max())}
+
+
+def main():
+    if len(sys.argv) == 5 and sys.argv[1] == "peer":
+        peer(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8000, 32000])
+    parser.add_argument("--peers", type=int, default=8000)
+    parser.add_argument("--slide", type=int, help="side of a slide that is measured under its mask")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    results = []
+
+    def tell(what, side, result, difference=""):
+        results.append({"what": what, "side": side, **result, "difference": difference})
+        number = result["said"]["components"]
+        print(f"| {what} | {side} x {side} | {number} | {result['cpu_s']:.2f} | {result['peak_mb']:.0f} | {difference} |", flush=True)
+
+    print("| | pixels | components | CPU s | peak MB | greatest difference |\n" + "| --- " * 6 + "|")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        mask, table = work / "mask.tif", work / "table.csv"
+        ours = [arguments.program, "measure", mask, "-o", table, "--overwrite", "--quiet", "--json", "--threads", 1]
+        for side in arguments.sizes:
+            write_mask(mask, side)
+            tell("ours", side, run(ours))
+            for library in ("scikit-image", "opencv") if side <= arguments.peers else ():
+                file = work / f"{library}.npz"
+                try:
+                    result = run([sys.executable, __file__, "peer", library, mask, file])
+                except RuntimeError:
+                    print(f"{library} is not there", file=sys.stderr)
+                    continue
+                tell(library, side, result, differences(table, file))
+        if arguments.slide:
+            slide = work / "slide.tif"
+            draw = [arguments.program, "synthesize", slide, "--size", f"{arguments.slide}x{arguments.slide}", "--quiet"]
+            subprocess.run([str(part) for part in draw], check=True, stdout=sys.stderr)
+            write_mask(mask, arguments.slide)
+            tell("ours, with the slide", arguments.slide, run([*ours, "--slide", slide]))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
