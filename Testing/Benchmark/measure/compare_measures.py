@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Compares `gigapixel measure` with scikit-image and OpenCV: CPU seconds, peak memory, and equality of the figures.
+"""Compares `gigapixel measure` with scikit-image: CPU seconds, peak memory, and equality of the figures.
 
     compare_measures.py --program build/bin/gigapixel [--peers 8000] [--sizes 8000 32000] [--slide SIDE] [--json result.json]
 
-Python needs numpy, tifffile and scikit-image, and OpenCV to compare with it. The masks are squares of blobs on a grid of
+Python needs numpy, tifffile and scikit-image. The masks are squares of blobs on a grid of
 100 pixels, some with a hole, as tiled deflate TIFF. Every run is a process of its own, one thread; CPU is user and system
-time of the process, reading the file included. Peers hold the whole mask, so they get those of up to --peers pixels a side;
-OpenCV gives area, centroid and box only. --slide also measures an RGB slide of that side under its mask.
+time of the process, reading the file included. scikit-image holds the whole mask, so it gets those of up to --peers pixels a
+side. --slide also measures an RGB slide of that side under its mask.
 """
 
 import argparse
@@ -67,43 +67,30 @@ def run(command):
     return {"cpu_s": cpu, "peak_mb": usage.ru_maxrss * 1024 / 1e6, "said": json.loads(out)}
 
 
-def peer(library, mask, table):
-    """Writes the figures of all components as the peer has them, and prints their number."""
+def peer(mask, table):
+    """Writes the figures of all components as scikit-image has them, and prints their number."""
+    from skimage import measure
+
     pixels = tifffile.imread(mask)
-    if library == "opencv":
-        import cv2
-
-        cv2.setNumThreads(1)
-        number, _, statistics, centroids = cv2.connectedComponentsWithStats(pixels, connectivity=8)
-        rows = {"area": statistics[1:, 4], "centroid-1": centroids[1:, 0], "centroid-0": centroids[1:, 1]}
-        rows |= {"bbox-1": statistics[1:, 0], "bbox-0": statistics[1:, 1]}
-        number -= 1
-    else:
-        from skimage import measure
-
-        regions = measure.label(pixels)
-        rows = measure.regionprops_table(regions, properties=("area", "centroid", "bbox", "perimeter", "euler_number"))
-        number = len(rows["area"])
+    regions = measure.label(pixels)
+    rows = measure.regionprops_table(regions, properties=("area", "centroid", "bbox", "perimeter", "euler_number"))
     numpy.savez(table, **rows)
-    print(json.dumps({"components": int(number)}))
+    print(json.dumps({"components": len(rows["area"])}))
 
 
-def differences(table, file):
-    """The greatest relative difference of each figure from the peer's."""
+def find_difference(table, file):
+    """The greatest difference of any figure, relative where it is above 1."""
     with open(table, newline="", encoding="utf-8") as text:
         ours = [row for row in csv.DictReader(text) if row["component"] != "0"]
-    theirs = numpy.load(file)
-    names = {"area": "area_px", "centroid-0": "centroid_y", "centroid-1": "centroid_x", "bbox-0": "y", "bbox-1": "x", "perimeter": "perimeter_px"}
-    columns = {name: numpy.array([float(row[names[name]]) for row in ours]) for name in names if name in theirs}
-    if "perimeter" not in theirs:  # OpenCV numbers otherwise
-        return {name: float(abs(numpy.sort(column) - numpy.sort(theirs[name])).max()) for name, column in columns.items()}
-    found = {name: float((abs(column - theirs[name]) / numpy.maximum(1, abs(theirs[name]))).max()) for name, column in columns.items()}
-    holes = numpy.array([int(row["holes"]) for row in ours])
-    return found | {"holes": int(abs(1 - theirs["euler_number"] - holes).max())}
+    theirs = dict(numpy.load(file))
+    theirs["holes"] = 1 - theirs["euler_number"]
+    names = {"area": "area_px", "centroid-0": "centroid_y", "centroid-1": "centroid_x", "bbox-0": "y", "bbox-1": "x", "perimeter": "perimeter_px", "holes": "holes"}
+    columns = {name: numpy.array([float(row[column]) for row in ours]) for name, column in names.items()}
+    return max(float((abs(column - theirs[name]) / numpy.maximum(1, abs(theirs[name]))).max()) for name, column in columns.items())
 
 
 def main():
-    if len(sys.argv) == 5 and sys.argv[1] == "peer":
+    if len(sys.argv) == 4 and sys.argv[1] == "peer":
         peer(*sys.argv[2:])
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -128,14 +115,10 @@ def main():
         for side in arguments.sizes:
             write_mask(mask, side)
             tell("ours", side, run(ours))
-            for library in ("scikit-image", "opencv") if side <= arguments.peers else ():
-                file = work / f"{library}.npz"
-                try:
-                    result = run([sys.executable, __file__, "peer", library, mask, file])
-                except RuntimeError:
-                    print(f"{library} is not there", file=sys.stderr)
-                    continue
-                tell(library, side, result, differences(table, file))
+            if side <= arguments.peers:
+                file = work / "peer.npz"
+                result = run([sys.executable, __file__, "peer", mask, file])
+                tell("scikit-image", side, result, f"{find_difference(table, file):.1e}")
         if arguments.slide:
             slide = work / "slide.tif"
             draw = [arguments.program, "synthesize", slide, "--size", f"{arguments.slide}x{arguments.slide}", "--quiet"]
