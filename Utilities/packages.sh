@@ -5,7 +5,7 @@ build_packages=(g++ cmake ninja-build pkg-config
   libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
   liblcms2-dev libhwy-dev nlohmann-json3-dev)
 test_packages=(ccache libgtest-dev libtiff-dev clang-format
-  python3 python3-venv ca-certificates python3-pytest python3-numpy python3-tifffile python3-openslide python3-pil python3-h5py libvips-tools
+  python3 python3-venv ca-certificates python3-pytest python3-numpy python3-tifffile python3-openslide python3-pil python3-h5py python3-skimage libvips-tools
   openmpi-bin iproute2)
 fuzz_packages=(clang libclang-rt-dev)
 # CMake, Ninja and everything of ITK and PyTorch come from PyPI then.

@@ -1,12 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRunLengthMask.h"
-#include "gigapixelDiagnostic.h"
 #include "gigapixelBitRows.h"
+#include "gigapixelDiagnostic.h"
+#include "gigapixelRunSets.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
 namespace gigapixel
@@ -28,44 +28,6 @@ CountTrailingZeros(std::uint64_t word)
   return zeros;
 #endif
 }
-
-/** Sets of runs that touch each other; the root of a set is its lowest number. */
-class RunSets
-{
-public:
-  explicit RunSets(std::size_t count)
-    : m_Parents(count)
-  {
-    if (count > std::numeric_limits<std::uint32_t>::max())
-    {
-      throw RefusalOf<std::length_error>(
-        Diagnostic("E-IMAGE-SIZE", "The mask has more than 2^32 runs: it is noise", "smooth it (median) before"));
-    }
-    std::iota(m_Parents.begin(), m_Parents.end(), std::uint32_t(0));
-  }
-
-  std::uint32_t
-  GetRoot(std::uint32_t run)
-  {
-    while (m_Parents[run] != run)
-    {
-      m_Parents[run] = m_Parents[m_Parents[run]];
-      run = m_Parents[run];
-    }
-    return run;
-  }
-
-  void
-  Unite(std::uint32_t a, std::uint32_t b)
-  {
-    a = this->GetRoot(a);
-    b = this->GetRoot(b);
-    m_Parents[std::max(a, b)] = std::min(a, b);
-  }
-
-private:
-  std::vector<std::uint32_t> m_Parents;
-};
 
 } // namespace
 

@@ -11,7 +11,7 @@
 #include "SlideClassification.h"
 #include "SlideFile.h"
 #include "SlideForModel.h"
-#include "UnfinishedPredictions.h"
+#include "UnfinishedTable.h"
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelClassifier.h"
@@ -269,12 +269,12 @@ IdentifyMap(const std::string & map)
 /** What was said of the slide before the batch was interrupted, if it was, and its map is as it was written; else what
  * is said now, which is kept until the batch is complete. */
 Json
-ClassifyOnce(const std::string &     file,
-             const MapTarget &       map,
-             const Model &           model,
-             const ArgumentValues &  values,
-             const Session &         session,
-             UnfinishedPredictions & unfinished)
+ClassifyOnce(const std::string &    file,
+             const MapTarget &      map,
+             const Model &          model,
+             const ArgumentValues & values,
+             const Session &        session,
+             UnfinishedTable &      unfinished)
 {
   const SlideForModel slide(file, model, values);
   const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
@@ -349,7 +349,7 @@ AssignMaps(const SlideList & list, const ArgumentValues & values)
 /** \return for each file of a map whether it, and the picture beside it, may replace what is there
  * \throw std::runtime_error something is there, and may not be replaced */
 std::map<std::string, bool>
-CheckMaps(const std::vector<SlideTask> & tasks, const ArgumentValues & values, const UnfinishedPredictions & unfinished)
+CheckMaps(const std::vector<SlideTask> & tasks, const ArgumentValues & values, const UnfinishedTable & unfinished)
 {
   std::map<std::string, bool> mayReplace;
   for (const SlideTask & task : tasks)
@@ -407,10 +407,10 @@ HasContent(const std::string & file, const std::string & text)
 
 /** Writes the table of all slides. */
 void
-WriteWholeTable(const PredictionTable &       table,
-                const std::string &           file,
-                bool                          overwrite,
-                const UnfinishedPredictions & unfinished)
+WriteWholeTable(const PredictionTable & table,
+                const std::string &     file,
+                bool                    overwrite,
+                const UnfinishedTable & unfinished)
 {
   try
   {
@@ -432,11 +432,11 @@ int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
   BoundMemory(GetBudget(values));
-  const auto            list = FindSlides(values.GetTexts("SLIDE"), session);
-  const auto &          slides = list.slides;
-  const bool            overwrite = values.Has("overwrite");
-  const bool            severalFiles = slides.size() > 1 || values.Has("maps");
-  UnfinishedPredictions unfinished(values.GetText("output"), severalFiles);
+  const auto      list = FindSlides(values.GetTexts("SLIDE"), session);
+  const auto &    slides = list.slides;
+  const bool      overwrite = values.Has("overwrite");
+  const bool      severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedTable unfinished(values.GetText("output"), severalFiles);
   if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS",

@@ -12,6 +12,7 @@ int RunEvaluate(const ArgumentValues & values, const Session & session);
 int RunOverlay(const ArgumentValues & values, const Session & session);
 int RunRasterize(const ArgumentValues & values, const Session & session);
 int RunOutline(const ArgumentValues & values, const Session & session);
+int RunMeasure(const ArgumentValues & values, const Session & session);
 int RunConvert(const ArgumentValues & values, const Session & session);
 int RunSynthesize(const ArgumentValues & values, const Session & session);
 int RunDoctor(const ArgumentValues & values, const Session & session);

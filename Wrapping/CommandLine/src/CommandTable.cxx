@@ -594,9 +594,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),      Label(),    Train(),   Segment(),    Evaluate(), Overlay(),
-                              Rasterize(), Outline(),  Convert(), Synthesize(), Classify(), Features(),
-                              Plan(),      Networks(), Import(),  Doctor() };
+    std::vector<Command> all{ Info(),      Label(),   Train(),    Segment(), Evaluate(),   Overlay(),
+                              Rasterize(), Outline(), Measure(),  Convert(), Synthesize(), Classify(),
+                              Features(),  Plan(),    Networks(), Import(),  Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

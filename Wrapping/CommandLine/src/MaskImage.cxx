@@ -47,7 +47,7 @@ GetMadeBy(const itk::WholeSlideImageIO & pyramid)
 }
 
 PhysicalImage
-OpenMask(const std::string & file)
+OpenMask(const std::string & file, itk::HighSamples high)
 {
   CheckInputFile(file);
   const auto pyramid = OpenPyramid(file);
@@ -60,7 +60,7 @@ OpenMask(const std::string & file)
                  "give a mask, or look at the picture beside the map")
         .OfFile(file));
   }
-  return AlignAxes(itk::GigapixelMaskSource(file, itk::HighSamples::Are255), Grid(), "a slide");
+  return AlignAxes(itk::GigapixelMaskSource(file, high), Grid(), "a slide");
 }
 
 /** Whether `label --classes` has made it: 0 glass, 1 tissue, 2 pen, 3 artifact. */
@@ -114,8 +114,8 @@ FindClasses(const std::string & file)
 }
 } // namespace
 
-MaskImage::MaskImage(const std::string & file)
-  : m_Image(OpenMask(file))
+MaskImage::MaskImage(const std::string & file, itk::HighSamples high)
+  : m_Image(OpenMask(file, high))
   , m_HasTissueClasses(HasTissueClasses(file))
   , m_Classes(FindClasses(file))
 {}

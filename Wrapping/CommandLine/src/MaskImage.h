@@ -3,6 +3,7 @@
 #define MaskImage_h
 
 #include "gigapixelGridMatch.h"
+#include "itkGigapixelImageIOSource.h"
 
 #include <array>
 #include <cstdint>
@@ -27,8 +28,9 @@ struct MaskClass
 class MaskImage
 {
 public:
-  /** \throw std::runtime_error naming the file: not there, no mask (more than one channel) */
-  explicit MaskImage(const std::string & file);
+  /** \param high what becomes of labels above 255
+   * \throw std::runtime_error naming the file: not there, no mask (more than one channel) */
+  explicit MaskImage(const std::string & file, itk::HighSamples high = itk::HighSamples::Are255);
 
   /** With rows and columns as slides have them. */
   const PhysicalImage &

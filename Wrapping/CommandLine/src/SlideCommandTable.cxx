@@ -239,6 +239,51 @@ Outline()
 }
 
 Command
+Measure()
+{
+  Argument masks = Required(
+    InputFile("MASK",
+              "",
+              "label",
+              "Masks, in any format that evaluate takes, with labels up to 255; or folders of masks (*.pyramid.tif)."));
+  masks.repeated = true;
+  return {
+    "measure",
+    "size, shape and color of everything in a mask, as a table",
+    "Writes a row for each connected component of each label, and one for all components of a label together "
+    "(component 0): area, perimeter, centroid, bounding box, number of holes and class; of the slide under it the "
+    "number "
+    "of pixels, and of each channel the mean, standard deviation and percentiles. Figures are those of scikit-image's "
+    "regionprops. Positions are pixels of the mask (x and y from 0, centers), and mm from its corner. The pixels of "
+    "the "
+    "finer of mask and slide are counted. The image is read once. A batch that was interrupted goes on where it was "
+    "when it is started again.",
+    { masks,
+      InputFile("slide",
+                "SLIDE|FOLDER",
+                "slide",
+                "The slide of the masks, or the folder of their slides, which are known by their names."),
+      Required(Output("CSV", "table", "The table, a .csv file.")),
+      Choice(
+        "connectivity",
+        { "8", "4" },
+        "8",
+        "8: pixels that touch at a corner are connected, as in scikit-image, so that thin structures stay whole. 4: "
+        "only over edges, as in outline."),
+      Level(),
+      LevelResolution(),
+      Switch("partial", "MASK covers a part of the slide (segment --region)."),
+      SlideResolution(),
+      SlideImage(),
+      Strict(),
+      Replace() },
+    { "gigapixel measure slide.mask.tif -o table.csv",
+      "gigapixel measure slide.mask.tif --slide slide.svs -o table.csv",
+      "gigapixel measure masks/ --slide slides/ -o table.csv --level 1 --json" }
+  };
+}
+
+Command
 Convert()
 {
   Argument region{ "region",

@@ -12,6 +12,7 @@ Command Evaluate();
 Command Overlay();
 Command Rasterize();
 Command Outline();
+Command Measure();
 Command Convert();
 Command Synthesize();
 } // namespace gigapixel::commandline

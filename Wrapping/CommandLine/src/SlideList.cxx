@@ -43,15 +43,17 @@ struct Kind
 
 const std::string PyramidEnding = ".pyramid.tif";
 
-/** Whether a file that is named as masks are is to be passed over. Pyramids of ours say what they are; what other
- * programs named so may be a slide or a mask, so that it is said. */
-bool
-IsMaskPyramid(const std::string & file, const Session & session)
+/** What a file that is named as masks are is. */
+enum class NamedMask
 {
-  if (!EndsWith(file, PyramidEnding))
-  {
-    return false;
-  }
+  None,  ///< it cannot be read, has several channels, or is a slide that we converted
+  Ours,  ///< as it says
+  Others ///< it may be a slide or a mask
+};
+
+NamedMask
+LookForMaskPyramid(const std::string & file)
+{
   const auto io = itk::WholeSlideImageIO::New();
   io->SetFileName(file);
   try
@@ -60,23 +62,32 @@ IsMaskPyramid(const std::string & file, const Session & session)
   }
   catch (const itk::ExceptionObject &)
   {
-    return false;
+    return NamedMask::None;
   }
   std::string description;
   itk::ExposeMetaData(io->GetMetaDataDictionary(), "tiff.ImageDescription", description);
   const std::string madeBy = itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
   if (io->GetNumberOfComponents() != 1 || madeBy.rfind("convert ", 0) == 0)
   {
-    return false;
+    return NamedMask::None;
   }
-  if (madeBy.empty())
+  return madeBy.empty() ? NamedMask::Others : NamedMask::Ours;
+}
+
+/** Whether a file that is named as masks are is to be passed over where slides are looked for. What other programs
+ * named so may be a slide or a mask, so that it is said. */
+bool
+IsMaskPyramid(const std::string & file, const Session & session)
+{
+  const NamedMask found = EndsWith(file, PyramidEnding) ? LookForMaskPyramid(file) : NamedMask::None;
+  if (found == NamedMask::Others)
   {
     session.Warn(Diagnostic("W-FILE-SKIPPED",
                             "it is gray and named as masks are, and is skipped",
                             "name the file itself, or rename it, if it is a slide")
                    .OfFile(file));
   }
-  return true;
+  return found != NamedMask::None;
 }
 
 std::string
@@ -220,7 +231,23 @@ LookForVolume(const fs::directory_entry & entry, const Session &)
   return BelongsToHeader(file) || IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
 }
 
+/** A damaged file that is named as masks are is one, so that it fails instead of vanishing. */
+Entry
+LookForMask(const fs::directory_entry & entry, const Session &)
+{
+  const std::string file = entry.path().string();
+  std::error_code   error;
+  if (!entry.is_regular_file(error) || !EndsWith(file, PyramidEnding))
+  {
+    return !entry.is_directory(error) && IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  const bool isSlide = LookForMaskPyramid(file) == NamedMask::None && io->CanReadFile(file.c_str());
+  return isSlide ? Entry::Kept : Entry::Wanted;
+}
+
 const Kind Slides{ "slide", "", LookForSlide };
+const Kind Masks{ "mask", " (*.pyramid.tif)", LookForMask };
 const Kind Volumes{ "volume", " (NIfTI, NRRD, MetaImage or DICOM series)", LookForVolume };
 
 /** Whether there may be something in a folder: it holds something else than what is kept beside slides, or volumes. One
@@ -351,7 +378,7 @@ FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, con
     PassedOver      passed;
     const bool      isFolder = fs::is_directory(name, ignored) && !(areVolumes && itk::GigapixelIsDicomFolder(name));
     auto            found = isFolder ? FindInFolder(name, kind, session, passed) : std::vector<std::string>{ name };
-    found = isFolder && !areVolumes ? KeepOneOfEachSeries(found) : found;
+    found = isFolder && kind.name == Slides.name ? KeepOneOfEachSeries(found) : found;
     for (const std::string & slide : found)
     {
       if (seen.insert(getEntry(slide)).second)
@@ -398,6 +425,12 @@ SlideList
 FindVolumes(const std::vector<std::string> & filesAndFolders, const Session & session)
 {
   return FindAll(filesAndFolders, Volumes, session);
+}
+
+SlideList
+FindMasks(const std::vector<std::string> & filesAndFolders, const Session & session)
+{
+  return FindAll(filesAndFolders, Masks, session);
 }
 
 void

@@ -27,7 +27,7 @@ struct SlideList
   bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
   bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide or series
   std::vector<PassedOver>  passedOver{};
-  std::string              kind{ "slide" }; ///< or "volume": for people, and the key of its name in results
+  std::string              kind{ "slide" }; ///< or "volume", "mask": for people, and the key of its name in results
 };
 
 /** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
@@ -45,6 +45,11 @@ GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> 
  * header of a volume has its voxels in belong to it. */
 GigapixelCommandLine_EXPORT SlideList FindVolumes(const std::vector<std::string> & filesAndFolders,
                                                   const Session &                  session);
+
+/** The same for masks: files as given; a folder stands for the mask pyramids in it (one channel, *.pyramid.tif), sorted
+ * by name. */
+GigapixelCommandLine_EXPORT SlideList FindMasks(const std::vector<std::string> & filesAndFolders,
+                                                const Session &                  session);
 
 /** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
 GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);

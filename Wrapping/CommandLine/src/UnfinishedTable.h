@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef UnfinishedPredictions_h
-#define UnfinishedPredictions_h
+#ifndef UnfinishedTable_h
+#define UnfinishedTable_h
+
+#include "GigapixelCommandLineExport.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,24 +13,24 @@
 namespace gigapixel::commandline
 {
 
-/** \class UnfinishedPredictions
- * \brief What classify has said of slides before all are done, so that a batch that was interrupted goes on where it
- * was: a hidden file beside the table, .TABLE.unfinished, which goes when the table is complete.
+/** \class UnfinishedTable
+ * \brief What classify or measure has said of slides or masks before all are done, so that a batch that was interrupted
+ * goes on where it was: a hidden file beside the table, .TABLE.unfinished, which goes when the table is complete.
  *
- * A line of JSON for each slide; one that was cut off when the program was killed is passed over. */
-class UnfinishedPredictions
+ * A line of JSON for each of them; one that was cut off when the program was killed is passed over. */
+class GigapixelCommandLine_EXPORT UnfinishedTable
 {
 public:
   using Json = nlohmann::ordered_json;
 
-  /** Reads what there is. \param keeps whether anything is written: of one slide without a map there is
-   * nothing to go on with */
-  UnfinishedPredictions(const std::string & table, bool keeps);
+  /** Reads what there is. \param keeps whether anything is written: of one slide without a map, or
+   * one mask, there is nothing to go on with */
+  UnfinishedTable(const std::string & table, bool keeps);
 
   /** What was said in this way; null: nothing. */
   const Json * Find(const std::string & madeBy) const;
 
-  /** Whether anything was said of any slide. */
+  /** Whether anything was said. */
   bool
   HasAny() const
   {

@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "UnfinishedPredictions.h"
+#include "UnfinishedTable.h"
 
 #include "gigapixelDiagnostic.h"
 
@@ -23,7 +23,7 @@ GetFile(const std::string & table)
 
 } // namespace
 
-UnfinishedPredictions::UnfinishedPredictions(const std::string & table, bool keeps)
+UnfinishedTable::UnfinishedTable(const std::string & table, bool keeps)
   : m_File(GetFile(table))
   , m_Keeps(keeps)
 {
@@ -42,15 +42,15 @@ UnfinishedPredictions::UnfinishedPredictions(const std::string & table, bool kee
   }
 }
 
-const UnfinishedPredictions::Json *
-UnfinishedPredictions::Find(const std::string & madeBy) const
+const UnfinishedTable::Json *
+UnfinishedTable::Find(const std::string & madeBy) const
 {
   const auto found = m_Said.find(madeBy);
   return found == m_Said.end() ? nullptr : &found->second;
 }
 
 void
-UnfinishedPredictions::Announce(const std::string & map)
+UnfinishedTable::Announce(const std::string & map)
 {
   if (m_Maps.insert(map).second)
   {
@@ -59,14 +59,14 @@ UnfinishedPredictions::Announce(const std::string & map)
 }
 
 void
-UnfinishedPredictions::Add(const std::string & madeBy, const Json & said)
+UnfinishedTable::Add(const std::string & madeBy, const Json & said)
 {
   m_Said[madeBy] = said;
   Append({ { "madeBy", madeBy }, { "said", said } });
 }
 
 void
-UnfinishedPredictions::Remove() const
+UnfinishedTable::Remove() const
 {
   if (!m_Keeps) // it is of another run
   {
@@ -77,7 +77,7 @@ UnfinishedPredictions::Remove() const
 }
 
 void
-UnfinishedPredictions::Append(const Json & line) const
+UnfinishedTable::Append(const Json & line) const
 {
   if (!m_Keeps)
   {
@@ -91,8 +91,7 @@ UnfinishedPredictions::Append(const Json & line) const
   {
     Diagnostic refusal = Diagnostic::Of(std::system_error(errno, std::generic_category()));
     refusal.code = refusal.code == "E-DISK-FULL" ? refusal.code : "E-OUTPUT-WRITE";
-    refusal.why =
-      m_File + ", where what is said of slides is kept until all are done, cannot be written: " + refusal.why;
+    refusal.why = m_File + ", where what is said is kept until all are done, cannot be written: " + refusal.why;
     throw Refusal(refusal.OfFile(m_File));
   }
 }
