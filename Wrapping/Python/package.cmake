@@ -28,11 +28,8 @@ foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.M
     JPEG/src/itkjpeg/README KWSys/src/KWSys/Copyright.txt MetaIO/src/MetaIO/License.txt NIFTI/src/nifti/LICENSE
     NrrdIO/src/NrrdIO/NrrdIO.h.in PNG/src/itkpng/LICENSE TIFF/src/itktiff/COPYRIGHT
     VNL/src/vxl/core/vxl_copyright.h ZLIB/src/itkzlib-ng/zlib.h.in)
-  set(file ${ITK_CMAKE_DIR}/../Modules/ThirdParty/${file})
-  get_filename_component(library ${file} DIRECTORY)
-  get_filename_component(library ${library} NAME)
-  get_filename_component(name ${file} NAME)
-  install(FILES ${file} DESTINATION itkgigapixel/licenses RENAME ${library}-${name}
+  string(REPLACE "/" "-" name ${file})
+  install(FILES ${ITK_CMAKE_DIR}/../Modules/ThirdParty/${file} DESTINATION itkgigapixel/licenses RENAME ${name}
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 

@@ -152,8 +152,8 @@ def test_licenses_of_all_that_is_bundled():
     licenses = {pathlib.Path(f).stem for f in files if f.startswith("itkgigapixel/licenses/")}
     assert {"ITKGigapixel", "ITK"} <= licenses
     assert ("CUDA" in licenses) == any("libGigapixelCuda" in f for f in files)
-    # ITK's libraries of others that the program and the reader of DICOM are linked with
-    for library in ("expat", "gdcm", "gdcmcharls", "gdcmjpeg", "gdcmopenjpeg", "itkjpeg", "itkpng", "itktiff", "itkzlib-ng", "KWSys", "MetaIO", "nifti", "NrrdIO"):
+    # ITK's libraries of others, which the program and the reader of DICOM are linked with.
+    for library in ("DoubleConversion", "Eigen3", "Expat", "GDCM", "JPEG", "KWSys", "MetaIO", "NIFTI", "NrrdIO", "PNG", "TIFF", "VNL", "ZLIB"):
         assert any(each.startswith(f"{library}-") for each in licenses), library
     for library in (pathlib.Path(f).name.split("-")[0] for f in files if f.startswith("itk_gigapixel.libs/lib")):
         name = {"libLerc": "liblerc", "libhwy": "libhwy"}.get(library, library)
