@@ -23,6 +23,7 @@ HOMEPAGE = "https://github.com/InsightSoftwareConsortium/ITKGigapixel"
 ROOT_PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "developers/contributing.md",
+    "RELEASING.md": "developers/releasing.md",
     "CHANGELOG.md": "developers/changelog.md",
     "SECURITY.md": "developers/security.md",
 }

@@ -20,14 +20,16 @@ foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo zlib1
   endif()
 endforeach()
 
-# ITK's reader of DICOM, and what it brings with it.
-set(gdcm ${ITK_CMAKE_DIR}/../Modules/ThirdParty/GDCM/src/gdcm)
-foreach(file Copyright.txt Utilities/gdcmcharls/License.txt Utilities/gdcmopenjpeg/LICENSE Utilities/gdcmjpeg/README
-    Utilities/gdcmjpeg/COPYRIGHT.dcmtk Utilities/gdcmuuid/COPYING)
-  get_filename_component(library ${gdcm}/${file} DIRECTORY)
-  get_filename_component(library ${library} NAME)
-  get_filename_component(name ${file} NAME)
-  install(FILES ${gdcm}/${file} DESTINATION itkgigapixel/licenses RENAME ${library}-${name}
+# What ITK's readers, its reader of DICOM above all, bring with them. Some have their terms in a header or in a page.
+foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.MPL2 Expat/src/expat/COPYING
+    GDCM/src/gdcm/Copyright.txt GDCM/src/gdcm/Utilities/gdcmcharls/License.txt
+    GDCM/src/gdcm/Utilities/gdcmopenjpeg/LICENSE GDCM/src/gdcm/Utilities/gdcmjpeg/README
+    GDCM/src/gdcm/Utilities/gdcmjpeg/COPYRIGHT.dcmtk GDCM/src/gdcm/Utilities/gdcmuuid/COPYING
+    JPEG/src/itkjpeg/README KWSys/src/KWSys/Copyright.txt MetaIO/src/MetaIO/License.txt NIFTI/src/nifti/LICENSE
+    NrrdIO/src/NrrdIO/NrrdIO.h.in PNG/src/itkpng/LICENSE TIFF/src/itktiff/COPYRIGHT
+    VNL/src/vxl/core/vxl_copyright.h ZLIB/src/itkzlib-ng/zlib.h.in)
+  string(REPLACE "/" "-" name ${file})
+  install(FILES ${ITK_CMAKE_DIR}/../Modules/ThirdParty/${file} DESTINATION itkgigapixel/licenses RENAME ${name}
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 

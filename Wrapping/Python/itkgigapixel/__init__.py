@@ -21,6 +21,7 @@ Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSl
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from itkgigapixel.built import VERSION as __version__
 from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
 from itkgigapixel.errors import GigapixelError, GigapixelWarning
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
            "segment", "segment_volume", "to_torch", "train"]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

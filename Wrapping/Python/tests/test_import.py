@@ -151,9 +151,26 @@ def test_licenses_of_all_that_is_bundled():
     files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
     licenses = {pathlib.Path(f).stem for f in files if f.startswith("itkgigapixel/licenses/")}
     assert {"ITKGigapixel", "ITK"} <= licenses
+    assert ("CUDA" in licenses) == any("libGigapixelCuda" in f for f in files)
+    # ITK's libraries of others, which the program and the reader of DICOM are linked with.
+    for library in ("DoubleConversion", "Eigen3", "Expat", "GDCM", "JPEG", "KWSys", "MetaIO", "NIFTI", "NrrdIO", "PNG", "TIFF", "VNL", "ZLIB"):
+        assert any(each.startswith(f"{library}-") for each in licenses), library
     for library in (pathlib.Path(f).name.split("-")[0] for f in files if f.startswith("itk_gigapixel.libs/lib")):
         name = {"libLerc": "liblerc", "libhwy": "libhwy"}.get(library, library)
         assert any(each.startswith(name) for each in licenses), library
+
+
+def test_metadata():
+    """PyTorch is asked for by extras alone, in the minor version that the engine was built for; types are known to checkers."""
+    import itkgigapixel
+    from itkgigapixel.built import TORCH
+
+    requirements = importlib.metadata.requires("itk-gigapixel")
+    assert not [each for each in requirements if each.startswith("torch") and "extra" not in each]
+    assert f'torch=={TORCH}.*; extra == "torch"' in requirements
+    metadata = importlib.metadata.metadata("itk-gigapixel")
+    assert metadata["Version"] == itkgigapixel.__version__
+    assert "Typing :: Typed" in metadata.get_all("Classifier")
 
 
 def test_openslide_can_be_replaced(tmp_path):
