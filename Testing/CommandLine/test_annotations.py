@@ -404,8 +404,9 @@ def test_outlines_of_qupath_begin_at_the_scanned_area(tmp_path, bounded):
 
 def test_origins_are_one_where_a_slide_has_no_bounds(tmp_path, slide):
     outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))
-    for origin in ("slide", "bounds"):
-        run("rasterize", outlines, "--like", slide, "-o", tmp_path / f"by-{origin}.tif", "--origin", origin)
+    for origin, codes in (("slide", []), ("bounds", ["W-OPTION-NO-EFFECT"])):
+        result = run("rasterize", outlines, "--like", slide, "-o", tmp_path / f"by-{origin}.tif", "--origin", origin, "--json").json
+        assert [warning["code"] for warning in result.get("warnings", [])] == codes
     assert numpy.array_equal(*(tifffile.imread(tmp_path / f"by-{o}.tif", key=0) for o in ("slide", "bounds")))
 
 

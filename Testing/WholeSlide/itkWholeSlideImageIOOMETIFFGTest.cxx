@@ -74,16 +74,16 @@ TEST(WholeSlideImageIOOMETIFF, XMLIsReadInAnyOfItsForms)
 
 TEST(WholeSlideImageIOOMETIFF, LengthsHaveUnits)
 {
-  const std::pair<std::string, double> units[] = {
-    { "nm", 0.00025 * 1000 }, { "\xc2\xb5m", 0.25 }, { "\xce\xbcm", 0.25 }, { "\xb5m", 0.25 }, { "&#181;m", 0.25 }
+  const std::pair<std::string, std::string> units[] = {
+    { "nm", "250" },       { "\xc2\xb5m", "0.25" }, { "\xce\xbcm", "0.25" }, { "\xb5m", "0.25" },
+    { "&#181;m", "0.25" }, { "dm", "0.0000025" },   { "\xc3\x85", "2500" },  { "\xe2\x84\xab", "2500" },
   };
-  for (const auto & unit : units)
+  for (const auto & [unit, value] : units)
   {
-    const std::string value = unit.first == "nm" ? "250" : "0.25";
-    const auto        io =
-      OpenSlideFile(WriteOME(MakeOME(size + " PhysicalSizeX='" + value + "' PhysicalSizeXUnit='" + unit.first +
-                                     "' PhysicalSizeY='" + value + "' PhysicalSizeYUnit='" + unit.first + "'")));
-    EXPECT_DOUBLE_EQ(io->GetMicronsPerPixel(), unit.second) << unit.first;
+    const auto io =
+      OpenSlideFile(WriteOME(MakeOME(size + " PhysicalSizeX='" + value + "' PhysicalSizeXUnit='" + unit +
+                                     "' PhysicalSizeY='" + value + "' PhysicalSizeYUnit='" + unit + "'")));
+    EXPECT_NEAR(io->GetMicronsPerPixel(), 0.25, 1e-12) << unit;
   }
   // A unit that is no length leaves it to the tags.
   const auto io = OpenSlideFile(WriteOME(

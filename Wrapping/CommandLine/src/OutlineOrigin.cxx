@@ -19,6 +19,14 @@ GetOutlineOrigin(const itk::WholeSlideImageIO & slide, const ArgumentValues & va
     corner[axis] = ReadNumber(text).value_or(0);
   }
   const bool isAtCorner = corner[0] == 0 && corner[1] == 0;
+  if (!slide.GetMetaDataDictionary().HasKey("openslide.bounds-x") && values.GetText("origin") == "bounds")
+  {
+    session.Warn(
+      Diagnostic("W-OPTION-NO-EFFECT",
+                 "the slide states no scanned area (bounds), and positions are counted from the slide's corner")
+        .OfFile(slide.GetFileName())
+        .OfOption("--origin", "bounds"));
+  }
   if (!isAtCorner && !values.IsGiven("origin"))
   {
     const std::string place = FormatNumber(corner[0], 0) + ',' + FormatNumber(corner[1], 0);

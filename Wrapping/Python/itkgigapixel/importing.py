@@ -71,8 +71,11 @@ def import_network(
     and pyramids of means and maxima take those of the whole slide, exactly, in passes over it; dropout (``nn.Dropout``, ``nn.Dropout2d``) is kept, for
     training. A sigmoid, softmax or log_softmax over classes at the end is taken off, also where its pixels are cropped: losses and
     probabilities are taken from logits here. Behind other probabilities, as means of sigmoids, their logits are computed: the
-    model's probabilities are the module's own output, divided by 255 if that lies between 0 and 255. An output with other bounds,
-    as that of tanh, is refused.
+    model's probabilities are the module's own output, divided by its upper bound where that is another than 1, as 100 or 255. Values of
+    other bounds, as those of tanh, count as logits: the label is 1 where they are above 0. Where they all have one sign, there is a
+    warning (W-MODEL).
+
+    What ends in an argmax or a threshold is taken over from ONNX alone: ``torch.onnx.export`` it, and see :func:`import_onnx`.
 
     A module that labels images, one that ends in the mean or maximum of its maps over all pixels and what is made of that, as ResNets do,
     becomes a network that labels whole slides: ``gigapixel classify``, and training on a cohort with labels.

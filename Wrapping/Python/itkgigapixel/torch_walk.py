@@ -81,7 +81,13 @@ class Walk(Layout):
         self._put(node, self._name("adaptive_max_pool"), [self._map(a["self"])], extent=size, output_size=size)
 
     def _on_mean(self, node, a, kind="adaptive_avg_pool"):
-        name, axes = self.values[a["self"]]
+        stacked = self.values[a["self"]]
+        if isinstance(stacked, list):
+            if a.get("keepdim"):
+                raise LookupError("with keepdim")
+            total = self._add_all(node, stacked, f"{node.name}_sum")
+            return self._put(node, "mul", [total], extent=self._size(node), axes=self.maps, other=1 / len(stacked))
+        name, axes = stacked
         entries = [axes[each % len(axes)] for each in a.get("dim") or range(len(axes))]
         reduced = set(flatten(entries))
         if reduced == {1}:
@@ -324,8 +330,9 @@ class Walk(Layout):
         self._put(node, "cat", inputs, extent=self.graph.sizes[inputs[0]], axes=axes)
 
     def _on_stack(self, node, a):
-        if any(user.target is not torch.ops.aten.sum.dim_IntList or list(user.args[1]) != [a["dim"]] for user in node.users):
-            raise LookupError("that is not summed")
+        reductions = (torch.ops.aten.sum.dim_IntList, torch.ops.aten.mean.dim)
+        if any(user.target not in reductions or list(user.args[1]) != [a["dim"]] for user in node.users):
+            raise LookupError("that is neither summed nor averaged")
         self.values[node] = [(self._map(each), self.maps) for each in a["tensors"]]
 
     def _on_sum(self, node, a):
@@ -338,12 +345,15 @@ class Walk(Layout):
             return self._put(node, "mul", [mean], extent=self.graph.sizes[name], axes=left, other=float(count))
         if not isinstance(stacked, list) or a["keepdim"]:
             raise LookupError("over an axis")
-        names = [name for name, _ in stacked]
+        self.values[node] = (self._add_all(node, stacked, node.name), self.maps)
+
+    def _add_all(self, node, stacked, name):
+        names = [each for each, _ in stacked]
         total = names[0]
-        for i, name in enumerate(names[1:]):
+        for i, each in enumerate(names[1:]):
             last = i == len(names) - 2
-            total = self.graph.add(node.name if last else f"{node.name}_{i}", "add", [total, name], self._size(node))
-        self.values[node] = (total, self.maps)
+            total = self.graph.add(name if last else f"{node.name}_{i}", "add", [total, each], self._size(node))
+        return total
 
     # What changes no value here.
 

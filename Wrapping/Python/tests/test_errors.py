@@ -167,7 +167,7 @@ def test_each_code_has_a_kind():
         ("E-MEMORY-BUDGET", MemoryError),
         ("E-INSTALLATION", ImportError),
         ("E-OTHER", RuntimeError),
-        ("E-OF-LATER", RuntimeError),
+        ("E-" + "LATER", RuntimeError),
     ],
 )
 def test_kinds_of_errors_that_the_program_tells(code, kind):

@@ -103,6 +103,7 @@ def split_unevenly(x):
 #: By name: what computes it, and the channels that come of 8.
 OPERATIONS = {
     "stack and sum": (lambda x: torch.stack([x, functional.relu(x), x * 0.5], 0).sum(0), 8),
+    "stack and mean": (lambda x: torch.stack([x, functional.relu(x), x * 0.5]).mean(0), 8),
     "relu6": (nn.ReLU6(), 8),
     "hardtanh": (nn.Hardtanh(-0.5, 0.75), 8),
     "hardswish": (nn.Hardswish(), 8),

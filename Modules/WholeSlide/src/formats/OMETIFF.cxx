@@ -44,7 +44,8 @@ GetLength(const XMLElement & element, const std::string & attribute)
   const std::string                     unit = element.Get(attribute + "Unit");
   const std::pair<const char *, double> units[] = { { "", 1.0 },   { "\u00b5m", 1.0 }, { "\u03bcm", 1.0 },
                                                     { "um", 1.0 }, { "nm", 1e-3 },     { "mm", 1e3 },
-                                                    { "cm", 1e4 }, { "m", 1e6 },       { "in", 25400.0 } };
+                                                    { "cm", 1e4 }, { "m", 1e6 },       { "in", 25400.0 },
+                                                    { "dm", 1e5 }, { "\u00c5", 1e-4 }, { "\u212b", 1e-4 } };
   const auto                            found =
     std::find_if(std::begin(units), std::end(units), [&unit](const auto & known) { return unit == known.first; });
   return found == std::end(units) ? 0.0 : ToNumber(element.Get(attribute)) * found->second;
