@@ -21,6 +21,9 @@ GigapixelSystem_EXPORT std::string DescribeFileRefusal(const std::error_code & e
 /** The same of errno, right behind the call that failed. */
 GigapixelSystem_EXPORT std::string DescribeLastFileRefusal();
 
+/** The code of an output that the system refuses to make or to write: E-DISK-FULL, else E-OUTPUT-WRITE. */
+GigapixelSystem_EXPORT const char * GetWritingCode(const std::error_code & error);
+
 /** \throw Refusal E-FILE-MISSING, or E-FILE-ACCESS with the system's reason */
 GigapixelSystem_EXPORT void RequireReadable(const std::string & file);
 

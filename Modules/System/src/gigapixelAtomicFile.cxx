@@ -187,11 +187,7 @@ void
 AtomicFile::Fail(const char * what) const
 {
   const std::error_code error(errno, std::generic_category());
-  const bool            isFull = error == std::errc::no_space_on_device || error == std::errc::file_too_large ||
-                      error == std::error_code(EDQUOT, std::generic_category());
-  const char * const code = isFull                            ? "E-DISK-FULL"
-                            : error == std::errc::file_exists ? "E-OUTPUT-EXISTS"
-                                                              : "E-OUTPUT-WRITE";
+  const char * const    code = error == std::errc::file_exists ? "E-OUTPUT-EXISTS" : GetWritingCode(error);
   throw Refusal(
     Diagnostic(code, m_Target + " " + what + ": " + error.message(), GetFileRemedy(error)).OfFile(m_Target));
 }

@@ -33,6 +33,14 @@ GetFileRemedy(const std::error_code & error, const std::string & otherwise)
   return otherwise;
 }
 
+const char *
+GetWritingCode(const std::error_code & error)
+{
+  const bool isFull = error == std::errc::no_space_on_device || error == std::errc::file_too_large ||
+                      error == std::error_code(EDQUOT, std::generic_category());
+  return isFull ? "E-DISK-FULL" : "E-OUTPUT-WRITE";
+}
+
 std::string
 DescribeFileRefusal(const std::error_code & error)
 {

@@ -114,8 +114,8 @@ MakeFolder(const fs::path & folder)
   fs::create_directories(folder, error);
   if (error && !fs::is_directory(folder))
   {
-    throw Refusal(
-      Diagnostic("E-OUTPUT-WRITE", "the folder cannot be made: " + DescribeFileRefusal(error)).OfFile(folder.string()));
+    throw Refusal(Diagnostic(GetWritingCode(error), "the folder cannot be made: " + DescribeFileRefusal(error))
+                    .OfFile(folder.string()));
   }
 }
 

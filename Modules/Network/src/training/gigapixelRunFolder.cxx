@@ -3,6 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelAtomicFile.h"
+#include "gigapixelFileRefusal.h"
 
 #include <cerrno>
 #include <cstring>
@@ -56,7 +57,8 @@ RunFolder::RunFolder(const std::string & path, bool resume)
     std::filesystem::create_directories(path, error);
     if (error)
     {
-      throw Refusal(Diagnostic("E-OUTPUT-WRITE", "the run folder cannot be made: " + error.message()).OfFile(path));
+      throw Refusal(
+        Diagnostic(GetWritingCode(error), "the run folder cannot be made: " + error.message()).OfFile(path));
     }
   }
   m_Descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
