@@ -179,7 +179,7 @@ SlideUnderMask::AddBlock(const itk::ImageIORegion & block,
   m_Pixels.resize(static_cast<std::size_t>(rowSamples * static_cast<std::int64_t>(block.GetSize(1))));
   m_Slide->SetIORegion(block);
   m_Slide->Read(m_Pixels.data());
-  const auto * const samples = static_cast<const TSample *>(static_cast<const void *>(m_Pixels.data()));
+  const auto * const samples = reinterpret_cast<const TSample *>(m_Pixels.data());
   for (std::size_t i = 0; i < rows.size(); ++i)
   {
     const auto under = m_Rows.Get(first + static_cast<std::int64_t>(i));
