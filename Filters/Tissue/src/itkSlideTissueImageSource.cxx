@@ -10,10 +10,10 @@
 #include "gigapixelTissuePresets.h"
 
 #include "itkBlockMeanImageFilter.h"
+#include "itkExtractImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkMetaDataObject.h"
 #include "itkNearestUpsampleImageFilter.h"
-#include "itkRegionOfInterestImageFilter.h"
 #include "itkRGBPixel.h"
 #include "itkTissueLabelImageFilter.h"
 #include "itkWholeSlideImageIO.h"
@@ -147,9 +147,10 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
     }
     if (judged != blocks->GetOutput()->GetLargestPossibleRegion())
     {
-      const auto part = RegionOfInterestImageFilter<ImageType, ImageType>::New();
+      const auto part = ExtractImageFilter<ImageType, ImageType>::New();
       part->SetInput(blocks->GetOutput());
-      part->SetRegionOfInterest(judged);
+      part->SetExtractionRegion(judged);
+      part->SetDirectionCollapseToSubmatrix();
       blocks = part.GetPointer();
     }
   }
