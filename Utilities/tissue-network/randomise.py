@@ -252,7 +252,7 @@ def draw_marks(rng, density, classes):
 def shine_through(rng, specimen, pixels, amounts, classes, resolution):
     """A brightfield image."""
     density = change_light(rng, stain(rng, specimen, pixels, amounts), classes)
-    for chance, draw in ((0.2, draw_bubble), (0.15, draw_shadow), (0.4, draw_pen), (0.1, draw_soft_ink)):
+    for chance, draw in ((0.2, draw_bubble), (0.15, draw_shadow), (0.5, draw_pen), (0.12, draw_soft_ink)):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 3))):
                 density, classes = draw(rng, density, classes, resolution)

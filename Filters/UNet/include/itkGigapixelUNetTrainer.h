@@ -63,32 +63,34 @@ public:
    * \throw std::exception it cannot be read */
   gigapixel::NetworkDescription LoadNetwork() const;
 
-  /** A file that training begins with the weights of, those whose names and shapes it shares with the network: a model,
-   * the folder of a run (its best model), or the state_dict of a PyTorch module as a safetensors file. Empty, the
-   * default: weights by chance. */
-  itkSetStringMacro(Weights);
-  itkGetStringMacro(Weights);
-
-  /** Which of several sets of weights in the file: its dictionary, or what stands before the names, such as "ema" or
-   * "state_dict.model". "." is the set without either. Empty, the default: the only set; several are refused. */
-  itkSetStringMacro(WeightsSet);
-  itkGetStringMacro(WeightsSet);
-
-  /** Whether the file may have only some of the network's arrays; the others begin by chance then. Default off: it is
-   * refused. */
-  itkSetMacro(PartialWeights, bool);
-  itkGetConstMacro(PartialWeights, bool);
+  /** \name How the network learns: Set and Get of each entry of gigapixelLearningOptionList.h, such as SetEpochs(). @{
+   */
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
+  virtual void Set##Name(const type & member)                                                                          \
+  {                                                                                                                    \
+    if (m_Options.member != member)                                                                                    \
+    {                                                                                                                  \
+      m_Options.member = member;                                                                                       \
+      this->Modified();                                                                                                \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  virtual type Get##Name() const                                                                                       \
+  {                                                                                                                    \
+    return m_Options.member;                                                                                           \
+  }
+#include "gigapixelLearningOptionList.h"
   itkBooleanMacro(PartialWeights);
+  itkBooleanMacro(Augment);
+  itkBooleanMacro(Balance);
 
-  /** Training images, evenly from among all, whose statistics batch norms get before the first step; 0, the default:
-   * norms keep those that they begin with. See gigapixel::TrainingOptions. */
-  itkSetMacro(Calibrate, int);
-  itkGetConstMacro(Calibrate, int);
-
-  /** Arrays and modules of the network that training leaves as they are, by their names; none by default. See
-   * gigapixel::TrainingOptions. */
-  virtual void SetFreeze(const std::vector<std::string> & names);
-  itkGetConstReferenceMacro(Freeze, std::vector<std::string>);
+  /** All of them at once. */
+  virtual void SetLearningOptions(const gigapixel::LearningOptions & options);
+  const gigapixel::LearningOptions &
+  GetLearningOptions() const
+  {
+    return m_Options;
+  }
+  /** @} */
 
   /** What is minimized: "cross-entropy", "dice" or "dice+cross-entropy"; empty, the default: what the network says. See
    * gigapixel::NetworkDescription. */
@@ -209,37 +211,6 @@ public:
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 
-  /** Each takes every training sample once; 1 or more, 50 by default. */
-  itkSetMacro(Epochs, int);
-  itkGetConstMacro(Epochs, int);
-  /** "adam", the default, "adamw" or "sgd"; see gigapixel::TrainingOptions. */
-  itkSetStringMacro(Optimizer);
-  itkGetStringMacro(Optimizer);
-  /** Of sgd, from 0 to below 1; 0.9 by default. */
-  itkSetMacro(Momentum, double);
-  itkGetConstMacro(Momentum, double);
-  /** Of weights, not of biases and norms; below 0, the default: 0.01 of adamw, else 0. */
-  itkSetMacro(WeightDecay, double);
-  itkGetConstMacro(WeightDecay, double);
-  /** Greatest norm of the whole gradient, above which it is scaled down; 0, the default: any. */
-  itkSetMacro(ClipGradient, double);
-  itkGetConstMacro(ClipGradient, double);
-  /** 0, the default: the network's, see gigapixel::GetDefaultLearningRate(); of a run that goes on, the run's. */
-  itkSetMacro(LearningRate, double);
-  itkGetConstMacro(LearningRate, double);
-  /** "constant", the default, "cosine" or "plateau"; see gigapixel::TrainingOptions. */
-  itkSetStringMacro(LearningRateSchedule);
-  itkGetStringMacro(LearningRateSchedule);
-  /** Of the schedule plateau: factor on the rate after epochs without a better validation loss, below 1; 1, the
-   * default, of the others. */
-  itkSetMacro(LearningRateDecay, double);
-  itkGetConstMacro(LearningRateDecay, double);
-  /** Of the schedule plateau: epochs without a better validation loss that are let pass; 0 by default. */
-  itkSetMacro(PlateauPatience, int);
-  itkGetConstMacro(PlateauPatience, int);
-  /** Steps in which the rate rises to its value; 0 by default. */
-  itkSetMacro(Warmup, std::int64_t);
-  itkGetConstMacro(Warmup, std::int64_t);
   /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
   itkSetStringMacro(Device);
   itkGetStringMacro(Device);
@@ -249,30 +220,6 @@ public:
   itkSetStringMacro(Precision);
   itkGetStringMacro(Precision);
 
-  /** Samples whose mean gradient is one step, 1 or more, 1 by default; the last step of an epoch may have
-   * fewer. */
-  itkSetMacro(ImagesPerStep, int);
-  itkGetConstMacro(ImagesPerStep, int);
-  /** Epochs without a better validation loss after which training ends; 0, the default: never. */
-  itkSetMacro(EarlyStopping, int);
-  itkGetConstMacro(EarlyStopping, int);
-  /** Turns and mirrors each sample, by chance, one of eight ways a step; on by default, since tissue has no right way
-   * up. */
-  itkSetMacro(Augment, bool);
-  itkGetConstMacro(Augment, bool);
-  itkBooleanMacro(Augment);
-  /** By how much stains, contrast and brightness of each sample differ from step to step, by chance, from 0, the
-   * default, to below 1; see gigapixel::TrainingOptions. */
-  itkSetMacro(Jitter, double);
-  itkGetConstMacro(Jitter, double);
-  /** Whether each class counts the same in the loss of networks that label images; off by default. See
-   * gigapixel::TrainingOptions. */
-  itkSetMacro(Balance, bool);
-  itkGetConstMacro(Balance, bool);
-  itkBooleanMacro(Balance);
-  /** Of the first weights, the order, the turns and the jitter; the same seed, 1 by default, gives the same bits. */
-  itkSetMacro(Seed, std::uint64_t);
-  itkGetConstMacro(Seed, std::uint64_t);
   /** Images are read once into memory that CPU and GPU share; the same tiles, the same result. Off by default: memory
    * does not grow with the image. See gigapixel::MemoryPlan. */
   itkSetMacro(SharedMemory, bool);
@@ -362,44 +309,24 @@ private:
 
   bool Observe(const gigapixel::TrainingProgress & progress);
 
-  std::string              m_Network;
-  std::string              m_Weights;
-  std::string              m_WeightsSet;
-  bool                     m_PartialWeights{ false };
-  int                      m_Calibrate{ 0 };
-  std::vector<std::string> m_Freeze;
-  std::string              m_Loss;
-  std::vector<double>      m_ClassWeights;
-  int                      m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
-  std::string              m_RunFolder;
-  std::string              m_Tissue;
-  unsigned int             m_Level{ 0 };
-  double                   m_MicronsPerPixel{ 0 };
-  double                   m_LevelZeroMicronsPerPixel{ 0 };
-  std::string              m_SlideImage;
-  int                      m_Epochs{ 50 };
-  std::string              m_Optimizer{ "adam" };
-  double                   m_Momentum{ 0.9 };
-  double                   m_WeightDecay{ -1 };
-  double                   m_ClipGradient{ 0 };
-  double                   m_LearningRate{ 0 };
-  std::string              m_LearningRateSchedule{ "constant" };
-  double                   m_LearningRateDecay{ 1.0 };
-  int                      m_PlateauPatience{ 0 };
-  std::int64_t             m_Warmup{ 0 };
-  std::string              m_Device{ "cpu" };
-  std::string              m_Precision;
-  int                      m_ImagesPerStep{ 1 };
-  int                      m_EarlyStopping{ 0 };
-  bool                     m_Augment{ true };
-  double                   m_Jitter{ 0 };
-  bool                     m_Balance{ false };
-  std::uint64_t            m_Seed{ 1 };
-  bool                     m_SharedMemory{ false };
-  std::int64_t             m_TileSize{ 0 };
-  bool                     m_Resume{ false };
-  SizeValueType            m_MemoryLimit{ 0 };
-  std::string              m_ScratchFolder;
+  gigapixel::LearningOptions m_Options;
+  std::string                m_Network;
+  std::string                m_Loss;
+  std::vector<double>        m_ClassWeights;
+  int                        m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
+  std::string                m_RunFolder;
+  std::string                m_Tissue;
+  unsigned int               m_Level{ 0 };
+  double                     m_MicronsPerPixel{ 0 };
+  double                     m_LevelZeroMicronsPerPixel{ 0 };
+  std::string                m_SlideImage;
+  std::string                m_Device{ "cpu" };
+  std::string                m_Precision;
+  bool                       m_SharedMemory{ false };
+  std::int64_t               m_TileSize{ 0 };
+  bool                       m_Resume{ false };
+  SizeValueType              m_MemoryLimit{ 0 };
+  std::string                m_ScratchFolder;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

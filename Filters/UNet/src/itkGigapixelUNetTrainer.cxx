@@ -6,6 +6,7 @@
 #include "gigapixelSlideMemory.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelTrainingSample.h"
+#include "gigapixelJoinNames.h"
 #include "itkGigapixelTrainingVolume.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkGigapixelVolumeSource.h"
@@ -45,13 +46,10 @@ GigapixelUNetTrainer::GigapixelUNetTrainer()
 GigapixelUNetTrainer::~GigapixelUNetTrainer() = default;
 
 void
-GigapixelUNetTrainer::SetFreeze(const std::vector<std::string> & names)
+GigapixelUNetTrainer::SetLearningOptions(const gigapixel::LearningOptions & options)
 {
-  if (m_Freeze != names)
-  {
-    m_Freeze = names;
-    this->Modified();
-  }
+  m_Options = options;
+  this->Modified();
 }
 
 void
@@ -311,28 +309,8 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
 {
   const std::string          precision = !m_Precision.empty() ? m_Precision : begun ? begun->precision : "fp32";
   gigapixel::TrainingOptions options;
-  options.epochs = m_Epochs;
-  options.weights = m_Weights;
-  options.weightsSet = m_WeightsSet;
-  options.partialWeights = m_PartialWeights;
-  options.calibrate = m_Calibrate;
-  options.freeze = m_Freeze;
-  options.optimizer = m_Optimizer;
-  options.momentum = m_Momentum;
-  options.weightDecay = m_WeightDecay;
-  options.clipGradient = m_ClipGradient;
-  options.learningRate = m_LearningRate;
-  options.learningRateSchedule = m_LearningRateSchedule;
-  options.learningRateDecay = m_LearningRateDecay;
-  options.plateauPatience = m_PlateauPatience;
-  options.warmup = m_Warmup;
+  static_cast<gigapixel::LearningOptions &>(options) = m_Options;
   options.device = gigapixel::Device::Find(m_Device, precision);
-  options.imagesPerStep = m_ImagesPerStep;
-  options.earlyStopping = m_EarlyStopping;
-  options.augment = m_Augment;
-  options.jitter = m_Jitter;
-  options.balance = m_Balance;
-  options.seed = m_Seed;
   options.sharedMemory = m_SharedMemory;
   options.memory = static_cast<std::int64_t>(m_MemoryLimit);
   options.threads = GigapixelCountThreads(*this);
@@ -512,7 +490,7 @@ GigapixelUNetTrainer::Observe(const gigapixel::TrainingProgress & progress)
   const double steps = std::max(1, progress.stepsPerEpoch);
   const double inEpoch =
     progress.epochDone ? 1.0 : std::min(1.0, (std::max(1, progress.step) - 1 + progress.fractionOfStep) / steps);
-  const double fraction = (progress.epoch - 1 + inEpoch) / std::max(1, m_Epochs);
+  const double fraction = (progress.epoch - 1 + inEpoch) / std::max(1, m_Options.epochs);
   if (fraction > state.fraction)
   {
     state.fraction = std::min(1.0, fraction);
@@ -623,16 +601,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << (m_Network.empty() ? "(the run's, or what suits the samples)" : m_Network) << '\n';
-  os << indent << "Weights: " << (m_Weights.empty() ? "by chance" : m_Weights) << '\n';
-  os << indent << "WeightsSet: " << m_WeightsSet << '\n';
-  os << indent << "PartialWeights: " << m_PartialWeights << '\n';
-  os << indent << "Calibrate: " << m_Calibrate << '\n';
-  os << indent << "Freeze:";
-  for (const std::string & name : m_Freeze)
-  {
-    os << ' ' << name;
-  }
-  os << '\n' << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
+  os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
   os << indent << "ClassWeights:";
   for (const double weight : m_ClassWeights)
   {
@@ -646,24 +615,19 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
-  os << indent << "Epochs: " << m_Epochs << '\n';
-  os << indent << "Optimizer: " << m_Optimizer << '\n';
-  os << indent << "Momentum: " << m_Momentum << '\n';
-  os << indent << "WeightDecay: " << m_WeightDecay << '\n';
-  os << indent << "ClipGradient: " << m_ClipGradient << '\n';
-  os << indent << "LearningRate: " << m_LearningRate << '\n';
-  os << indent << "LearningRateSchedule: " << m_LearningRateSchedule << '\n';
-  os << indent << "LearningRateDecay: " << m_LearningRateDecay << '\n';
-  os << indent << "PlateauPatience: " << m_PlateauPatience << '\n';
-  os << indent << "Warmup: " << m_Warmup << '\n';
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << (m_Precision.empty() ? "(the run's, or fp32)" : m_Precision) << '\n';
-  os << indent << "ImagesPerStep: " << m_ImagesPerStep << '\n';
-  os << indent << "EarlyStopping: " << m_EarlyStopping << '\n';
-  os << indent << "Augment: " << m_Augment << '\n';
-  os << indent << "Jitter: " << m_Jitter << '\n';
-  os << indent << "Balance: " << m_Balance << '\n';
-  os << indent << "Seed: " << m_Seed << '\n';
+  gigapixel::VisitLearningOptions([&](const gigapixel::Option & option, auto member) {
+    os << indent << option.GetSettingName() << ": ";
+    if constexpr (std::is_same_v<decltype(member), std::vector<std::string> gigapixel::LearningOptions::*>)
+    {
+      os << gigapixel::JoinNames(m_Options.*member) << '\n';
+    }
+    else
+    {
+      os << m_Options.*member << '\n';
+    }
+  });
   os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';

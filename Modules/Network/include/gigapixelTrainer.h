@@ -4,6 +4,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelDevice.h"
+#include "gigapixelLearningOptions.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelModel.h"
 #include "gigapixelRanks.h"
@@ -36,47 +37,13 @@ struct Sample
   ImageTruth truth{};
 };
 
-struct TrainingOptions
+/** How a network learns, and what it is computed with. */
+struct TrainingOptions : LearningOptions
 {
-  int epochs{ 50 };
-  /** "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd"; as torch.optim has them. */
-  std::string optimizer{ "adam" };
-  double      momentum{ 0.9 }; ///< of sgd, from 0 to below 1
-  /** Of weights, not of biases and norms; adamw's is decoupled. Below 0: the optimizer's own, 0.01 of adamw, else 0. */
-  double weightDecay{ -1 };
-  /** 0: the network's, GetDefaultLearningRate(), which is adam's; of a run that goes on, the run's. */
-  double learningRate{ 0 };
-  /** Arrays and modules that stay as they are, by their names in the network; see FindFrozen(). */
-  std::vector<std::string> freeze;
-  std::string weights;    ///< file or ready model to take first weights from; see TakeWeights(). Empty: by chance
-  std::string weightsSet; ///< which of several sets of weights in the file; empty: the only one
-  /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
-  bool partialWeights{ false };
-  /** Images, evenly from among the training samples, whose statistics batch norms get before the first step, since
-   * training keeps them (NormCalibration); at most as many as there are. 0: norms keep those that they begin with. */
-  int calibrate{ 0 };
-  /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
-  double clipGradient{ 0 };
-  /** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
-   * those of torch.optim.lr_scheduler. */
-  std::string  learningRateSchedule{ "constant" };
-  double       learningRateDecay{ 1.0 }; ///< plateau's factor, below 1, after epochs without a better validation loss
-  int          plateauPatience{ 0 };     ///< so many such epochs are let pass before the one that lowers the rate
-  std::int64_t warmup{ 0 };              ///< steps in which the rate rises to its value
-  int          imagesPerStep{ 1 };       ///< whose mean gradient is one step; the last step of an epoch may have fewer
-  int          earlyStopping{ 0 };       ///< epochs without a better validation loss; 0: never
-  bool         augment{ true };          ///< flips and right-angle rotations, one of eight per step, of volumes of 16
-  /** Stains, contrast and brightness of each image of each step differ by up to this, from 0 to below 1; see Jitter. */
-  double jitter{ 0 };
-  /** Of networks that label images: each class counts the same in the loss, however many samples it has. The loss of a
-   * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. Of
-   * findings and grades both answers of each output count the same, see WeighTargets(). */
-  bool          balance{ false };
-  std::uint64_t seed{ 1 };    ///< of weights, order and augmentation
-  std::int64_t  memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
-  BesideBytes   beside{};     ///< of this limit, samples that are not in memory
-  Device        device;       ///< where tiles are computed; the same bits again on the same device only
-  int           threads{ 0 }; ///< 0: as many as the machine has cores
+  std::int64_t memory{ 0 };  ///< peak resident bytes of the process; 0: no limit
+  BesideBytes  beside{};     ///< of this limit, samples that are not in memory
+  Device       device;       ///< where tiles are computed; the same bits again on the same device only
+  int          threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: the plan's, which may take segments; else the network at once, without segments. WholeImage: each image in one
    * piece. */
   std::int64_t tileSize{ 0 };

@@ -297,24 +297,10 @@ Format(const JSON & json)
   return text;
 }
 
-/** An image that is only a size, and a volume, have no levels. */
-void
-RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & what)
-{
-  for (const char * option : { "level", "mpp", "slide-mpp", "image" })
-  {
-    if (values.Has(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is for a SLIDE, not for " + what)
-                         .OfOption(std::string("--") + option));
-    }
-  }
-}
-
 PlannedImage
 FindSize(const ArgumentValues & values, const NetworkDescription & network)
 {
-  RefuseOptionsOfSlides(values, "--size");
+  RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
   const auto size = values.GetBox("size");
   if ((size[2] > 0) != network.TakesVolumes())
   {
@@ -364,7 +350,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
   RequireSameAxes(name, network, "the network " + network.name);
   if (network.TakesVolumes())
   {
-    RefuseOptionsOfSlides(values, "a volume");
+    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
     const itk::GigapixelVolume volume = OpenVolume(name, session);
     RequireVolumeChannels(volume, network);
     return { name, volume.grid.size, CountMemory(volume, network) };

@@ -8,6 +8,7 @@
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
+#include "gigapixelLearningOptions.h"
 #include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
 #include "VolumeFile.h"
@@ -177,86 +178,73 @@ Describe(const Workload & workload, const NetworkDescription & network)
          FormatSize(workload.largest);
 }
 
-/** What decides on the bits of the run: as it is given, else as the run that goes on began. */
-TrainingOptions
-GetOptions(const ArgumentValues & values, const std::optional<BegunRun> & begun)
+template <typename TValue>
+void
+Take(const ArgumentValues & values, const Option & option, TValue & value)
 {
-  TrainingOptions options = begun ? begun->options : TrainingOptions();
-  const auto      take = [&](const char * name, auto & option, const auto & value) {
-    if (!begun || values.IsGiven(name))
+  if constexpr (std::is_same_v<TValue, bool>)
+  {
+    value = values.Has(option.name) != option.TurnsOff();
+  }
+  else if (values.Has(option.name))
+  {
+    if constexpr (std::is_same_v<TValue, std::vector<std::string>>)
     {
-      option = static_cast<std::decay_t<decltype(option)>>(value);
+      value = values.GetTexts(option.name);
     }
-  };
-  if (!begun || begun->options.learningRateSchedule != "cosine" || values.IsGiven("epochs"))
-  {
-    options.epochs =
-      static_cast<int>(values.GetInteger("epochs")); // of a run, but of "cosine", they are none of its own
+    else if constexpr (std::is_same_v<TValue, std::string>)
+    {
+      value = values.GetText(option.name);
+    }
+    else if constexpr (std::is_same_v<TValue, double>)
+    {
+      value = values.GetNumber(option.name);
+    }
+    else
+    {
+      value = static_cast<TValue>(values.GetInteger(option.name));
+    }
   }
-  if (begun && values.IsGiven("learning-rate-schedule") &&
-      values.GetText("learning-rate-schedule") != options.learningRateSchedule)
-  {
-    // Another one is refused as such, and not for what belongs to the run's.
-    options.learningRateDecay = TrainingOptions().learningRateDecay;
-    options.plateauPatience = TrainingOptions().plateauPatience;
-  }
-  take("optimizer", options.optimizer, values.GetText("optimizer"));
-  take("momentum", options.momentum, values.GetNumber("momentum"));
-  take("weight-decay", options.weightDecay, values.Has("weight-decay") ? values.GetNumber("weight-decay") : -1);
-  take("clip-gradient", options.clipGradient, values.GetNumber("clip-gradient"));
-  take("learning-rate-schedule", options.learningRateSchedule, values.GetText("learning-rate-schedule"));
-  take("learning-rate-decay", options.learningRateDecay, values.GetNumber("learning-rate-decay"));
-  take("plateau-patience", options.plateauPatience, values.GetInteger("plateau-patience"));
-  take("warmup", options.warmup, values.GetInteger("warmup"));
-  take("calibrate", options.calibrate, values.GetInteger("calibrate"));
-  take("freeze", options.freeze, GetFreeze(values));
-  take("images-per-step", options.imagesPerStep, values.GetInteger("images-per-step"));
-  take("balance", options.balance, values.Has("balance"));
-  take("jitter", options.jitter, values.GetNumber("jitter"));
-  take("seed", options.seed, values.GetInteger("seed"));
-  take("no-augmentation", options.augment, !values.Has("no-augmentation"));
+}
+
+/** As they are given; what decides on the bits of a run that goes on, and is not given, as it began. */
+LearningOptions
+GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun)
+{
+  LearningOptions options = begun ? LearningOptions(begun->options) : LearningOptions();
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if (!begun || values.IsGiven(option.name) || !DecidesOnBits(option, begun->options))
+    {
+      Take(values, option, options.*member);
+    }
+  });
   return options;
 }
 
 /** An option that changes nothing was meant to change something. */
 void
-CheckOptions(const ArgumentValues & values, const TrainingOptions & options)
+CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 {
-  if (values.IsGiven("momentum") && options.optimizer != "sgd")
+  for (const LearningOption & entry : GetLearningOptions())
   {
-    throw UsageError(
-      Diagnostic("E-OPTION-NEEDS", "--momentum is of --optimizer sgd, and --optimizer is " + options.optimizer)
-        .OfOption("--momentum", values.GetText("momentum")));
-  }
-  for (const std::string option : { "partial-weights", "weights-set" })
-  {
-    if (values.Has(option) && !values.Has("weights"))
+    const Option & option = entry.option;
+    if (!values.IsGiven(option.name) || option.needs.empty())
     {
-      throw UsageError(
-        Diagnostic("E-OPTION-NEEDS", "--" + option + " is of --weights, which is not given").OfOption("--" + option));
+      continue;
     }
-  }
-  if (values.IsGiven("plateau-patience") && options.learningRateSchedule != "plateau")
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-NEEDS",
-                 "--plateau-patience is of --learning-rate-schedule plateau, and --learning-rate-schedule is " +
-                   options.learningRateSchedule)
-        .OfOption("--plateau-patience", values.GetText("plateau-patience")));
-  }
-}
-
-void
-RefuseOptionsOfSlides(const ArgumentValues & values, const NetworkDescription & network)
-{
-  for (const char * option : { "level", "mpp", "slide-mpp", "image", "tissue", "shared-memory", "balance" })
-  {
-    if (values.IsGiven(option))
+    const std::string needed = values.GetCommand().Find(option.needs)->GetDisplayName();
+    if (option.neededValue.empty() && !values.Has(option.needs))
     {
       throw UsageError(
-        Diagnostic("E-OPTION-APPLIES",
-                   std::string("--") + option + " is for slides, and the network " + network.name + " takes volumes")
-          .OfOption(std::string("--") + option));
+        Diagnostic("E-OPTION-NEEDS", option.GetDisplayName() + " is of " + needed + ", which is not given")
+          .OfOption(option.GetDisplayName()));
+    }
+    if (!IsInUse(option, options))
+    {
+      throw UsageError(Diagnostic("E-OPTION-NEEDS",
+                                  option.GetDisplayName() + " is of " + needed + ' ' + option.neededValue +
+                                    ", and something else is chosen")
+                         .OfOption(option.GetDisplayName(), values.GetText(option.name)));
     }
   }
 }
@@ -276,14 +264,10 @@ CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & netw
 }
 
 void
-Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, const TrainingOptions & options)
+Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, const LearningOptions & options)
 {
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
-  trainer.SetWeights(values.Has("weights") ? values.GetText("weights") : "");
-  trainer.SetWeightsSet(values.Has("weights-set") ? values.GetText("weights-set") : "");
-  trainer.SetPartialWeights(values.Has("partial-weights"));
-  trainer.SetCalibrate(options.calibrate);
-  trainer.SetFreeze(options.freeze);
+  trainer.SetLearningOptions(options);
   trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
   trainer.SetClassWeights(GetNumbers(values, "class-weights"));
   trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
@@ -294,24 +278,8 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
   trainer.SetSlideImage(values.Has("image") ? values.GetText("image") : "");
-  trainer.SetEpochs(options.epochs);
-  trainer.SetOptimizer(options.optimizer);
-  trainer.SetMomentum(options.momentum);
-  trainer.SetWeightDecay(options.weightDecay);
-  trainer.SetClipGradient(options.clipGradient);
-  trainer.SetLearningRate(values.Has("learning-rate") ? values.GetNumber("learning-rate") : 0);
-  trainer.SetLearningRateSchedule(options.learningRateSchedule);
-  trainer.SetPlateauPatience(options.plateauPatience);
-  trainer.SetWarmup(options.warmup);
-  trainer.SetLearningRateDecay(options.learningRateDecay);
   trainer.SetDevice(values.GetText("device"));
   trainer.SetPrecision(values.IsGiven("precision") ? values.GetText("precision") : "");
-  trainer.SetImagesPerStep(options.imagesPerStep);
-  trainer.SetEarlyStopping(static_cast<int>(values.GetInteger("early-stopping")));
-  trainer.SetAugment(options.augment);
-  trainer.SetJitter(options.jitter);
-  trainer.SetBalance(options.balance);
-  trainer.SetSeed(options.seed);
   trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));
 }
@@ -504,8 +472,8 @@ TrainOn(const Cohort &                 cohort,
         std::string &                  text)
 {
   const auto begun = values.Has("resume") ? BegunRun::Find(values.GetText("output"), ranks.get()) : std::nullopt;
-  const TrainingOptions options = GetOptions(values, begun);
-  CheckOptions(values, options);
+  const LearningOptions options = GetLearning(values, begun);
+  CheckLearning(values, options);
   Tiling     tiling = GetTiling(values, session);
   const auto trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
@@ -519,7 +487,7 @@ TrainOn(const Cohort &                 cohort,
   auto network = trainer->LoadNetwork();
   if (network.TakesVolumes())
   {
-    RefuseOptionsOfSlides(values, network);
+    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
     tiling.axes = network.graph.GetNumberOfAxes();
     session.Say(IsOrientation(network.orientation) ? "volumes are oriented " + network.orientation
                                                    : std::string("volumes are shown as they are stored"));

@@ -28,24 +28,6 @@ namespace
 {
 using JSON = nlohmann::ordered_json;
 
-/** Options of slides that a volume has no use for. */
-void
-RefuseOptionsOfSlides(const ArgumentValues & values)
-{
-  for (const char * option :
-       { "level", "slide-mpp", "image", "region", "probability", "tissue", "fill-holes", "shared-memory" })
-  {
-    if (values.IsGiven(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  std::string("--") + option + " is for slides, and the model " +
-                                    values.GetText("model") + " takes volumes",
-                                  "leave it out")
-                         .OfOption(std::string("--") + option));
-    }
-  }
-}
-
 /** The network's plan, with what the volume takes beside it. \throw std::runtime_error it does not fit */
 MemoryPlan
 PlanVolume(const itk::GigapixelVolume & volume,
@@ -341,7 +323,7 @@ RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescript
 int
 SegmentVolumes(const ArgumentValues & values, const Session & session, const std::shared_ptr<const Model> & model)
 {
-  RefuseOptionsOfSlides(values);
+  RefuseOptionsOfSlides(values, "the model " + values.GetText("model") + " takes volumes");
   Tiling tiling = GetTiling(values, session);
   tiling.volumePatches = GetVolumePatches(values, model->network);
   tiling.axes = model->network.graph.GetNumberOfAxes();

@@ -10,19 +10,12 @@ namespace
 using Type = ArgumentType;
 using Channel = ArgumentChannel;
 
-Argument
-Numeric(Type                type,
-        const std::string & name,
-        const std::string & value,
-        double              least,
-        double              most,
-        const std::string & text)
-{
-  Argument argument{ name, type, type == Type::Integer ? "N" : "X", text, value };
-  argument.minimum = least;
-  argument.maximum = most;
-  return argument;
-}
+// Headings of the help.
+constexpr const char * Reading = "Slides";
+constexpr const char * Window = "Sliding window";
+constexpr const char * Computing = "Computing";
+constexpr const char * Running = "Running";
+
 } // namespace
 
 Argument
@@ -78,27 +71,25 @@ Output(const std::string & placeholder, const std::string & content, const std::
 Argument
 Switch(const std::string & name, const std::string & text)
 {
-  return Argument{ name, Type::Switch, "", text };
+  return OptionSwitch(name, text);
 }
 
 Argument
 Choice(const std::string & name, std::vector<std::string> choices, const std::string & value, const std::string & text)
 {
-  Argument argument{ name, Type::Choice, "NAME", text, value };
-  argument.choices = std::move(choices);
-  return argument;
+  return OptionChoice(name, std::move(choices), value, text);
 }
 
 Argument
 Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text)
 {
-  return Numeric(Type::Integer, name, value, least, most, text);
+  return OptionInteger(name, value, least, most, text);
 }
 
 Argument
 Number(const std::string & name, const std::string & value, double least, double most, const std::string & text)
 {
-  return Numeric(Type::Number, name, value, least, most, text);
+  return OptionNumber(name, value, least, most, text);
 }
 
 Argument
@@ -112,19 +103,19 @@ Resolution(const std::string & name, const std::string & value, const std::strin
 Argument
 SlideResolution()
 {
-  return Resolution(
-    "slide-mpp",
-    "",
-    "Resolution of level 0, for slides whose file does not tell it or tells nonsense; what a file tells holds, and is "
-    "not to be contradicted.");
+  return Resolution("slide-mpp", "", "Resolution of level 0, where a file tells none or nonsense.")
+    .Details("What a file tells holds, and is not to be contradicted.")
+    .Group(Reading)
+    .OfSlideFiles();
 }
 
 Argument
 SlideImage()
 {
-  return {
-    "image", Type::Text, "N|NAME", "Image of a file with several, by number or name (see info). Default: the largest."
-  };
+  return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
+    .Details("By its number or name; gigapixel info lists them.")
+    .Group(Reading)
+    .OfSlideFiles();
 }
 
 Argument
@@ -144,205 +135,212 @@ OneOf(const std::string & alternative, Argument argument)
 Argument
 Level()
 {
-  return OneOf("level", Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest, and the default."));
+  return OneOf("level", Integer("level", "", 0, 63, "Pyramid level; 0 is the finest, and the default."))
+    .Group(Reading)
+    .OfSlideFiles();
 }
 
 Argument
 LevelResolution()
 {
-  return OneOf("level",
-               Resolution("mpp", "", "Resample to exactly this resolution: each pixel is the mean of its area."));
+  return OneOf("level", Resolution("mpp", "", "Resample to exactly this resolution."))
+    .Details("Each pixel is the mean of its area.")
+    .Group(Reading)
+    .OfSlideFiles();
 }
 
 Argument
 Network()
 {
-  return Argument{
-    "network",
-    Type::Text,
-    "NAME|FILE.json",
-    "The network: a preset, with options if it has some (remedios2023, unet:base=32,depth=3; see gigapixel "
-    "networks), a JSON file of layers or operations, or a model (.safetensors, or a run's folder), whose network is "
-    "taken without its weights. A preset's name means the preset; a file of that name is meant by ./NAME.",
-    "remedios2023"
-  };
+  Argument network =
+    OptionText("network", "NAME|FILE", "A preset, a JSON file, or a model's.")
+      .Details("Presets may have options (remedios2023, unet:base=32,depth=3; see gigapixel networks). "
+               "A JSON file has layers or operations. Of a model (.safetensors, or a run's folder) the "
+               "weights are not taken. A preset's name means the preset; a file of that name is meant "
+               "by ./NAME.")
+      .Group("Network");
+  network.defaultValue = "remedios2023";
+  return network;
 }
 
 Argument
 ComputingDevice()
 {
-  Argument argument{ "device",
-                     Type::Text,
-                     "NAME",
-                     "What computes: cpu; cuda or cuda:N, one of NVIDIA's GPUs; auto, one of those if there is one, "
-                     "else the CPU (Apple's GPUs are not used). Last bits differ between devices." };
-  argument.defaultValue = "cpu";
-  return argument;
+  Argument device = OptionText("device", "NAME", "What computes: cpu, cuda, cuda:N, or auto.")
+                      .Details("cuda or cuda:N is one of NVIDIA's GPUs; auto is one of those if there is one, else the "
+                               "CPU (Apple's GPUs are not used). Last bits differ between devices.")
+                      .Group(Computing);
+  device.defaultValue = "cpu";
+  return device;
 }
 
 Argument
 NumberPrecision()
 {
-  return Choice("precision",
-                { "fp32", "tf32", "bf16", "fp16" },
-                "fp32",
-                "How maps, their gradients and weights are kept; sums stay fp32 or finer. Networks made of operations "
-                "(unet, resnet18-unet, imported ones) are computed in fp32, or in bf16 with less time and memory where "
-                "the CPU has instructions for that (AVX512-BF16, AMX), on a GPU also in tf32. Of chains of layers "
-                "(remedios2023) bf16 and fp16 (with loss scaling) halve a GPU's maps; the CPU rounds alike, which "
-                "saves it nothing.");
+  return Choice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Of maps and weights.")
+    .Details(
+      "Sums stay fp32 or finer. Networks made of operations (unet, resnet18-unet, imported ones) are computed in "
+      "fp32, or in bf16 with less time and memory where the CPU has instructions for that (AVX512-BF16, AMX), on a "
+      "GPU also in tf32. Of chains of layers (remedios2023) bf16 and fp16 (with loss scaling) halve a GPU's maps; "
+      "the CPU rounds alike, which saves it nothing.")
+    .Group(Computing);
 }
 
 Argument
 Memory()
 {
-  return Argument{
-    "memory",
-    Type::Memory,
-    "BYTES",
-    "Peak resident memory that the whole process may take, for instance 2G or 512M, which are powers of 1024 as the "
-    "GiB and MiB that are told. It decides how much is in flight, which changes no result. Only where not even one "
-    "tile fits, training and the segmentation of volumes make tiles smaller or divide the network in another way, "
-    "which changes last bits, and say so; --tile-size is the same with any memory. Without it: what is free."
-  };
+  Argument memory{ "memory", Type::Memory, "BYTES", "Most memory of the process, such as 2G. Default: what is free." };
+  return memory
+    .Details(
+      "Resident memory of the whole process, in powers of 1024 as the GiB and MiB that are told. It decides how "
+      "much is in flight, which changes no result. Only where not even one tile fits, training and the "
+      "segmentation of volumes make tiles smaller or divide the network in another way, which changes last bits, "
+      "and say so; --tile-size is the same with any memory.")
+    .Group(Computing)
+    .DecidesNothing();
 }
 
 Argument
 Scratch()
 {
-  return InputFile(
-    "scratch",
-    "DIR",
-    "folder",
-    "Folder on a fast disk for maps that a network keeps while it goes over an image in segments; plan tells "
-    "what room they take. It has to be there. Its files have no name, and nothing is left of them. Without it the maps "
-    "lie in memory. Changes no result, unless there is not the memory for the same segments without it, which is "
-    "said.");
+  return InputFile("scratch", "DIR", "folder", "Folder on a fast disk for maps between segments.")
+    .Details(
+      "A network with wide halos keeps them while it goes over an image in segments; plan tells what room they "
+      "take. The folder has to be there. Its files have no name, and nothing is left of them. Without it the maps "
+      "lie in memory. Changes no result, unless there is not the memory for the same segments without it, which "
+      "is said.")
+    .Group(Computing);
 }
 
 Argument
 TileSize(const std::string & otherwise)
 {
-  Argument argument =
-    Integer("tile-size",
-            "",
-            8, // of a volume, 512 voxels
-            65536,
-            "Side of a tile's core, a multiple of the network's stride; image: each image (or region) "
-            "in one piece, if there is memory for it. Changes last bits only. Without it: " +
-              otherwise + '.');
-  argument.placeholder = "N|image";
-  argument.choices = { "image" };
-  argument.unit = "px";
-  return argument;
+  Argument side = Integer("tile-size",
+                          "",
+                          8, // of a volume, 512 voxels
+                          65536,
+                          "Side of a tile's core; image: each image in one piece.");
+  side.placeholder = "N|image";
+  side.choices = { "image" };
+  side.unit = "px";
+  return side
+    .Details(
+      "A multiple of the network's stride. In one piece an image (or region) needs the memory for it. Changes last "
+      "bits only. Without it: " +
+      otherwise + '.')
+    .Group(Computing);
 }
 
 Argument
 SharedMemory(const std::string & what)
 {
-  return Switch("shared-memory",
-                what + ", in memory that CPU and GPU share and that may be more than the GPU has (on a CPU memory like "
-                       "any other). Changes no result.");
+  return Switch("shared-memory", "Keep what is read in memory that CPU and GPU share.")
+    .Details(what +
+             ", in memory that CPU and GPU share and that may be more than the GPU has (on a CPU memory like any "
+             "other). Changes no result.")
+    .Group(Computing)
+    .OfSlides()
+    .DecidesNothing();
 }
 
 Argument
 Overwrite()
 {
-  return Switch(
-    "overwrite",
-    "Replace outputs that exist. Without it, a whole output that was made of the same slide in the same way "
-    "(it tells so itself) is kept and skipped, so that an interrupted batch goes on where it was; what was "
-    "made otherwise is an error.");
+  return Switch("overwrite", "Replace outputs that exist.")
+    .Details(
+      "Without it, a whole output that was made of the same slide in the same way (it tells so itself) is kept and "
+      "skipped, so that an interrupted batch goes on where it was; what was made otherwise is an error.")
+    .Group(Running);
 }
 
 Argument
 Replace()
 {
-  return Switch("overwrite", "Replace the output if it exists, which is an error without this.");
+  return Switch("overwrite", "Replace the output if it exists, which is an error without this.").Group(Running);
 }
 
 Argument
 Strict()
 {
-  return Switch(
-    "strict",
-    "Refuse a slide of which a damaged JPEG tile is read: what was read is what is judged, which may be another "
-    "level than the damaged one (gigapixel info --check reads all). Without it such a tile gives what pixels can be "
-    "decoded, as in other programs; the first five are named in warnings, and the result tells how many there were. "
-    "Refused, too, is a DICOM slide beside which a .dcm file lies that cannot be read, since it may be its finest "
-    "level; "
-    "without this it is named in a warning.");
+  return Switch("strict", "Refuse slides with damaged parts, and do not only warn.")
+    .Details(
+      "A slide is refused of which a damaged JPEG tile is read: what was read is what is judged, which may be "
+      "another level than the damaged one (gigapixel info --check reads all). Without it such a tile gives what "
+      "pixels can be decoded, as in other programs; the first five are named in warnings, and the result tells how "
+      "many there were. Refused, too, is a DICOM slide beside which a .dcm file lies that cannot be read, since it "
+      "may be its finest level; without this it is named in a warning.")
+    .Group(Reading);
 }
 
 std::vector<Argument>
 CommonArguments()
 {
-  Argument threads =
-    Integer("threads",
-            "0",
-            0,
-            4096,
-            "Threads to use; 0: as many as there are cores, and more are no faster. No result depends on it.");
-  Argument quiet = Switch("quiet", "No progress and no messages but warnings and errors.");
+  Argument threads = Integer("threads", "0", 0, 4096, "Threads to use; 0: as many as there are cores.")
+                       .Details("More are no faster. No result depends on it.")
+                       .Group(Computing)
+                       .DecidesNothing();
+  Argument quiet =
+    Switch("quiet", "No progress and no messages but warnings and errors.").Group(Running).DecidesNothing();
   quiet.shortName = 'q';
-  Argument help = Switch("help", "Show this help.");
+  Argument help = Switch("help", "Show the arguments, a line each.").Group(Running).DecidesNothing();
   help.shortName = 'h';
-  return { threads, quiet, Switch("json", "Print the result on stdout as JSON; messages stay on stderr."), help };
+  return {
+    threads,
+    quiet,
+    Switch("json", "Print the result on stdout as JSON; messages stay on stderr.").Group(Running).DecidesNothing(),
+    help,
+    Switch("help-all", "Show all that there is to say of them.").Group(Running).DecidesNothing()
+  };
 }
 
 Argument
 Semantics()
 {
-  return Choice(
-    "semantics",
-    { "whole", "patch" },
-    "whole",
-    "What the network sees: the whole slide, exactly, or each patch by itself, as a sliding window does "
-    "(MONAI, nnU-Net), for networks that were trained on patches of that size. There, it pads at the "
-    "borders of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.");
+  return Choice("semantics", { "whole", "patch" }, "whole", "What the network sees at once.")
+    .Details(
+      "The whole slide, exactly, or each patch by itself, as a sliding window does (MONAI, nnU-Net), for networks "
+      "that were trained on patches of that size. There, it pads at the borders of patches, and the logits of "
+      "patches that overlap are blended. Of volumes as nnU-Net does it.")
+    .Group(Window);
 }
 
 Argument
 PatchSize()
 {
-  Argument side =
-    Integer("patch",
-            "512",
-            1,
-            8192,
-            "Side of a patch, a multiple of the network's stride, in pixels of the model's resolution. A "
-            "slide that is smaller lies in the middle of it, on white. Of --semantics patch, as the next "
-            "three. Of volumes in voxels, any side; without it the patches that the model was trained on.");
+  Argument side = Integer("patch", "512", 1, 8192, "Side of a patch, in pixels of the model's resolution.");
   side.unit = "px";
-  return side;
+  return side
+    .Details(
+      "A multiple of the network's stride. A slide that is smaller lies in the middle of it, on white. Of "
+      "--semantics patch, as the next three. Of volumes in voxels, any side; without it the patches that the model "
+      "was trained on.")
+    .Group(Window);
 }
 
 Argument
 PatchOverlap()
 {
-  return Number("overlap",
-                "0.25",
-                0,
-                0.95,
-                "What neighboring patches share of a side; of volumes at least, 0.5 where it is not given.");
+  return Number("overlap", "0.25", 0, 0.95, "What neighboring patches share of a side.")
+    .Details("Of volumes at least, 0.5 where it is not given.")
+    .Group(Window);
 }
 
 Argument
 PatchBlending()
 {
-  return Choice("blending",
-                { "gaussian", "constant" },
-                "gaussian",
-                "The weight of a patch's pixel: a Gaussian around its center (sigma an eighth of the side), or 1.");
+  return Choice("blending", { "gaussian", "constant" }, "gaussian", "Weights of a patch's pixels.")
+    .Details("gaussian: a Gaussian around the patch's center (sigma an eighth of the side); constant: 1.")
+    .Group(Window);
 }
 
 Argument
 Mirror()
 {
-  return Switch(
-    "mirror",
-    "The mean of the logits of each patch and its three mirror images, which takes four times as long; of volumes "
-    "along the axes that the model was trained with, or all three: eight times.");
+  return Switch("mirror", "The mean over mirror images of each patch, four times as long.")
+    .Details(
+      "The mean of the logits of each patch and its three mirror images; of volumes along the axes that the model "
+      "was trained with, or all three: eight times as long.")
+    .Group(Window);
 }
 
 } // namespace gigapixel::commandline

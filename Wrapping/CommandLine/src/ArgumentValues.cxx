@@ -156,7 +156,7 @@ ArgumentValues::Parse(const Command & command, const std::vector<std::string> & 
         .OfValue(*positional));
   }
   // Who asks for help need not have the rest right.
-  if (!values.Has("help"))
+  if (!values.Has("help") && !values.Has("help-all"))
   {
     values.CheckCompleteness();
   }

@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentKinds.h"
 #include "SlideCommandTable.h"
+#include "gigapixelLearningOptions.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gigapixel::commandline
@@ -44,230 +46,141 @@ Info()
 Argument
 Tissue(const std::string & consequence)
 {
-  return InputFile("tissue",
-                   "MASK|FOLDER",
-                   "label",
-                   "Where there is tissue: the mask of one slide, at any resolution, or the folder that label has "
-                   "written those of several into (SLIDE-NAME.pyramid.tif). What is no tissue is white to the network "
-                   "and not even read; " +
-                     consequence);
+  return InputFile("tissue", "MASK|FOLDER", "label", "Mask of tissue, or label's folder of masks.")
+    .Details(
+      "The mask of one slide, at any resolution, or those of several (SLIDE-NAME.pyramid.tif). What is no tissue "
+      "is white to the network and not even read; " +
+      consequence)
+    .Group("Slides")
+    .OfSlides();
 }
 
 Argument
 TrainingLoss()
 {
-  return Choice("loss",
-                { "network", "cross-entropy", "dice", "dice+cross-entropy" },
-                "network",
-                "What is minimized: what the network's file says, cross-entropy (binary or softmax), Dice of the whole "
-                "slide, which takes two passes over it, or the sum of both.");
+  return Choice("loss", { "network", "cross-entropy", "dice", "dice+cross-entropy" }, "network", "What is minimized.")
+    .Details("network: what the network's file says. Cross-entropy is binary or softmax. Dice is that of the whole "
+             "slide, which takes two passes over it.")
+    .Group("Learning");
+}
+
+/** Those of the table of learning. */
+std::vector<Argument>
+LearningArguments()
+{
+  std::vector<Argument> arguments;
+  for (const LearningOption & entry : GetLearningOptions())
+  {
+    arguments.push_back(entry.option);
+  }
+  return arguments;
 }
 
 Argument
-WeightsSet()
+Learning(const std::string & name)
 {
-  return { "weights-set",
-           ArgumentType::Text,
-           "NAME",
-           "Set of weights in the file, where it holds several, such as ema or state_dict.model." };
+  const auto all = LearningArguments();
+  return *std::find_if(all.begin(), all.end(), [&](const Argument & argument) { return argument.name == name; });
 }
 
-Argument
-Freeze()
+Command
+WithLearning(Command command)
 {
-  Argument freeze{ "freeze",
-                   ArgumentType::Text,
-                   "NAME",
-                   "Array or module of the network that stays as it is, by its name (gigapixel networks NETWORK "
-                   "--json); a module with all arrays whose names begin with its name and a dot. May be given several "
-                   "times." };
-  freeze.repeated = true;
-  return freeze;
+  const auto learning = LearningArguments();
+  command.arguments.insert(command.arguments.end(), learning.begin(), learning.end());
+  return command;
 }
 
 Command
 Train()
 {
-  const Argument classWeights{
-    "class-weights", ArgumentType::Text, "W0,W1,...", "Weights of the classes in the loss; the network's by default."
-  };
-  Argument noAugmentation = Switch(
-    "no-augmentation", "Without flips and right-angle rotations (one of eight is drawn for each step otherwise).");
-  return {
-    "train",
-    "a network on whole slides",
-    "Trains a network on whole slides, one slide (or region) a step, with exact gradients, in the memory that you "
-    "allow: with masks, networks that label pixels, with one label for each slide, those that label images. The run "
-    "folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-    { Required(InputFile(
-        "cohort",
-        "CSV",
-        "table",
-        "Table with the columns slide, mask, split (train, validation or test) and, if wanted, region "
-        "(x,y,width,height in level-0 pixels) and patient (none is in two splits). Instead of mask, or "
-        "beside it, label: the class of the whole slide, by a name, for networks that label images; "
-        "without masks and --network resnet18 is taken. In place of label other truths of whole slides: "
-        "label:NAME for each of several findings (1: there, 0: not, empty: not known), grade (a whole number), "
-        "or value:NAME for each of several values (a number, with its unit in the name if you like). Paths are "
-        "relative to the table's folder; "
-        "where the table is a link, to the link's folder or to that of the table. Masks are pyramids, "
-        "PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; label values are "
-        "classes).")),
-      Required(Output("RUN", "folder", "Folder of this run.")),
-      Network(),
-      InputFile(
-        "weights",
-        "NAME|RUN|FILE",
-        "model",
-        "What to begin with the weights of, by name and shape: a ready model (tissue), a model's file, a run's folder "
-        "(its best one), or a PyTorch module's state_dict, as a safetensors file or as torch.save writes it (.pth, "
-        ".pt, .th; nothing in it is run). All arrays of the network have to be there. Without it weights begin by "
-        "chance."),
-      WeightsSet(),
-      Switch("partial-weights",
-             "Take from --weights what it has of the network, such as an encoder, and let the other arrays begin by "
-             "chance; how many are taken of which parts is said."),
-      Integer("calibrate",
-              "0",
-              0,
-              1000000,
-              "Before the first step, batch norms get the mean and the variance of what they see of so many training "
-              "slides, evenly from among all, one norm after the other: a pass over these slides for each. Training "
-              "keeps them. 0: those that weights come with, else 0 and 1, with which deep networks begin slowly."),
-      Freeze(),
-      Level(),
-      LevelResolution(),
-      SlideResolution(),
-      SlideImage(),
-      Choice("objective",
-             { "auto", "classes", "findings", "grades", "values" },
-             "auto",
-             "What is learnt of whole slides, where the table has columns of several kinds: classes (label), findings "
-             "(label:NAME), grades (grade) or values (value:NAME). auto: classes where there is the column label or "
-             "mask, else the only kind that there is."),
-      TrainingLoss(),
-      classWeights,
-      Integer("ignored-label",
-              "",
-              0,
-              255,
-              "Pixels of the mask with this value, which is no class, take no part; nor do those with 255 where there "
-              "are more than two classes. Of two, 255 is the object, and cannot be ignored."),
-      Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
-      Integer("epochs", "50", 1, 1000000, "Passes over all training slides."),
-      Choice("optimizer",
-             { "adam", "adamw", "sgd" },
-             "adam",
-             "What a step makes of the gradient, as torch.optim has it: Adam, Adam with decoupled weight decay, or "
-             "gradient descent with momentum."),
-      Number("learning-rate",
-             "",
-             1e-9,
-             10,
-             "Without it: the network's (gigapixel networks NETWORK), with --resume the run's. That of networks is for "
-             "adam; sgd mostly needs a greater one."),
-      Number("momentum", "0.9", 0, 0.9999, "Of sgd alone."),
-      Number("weight-decay",
-             "",
-             0,
-             1,
-             "Of weights, not of biases and norms; adamw's is decoupled. Without it: 0.01 of adamw, else 0."),
-      Number("clip-gradient",
-             "0",
-             0,
-             1e9,
-             "Greatest norm of the gradient of all weights together: a longer one is scaled down to it, as by "
-             "torch.nn.utils.clip_grad_norm_. 0: any."),
-      Choice("learning-rate-schedule",
-             { "constant", "cosine", "plateau" },
-             "constant",
-             "constant, cosine (down to 0 in the last of --epochs) or plateau (lower after epochs without a better "
-             "validation loss), as torch.optim.lr_scheduler has them."),
-      Number("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, which needs one below 1, such as 0.1."),
-      Integer("plateau-patience",
-              "0",
-              0,
-              1000000,
-              "Epochs without a better validation loss that plateau lets pass before the one after which it lowers the "
-              "learning rate. Of plateau alone."),
-      Integer("warmup", "0", 0, 1000000000, "Steps in which the learning rate rises to its value in equal parts."),
-      ComputingDevice(),
-      NumberPrecision(),
-      Integer("images-per-step", "1", 1, 1000000, "Slides (or regions) whose mean gradient makes one step."),
-      Integer(
-        "early-stopping", "0", 0, 1000000, "Stop after this many epochs without a better validation loss; 0: never."),
-      noAugmentation,
-      Number(
-        "jitter",
-        "0",
-        0,
-        0.9,
-        "Other colors for each slide in each step: factors on hematoxylin, eosin and DAB (of RGB slides) and on the "
-        "contrast of each channel from 1 - this to 1 + this, and up to half of this more or less brightness. 0.05 "
-        "is little, 0.2 much."),
-      Integer(
-        "folds",
-        "",
-        2,
-        100,
-        "Cross-validation of a network that labels images: the slides of the split train (all, where there is no "
-        "column split) are dealt out to so many folds, those of a patient to one, each label evenly, by a rule that "
-        "depends on names alone. For each fold a network is trained on the others, in RUN/fold-1 and so on, and "
-        "says what it makes of the slides that were held back; together that is RUN/predictions.csv, which evaluate "
-        "takes. Slides of the split validation validate in each. With --resume, finished folds are kept."),
-      Integer("fold", "", 1, 100, "Only this fold, for other processes or machines to do the others."),
-      Switch(
-        "balance",
-        "Each class counts the same in the loss, however many slides it has: that of a slide gets the factor slides / "
-        "(classes x slides of its class). Of findings and grades both answers of each output count the same. Of "
-        "networks that label images; not of values."),
-      Integer("seed", "1", 0, 9007199254740992.0, "Of the weights, the order of the slides and the augmentation."),
-      TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
-      SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
-      Memory(),
-      Scratch(),
-      Strict(),
-      Switch(
-        "resume",
-        "Go on with the run that the folder holds, with the same slides, masks and regions, from whatever folder "
-        "and by whatever paths: they are known by what is in the files. To be given again, where they were, are "
-        "--cohort, --objective, "
-        "--tissue, --level, --mpp and --slide-mpp. All others that decide on the result, such as --network, --loss, "
-        "--weights, --optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New "
-        "ones "
-        "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
-        "--scratch "
-        "and --shared-memory. Where there is no run yet, one begins, which is said: a script may always give "
-        "--resume.") },
-    { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
-      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
-      "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
-      "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
-      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
-      "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
-    true
-  };
+  return WithLearning(
+    { "train",
+      "a network on whole slides",
+      "Trains a network on whole slides, one slide a step, exactly, in the memory that you allow. With masks it trains "
+      "networks that label pixels, with one label for each slide those that label images; in place of a slide a region "
+      "may stand. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
+      { Required(InputFile("cohort", "CSV", "table", "Table with the columns slide, split, and mask or label."))
+          .Details(
+            "split is train, validation or test. If wanted, region (x,y,width,height in level-0 pixels) and patient "
+            "(none is in two splits). label is the class of the whole slide, by a name, for networks that label "
+            "images; without masks and --network resnet18 is taken. In place of label other truths of whole slides: "
+            "label:NAME for each of several findings (1: there, 0: not, empty: not known), grade (a whole number), "
+            "or value:NAME for each of several values (a number, with its unit in the name if you like). Paths are "
+            "relative to the table's folder; where the table is a link, to the link's folder or to that of the "
+            "table. Masks are pyramids, PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; "
+            "label values are classes)."),
+        Required(Output("RUN", "folder", "Folder of this run.")),
+        Switch("resume", "Go on with the run that the folder holds, or begin it.")
+          .Details(
+            "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
+            "what is in the files. To be given again, where they were, are --cohort, --objective, --tissue, --level, "
+            "--mpp and --slide-mpp. All others that decide on the result, such as --network, --loss, --weights, "
+            "--optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New ones "
+            "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
+            "--scratch and --shared-memory. Where there is no run yet, one begins, which is said: a script may "
+            "always give --resume."),
+        Level(),
+        LevelResolution(),
+        SlideResolution(),
+        SlideImage(),
+        Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
+        Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
+          .Details(
+            "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
+            "the object, and cannot be ignored.")
+          .Group("Slides"),
+        Choice(
+          "objective", { "auto", "classes", "findings", "grades", "values" }, "auto", "What is learnt of whole slides.")
+          .Details("Where the table has several kinds: columns of classes (label), findings (label:NAME), grades "
+                   "(grade) or values (value:NAME). auto: classes "
+                   "where there is the column label or mask, else the only kind that there is.")
+          .Group("Slides"),
+        Integer("folds", "", 2, 100, "Cross-validation with so many folds.")
+          .Details(
+            "Of networks that label images. The slides of the split train (all, where there is no column split) are "
+            "dealt out to so many folds, "
+            "those of a patient to one, each label evenly, by a rule that depends on names alone. For each fold a "
+            "network is trained on the others, in RUN/fold-1 and so on, and says what it makes of the slides that "
+            "were held back; together that is RUN/predictions.csv, which evaluate takes. Slides of the split "
+            "validation validate in each. With --resume, finished folds are kept.")
+          .Group("Slides"),
+        Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.").Group("Slides"),
+        Network(),
+        TrainingLoss(),
+        OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
+          .Group("Learning"),
+        ComputingDevice(),
+        NumberPrecision(),
+        TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
+        SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
+        Memory(),
+        Scratch(),
+        Strict() },
+      { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
+        "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
+        "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
+        "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
+        "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
+        "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
+      true });
 }
 
 Argument
 LevelOfModel()
 {
-  return Integer("level",
-                 "",
-                 0,
-                 63,
-                 "Pyramid level by its number, for slides or models of unknown resolution. Without it: the level of "
-                 "the model's resolution (10 % allowed), else pixels are resampled to it.");
+  return Integer("level", "", 0, 63, "Pyramid level, for slides or models of unknown resolution.")
+    .Details("Without it: the level of the model's resolution (10 % allowed), else pixels are resampled to it.")
+    .Group("Slides")
+    .OfSlideFiles();
 }
 
 Command
 Segment()
 {
-  Argument region{ "region",
-                   Type::Region,
-                   "X,Y,W,H",
-                   "Only this rectangle, in level-0 pixels, as far as the slide reaches. The mask has its size." };
+  Argument region{ "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
   region.unit = "px";
+  region = region.Details("As far as the slide reaches. The mask has its size.").Group("Slides").OfSlides();
   return {
     "segment",
     "slides with a trained network",
@@ -275,40 +188,33 @@ Segment()
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
     "many channels as the network takes, of 8 bits; color is made gray where it takes one. Models for volumes write "
     "volumes of class numbers, with the place in the patient that the input has.",
-    { Slides(
-        "Slide files, or folders of slides. In a folder, a DICOM series is one slide. For a model for volumes: NIfTI, "
-        "NRRD or MetaImage files, or folders of them; the files of several modalities are joined by commas "
-        "(flair.nii.gz,t1.nii.gz), in the network's order."),
-      Required(InputFile("model",
-                         "NAME|RUN|FILE",
-                         "model",
-                         "A ready model (tissue: tissue from glass, at 0.5 µm/px), a training run's folder (its best "
-                         "weights) or a .safetensors file.")),
-      Required(Output("OUT",
-                      "label",
-                      "The mask: a .tif file for one slide; a folder (for several slides or a folder of them, or "
-                      "ending in /) that gets "
-                      "SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder "
-                      "NAME.nii.gz; what exists is an error without --overwrite.")),
+    { Slides("Slide files, or folders of slides; volumes for a model for volumes.")
+        .Details(
+          "In a folder, a DICOM series is one slide. Volumes are NIfTI, NRRD or MetaImage files, or folders of "
+          "them; the files of several modalities are joined by commas (flair.nii.gz,t1.nii.gz), in the network's "
+          "order."),
+      Required(InputFile("model", "NAME|RUN|FILE", "model", "A ready model, a run's folder, or a .safetensors file."))
+        .Details("A ready model is tissue (tissue from glass, at 0.5 µm/px). Of a run its best weights are taken."),
+      Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several."))
+        .Details(
+          "A .tif file for one slide; a folder (for several slides or a folder of them, or ending in /) that gets "
+          "SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder NAME.nii.gz; "
+          "what exists is an error without --overwrite."),
+      OutputFile("probability", "FILE", "probability", "Write the probabilities, too, as a pyramid; 255 is 1.")
+        .Details("The same rules as for --output.")
+        .OfSlides(),
+      Number("threshold", "0.5", 0, 1, "Least probability of the object.")
+        .Details("Of networks with one output; where there is one for each class, the greatest decides."),
+      Switch("fill-holes", "Make holes in the object part of it, whatever their size.")
+        .Details(
+          "As label does; a network cannot see that a hole wider than its reach (32 µm for remedios2023) is one. "
+          "For two classes, without --probability.")
+        .OfSlides(),
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
       region,
-      OutputFile("probability",
-                 "FILE",
-                 "probability",
-                 "Write the probabilities too, as a pyramid of 0..255 (255 is 1); same rules as for --output."),
       Tissue("it becomes 0."),
-      Number("threshold",
-             "0.5",
-             0,
-             1,
-             "Least probability that counts as object. Of networks with one output; where there is one for each class, "
-             "the greatest decides."),
-      Switch(
-        "fill-holes",
-        "Make holes in the object part of it, whatever their size, as label does; a network cannot see that a hole "
-        "wider than its reach (32 µm for remedios2023) is one. For two classes, without --probability."),
       ComputingDevice(),
       NumberPrecision(),
       Semantics(),
@@ -466,7 +372,7 @@ Plan()
              SlideResolution(),
              SlideImage(),
              TrainingLoss(),
-             Freeze(),
+             Learning("freeze"),
              NumberPrecision(),
              Semantics(),
              PatchSize(),
@@ -542,7 +448,7 @@ Import()
         "weights",
         "All weights of the network, by name and shape: a model, a PyTorch module's state_dict as torch.save writes it "
         "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
-      WeightsSet(),
+      Learning("weights-set"),
       name,
       logits,
       mean,

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -10,7 +11,7 @@ namespace gigapixel::commandline
 namespace
 {
 constexpr std::size_t LineWidth = 100;
-constexpr std::size_t TextColumn = 26;
+constexpr std::size_t MostHead = 34; ///< of an argument's name and placeholder, with what stands around them
 
 /** Letters, not bytes: "µ" is one. */
 std::size_t
@@ -53,19 +54,24 @@ Wrap(const std::string & text, std::size_t indent)
 
 /** Description, choices or range with unit, default. */
 std::string
-Explain(const Argument & argument)
+Explain(const Argument & argument, bool withDetails)
 {
   std::string text = argument.description;
-  if (argument.type == ArgumentType::Choice)
+  if (withDetails && !argument.details.empty())
   {
-    text += " One of " + JoinWithOr(argument.choices) + '.';
+    text += ' ' + argument.details;
   }
   std::vector<std::string> notes;
-  if (const std::string range = argument.GetRange(); !range.empty())
+  if (argument.type == ArgumentType::Choice)
+  {
+    notes.push_back(JoinWithOr(argument.choices));
+  }
+  if (const std::string range = argument.GetRange(); withDetails && !range.empty())
   {
     notes.push_back(range);
   }
-  if (!argument.defaultValue.empty())
+  // Of the shortest help a zero is left out, which mostly says that nothing happens.
+  if (!argument.defaultValue.empty() && (withDetails || argument.defaultValue != "0"))
   {
     notes.push_back("default " + argument.defaultValue);
   }
@@ -81,7 +87,7 @@ Explain(const Argument & argument)
 }
 
 std::string
-FormatArgument(const Argument & argument)
+FormatHead(const Argument & argument)
 {
   std::string head = "  ";
   if (argument.shortName)
@@ -93,9 +99,29 @@ FormatArgument(const Argument & argument)
   {
     head += ' ' + argument.placeholder;
   }
+  return head + "  ";
+}
+
+/** The column at which texts begin: behind the longest head that is not too long. */
+std::size_t
+FindTextColumn(const std::vector<Argument> & arguments)
+{
+  std::size_t column = 0;
+  for (const Argument & argument : arguments)
+  {
+    const std::size_t length = CountLetters(FormatHead(argument));
+    column = length <= MostHead ? std::max(column, length) : column;
+  }
+  return column;
+}
+
+std::string
+FormatArgument(const Argument & argument, std::size_t column, bool withDetails)
+{
+  std::string       head = FormatHead(argument);
   const std::size_t length = CountLetters(head);
-  head += length + 2 > TextColumn ? '\n' + std::string(TextColumn, ' ') : std::string(TextColumn - length, ' ');
-  return head + Wrap(Explain(argument), TextColumn) + '\n';
+  head += length > column ? '\n' + std::string(column, ' ') : std::string(column - length, ' ');
+  return head + Wrap(Explain(argument, withDetails), column) + '\n';
 }
 
 std::string
@@ -152,6 +178,14 @@ Describe(const Argument & argument)
 {
   nlohmann::ordered_json json{ { "name", argument.name }, { "type", GetTypeName(argument.type) } };
   json["description"] = argument.description;
+  if (!argument.details.empty())
+  {
+    json["details"] = argument.details;
+  }
+  if (!argument.group.empty())
+  {
+    json["group"] = argument.group;
+  }
   if (argument.shortName)
   {
     json["short"] = std::string(1, argument.shortName);
@@ -193,18 +227,40 @@ Describe(const Argument & argument)
 } // namespace
 
 std::string
-GetHelp(const Command & command)
+GetHelp(const Command & command, bool withDetails)
 {
-  std::string text = "Usage: " + FormatUsage(command) + "\n\n" + Wrap(command.description, 0) + "\n\n";
+  const std::size_t column = FindTextColumn(command.arguments);
+  // The short help says in a sentence what the command does; all else is in the long one.
+  const std::size_t        end = withDetails ? std::string::npos : command.description.find(". ");
+  const std::string        description = command.description.substr(0, end) + (end == std::string::npos ? "" : ".");
+  std::string              text = "Usage: " + FormatUsage(command) + "\n\n" + Wrap(description, 0) + "\n\n";
+  std::vector<std::string> groups{ "" };
   for (const Argument & argument : command.arguments)
   {
-    text += FormatArgument(argument);
+    if (std::find(groups.begin(), groups.end(), argument.group) == groups.end())
+    {
+      groups.push_back(argument.group);
+    }
   }
-  text += command.examples.size() > 1 ? "\nExamples:\n" : "\nExample:\n";
-  for (const std::string & example : command.examples)
+  bool hasDetails = false;
+  for (const std::string & group : groups)
   {
-    text += "  " + example + '\n';
+    text += group.empty() ? "" : '\n' + group + ":\n";
+    for (const Argument & argument : command.arguments)
+    {
+      hasDetails = hasDetails || !argument.details.empty();
+      text += argument.group == group ? FormatArgument(argument, column, withDetails) : "";
+    }
   }
+  const std::size_t examples =
+    withDetails ? command.examples.size() : std::min<std::size_t>(2, command.examples.size());
+  text += examples > 1 ? "\nExamples:\n" : "\nExample:\n";
+  for (std::size_t i = 0; i < examples; ++i)
+  {
+    text += "  " + command.examples[i] + '\n';
+  }
+  text +=
+    hasDetails && !withDetails ? "\ngigapixel " + command.name + " --help-all says more of each, with ranges.\n" : "";
   return text;
 }
 
@@ -217,7 +273,7 @@ GetHelp()
   {
     text += "  " + command.name + std::string(12 - command.name.size(), ' ') + command.summary + '\n';
   }
-  text += "\n  gigapixel COMMAND --help   arguments and examples of a command\n"
+  text += "\n  gigapixel COMMAND --help   arguments and examples of a command; --help-all: all there is to say\n"
           "  gigapixel --version        the version\n"
           "  gigapixel --codes          the codes of errors and warnings\n"
           "  gigapixel --describe       all commands and arguments as JSON, for front ends\n\n"

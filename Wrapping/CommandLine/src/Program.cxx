@@ -85,9 +85,9 @@ int
 RunCommand(const Command & command, const std::vector<std::string> & words, CommandFunction function)
 {
   const ArgumentValues values = ArgumentValues::Parse(command, words);
-  if (values.Has("help"))
+  if (values.Has("help") || values.Has("help-all"))
   {
-    Print(GetHelp(command));
+    Print(GetHelp(command, values.Has("help-all")));
     return Success;
   }
   const Launch launch = Launch::Find();

@@ -122,11 +122,6 @@ NameOther(const std::string & setting)
   static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
                                                           { "validation samples", "other validation samples" },
                                                           { SegmentsSetting, "other segments" },
-                                                          { "frozen", "other frozen arrays" },
-                                                          { "augmentation", "another choice of augmentation" },
-                                                          { "balance", "another balance of classes" },
-                                                          { "calibration slides", "other calibration slides" },
-                                                          { "images per step", "another number of images per step" },
                                                           { "microns per pixel", "another resolution" } };
   const auto                                      found = others.find(setting);
   return found == others.end() ? "another " + setting : found->second;

@@ -57,41 +57,10 @@ CheckOptions(const TrainingOptions &     options,
   {
     refuse("there is no training sample");
   }
-  if (options.epochs < 1)
-  {
-    refuse("the number of epochs must be at least 1");
-  }
-  if (!(options.learningRate >= 0) || !std::isfinite(options.learningRate))
-  {
-    refuse("the learning rate must be positive, or 0 for the network's");
-  }
-  if (!(options.momentum >= 0 && options.momentum < 1))
-  {
-    refuse("the momentum must be at least 0 and below 1");
-  }
-  if (!std::isfinite(Optimizer::GetWeightDecay(options)))
-  {
-    refuse("the weight decay must be a finite number");
-  }
+  CheckRanges(options);
   if (options.learningRateSchedule == "plateau" && validation.empty())
   {
     refuse("the learning-rate schedule plateau needs validation samples");
-  }
-  if (!(options.clipGradient >= 0) || !std::isfinite(options.clipGradient))
-  {
-    refuse("the greatest norm of the gradient must be above 0, or 0 for any");
-  }
-  if (!(options.jitter >= 0 && options.jitter < 1))
-  {
-    refuse("the jitter of colors must be at least 0 and below 1");
-  }
-  if (options.calibrate < 0)
-  {
-    refuse("the number of images by which norms are calibrated must be at least 0");
-  }
-  if (options.imagesPerStep < 1)
-  {
-    refuse("the number of images per step must be at least 1");
   }
   if (options.earlyStopping > 0 && validation.empty())
   {
@@ -154,33 +123,6 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
     problem.why = "sample \"" + sample.name + "\": " + problem.why;
     throw InvalidArgument(problem.OfFile(sample.name));
   }
-}
-
-/** What decides over the bits: not the momentum of an optimizer that has none. */
-nlohmann::ordered_json
-DescribeOptimizer(const TrainingOptions & options)
-{
-  nlohmann::ordered_json json{ { "type", options.optimizer }, { "weight decay", Optimizer::GetWeightDecay(options) } };
-  if (Optimizer::ToKind(options.optimizer) == Optimizer::Kind::SGD)
-  {
-    json["momentum"] = options.momentum;
-  }
-  return json;
-}
-
-nlohmann::ordered_json
-DescribeSchedule(const TrainingOptions & options)
-{
-  nlohmann::ordered_json json{ { "type", options.learningRateSchedule }, { "warmup", options.warmup } };
-  if (options.learningRateSchedule == "plateau")
-  {
-    json["patience"] = options.plateauPatience;
-  }
-  else if (options.learningRateSchedule == "cosine")
-  {
-    json["epochs"] = options.epochs;
-  }
-  return json;
 }
 
 } // namespace
@@ -268,27 +210,25 @@ DescribeTraining(const NetworkDescription &  network,
                  const std::vector<Sample> & validation)
 {
   using Json = nlohmann::ordered_json;
-  const Json tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
-  const auto description = nlohmann::ordered_json::parse(network.ToJSON());
-  Json       json{ { "loss", description.at("loss") },
+  const Json      tileSize = options.tileSize == WholeImage ? Json(WholeImageSetting) : Json(plan.tileSize);
+  const auto      description = nlohmann::ordered_json::parse(network.ToJSON());
+  Json            json{ { "loss", description.at("loss") },
              { NetworkSetting, description },
-             { "frozen", FindFrozen(network, options.freeze) },
-             { "clip gradient", options.clipGradient },
-             { "images per step", options.imagesPerStep },
-             { "optimizer", DescribeOptimizer(options) },
-             { "learning rate", options.learningRate },
-             { "learning-rate schedule", DescribeSchedule(options) },
-             { "learning-rate decay", options.learningRateDecay },
-             { "augmentation", options.augment },
-             { "jitter", options.jitter },
-             { "balance", options.balance },
-             { "calibration slides", options.calibrate },
-             { "seed", options.seed },
              { "precision", GetName(options.device.precision) },
              { "tile size", tileSize },
              { "microns per pixel", micronsPerPixel },
              { "training samples", ToJson(training) },
              { "validation samples", ToJson(validation) } };
+  TrainingOptions known = options;
+  const auto      frozen = FindFrozen(network, options.freeze);
+  known.freeze.assign(frozen.begin(), frozen.end());
+  known.weightDecay = Optimizer::GetWeightDecay(options);
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if (DecidesOnBits(option, known))
+    {
+      json[option.GetSettingName()] = known.*member;
+    }
+  });
   if (!plan.segments.empty())
   {
     json[SegmentsSetting] = Json::parse(ToText(plan.segments));

@@ -146,9 +146,9 @@ HashTexts(const SafeTensors::Metadata & metadata)
   return digits.str();
 }
 
-/** The settings of a checkpoint. Those of earlier versions say in a word of their own that images were taken whole, and
- * kept the tile size that the model is used with; their other words decided on no bit. What they had no choice of is
- * left out. */
+/** The settings of a checkpoint in the words of this version. Those of earlier ones say in a word of their own that
+ * images were taken whole, and kept the tile size that the model is used with; optimizer and schedule were objects with
+ * what belongs to them. What they had no choice of is what holds without the option. */
 Json
 ParseSettings(const std::string & kept)
 {
@@ -157,24 +157,42 @@ ParseSettings(const std::string & kept)
   {
     settings["tile size"] = WholeImageSetting;
   }
-  if (!settings.contains("optimizer"))
+  const std::pair<const char *, const char *> renamed[] = { { "frozen", "freeze" },
+                                                            { "clip gradient", "clip-gradient" },
+                                                            { "images per step", "images-per-step" },
+                                                            { "learning rate", "learning-rate" },
+                                                            { "learning-rate decay", "learning-rate-decay" },
+                                                            { "calibration slides", "calibrate" } };
+  for (const auto & [before, now] : renamed)
   {
-    settings["optimizer"] = { { "type", "adam" }, { "weight decay", 0.0 } };
-    settings["frozen"] = Json::array();
-    settings["clip gradient"] = 0.0;
-    settings["jitter"] = 0.0;
-    settings["learning-rate schedule"] = settings.value("learning-rate decay", 1.0) < 1
-                                           ? Json{ { "type", "plateau" }, { "warmup", 0 }, { "patience", 0 } }
-                                           : Json{ { "type", "constant" }, { "warmup", 0 } };
+    if (settings.contains(before))
+    {
+      settings[now] = settings[before];
+    }
   }
-  if (!settings.contains("balance"))
+  const Json optimizer = settings.value("optimizer", Json{ { "type", "adam" }, { "weight decay", 0.0 } });
+  if (optimizer.is_object())
   {
-    settings["balance"] = false;
+    settings["optimizer"] = optimizer.at("type");
+    settings["weight-decay"] = optimizer.at("weight decay");
+    settings["momentum"] = optimizer.value("momentum", LearningOptions().momentum);
   }
-  if (!settings.contains("calibration slides"))
+  if (!settings.contains("learning-rate-schedule"))
   {
-    settings["calibration slides"] = 0;
+    const bool decays = settings.value("learning-rate-decay", 1.0) < 1;
+    const Json schedule = settings.value("learning-rate schedule", Json{ { "type", decays ? "plateau" : "constant" } });
+    settings["learning-rate-schedule"] = schedule.at("type");
+    settings["warmup"] = schedule.value("warmup", 0);
+    settings["plateau-patience"] = schedule.value("patience", 0);
+    settings["epochs"] = schedule.value("epochs", LearningOptions().epochs);
   }
+  const LearningOptions defaults;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if (!settings.contains(option.GetSettingName()))
+    {
+      settings[option.GetSettingName()] = defaults.*member;
+    }
+  });
   return settings;
 }
 
@@ -339,7 +357,7 @@ GetTileSize(const std::string & settings)
 double
 GetLearningRate(const std::string & settings)
 {
-  const Json rate = ParseSettings(settings).value("learning rate", Json());
+  const Json rate = ParseSettings(settings).value("learning-rate", Json());
   return rate.is_number() ? rate.get<double>() : 0;
 }
 
@@ -347,25 +365,13 @@ TrainingOptions
 GetOptions(const std::string & settings)
 {
   const Json      json = ParseSettings(settings);
-  const Json &    optimizer = json.at("optimizer");
-  const Json &    schedule = json.at("learning-rate schedule");
   TrainingOptions options;
-  options.optimizer = optimizer.at("type").get<std::string>();
-  options.weightDecay = optimizer.at("weight decay").get<double>();
-  options.momentum = optimizer.value("momentum", options.momentum);
-  options.learningRateSchedule = schedule.at("type").get<std::string>();
-  options.warmup = schedule.at("warmup").get<std::int64_t>();
-  options.plateauPatience = schedule.value("patience", options.plateauPatience);
-  options.epochs = schedule.value("epochs", options.epochs);
-  options.learningRateDecay = json.value("learning-rate decay", options.learningRateDecay);
-  options.freeze = json.at("frozen").get<std::vector<std::string>>();
-  options.clipGradient = json.at("clip gradient").get<double>();
-  options.imagesPerStep = json.value("images per step", options.imagesPerStep);
-  options.augment = json.value("augmentation", options.augment);
-  options.jitter = json.at("jitter").get<double>();
-  options.balance = json.at("balance").get<bool>();
-  options.calibrate = json.at("calibration slides").get<int>();
-  options.seed = json.value("seed", options.seed);
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if (option.effect == OptionEffect::Bits)
+    {
+      json.at(option.GetSettingName()).get_to(options.*member);
+    }
+  });
   return options;
 }
 

@@ -1,0 +1,61 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelLearningOptions_h
+#define gigapixelLearningOptions_h
+
+#include "gigapixelOption.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** How a network learns; gigapixelLearningOptionList.h says what each of them is. */
+struct GigapixelOptions_EXPORT LearningOptions
+{
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) type member = value;
+#include "gigapixelLearningOptionList.h"
+};
+
+/** An entry of the list. */
+struct LearningOption
+{
+  Option option;
+  std::variant<bool                     LearningOptions::*,
+               int                      LearningOptions::*,
+               std::int64_t             LearningOptions::*,
+               std::uint64_t            LearningOptions::*,
+               double                   LearningOptions::*,
+               std::string              LearningOptions::*,
+               std::vector<std::string> LearningOptions::*>
+    member;
+};
+
+GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptions();
+
+/** Calls visitor(option, member) for each entry, where options.*member is its value. */
+template <typename TVisitor>
+void
+VisitLearningOptions(const TVisitor & visitor)
+{
+  for (const LearningOption & entry : GetLearningOptions())
+  {
+    std::visit([&](auto member) { visitor(entry.option, member); }, entry.member);
+  }
+}
+
+/** Whether the option has a meaning beside the others: not the momentum of an optimizer that has none. */
+GigapixelOptions_EXPORT bool IsInUse(const Option & option, const LearningOptions & options);
+
+/** Whether the result depends on the option, beside the others as they are. */
+GigapixelOptions_EXPORT bool DecidesOnBits(const Option & option, const LearningOptions & options);
+
+/** \throw std::invalid_argument names the first option whose value is not in its range, or none of its choices. The
+ * value that holds without the option is always right. */
+GigapixelOptions_EXPORT void CheckRanges(const LearningOptions & options);
+
+} // namespace gigapixel
+
+#endif

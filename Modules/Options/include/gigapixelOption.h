@@ -1,0 +1,136 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef gigapixelOption_h
+#define gigapixelOption_h
+
+#include "GigapixelOptionsExport.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** What a value is, and so how its text is checked. */
+enum class OptionType
+{
+  Switch,  ///< given or not; takes no value
+  Text,    ///<
+  Choice,  ///< one of Option::choices
+  Integer, ///<
+  Number,  ///<
+  Memory,  ///< bytes: 512M, 2G, 1.5G (powers of 1024)
+  Extent,  ///< width x height in pixels: 16000x64000
+  Box,     ///< the same, or width x height x depth in voxels: 240x240x155
+  Region,  ///< x,y,width,height in pixels
+  File     ///< a file or a folder
+};
+
+/** Which way a file goes: front ends make a file dialog of the one kind or of the other. */
+enum class OptionChannel
+{
+  None,
+  Input,
+  Output
+};
+
+/** Which images an option is for. */
+enum class OptionScope
+{
+  All,
+  Slides,    ///< volumes have no use for it
+  SlideFiles ///< how the file of a slide is read: of no use for an image that is only a size, either
+};
+
+/** What depends on the value. A training run that goes on has to have the same values of all that decide on its bits.
+ */
+enum class OptionEffect
+{
+  Nothing, ///< where and when results appear, and how fast
+  Bits     ///< the result
+};
+
+/** \class Option
+ * \brief The one definition of an option: arguments and help of the shell, descriptions for Slicer and Python, the
+ * range that C++ and Python are held to, and what a training run is resumed with come from it.
+ *
+ * The basic kinds are made by OptionSwitch(), OptionChoice(), OptionInteger(), OptionNumber() and OptionText(). */
+struct GigapixelOptions_EXPORT Option
+{
+  std::string name{}; ///< "memory" for --memory; capital letters for an argument without a dash: "SLIDE"
+  OptionType  type{ OptionType::Text };
+  std::string placeholder{};          ///< of its value in the help: "BYTES"
+  std::string description{};          ///< one line; all there is where \a details are empty
+  std::string defaultValue{};         ///< as the user would write it; empty: no default, the description says what then
+  std::string unit{};                 ///< "µm/px", "px", ...; empty: none
+  std::optional<double>    minimum{}; ///< inclusive
+  std::optional<double>    maximum{}; ///< inclusive
+  std::vector<std::string> choices{}; ///< of an Integer: words that may stand in the number's place
+  OptionChannel            channel{ OptionChannel::None };
+  std::string              content{}; ///< of a file: "slide", "label", "model", "table", "folder", ...
+  char                     shortName{ 0 };
+  bool                     required{ false };
+  bool                     repeated{ false }; ///< may be given several times
+  std::string              alternative{};     ///< options with the same word here exclude each other
+  std::string              details{};         ///< what the reference and --help-all say beyond the description
+  std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
+  OptionScope              scope{ OptionScope::All };
+  OptionEffect             effect{ OptionEffect::Bits };
+  /** The option that this one belongs to, and the value that it needs there; an empty value: any that is given. */
+  std::string needs{};
+  std::string neededValue{};
+  /** Another option, and the value there with which alone this one decides on bits; empty: with any. */
+  std::string decidesWith{};
+  std::string decidingValue{};
+
+  bool IsPositional() const;
+
+  /** "--memory" or "SLIDE". */
+  std::string GetDisplayName() const;
+
+  /** What its value is called where it is kept: "augmentation" of a switch "no-augmentation", else the name. */
+  std::string GetSettingName() const;
+
+  /** Whether the switch turns off what is on without it. */
+  bool TurnsOff() const;
+
+  /** "0.05 to 20 µm/px"; empty where any value goes. */
+  std::string GetRange() const;
+
+  /** \name The same option with more said of it, so that a table can be written in one expression. @{ */
+  Option Details(const std::string & text) const;
+  Option Group(const std::string & heading) const;
+  Option OfSlides() const;
+  Option OfSlideFiles() const;
+  Option Of(const std::string & fileContent) const; ///< an input file, or what stands for one
+  Option Repeated() const;
+  Option Needs(const std::string & option, const std::string & value = {}) const;
+  Option DecidesNothing() const;
+  Option DecidesWith(const std::string & option, const std::string & value) const;
+  /** @} */
+};
+
+GigapixelOptions_EXPORT Option OptionSwitch(const std::string & name, const std::string & text);
+
+GigapixelOptions_EXPORT Option OptionChoice(const std::string &      name,
+                                            std::vector<std::string> choices,
+                                            const std::string &      value,
+                                            const std::string &      text);
+
+GigapixelOptions_EXPORT Option
+OptionInteger(const std::string & name, const std::string & value, double least, double most, const std::string & text);
+
+GigapixelOptions_EXPORT Option
+OptionNumber(const std::string & name, const std::string & value, double least, double most, const std::string & text);
+
+/** \param placeholder what stands for the value in the help: "NAME" */
+GigapixelOptions_EXPORT Option OptionText(const std::string & name,
+                                          const std::string & placeholder,
+                                          const std::string & text);
+
+/** "a, b or c"; for messages. */
+GigapixelOptions_EXPORT std::string JoinWithOr(const std::vector<std::string> & words);
+
+} // namespace gigapixel
+
+#endif

@@ -1,0 +1,97 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelLearningOptions.h"
+
+#include "gigapixelDiagnostic.h"
+
+#include <algorithm>
+#include <sstream>
+#include <type_traits>
+
+namespace gigapixel
+{
+namespace
+{
+
+/** The value of an option of text. */
+std::string
+GetText(const LearningOptions & options, const std::string & name)
+{
+  std::string text;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if constexpr (std::is_same_v<decltype(member), std::string LearningOptions::*>)
+    {
+      text = option.name == name ? options.*member : text;
+    }
+  });
+  return text;
+}
+
+template <typename TValue>
+[[noreturn]] void
+RefuseValue(const Option & option, const TValue & value, const std::string & range)
+{
+  std::ostringstream given;
+  given.imbue(std::locale::classic());
+  given << value;
+  throw InvalidArgument(
+    Diagnostic("E-OPTION-VALUE", option.GetDisplayName() + " is " + given.str() + ", and has to be " + range)
+      .OfOption(option.GetDisplayName(), given.str()));
+}
+
+} // namespace
+
+const std::vector<LearningOption> &
+GetLearningOptions()
+{
+  static const std::vector<LearningOption> table{
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) { option, &LearningOptions::member },
+#include "gigapixelLearningOptionList.h"
+  };
+  return table;
+}
+
+bool
+IsInUse(const Option & option, const LearningOptions & options)
+{
+  return option.neededValue.empty() || GetText(options, option.needs) == option.neededValue;
+}
+
+bool
+DecidesOnBits(const Option & option, const LearningOptions & options)
+{
+  return option.effect == OptionEffect::Bits && IsInUse(option, options) &&
+         (option.decidesWith.empty() || GetText(options, option.decidesWith) == option.decidingValue);
+}
+
+void
+CheckRanges(const LearningOptions & options)
+{
+  const LearningOptions defaults;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    const auto & value = options.*member;
+    using Value = std::decay_t<decltype(value)>;
+    if (value == defaults.*member)
+    {
+      return;
+    }
+    if constexpr (std::is_same_v<Value, std::string>)
+    {
+      const auto & choices = option.choices;
+      if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end())
+      {
+        RefuseValue(option, value, JoinWithOr(choices));
+      }
+    }
+    // Any 64 bits are a seed; the shell takes those that are exact as a number of JSON.
+    else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, std::uint64_t>)
+    {
+      const auto number = static_cast<double>(value);
+      if (option.minimum && !(number >= *option.minimum && number <= *option.maximum))
+      {
+        RefuseValue(option, value, option.GetRange());
+      }
+    }
+  });
+}
+
+} // namespace gigapixel
