@@ -77,7 +77,7 @@ def test_it_is_of_the_run(cohort, tmp_path):
     resumed, whole = (read(tmp_path / name / "last.safetensors") for name in ("resumed", "whole"))
     assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
     refused = fails(*words, tmp_path / "whole", "--epochs", 3, "--resume", "--calibrate", 4)
-    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "calibration slides")
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "calibrate")
 
 
 def test_there_have_to_be_norms(cohort, tmp_path):

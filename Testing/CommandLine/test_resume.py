@@ -136,7 +136,7 @@ def test_resume_knows_its_options(cohort, tmp_path):
     run(*words, "-o", tmp_path / "run", *begun, "--epochs", 1)
     again = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--resume", "--epochs", 2]
     for other, named in ((["--optimizer", "adam"], "optimizer"), (["--seed", 8], "seed"), (["--jitter", 0.2], "jitter"),
-                         (["--learning-rate-schedule", "constant"], "learning-rate schedule"), (["--freeze", "L2"], "frozen")):
+                         (["--learning-rate-schedule", "constant"], "learning-rate-schedule"), (["--freeze", "L2"], "freeze")):
         refused = fails(*again, *other)
         assert (refused.code, refused.value) == ("E-RUN-CONFLICT", named)
     refused = fails(*again, "--optimizer", "adam", "--momentum", 0.9, code=2)
@@ -147,7 +147,7 @@ def test_resume_knows_its_options(cohort, tmp_path):
     run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--epochs", 2, "--learning-rate-schedule", "cosine")
     run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume")
     assert len((tmp_path / "cosine" / "history.csv").read_text().splitlines()) == 3
-    assert fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3).value == "learning-rate schedule"
+    assert fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3).value == "epochs"
 
 
 def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
@@ -258,7 +258,7 @@ def test_examples_of_the_help_run(tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         run("synthesize", tmp_path / f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", tmp_path / f"{name}.m.tif")
     (tmp_path / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
-    lines = [line.split() for line in run("train", "--help").out.splitlines() if line.startswith("  gigapixel train --cohort cohort.csv")]
+    lines = [line.split() for line in run("train", "--help-all").out.splitlines() if line.startswith("  gigapixel train --cohort cohort.csv")]
     assert len(lines) == 4
     for words in lines:
         if "--resume" not in words:

@@ -32,17 +32,17 @@ def test_commands_are_those_promised():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
 def test_help_shows_every_argument_and_an_example(command):
-    text = run(command["name"], "--help").out
+    short, text = (run(command["name"], help).out for help in ("--help", "--help-all"))
     filled = " ".join(text.split())
     for argument in command["arguments"]:
         name = argument["name"]
-        assert (name if argument["positional"] else "--" + name) in text
+        assert all((name if argument["positional"] else "--" + name) in each for each in (short, text))
         assert argument["description"]
         if "default" in argument:
             assert "default " + argument["default"] in filled
     assert command["examples"]
     for example in command["examples"]:
-        assert example in text
+        assert example in text and command["examples"][0] in short
         words = set(example.split())
         known = {"--" + argument["name"] for argument in command["arguments"]} | {"-o"}
         assert {word for word in words if word.startswith("-")} <= known

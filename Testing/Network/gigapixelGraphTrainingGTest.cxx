@@ -290,7 +290,7 @@ TEST(GraphTraining, TakesTheNetworksLearningRateUnlessTheRunHasAnother)
   train(stopped.path, Other, false, true);
   EXPECT_THROW(train(stopped.path, 1e-3, true, false), std::runtime_error);
   ASSERT_TRUE(train(stopped.path, 0, true, false) == straight);
-  EXPECT_NE(train(own.path, 0, false, false).find("learning rate\\\":0.001,"), std::string::npos);
+  EXPECT_NE(train(own.path, 0, false, false).find("learning-rate\\\":0.001,"), std::string::npos);
 }
 
 TEST(GraphTraining, DrawsTheSameWeightsOnAnyNumberOfThreads)

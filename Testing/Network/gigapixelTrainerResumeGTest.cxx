@@ -433,15 +433,15 @@ TEST_P(WithOptimizer, RunGoesOnBitForBit)
   TrainingOptions other = options;
   other.weightDecay = 0.2;
   EXPECT_EQ(GetRefusal(other, stopped.path).code, "E-RUN-CONFLICT");
-  EXPECT_EQ(GetRefusal(other, stopped.path).value, "optimizer");
+  EXPECT_EQ(GetRefusal(other, stopped.path).value, "weight-decay");
   other = options;
   other.freeze = { "L1.weight" };
   EXPECT_EQ(GetRefusal(other, stopped.path).code, "E-RUN-CONFLICT");
-  EXPECT_EQ(GetRefusal(other, stopped.path).value, "frozen");
+  EXPECT_EQ(GetRefusal(other, stopped.path).value, "freeze");
   other = options;
   other.clipGradient = 0.02;
   EXPECT_EQ(GetRefusal(other, stopped.path).code, "E-RUN-CONFLICT");
-  EXPECT_EQ(GetRefusal(other, stopped.path).value, "clip gradient");
+  EXPECT_EQ(GetRefusal(other, stopped.path).value, "clip-gradient");
   other = options;
   other.optimizer = std::string(GetParam()) == "sgd" ? "adam" : "sgd";
   EXPECT_EQ(GetRefusal(other, stopped.path).code, "E-RUN-CONFLICT");
@@ -478,7 +478,7 @@ TEST(Trainer, GoesOnWithItsScheduleBitForBit)
   options.resume = true;
   options.epochs = 3;
   EXPECT_EQ(GetRefusal(options, stopped.path).code, "E-RUN-CONFLICT");
-  EXPECT_EQ(GetRefusal(options, stopped.path).value, "learning-rate schedule");
+  EXPECT_EQ(GetRefusal(options, stopped.path).value, "epochs");
   options.epochs = 2;
   EXPECT_TRUE(MakeTrainer(options, stopped.path)->Run());
   ExpectSameFiles(stopped.path, straight.path);
@@ -493,12 +493,12 @@ LeaveOutWhatWasNoChoice(const std::string & folder)
   const std::string file = folder + "/last.safetensors";
   Checkpoint        checkpoint(ReadAll(file));
   checkpoint.Replace("optimizer_steps", "adam_steps");
-  checkpoint.Replace("\\\"frozen\\\":[],", "");
-  checkpoint.Replace("\\\"jitter\\\":0.0,", "");
-  checkpoint.Replace("\\\"clip gradient\\\":0.0,", "");
-  checkpoint.Replace(
-    "\\\"learning-rate schedule\\\":{\\\"type\\\":\\\"plateau\\\",\\\"warmup\\\":0,\\\"patience\\\":0},", "");
-  checkpoint.Replace("\\\"optimizer\\\":{\\\"type\\\":\\\"adam\\\",\\\"weight decay\\\":0.0},", "");
+  checkpoint.Replace("\\\"calibrate\\\":0,\\\"freeze\\\":[],\\\"optimizer\\\":\\\"adam\\\",", "");
+  checkpoint.Replace("\\\"learning-rate\\\"", "\\\"learning rate\\\"");
+  checkpoint.Replace("\\\"weight-decay\\\":0.0,\\\"clip-gradient\\\":0.0,\\\"learning-rate-schedule\\\":\\\"plateau\\\",", "");
+  checkpoint.Replace("\\\"learning-rate-decay\\\"", "\\\"learning-rate decay\\\"");
+  checkpoint.Replace("\\\"plateau-patience\\\":0,\\\"warmup\\\":0,\\\"images-per-step\\\"", "\\\"images per step\\\"");
+  checkpoint.Replace("\\\"jitter\\\":0.0,\\\"balance\\\":false,", "");
   checkpoint.Save(file);
 }
 

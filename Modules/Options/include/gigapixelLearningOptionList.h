@@ -97,7 +97,8 @@ GIGAPIXEL_LEARNING_OPTION(
   OptionNumber("learning-rate", "", 1e-9, 10, "Default: the network's, which is for adam.")
     .Details(
       "gigapixel networks NETWORK tells it. With --resume it is the run's. sgd mostly needs a greater one than adam.")
-    .Group("Learning"))
+    .Group("Learning")
+    .RangeForSlips())
 
 /** Of "sgd". */
 GIGAPIXEL_LEARNING_OPTION(
@@ -144,7 +145,9 @@ GIGAPIXEL_LEARNING_OPTION(
   LearningRateDecay,
   learningRateDecay,
   1.0,
-  OptionNumber("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, below 1, such as 0.1.").Group("Learning"))
+  OptionNumber("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, below 1, such as 0.1.")
+    .Group("Learning")
+    .Needs("learning-rate-schedule", "plateau"))
 
 /** Epochs without a better validation loss that are let pass before the one that lowers the rate. */
 GIGAPIXEL_LEARNING_OPTION(

@@ -82,6 +82,8 @@ struct GigapixelOptions_EXPORT Option
   /** Another option, and the value there with which alone this one decides on bits; empty: with any. */
   std::string decidesWith{};
   std::string decidingValue{};
+  /** The range is there for slips at a keyboard: programs may give any positive number. */
+  bool isRangeForSlips{ false };
 
   bool IsPositional() const;
 
@@ -106,6 +108,7 @@ struct GigapixelOptions_EXPORT Option
   Option Repeated() const;
   Option Needs(const std::string & option, const std::string & value = {}) const;
   Option DecidesNothing() const;
+  Option RangeForSlips() const;
   Option DecidesWith(const std::string & option, const std::string & value) const;
   /** @} */
 };

@@ -4,6 +4,7 @@
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <type_traits>
 
@@ -86,7 +87,9 @@ CheckRanges(const LearningOptions & options)
     else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, std::uint64_t>)
     {
       const auto number = static_cast<double>(value);
-      if (option.minimum && !(number >= *option.minimum && number <= *option.maximum))
+      const bool isRight = option.isRangeForSlips ? number > 0 && std::isfinite(number)
+                                                  : number >= *option.minimum && number <= *option.maximum;
+      if (option.minimum && !isRight)
       {
         RefuseValue(option, value, option.GetRange());
       }

@@ -99,6 +99,14 @@ Option::DecidesWith(const std::string & other, const std::string & value) const
 }
 
 Option
+Option::RangeForSlips() const
+{
+  Option option = *this;
+  option.isRangeForSlips = true;
+  return option;
+}
+
+Option
 Option::DecidesNothing() const
 {
   Option option = *this;

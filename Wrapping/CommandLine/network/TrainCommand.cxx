@@ -218,6 +218,14 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
       Take(values, option, options.*member);
     }
   });
+  // Another optimizer, say, is refused as such, and not for what belongs to that of the run.
+  const LearningOptions defaults;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if (!IsInUse(option, options) && !values.IsGiven(option.name))
+    {
+      options.*member = defaults.*member;
+    }
+  });
   return options;
 }
 

@@ -289,7 +289,7 @@ CommonArguments()
     quiet,
     Switch("json", "Print the result on stdout as JSON; messages stay on stderr.").Group(Running).DecidesNothing(),
     help,
-    Switch("help-all", "Show all that there is to say of them.").Group(Running).DecidesNothing()
+    Switch("help-all", "Show all that there is to say of them, with ranges.").Group(Running).DecidesNothing()
   };
 }
 

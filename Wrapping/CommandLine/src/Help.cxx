@@ -242,13 +242,11 @@ GetHelp(const Command & command, bool withDetails)
       groups.push_back(argument.group);
     }
   }
-  bool hasDetails = false;
   for (const std::string & group : groups)
   {
     text += group.empty() ? "" : '\n' + group + ":\n";
     for (const Argument & argument : command.arguments)
     {
-      hasDetails = hasDetails || !argument.details.empty();
       text += argument.group == group ? FormatArgument(argument, column, withDetails) : "";
     }
   }
@@ -259,8 +257,6 @@ GetHelp(const Command & command, bool withDetails)
   {
     text += "  " + command.examples[i] + '\n';
   }
-  text +=
-    hasDetails && !withDetails ? "\ngigapixel " + command.name + " --help-all says more of each, with ranges.\n" : "";
   return text;
 }
 

@@ -1,0 +1,131 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
+#include "gigapixelLearningOptions.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <type_traits>
+
+namespace
+{
+
+using namespace gigapixel;
+
+const Option &
+Find(const std::string & name)
+{
+  for (const LearningOption & entry : GetLearningOptions())
+  {
+    if (entry.option.name == name)
+    {
+      return entry.option;
+    }
+  }
+  throw std::out_of_range(name);
+}
+
+std::string
+GetRefusedOption(const LearningOptions & options)
+{
+  try
+  {
+    CheckRanges(options);
+  }
+  catch (const InvalidArgument & refusal)
+  {
+    EXPECT_EQ(refusal.GetDiagnostic().code, "E-OPTION-VALUE");
+    return refusal.GetDiagnostic().option;
+  }
+  return {};
+}
+
+// The help says the default as a text, the code has it as a value.
+TEST(LearningOptions, SayTheDefaultThatTheyHave)
+{
+  const LearningOptions defaults;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    const auto & value = defaults.*member;
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, bool>)
+    {
+      EXPECT_EQ(value, option.TurnsOff()) << option.name;
+    }
+    else if constexpr (std::is_same_v<Value, std::string>)
+    {
+      EXPECT_EQ(value, option.defaultValue);
+    }
+    else if constexpr (std::is_arithmetic_v<Value>)
+    {
+      if (!option.defaultValue.empty())
+      {
+        Value told{};
+        std::istringstream(option.defaultValue) >> told;
+        EXPECT_EQ(told, value) << option.name;
+      }
+    }
+  });
+}
+
+TEST(LearningOptions, AreOfOneNameAndExplainedInALine)
+{
+  std::set<std::string> names;
+  for (const LearningOption & entry : GetLearningOptions())
+  {
+    const Option & option = entry.option;
+    EXPECT_TRUE(names.insert(option.GetSettingName()).second) << option.name;
+    EXPECT_FALSE(option.group.empty()) << option.name;
+    const std::string & help = option.description;
+    EXPECT_LT(std::count(help.begin(), help.end(), ' '), 15) << help;
+    EXPECT_EQ(help.back(), '.') << help;
+    for (const auto & [other, value] :
+         { std::pair(option.needs, option.neededValue), std::pair(option.decidesWith, option.decidingValue) })
+    {
+      if (!value.empty())
+      {
+        const auto & choices = Find(other).choices;
+        EXPECT_NE(std::find(choices.begin(), choices.end(), value), choices.end()) << option.name;
+      }
+    }
+  }
+}
+
+TEST(LearningOptions, AreHeldToTheirRanges)
+{
+  EXPECT_EQ(GetRefusedOption({}), "");
+  const auto refuse = [](auto member, auto value) {
+    LearningOptions options;
+    options.*member = value;
+    return GetRefusedOption(options);
+  };
+  EXPECT_EQ(refuse(&LearningOptions::epochs, 0), "--epochs");
+  EXPECT_EQ(refuse(&LearningOptions::imagesPerStep, 0), "--images-per-step");
+  EXPECT_EQ(refuse(&LearningOptions::momentum, 1.0), "--momentum");
+  EXPECT_EQ(refuse(&LearningOptions::jitter, 1.0), "--jitter");
+  EXPECT_EQ(refuse(&LearningOptions::clipGradient, -1.0), "--clip-gradient");
+  EXPECT_EQ(refuse(&LearningOptions::clipGradient, std::numeric_limits<double>::quiet_NaN()), "--clip-gradient");
+  EXPECT_EQ(refuse(&LearningOptions::optimizer, std::string("lion")), "--optimizer");
+  EXPECT_EQ(refuse(&LearningOptions::learningRate, -1.0), "--learning-rate");
+  EXPECT_EQ(refuse(&LearningOptions::learningRate, 1e30), ""); // its range is there for slips at a keyboard
+  EXPECT_EQ(refuse(&LearningOptions::seed, std::numeric_limits<std::uint64_t>::max()), "");
+}
+
+TEST(LearningOptions, DecideOnBitsWhereTheyAreInUse)
+{
+  LearningOptions options;
+  EXPECT_FALSE(IsInUse(Find("momentum"), options));
+  EXPECT_FALSE(DecidesOnBits(Find("momentum"), options));
+  options.optimizer = "sgd";
+  EXPECT_TRUE(DecidesOnBits(Find("momentum"), options));
+  EXPECT_TRUE(IsInUse(Find("epochs"), options));
+  EXPECT_FALSE(DecidesOnBits(Find("epochs"), options));
+  options.learningRateSchedule = "cosine";
+  EXPECT_TRUE(DecidesOnBits(Find("epochs"), options));
+  EXPECT_FALSE(DecidesOnBits(Find("early-stopping"), options));
+  EXPECT_EQ(Find("no-augmentation").GetSettingName(), "augmentation");
+}
+
+} // namespace
