@@ -394,6 +394,7 @@ Classify()
       NumberPrecision(),
       TileSize("that of the model's training"),
       Memory(),
+      ReportOfBatch(),
       Strict(),
       Replace() },
     { "gigapixel classify slides/ --model run -o predictions.csv",
@@ -594,9 +595,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),      Label(),   Train(),    Segment(), Evaluate(),   Overlay(),
-                              Rasterize(), Outline(), Measure(),  Convert(), Synthesize(), Classify(),
-                              Features(),  Plan(),    Networks(), Import(),  Doctor() };
+    std::vector<Command> all{ Info(),     Label(),     Train(),   Segment(),  Evaluate(), Overlay(),
+                              Report(),   Rasterize(), Outline(), Measure(),  Convert(),  Synthesize(),
+                              Classify(), Features(),  Plan(),    Networks(), Import(),   Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -6,6 +6,7 @@
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "OutputCheck.h"
+#include "ReportCommand.h"
 #include "VolumeFile.h"
 
 #include "gigapixelMaskName.h"
@@ -291,6 +292,7 @@ DealSlides(const ArgumentValues &         values,
 {
   try
   {
+    CheckReportOfBatch(values);
     std::string all = values.Describe();
     for (const SlideTask & task : tasks)
     {
@@ -308,6 +310,10 @@ DealSlides(const ArgumentValues &         values,
     if (finish && ranks.GetRank() == 0)
     {
       finish(outcomes);
+    }
+    if (ranks.GetRank() == 0)
+    {
+      WriteReportOfBatch(values, session, outcomes);
     }
     ranks.Broadcast(0, &failed, sizeof(failed));
     if (ranks.GetRank() == 0)
