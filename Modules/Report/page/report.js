@@ -620,7 +620,7 @@
     const find = (axis) => {
       const values = all.map((point) => point[axis]);
       const [low, high] = [Math.min(...values), Math.max(...values)];
-      return low === high ? [low - 0.5, high + 0.5] : [low, high];
+      return low < high ? [low, high] : low > 0 ? [0, 2 * low] : [low - 0.5, low + 0.5];
     };
     const [[x0, x1], [y0, y1]] = options.range || [find(0), find(1)];
     const toX = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - right);
@@ -632,6 +632,7 @@
     }
     svg.append(makeSVG("path", { d: `M${left} ${top}V${height - bottom}H${width - right}`, fill: "none", stroke: "#8a949d" }));
     svg.append(makeSVG("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, options.x));
+    if (options.y) svg.append(makeSVG("text", { transform: `translate(11 ${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, options.y));
     if (options.hasDiagonal) svg.append(makeSVG("line", { x1: toX(0), y1: toY(0), x2: toX(1), y2: toY(1), stroke: "#aab3bb", "stroke-dasharray": "4 4" }));
     lines.forEach((line, place) => {
       const color = lineColors[place % lineColors.length];
@@ -702,9 +703,9 @@
       const perClass = figures.perClass || [];
       const curves = perClass.filter((entry) => entry.roc?.length && (!figures.positive || entry.class === figures.positive));
       const unit = [[0, 1], [0, 1]];
-      if (curves.length) plots.append(plot(curves.map((entry) => ({ name: `${entry.class}: ${digits(entry.rocAUC, 3)}`, points: entry.roc })), { title: "ROC", x: "false positive rate; up: true positive rate", range: unit, hasDiagonal: true }));
+      if (curves.length) plots.append(plot(curves.map((entry) => ({ name: `${entry.class}: ${digits(entry.rocAUC, 3)}`, points: entry.roc })), { title: "ROC", x: "false positive rate", y: "true positive rate", range: unit, hasDiagonal: true }));
       const bins = (figures.reliability || []).filter((bin) => bin.cases > 0);
-      if (bins.length) plots.append(plot([{ name: "share that came true", points: bins.map((bin) => [bin.meanProbability, bin.share]) }], { title: "Calibration", x: "mean probability; up: share that came true", range: unit, hasDiagonal: true }));
+      if (bins.length) plots.append(plot([{ name: "share that came true", points: bins.map((bin) => [bin.meanProbability, bin.share]) }], { title: "Calibration", x: "mean probability", y: "share that came true", range: unit, hasDiagonal: true }));
       if (figures.confusion && figures.classes) plots.append(make("figure", {}, make("figcaption", {}, "Confusion: true class by row, predicted by column"), makeGrid("confusion", ["", ...figures.classes], figures.confusion.map((row, place) => [make("b", {}, figures.classes[place]), ...row.map(String)]))));
       box.append(facts, plots);
       if (perClass.length) {
