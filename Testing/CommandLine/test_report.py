@@ -118,7 +118,7 @@ def test_names_are_texts(tmp_path):
     run("label", tmp_path / "slides", "-o", f"{tmp_path}/out/", "--preset", "remedios2023")
     table = 'slide,"note </script><b>",p_</script>,p_x\nplain.tif,"=</script><img src=x onerror=alert(1)>",0.5,0.5\n'
     (tmp_path / "out/table.csv").write_text(table)
-    run("report", tmp_path / "out", "--slides", tmp_path / "slides", tmp_path / "plain.tif", "-o", tmp_path / "page.html")
+    run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     plainPage = [tag for tag, attributes in page.tags if tag in ("script", "img", "b")]
     assert plainPage == ["script"] * (2 + 11)  # data, the program, and two pictures of each slide but one of the table's
@@ -211,10 +211,10 @@ def test_a_large_report_has_a_folder(tmp_path):
     pixels = numpy.random.default_rng(1).integers(0, 255, (2200, 2200, 3), dtype=numpy.uint8)
     (tmp_path / "slides").mkdir()
     first = write_slide(tmp_path / "slides/0.tif", pixels, MPP)
-    for copy in range(1, 12):
+    for copy in range(1, 9):
         os.link(first, tmp_path / f"slides/{copy}.tif")
     table = tmp_path / "cohort.csv"
-    table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(12)))
+    table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(9)))
     told = run("report", table, "-o", tmp_path / "page.html", "--size", 2200, "--json")
     assert told.codes == ["W-REPORT-FOLDER"] and told.json["folder"] == str(tmp_path / "page-files")
     page = Page(tmp_path / "page.html")
@@ -236,10 +236,10 @@ def test_report_of_label(tmp_path):
     words = ["label", tmp_path / "slides", "-o", f"{tmp_path}/out/", "--preset", "remedios2023", "--report", tmp_path / "page.html"]
     told = {os.path.basename(each["slide"])[:-4]: each for each in run(*words, "--json").json}
     rows = Page(tmp_path / "page.html").slides
-    assert {name: row["tissueMm2"] for name, row in rows.items()} == {name: each["tissueMm2"] for name, each in told.items()}
+    assert {name: row["tissueMm2"] for name, row in rows.items()} == pytest.approx({name: each["tissueMm2"] for name, each in told.items()})
     assert all("picture" in row and "labels" in row for row in rows.values())
     before = (tmp_path / "page.html").read_bytes()
     run(*words)  # a batch that goes on replaces its own report
-    assert Page(tmp_path / "page.html").data["slides"] == Page(tmp_path / "page.html").data["slides"] and len((tmp_path / "page.html").read_bytes()) == len(before)
+    assert (tmp_path / "page.html").read_bytes() == before
     (tmp_path / "page.html").write_text("mine")
     assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"
