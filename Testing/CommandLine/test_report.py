@@ -161,7 +161,7 @@ def fnv(content):
     value = 0xCBF29CE484222325
     for byte in content:
         value = (value ^ byte) * 0x100000001B3 % 2**64
-    return f"{value:016x}"
+    return f"{value:x}"
 
 
 def test_runs(tmp_path):
