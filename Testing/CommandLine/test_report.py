@@ -239,7 +239,7 @@ def test_report_of_label(tmp_path):
     assert {name: row["tissueMm2"] for name, row in rows.items()} == pytest.approx({name: each["tissueMm2"] for name, each in told.items()})
     assert all("picture" in row and "labels" in row for row in rows.values())
     before = (tmp_path / "page.html").read_bytes()
-    run(*words)  # a batch that goes on replaces its own report
+    run(*words, "--json")  # a batch that goes on replaces its own report
     assert (tmp_path / "page.html").read_bytes() == before
     (tmp_path / "page.html").write_text("mine")
     assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"

@@ -260,8 +260,9 @@ void
 AnonymizeRun(Json & run, const std::string & name)
 {
   run["folder"] = name;
-  Json settings = Json::object();
-  for (const auto & item : run.value("settings", Json::object()).items())
+  Json       settings = Json::object();
+  const Json all = run.value("settings", Json::object());
+  for (const auto & item : all.items())
   {
     if (item.value().is_number() || item.value().is_boolean())
     {
@@ -357,7 +358,7 @@ DescribeSlides(std::vector<ReportRow> & rows, bool isAnonymous)
     slide.update(row.data);
     for (const char * const list : { "doubts", "warnings", "missing" })
     {
-      slide[list] = slide.value(list, Json::array());
+      slide[list] = slide.value(list, Json()).is_array() ? slide[list] : Json::array();
     }
     slide["columns"] = slide.value("columns", Json::object());
     if (isAnonymous)
