@@ -67,7 +67,11 @@
     return embedded ? `data:image/webp;base64,${embedded.textContent}` : `${document.body.dataset.folder}/${name}.webp`;
   }
 
-  function loadImage(name) {
+  /** The pictures stand behind this script, so that the table is there before they are read. */
+  const isRead = new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve));
+
+  async function loadImage(name) {
+    await isRead;
     return new Promise((resolve, reject) => {
       const image = new Image();
       image.onload = () => resolve(image);
