@@ -91,7 +91,7 @@ def test_searches_and_filters(page):
 
 def test_columns_and_export(page, report):
     page.click("#columns summary")
-    page.get_by_label("Tissue mm²").first.uncheck()
+    page.locator("#column-list").get_by_label("Tissue mm²", exact=True).uncheck()
     assert page.locator("td[data-title='Tissue mm²']").count() == 0
     page.keyboard.press("Escape")
     page.click("#columns summary")
