@@ -43,6 +43,10 @@ class Page(html.parser.HTMLParser):
     def slides(self):
         return {slide["name"]: slide for slide in self.data["slides"]}
 
+    @property
+    def pictures(self):
+        return {name: text for name, text in self.scripts.items() if name.startswith("picture-")}
+
     def picture(self, name):
         return decode(base64.b64decode(self.scripts[f"picture-{name}"], validate=True))
 

@@ -208,25 +208,27 @@ def test_refusals(batch, tmp_path):
 
 def test_a_large_report_has_a_folder(tmp_path):
     """Above 40 MB the pictures lie beside the page, and the masks stay in it."""
-    pixels = numpy.random.default_rng(1).integers(0, 255, (2200, 2200, 3), dtype=numpy.uint8)
+    random = numpy.random.default_rng(1)
     (tmp_path / "slides").mkdir()
-    first = write_slide(tmp_path / "slides/0.tif", pixels, MPP)
-    for copy in range(1, 9):
-        os.link(first, tmp_path / f"slides/{copy}.tif")
-    table = tmp_path / "cohort.csv"
-    table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(9)))
-    told = run("report", table, "-o", tmp_path / "page.html", "--size", 2200, "--json")
-    assert told.codes == ["W-REPORT-FOLDER"] and told.json["folder"] == str(tmp_path / "page-files")
+    for n in range(4):
+        write_slide(tmp_path / f"slides/{n}.tif", random.integers(0, 255, (4096, 4096, 3), dtype=numpy.uint8), MPP, compressionargs={"level": 1})
+    table, folder = tmp_path / "cohort.csv", tmp_path / "page-files"
+    table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(4)))
+    words = ["report", table, "-o", tmp_path / "page.html"]
+    told = run(*words, "--size", 4096, "--json")
+    assert told.codes == ["W-REPORT-FOLDER"] and told.json["folder"] == str(folder)
     page = Page(tmp_path / "page.html")
     assert len(page.bytes) < 40e6 and dict(page.tags)["body"]["data-folder"] == "page-files"
-    for row in page.data["slides"]:
-        assert f"picture-{row['picture']}" not in page.scripts
-        assert (tmp_path / "page-files" / f"{row['picture']}.webp").stat().st_size > 1e6
-    assert decode((tmp_path / "page-files" / f"{page.data['slides'][0]['picture']}.webp").read_bytes()).shape == pixels.shape
+    names = {row["picture"] for row in page.data["slides"]}
+    assert {file.name for file in folder.iterdir()} == {f"{name}.webp" for name in names}
+    assert len(names) == 4 and not any(f"picture-{name}" in page.scripts for name in names)
+    assert decode((folder / f"{page.data['slides'][0]['picture']}.webp").read_bytes()).shape == (4096, 4096, 3)
     (tmp_path / "page.html").unlink()
-    assert fails("report", table, "-o", tmp_path / "page.html", "--size", 2200).code == "E-OUTPUT-EXISTS"
-    small = run("report", table, "-o", tmp_path / "small.html", "--json").json  # pictures are as small as the page wants
+    assert fails(*words, "--size", 4096).code == "E-OUTPUT-EXISTS"
+    (folder / "mine.webp").write_text("mine")
+    small = run(*words, "--overwrite", "--json").json  # pictures are as small as the page wants, and those of before go
     assert small["folder"] is None and small["bytes"] < 40e6
+    assert [file.name for file in folder.iterdir()] == ["mine.webp"]
 
 
 def test_report_of_label(tmp_path):
@@ -243,3 +245,34 @@ def test_report_of_label(tmp_path):
     assert (tmp_path / "page.html").read_bytes() == before
     (tmp_path / "page.html").write_text("mine")
     assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"
+    refused = fails("label", tmp_path / "slides", "-o", f"{tmp_path}/more/", "--report", tmp_path / "none/page.html")
+    assert refused.code == "E-FILE-MISSING" and not (tmp_path / "more").exists()  # before any work
+
+
+ROWS_OF_MASKS = ("name", "mask", "madeBy", "tissueMm2", "tissueFraction", "penFraction", "artifactFraction", "expectedIou", "classes", "picture", "labels", "mpp")
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("words", [["label"], ["segment", "--model", "tissue"]])
+def test_report_of_a_batch_is_that_of_its_masks(words, tmp_path):
+    (tmp_path / "slides").mkdir()
+    for name, share in (("a", 0.4), ("b", 0.2)):
+        draw(tmp_path / "slides" / f"{name}.tif", share)
+    words += [tmp_path / "slides", "-o", f"{tmp_path}/out/", "--slide-mpp", MPP, "--report", tmp_path / "out/page.html", "--json"]
+    run(*words)
+    made = Page(tmp_path / "out/page.html")
+    run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")
+    later = Page(tmp_path / "page.html").slides
+    assert set(made.slides) == set(later) == {"a", "b"} and made.pictures == Page(tmp_path / "page.html").pictures
+    for name, row in made.slides.items():
+        assert {key: row.get(key) for key in ROWS_OF_MASKS} == {key: later[name].get(key) for key in ROWS_OF_MASKS}
+        assert "picture" in row and "labels" in row and (words[0] == "segment" or row["penFraction"] is not None)
+    (tmp_path / "out/a.pyramid.tif").unlink()  # the batch was killed before
+    run(*words)
+    again = Page(tmp_path / "out/page.html").slides
+    assert {name: strip(row) for name, row in again.items()} == {name: strip(row) for name, row in made.slides.items()}
+
+
+def strip(row):
+    """Without what the machine and the hour decide."""
+    return {key: value for key, value in row.items() if key not in ("cpuSeconds", "peakBytes")}

@@ -5,6 +5,7 @@
 #include "GigapixelReportExport.h"
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace gigapixel
  *
  * Everything is in the page while it has at most MostBytes. Above that the photographs lie in a folder beside it, which
  * has the page's name without .html and with "-files". Pictures of labels stay in the page: browsers let no script read
- * those of other files. The page appears when it is complete. */
+ * those of other files. The page appears when it is complete. Pictures are named by their contents, so that those of a
+ * page that is replaced stay as they are until the new page is there, and go then. */
 class GigapixelReport_EXPORT ReportPage
 {
 public:
@@ -53,16 +55,18 @@ private:
 
   std::string Add(const std::string & picture, bool isPhotograph);
   void        MoveToFolder();
-  void        WriteToFolder(const std::string & name, const std::string & picture) const;
+  void        WriteToFolder(const std::string & name, const std::string & picture);
+  void        RemoveOldPictures() const;
   std::string MakePage(const std::string & title, const std::string & json) const;
 
-  std::string          m_File;
-  bool                 m_MayReplace;
-  std::string          m_Folder;
-  std::string          m_UsedFolder;
-  std::uint64_t        m_Bytes{ 0 }; // of pictures, as the page has them
-  int                  m_Count{ 0 };
-  std::vector<Picture> m_Pictures; // in the page
+  std::string           m_File;
+  bool                  m_MayReplace;
+  std::string           m_Folder;
+  std::string           m_UsedFolder;
+  std::uint64_t         m_Bytes{ 0 }; // of pictures, as the page has them
+  std::set<std::string> m_Names;      // of all pictures
+  std::set<std::string> m_Files;      // in the folder
+  std::vector<Picture>  m_Pictures;   // in the page
 };
 
 } // namespace gigapixel

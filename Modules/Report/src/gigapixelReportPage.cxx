@@ -6,6 +6,7 @@
 #include "gigapixelAtomicFile.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFileRefusal.h"
+#include "gigapixelHash.h"
 #include "gigapixelPrintable.h"
 
 #include <cstdio>
@@ -73,6 +74,25 @@ ToScriptData(const std::string & json)
   return Replace(json, { { '<', "\\u003c" }, { '>', "\\u003e" }, { '&', "\\u0026" } });
 }
 
+/** The name of a picture: by its content. */
+std::string
+GetName(const std::string & picture)
+{
+  Hash hash;
+  hash.Add(picture.data(), picture.size());
+  char name[17];
+  std::snprintf(name, sizeof(name), "%016llx", static_cast<unsigned long long>(hash.Get()));
+  return name;
+}
+
+bool
+IsNameOfPicture(const fs::path & file)
+{
+  const std::string name = file.stem().string();
+  return file.extension() == ".webp" && name.size() == 16 &&
+         name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 /** A name as a part of a relative URL. */
 std::string
 ToURL(const std::string & name)
@@ -112,7 +132,11 @@ ReportPage::AddLabels(const std::string & picture)
 std::string
 ReportPage::Add(const std::string & picture, bool isPhotograph)
 {
-  const std::string name = std::to_string(++m_Count);
+  const std::string name = GetName(picture);
+  if (!m_Names.insert(name).second)
+  {
+    return name;
+  }
   if (isPhotograph && !m_UsedFolder.empty())
   {
     this->WriteToFolder(name, picture);
@@ -161,11 +185,36 @@ ReportPage::MoveToFolder()
 }
 
 void
-ReportPage::WriteToFolder(const std::string & name, const std::string & picture) const
+ReportPage::WriteToFolder(const std::string & name, const std::string & picture)
 {
-  AtomicFile output((fs::path(m_UsedFolder) / (name + ".webp")).string(), m_MayReplace);
+  const std::string file = name + ".webp";
+  AtomicFile        output((fs::path(m_UsedFolder) / file).string(), m_MayReplace);
   output.Append(picture);
   output.Commit();
+  m_Files.insert(file);
+}
+
+/** Those of the page that was replaced; what else lies in the folder stays there. */
+void
+ReportPage::RemoveOldPictures() const
+{
+  std::error_code       ignored;
+  std::vector<fs::path> old;
+  for (fs::directory_iterator entry(m_Folder, ignored), end; !ignored && entry != end; entry.increment(ignored))
+  {
+    if (IsNameOfPicture(entry->path()) && m_Files.count(entry->path().filename().string()) == 0)
+    {
+      old.push_back(entry->path());
+    }
+  }
+  for (const fs::path & file : old)
+  {
+    fs::remove(file, ignored);
+  }
+  if (!old.empty())
+  {
+    fs::remove(m_Folder, ignored); // where nothing is left
+  }
 }
 
 std::string
@@ -213,6 +262,10 @@ ReportPage::Commit(const std::string & title, const std::string & json)
   AtomicFile output(m_File, m_MayReplace);
   output.Append(page);
   output.Commit();
+  if (m_MayReplace)
+  {
+    this->RemoveOldPictures();
+  }
 }
 
 } // namespace gigapixel

@@ -33,7 +33,7 @@ void
 RefuseOptionsOfSlides(const ArgumentValues & values)
 {
   for (const char * option :
-       { "level", "slide-mpp", "image", "region", "probability", "tissue", "fill-holes", "shared-memory" })
+       { "level", "slide-mpp", "image", "region", "probability", "tissue", "fill-holes", "shared-memory", "report" })
   {
     if (values.IsGiven(option))
     {

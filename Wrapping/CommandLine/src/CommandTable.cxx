@@ -320,6 +320,7 @@ Segment()
       SharedMemory("The pixels of the tiles that are computed next are brought there"),
       Memory(),
       Scratch(),
+      ReportOfBatch(),
       Strict(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",

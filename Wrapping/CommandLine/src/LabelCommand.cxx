@@ -7,8 +7,10 @@
 #include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "TissueShares.h"
 
 #include "gigapixelSlideFiles.h"
+#include "gigapixelTissueNetwork.h"
 #include "gigapixelTissuePresets.h"
 
 #include "itkRGBPixel.h"
@@ -110,6 +112,7 @@ LabelSlide(SourceType *                   source,
   io->SetMadeBy(source->GetMadeBy());
   io->SetSlide(slide);
   damage.RecordIn(io);
+  io->SetLastProperties([source] { return DescribeTissueShares(*source); });
   WritePyramid(source->GetOutput(), task.output, io, progress, ShareOfLabel, 1);
   progress.Finish();
 }
@@ -165,26 +168,23 @@ Describe(const SlideTask &              task,
   AddResolution(json, std::array<double, 2>{ mppX, mppY });
   json["tissueFraction"] = tissue / pixels;
   json["damagedTiles"] = wasThere ? GetRecordedDamage(*mask) : damagedTiles;
-  const auto tell = [wasThere](double share) {
-    return wasThere || std::isnan(share) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(share);
-  };
-  json["penFraction"] = tell(source.GetPenShare());
-  json["artifactFraction"] = tell(source.GetArtifactShare());
-  json["expectedIou"] = tell(source.GetExpectedOverlap());
+  json.update(GetRecordedTissueShares(*mask));
   json["tissueMm2"] = mppX > 0 ? nlohmann::ordered_json(tissue * mppX * mppY / 1e6) : nullptr;
   return json;
 }
 
 /** What a person would look at in the picture. */
 void
-DoubtLabel(const nlohmann::ordered_json & json, double chanceOfPoorMask, const Session & session)
+DoubtLabel(const nlohmann::ordered_json & json, const Session & session)
 {
   // So it named 13 of 14 masks whose overlap was below 0.7, and 6 of 46 above 0.9 (Documentation/Tissue.md).
   constexpr double limit = 0.17;
   const auto       slide = json["slide"].get<std::string>();
   const double     tissue = json["tissueFraction"].get<double>();
   DoubtTissue(session, slide, tissue);
-  if (json["expectedIou"].is_number() && chanceOfPoorMask > limit)
+  const auto & expected = json["expectedIou"];
+  const double chanceOfPoorMask = expected.is_number() ? TissueNetwork::GetChanceOfPoorMask(expected.get<double>()) : 0;
+  if (chanceOfPoorMask > limit)
   {
     RaiseDoubt(session,
                { "W-DOUBT-TISSUE-UNSURE", chanceOfPoorMask, limit },
@@ -293,7 +293,7 @@ RunTask(const SlideTask &              task,
     return {};
   }
   auto json = Describe(task, *slide, *source, wasThere, damagedTiles, *ranks);
-  DoubtLabel(json, source->GetChanceOfPoorMask(), session);
+  DoubtLabel(json, session);
   text += Format(json);
   return json;
 }

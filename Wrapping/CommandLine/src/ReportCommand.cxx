@@ -531,6 +531,7 @@ CheckReportOfBatch(const ArgumentValues & values)
   {
     RefuseExisting(file, values.GetCommand().Find("overwrite") && values.Has("overwrite"));
   }
+  CheckOutput(file, 0);
 }
 
 void

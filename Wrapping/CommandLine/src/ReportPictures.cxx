@@ -6,6 +6,7 @@
 #include "OutputCheck.h"
 #include "SlideFile.h"
 #include "SlideThumbnail.h"
+#include "TissueShares.h"
 
 #include "gigapixelGridMatch.h"
 #include "gigapixelReportPicture.h"
@@ -190,6 +191,23 @@ private:
     return encoded;
   }
 
+  /** Unless the command has said so as well. */
+  static void
+  AddRecordedShares(const std::string & mask, Json & data)
+  {
+    const auto io = itk::WholeSlideImageIO::New();
+    io->SetFileName(mask);
+    io->ReadImageInformation();
+    const Json shares = GetRecordedTissueShares(*io);
+    for (const auto & share : shares.items())
+    {
+      if (!share.value().is_null() && !data.contains(share.key()))
+      {
+        data[share.key()] = share.value();
+      }
+    }
+  }
+
   /** Counts the pixels of each class, in all of the mask. */
   static void
   Measure(const MaskImage & mask, const std::string & madeBy, Json & data)
@@ -268,6 +286,10 @@ private:
     const std::string madeBy = FindMadeBy(row.mask);
     row.data["madeBy"] = madeBy;
     Measure(mask, madeBy, row.data);
+    if (madeBy.rfind("label ", 0) == 0)
+    {
+      AddRecordedShares(row.mask, row.data);
+    }
     const Grid grid = slide ? GetLevelZeroGrid(*slide) : mask.GetImage().grid;
     const auto match = GridMatch::Make(mask.GetImage(), grid, slide ? row.slide : row.mask);
     const auto size = FitSize(

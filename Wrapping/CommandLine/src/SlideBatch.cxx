@@ -292,7 +292,6 @@ DealSlides(const ArgumentValues &         values,
 {
   try
   {
-    CheckReportOfBatch(values);
     std::string all = values.Describe();
     for (const SlideTask & task : tasks)
     {
@@ -304,6 +303,7 @@ DealSlides(const ArgumentValues &         values,
     {
       ranks.Broadcast(rank, &agreed, sizeof(agreed));
     }
+    CheckReportOfBatch(values);
     const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
     bool       failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
@@ -311,14 +311,11 @@ DealSlides(const ArgumentValues &         values,
     {
       finish(outcomes);
     }
-    if (ranks.GetRank() == 0)
-    {
-      WriteReportOfBatch(values, session, outcomes);
-    }
     ranks.Broadcast(0, &failed, sizeof(failed));
     if (ranks.GetRank() == 0)
     {
       Report(session, outcomes, list);
+      WriteReportOfBatch(values, session, outcomes);
     }
     return failed ? Failure : Success;
   }
