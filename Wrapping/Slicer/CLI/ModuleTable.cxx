@@ -98,9 +98,8 @@ OverCommand(const std::string &          name,
   Module          module{ name, title, command.description, commandName, {}, {}, function };
   for (const Argument & argument : command.arguments)
   {
-    const bool isForShells =
-      argument.name == "json" || argument.name == "quiet" || argument.name == "help" || argument.name == "overwrite" ||
-      argument.name == "report";
+    const bool isForShells = argument.name == "json" || argument.name == "quiet" || argument.name == "help" ||
+                             argument.name == "overwrite" || argument.name == "report";
     if (!isForShells)
     {
       module.arguments.push_back(FromTable(argument));
