@@ -58,13 +58,13 @@ def decode(picture):
         return numpy.asarray(image.convert("RGB"))
 
 
-def draw(path, tissue, size=400):
+def draw(path, tissue, size=400, mpp=MPP):
     """A white slide with a pink square, which has the share `tissue` of its area."""
     random = numpy.random.default_rng(1)
     pixels = numpy.full((size, size + 80, 3), 243, numpy.uint8)
     side = round((size * (size + 80) * tissue) ** 0.5)
     pixels[:side, :side] = numpy.clip((190, 110, 160) + random.normal(0, 12, (side, side, 1)), 0, 255)
-    return write_slide(path, pixels, MPP)
+    return write_slide(path, pixels, mpp)
 
 
 SHARES = {"a": 0.5, "b": 0.1, "glass": 0.0, "c": 0.3}

@@ -121,7 +121,7 @@ def test_names_are_texts(tmp_path):
     run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     plainPage = [tag for tag, attributes in page.tags if tag in ("script", "img", "b")]
-    assert plainPage == ["script"] * (2 + 11)  # data, the program, and two pictures of each slide but one of the table's
+    assert plainPage == ["script"] * (2 + 2)  # data, the program, and the picture and mask that all slides share
     shown = set(page.slides)
     assert {"<script>alert(1)<!--", "\"quotes\" & 'more'", "bad\\xffutf", "]]>{{data}}", "plain"} <= shown
     assert "\u202e" not in page.bytes.decode() and any("\u05e9\u05dc\u05d5\u05dd" in name for name in shown)
@@ -257,8 +257,8 @@ ROWS_OF_MASKS = ("name", "mask", "madeBy", "tissueMm2", "tissueFraction", "penFr
 def test_report_of_a_batch_is_that_of_its_masks(words, tmp_path):
     (tmp_path / "slides").mkdir()
     for name, share in (("a", 0.4), ("b", 0.2)):
-        draw(tmp_path / "slides" / f"{name}.tif", share)
-    words += [tmp_path / "slides", "-o", f"{tmp_path}/out/", "--slide-mpp", MPP, "--report", tmp_path / "out/page.html", "--json"]
+        draw(tmp_path / "slides" / f"{name}.tif", share, mpp=0.5)
+    words = [*words, tmp_path / "slides", "-o", f"{tmp_path}/out/", "--report", tmp_path / "out/page.html", "--json"]
     run(*words)
     made = Page(tmp_path / "out/page.html")
     run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")

@@ -303,6 +303,7 @@ FindMadeBy(const std::string & pyramid)
 {
   const auto io = itk::WholeSlideImageIO::New();
   io->SetFileName(pyramid);
+  io->GiveWarningsOff(); // whoever reads its pixels has them
   try
   {
     io->ReadImageInformation();

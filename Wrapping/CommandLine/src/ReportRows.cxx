@@ -56,6 +56,15 @@ MayBeSame(const std::string & a, const std::string & b)
          (!fs::exists(a, ignored) && !fs::exists(b, ignored) && fs::path(a).filename() == fs::path(b).filename());
 }
 
+/** Whether a file says that a command of ours has written it as a mask. */
+bool
+IsMask(const std::string & file)
+{
+  const std::string madeBy = FindMadeBy(file);
+  const std::string command = madeBy.substr(0, madeBy.find(' '));
+  return command == "label" || command == "segment" || command == "rasterize";
+}
+
 /** Adds what is not there yet. */
 void
 Merge(const Json & more, Json & list)
@@ -144,9 +153,7 @@ ReportRows::FindRowOfMask(const std::string & mask)
 bool
 ReportRows::AddMask(const std::string & file)
 {
-  const std::string madeBy = FindMadeBy(file);
-  const std::string command = madeBy.substr(0, madeBy.find(' '));
-  if (command != "label" && command != "segment" && command != "rasterize")
+  if (!IsMask(file))
   {
     return false;
   }
@@ -289,8 +296,8 @@ ReportRows::FindSlides(const std::vector<std::string> & places)
     std::sort(named.begin(), named.end());
     for (const std::string & file : named)
     {
-      const bool isMask = EndsWith(file, ".pyramid.tif") && FindMadeBy(file).rfind("convert ", 0) != 0;
-      if (!isMask && fs::is_regular_file(file, ignored) && itk::WholeSlideImageIO::New()->CanReadFile(file.c_str()))
+      if (fs::is_regular_file(file, ignored) && itk::WholeSlideImageIO::New()->CanReadFile(file.c_str()) &&
+          !IsMask(file))
       {
         row.slide = file;
         break;
