@@ -617,6 +617,8 @@
     return ticks;
   }
 
+  const formatTick = (tick) => (tick !== 0 && Math.abs(tick) < 0.001 ? tick.toExponential() : String(tick));
+
   /** \param lines [{name, points [[x, y]], isDotted}] \param options title, x, y (names of axes), range [[x0, x1], [y0, y1]], hasDiagonal */
   function plot(lines, options) {
     const [width, height, left, right, top, bottom] = [380, 250, 48, 12, 10, 36];
@@ -630,9 +632,9 @@
     const toX = (x) => left + ((x - x0) / (x1 - x0)) * (width - left - right);
     const toY = (y) => height - bottom - ((y - y0) / (y1 - y0)) * (height - top - bottom);
     const svg = makeSVG("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": options.title });
-    for (const x of chooseTicks(x0, x1)) svg.append(makeSVG("text", { x: toX(x), y: height - bottom + 14, "text-anchor": "middle" }, String(x)));
+    for (const x of chooseTicks(x0, x1).filter((tick) => options.x !== "epoch" || Number.isInteger(tick))) svg.append(makeSVG("text", { x: toX(x), y: height - bottom + 14, "text-anchor": "middle" }, String(x)));
     for (const y of chooseTicks(y0, y1)) {
-      svg.append(makeSVG("line", { x1: left, x2: width - right, y1: toY(y), y2: toY(y), stroke: "#e3e7ea" }), makeSVG("text", { x: left - 6, y: toY(y) + 4, "text-anchor": "end" }, String(y)));
+      svg.append(makeSVG("line", { x1: left, x2: width - right, y1: toY(y), y2: toY(y), stroke: "#e3e7ea" }), makeSVG("text", { x: left - 6, y: toY(y) + 4, "text-anchor": "end" }, formatTick(y)));
     }
     svg.append(makeSVG("path", { d: `M${left} ${top}V${height - bottom}H${width - right}`, fill: "none", stroke: "#8a949d" }));
     svg.append(makeSVG("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, options.x));
