@@ -687,7 +687,7 @@
   }
 
   function makeGrid(kind, head, rows) {
-    return make("div", { class: "scroll" }, make("table", { class: kind }, make("thead", {}, make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)))), make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell)))))));
+    return make("div", { class: "scroll", tabindex: "0" }, make("table", { class: kind }, make("thead", {}, make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)))), make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell)))))));
   }
 
   function showFigures() {
@@ -712,7 +712,7 @@
       if (curves.length) plots.append(plot(curves.map((entry) => ({ name: `${entry.class}: ${digits(entry.rocAUC, 3)}`, points: entry.roc })), { title: "ROC", x: "false positive rate", y: "true positive rate", range: unit, hasDiagonal: true }));
       const bins = (figures.reliability || []).filter((bin) => bin.cases > 0);
       if (bins.length) plots.append(plot([{ name: "share that came true", points: bins.map((bin) => [bin.meanProbability, bin.share]) }], { title: "Calibration", x: "mean probability", y: "share that came true", range: unit, hasDiagonal: true }));
-      if (figures.confusion && figures.classes) plots.append(make("figure", {}, make("figcaption", {}, "Confusion: true class by row, predicted by column"), makeGrid("confusion", ["", ...figures.classes], figures.confusion.map((row, place) => [make("b", {}, figures.classes[place]), ...row.map(String)]))));
+      if (figures.confusion && figures.classes) plots.append(make("figure", {}, make("figcaption", {}, "Confusion: true class by row, predicted by column"), makeGrid("confusion", ["true class", ...figures.classes], figures.confusion.map((row, place) => [make("b", {}, figures.classes[place]), ...row.map(String)]))));
       box.append(facts, plots);
       if (perClass.length) {
         box.append(makeGrid("list", ["Class", "Cases", "Sensitivity", "Specificity", "Precision", "F1", "ROC-AUC", "95 % interval"], perClass.map((entry) => [entry.class, formatAny(entry.cases), digits(entry.sensitivity, 3), digits(entry.specificity, 3), digits(entry.precision, 3), digits(entry.f1, 3), digits(entry.rocAUC, 3), isNumber(entry.rocAUCLower) ? `${digits(entry.rocAUCLower, 3)} to ${digits(entry.rocAUCUpper, 3)}` : ""])));
