@@ -53,7 +53,7 @@ def open_page(page, browser):
         chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         tab = chromium.new_page(viewport={"width": 1440, "height": 900})
         tab.goto(page.as_uri(), wait_until="commit")
-        tab.wait_for_function("document.querySelectorAll('.thumb[data-state=drawn]').length >= 4", timeout=120000)
+        tab.locator(".thumb[data-state=drawn]").nth(3).wait_for(timeout=120000)
         pictures = tab.evaluate("performance.now()")
         paint = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         chromium.close()
