@@ -10,7 +10,6 @@
 #include "TissueShares.h"
 
 #include "gigapixelSlideFiles.h"
-#include "gigapixelTissueNetwork.h"
 #include "gigapixelTissuePresets.h"
 
 #include "itkRGBPixel.h"
@@ -177,33 +176,17 @@ Describe(const SlideTask &              task,
 void
 DoubtLabel(const nlohmann::ordered_json & json, const Session & session)
 {
-  // So it named 13 of 14 masks whose overlap was below 0.7, and 6 of 46 above 0.9 (Documentation/Tissue.md).
-  constexpr double limit = 0.17;
-  const auto       slide = json["slide"].get<std::string>();
-  const double     tissue = json["tissueFraction"].get<double>();
+  const auto   slide = json["slide"].get<std::string>();
+  const double tissue = json["tissueFraction"].get<double>();
   DoubtTissue(session, slide, tissue);
-  const auto & expected = json["expectedIou"];
-  const double chanceOfPoorMask = expected.is_number() ? TissueNetwork::GetChanceOfPoorMask(expected.get<double>()) : 0;
-  if (chanceOfPoorMask > limit)
+  for (const Doubt & doubt : FindShareDoubts(json))
   {
-    RaiseDoubt(session,
-               { "W-DOUBT-TISSUE-UNSURE", chanceOfPoorMask, limit },
-               "the network is not sure of the tissue: with a chance of " + FormatNumber(100 * chanceOfPoorMask, 0) +
-                 " % the mask overlaps with it by less than 80 %",
-               slide);
-  }
-  double others = 0;
-  for (const char * const key : { "penFraction", "artifactFraction" })
-  {
-    others += json[key].is_number() ? json[key].get<double>() : 0;
-  }
-  if (others > tissue)
-  {
-    RaiseDoubt(session,
-               { "W-DOUBT-ARTIFACTS", others, tissue },
-               "pen and artifacts cover " + FormatNumber(100 * others, 2) + " %, and tissue " +
-                 FormatNumber(100 * tissue, 2) + " % of the slide",
-               slide);
+    const std::string why = doubt.code == "W-DOUBT-TISSUE-UNSURE"
+                              ? "the network is not sure of the tissue: with a chance of " +
+                                  FormatNumber(100 * doubt.value, 0) + " % the mask overlaps with it by less than 80 %"
+                              : "pen and artifacts cover " + FormatNumber(100 * doubt.value, 2) + " %, and tissue " +
+                                  FormatNumber(100 * tissue, 2) + " % of the slide";
+    RaiseDoubt(session, doubt, why, slide);
   }
 }
 

@@ -206,6 +206,10 @@ private:
         data[share.key()] = share.value();
       }
     }
+    for (const Doubt & doubt : FindShareDoubts(data))
+    {
+      AddOnce(doubt, data["doubts"]);
+    }
   }
 
   /** Counts the pixels of each class, in all of the mask. */

@@ -2,10 +2,13 @@
 #ifndef TissueShares_h
 #define TissueShares_h
 
+#include "Doubt.h"
+
 #include <nlohmann/json.hpp>
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace itk
 {
@@ -23,6 +26,11 @@ std::map<std::string, std::string> DescribeTissueShares(const itk::SlideTissueIm
 
 /** {"penFraction", "artifactFraction", "expectedIou"}, which are null where the mask does not keep them. */
 nlohmann::ordered_json GetRecordedTissueShares(const itk::WholeSlideImageIO & mask);
+
+/** The doubts that these shares give beside those of FindTissueDoubt(): W-DOUBT-TISSUE-UNSURE, whose value is the
+ * chance of a poor mask, and W-DOUBT-ARTIFACTS, whose limit is the share of tissue. \param shares with "tissueFraction"
+ */
+std::vector<Doubt> FindShareDoubts(const nlohmann::ordered_json & shares);
 
 } // namespace gigapixel::commandline
 
