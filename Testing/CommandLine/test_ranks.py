@@ -72,6 +72,16 @@ def test_label_deals_slides_to_ranks(slides, tmp_path, network):
         assert (tmp_path / "ranks" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_one_rank_writes_the_report(ranks, slides, tmp_path, network):
+    """Also of fewer slides than ranks, which work on each of them together."""
+    pages = pytest.importorskip("report_pages", reason="python3-pil decodes the pictures of pages")
+    outputs = run_ranks(ranks, "label", slides, "-o", tmp_path / "masks/", "--report", tmp_path / "page.html", "--json")
+    told = {result["slide"]: result["tissueFraction"] for result in json.loads(outputs[0])}
+    shown = {row["slide"]: row["tissueFraction"] for row in pages.Page(tmp_path / "page.html").data["slides"]}
+    assert shown == pytest.approx(told) and len(told) == 3
+
+
 def test_segment_and_info_deal_slides_to_ranks(slides, tmp_path, network):
     arguments = ["segment", slides, "--model", "tissue", "--json", "-o"]
     alone = json.loads(run(*arguments, tmp_path / "alone/").out)

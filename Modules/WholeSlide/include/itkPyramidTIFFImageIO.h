@@ -130,6 +130,10 @@ public:
    * has met here: where several processes read the slide, each meets its own. Default: none. */
   void SetDamageCount(std::function<SizeValueType()> count);
 
+  /** Asked when the last row comes for properties that are known only then, which readers find as meta data by these
+   * keys. A key has a point in it. Default: none. */
+  void SetLastProperties(std::function<std::map<std::string, std::string>()> properties);
+
   /** How JPEG stores the colors of RGB: "4:4:4", "4:2:2" or, the default and what most scanners write, "4:2:0": half
    * the resolution of luma along both axes. */
   void SetChromaSubsampling(const std::string & subsampling);
@@ -226,8 +230,9 @@ private:
   bool         m_Bilevel{ false };
   bool         m_KeepText{ false };
 
-  SmartPointer<const WholeSlideImageIO> m_Slide;
-  std::function<SizeValueType()>        m_DamageCount;
+  SmartPointer<const WholeSlideImageIO>               m_Slide;
+  std::function<SizeValueType()>                      m_DamageCount;
+  std::function<std::map<std::string, std::string>()> m_LastProperties;
 
   /** While a file is being written. */
   bool                                           m_MayReplace{ true };

@@ -137,6 +137,13 @@ PyramidTIFFImageIO::SetDamageCount(std::function<SizeValueType()> count)
 }
 
 void
+PyramidTIFFImageIO::SetLastProperties(std::function<std::map<std::string, std::string>()> properties)
+{
+  m_LastProperties = std::move(properties);
+  this->Modified();
+}
+
+void
 PyramidTIFFImageIO::SetContent(Content content)
 {
   if (m_Content != content)
@@ -421,6 +428,10 @@ PyramidTIFFImageIO::Finish(const WholeSlideImageIO * slide)
   if (damaged > 0)
   {
     m_Description->properties[gigapixel::RecordedDamageKey] = std::to_string(damaged);
+  }
+  if (m_LastProperties)
+  {
+    m_Description->properties.merge(m_LastProperties());
   }
   m_Writer->Finish(m_Description->Compose());
   m_Writer.reset();

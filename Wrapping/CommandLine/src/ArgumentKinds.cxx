@@ -30,6 +30,14 @@ Slides(const std::string & description)
 }
 
 Argument
+ReportOfBatch()
+{
+  return OutputFile("report", "HTML", "report", "Write a page on all slides as well, as the command report does.")
+    .OfSlides()
+    .DecidesNothing();
+}
+
+Argument
 Slide(const std::string & description)
 {
   Argument argument = Slides(description);

@@ -81,6 +81,9 @@ GigapixelCommandLine_EXPORT Argument Overwrite();
 /** Of commands to which an output that exists is an error. */
 GigapixelCommandLine_EXPORT Argument Replace();
 
+/** Of commands that work on many slides. */
+GigapixelCommandLine_EXPORT Argument ReportOfBatch();
+
 /** Of all commands that read pixels of slides. */
 GigapixelCommandLine_EXPORT Argument Strict();
 

@@ -13,6 +13,7 @@ int RunOverlay(const ArgumentValues & values, const Session & session);
 int RunRasterize(const ArgumentValues & values, const Session & session);
 int RunOutline(const ArgumentValues & values, const Session & session);
 int RunMeasure(const ArgumentValues & values, const Session & session);
+int RunReport(const ArgumentValues & values, const Session & session);
 int RunConvert(const ArgumentValues & values, const Session & session);
 int RunSynthesize(const ArgumentValues & values, const Session & session);
 int RunDoctor(const ArgumentValues & values, const Session & session);

@@ -226,6 +226,7 @@ Segment()
       SharedMemory("The pixels of the tiles that are computed next are brought there"),
       Memory(),
       Scratch(),
+      ReportOfBatch(),
       Strict(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
@@ -300,6 +301,7 @@ Classify()
       NumberPrecision(),
       TileSize("that of the model's training"),
       Memory(),
+      ReportOfBatch(),
       Strict(),
       Replace() },
     { "gigapixel classify slides/ --model run -o predictions.csv",
@@ -500,9 +502,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),      Label(),   Train(),    Segment(), Evaluate(),   Overlay(),
-                              Rasterize(), Outline(), Measure(),  Convert(), Synthesize(), Classify(),
-                              Features(),  Plan(),    Networks(), Import(),  Doctor() };
+    std::vector<Command> all{ Info(),     Label(),     Train(),   Segment(),  Evaluate(), Overlay(),
+                              Report(),   Rasterize(), Outline(), Measure(),  Convert(),  Synthesize(),
+                              Classify(), Features(),  Plan(),    Networks(), Import(),   Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -106,21 +106,32 @@ DoubtMask(const Session & session, const std::string & file, const std::string &
   return objectShare == 0 || objectShare == 1;
 }
 
+std::optional<Doubt>
+FindTissueDoubt(double tissueShare)
+{
+  if (tissueShare == 0 || tissueShare == 1)
+  {
+    return Doubt{ tissueShare == 0 ? "W-DOUBT-MASK-EMPTY" : "W-DOUBT-MASK-FULL", tissueShare, tissueShare };
+  }
+  if (tissueShare < leastTissue)
+  {
+    return Doubt{ "W-DOUBT-TISSUE-LITTLE", tissueShare, leastTissue };
+  }
+  return tissueShare > mostTissue ? std::optional<Doubt>({ "W-DOUBT-TISSUE-MUCH", tissueShare, mostTissue })
+                                  : std::nullopt;
+}
+
 void
 DoubtTissue(const Session & session, const std::string & slide, double tissueShare)
 {
-  const std::string why = FormatPercent(tissueShare) + " of the slide is tissue";
   if (DoubtMask(session, slide, "the tissue mask", tissueShare))
   {
     return;
   }
-  if (tissueShare < leastTissue)
+  if (auto doubt = FindTissueDoubt(tissueShare))
   {
-    RaiseDoubt(session, { "W-DOUBT-TISSUE-LITTLE", tissueShare, leastTissue }, why, slide);
-  }
-  else if (tissueShare > mostTissue)
-  {
-    RaiseDoubt(session, { "W-DOUBT-TISSUE-MUCH", tissueShare, mostTissue }, why, slide);
+    doubt->file = slide;
+    RaiseDoubt(session, *doubt, FormatPercent(tissueShare) + " of the slide is tissue", slide);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ GigapixelCommandLine_EXPORT bool DoubtMask(const Session &     session,
                                            const std::string & file,
                                            const std::string & name,
                                            double              objectShare);
+
+/** The doubt about a tissue mask by the share of the slide that is tissue; empty: there is none. */
+std::optional<Doubt> FindTissueDoubt(double tissueShare);
 
 /** Doubts about a tissue mask by the share of the slide that is tissue. */
 GigapixelCommandLine_EXPORT void DoubtTissue(const Session & session, const std::string & slide, double tissueShare);

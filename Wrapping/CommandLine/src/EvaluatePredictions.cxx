@@ -111,13 +111,15 @@ Describe(const ClassFigures & figures, const ConfusionMatrix & confusion, int c)
   return json;
 }
 
-Json
-Describe(const PredictionTable & table, const ClassificationFigures & figures, const ArgumentValues & values)
+} // namespace
+
+nlohmann::ordered_json
+DescribeClassification(const PredictionTable & table, const ClassificationFigures & figures)
 {
   const ConfusionMatrix & confusion = figures.confusion;
   const int               number = confusion.GetNumberOfClasses();
   Json                    json{ { "predictions", table.file } };
-  json["by"] = values.GetText("by");
+  json["by"] = table.arePatients ? "patient" : "slide";
   json["cases"] = table.cases.size();
   json["classes"] = table.classes;
   json["positive"] = figures.positive < 0 ? Json() : Json(table.classes[static_cast<std::size_t>(figures.positive)]);
@@ -157,6 +159,17 @@ Describe(const PredictionTable & table, const ClassificationFigures & figures, c
   return json;
 }
 
+nlohmann::ordered_json
+DescribeFold(const ClassificationFigures & figures)
+{
+  return { { "rocAUC", ToFigure(figures.GetArea()) },
+           { "prAUC", ToFigure(figures.GetAveragePrecision()) },
+           { "balancedAccuracy", figures.confusion.GetBalancedAccuracy() },
+           { "accuracy", figures.confusion.GetAccuracy() } };
+}
+
+namespace
+{
 std::string
 FormatInterval(const Json & json)
 {
@@ -277,11 +290,21 @@ Report(const PredictionTable & table, const ArgumentValues & values)
                        .OfFile(table.file)
                        .OfOption(option));
   }
-  return areFindings ? ReportFindings(table, static_cast<int>(values.GetInteger("bins")))
+  return ReportObjective(table, static_cast<int>(values.GetInteger("bins")));
+}
+
+} // namespace
+
+ObjectiveReport
+ReportObjective(const PredictionTable & table, int bins)
+{
+  return table.objective == Objective::Kind::Findings ? ReportFindings(table, bins)
          : table.objective == Objective::Kind::Grades ? ReportGrades(table)
                                                       : ReportValues(table);
 }
 
+namespace
+{
 /** Numbers of a report: those of the whole, and of values, which have no whole, each one's. */
 Json
 GetFigures(const Json & report)
@@ -358,7 +381,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   writePictures({ { "roc", DrawROC(figures) },
                   { "confusion", DrawConfusion(figures) },
                   { "reliability", DrawReliability(figures) } });
-  Json       json = Describe(table, figures, values);
+  Json       json = DescribeClassification(table, figures);
   const Json folds = DescribeFolds(table, [&](const PredictionTable & part) {
     const ClassificationFigures ofPart = make(part);
     if (!ofPart.KnowsArea())
@@ -368,10 +391,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
                                 part.cases.front().label + " alone: there is no ROC-AUC and no PR-AUC of it")
                      .OfFile(table.file));
     }
-    return Json{ { "rocAUC", ToFigure(ofPart.GetArea()) },
-                 { "prAUC", ToFigure(ofPart.GetAveragePrecision()) },
-                 { "balancedAccuracy", ofPart.confusion.GetBalancedAccuracy() },
-                 { "accuracy", ofPart.confusion.GetAccuracy() } };
+    return DescribeFold(ofPart);
   });
   json.update(folds.is_null() ? Json::object() : folds);
   session.PrintResult(Format(json) + FormatFolds(folds), json.dump(2, ' ', false, Json::error_handler_t::replace));

@@ -7,6 +7,7 @@
 #include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "TissueShares.h"
 
 #include "gigapixelSlideFiles.h"
 #include "gigapixelTissuePresets.h"
@@ -110,6 +111,7 @@ LabelSlide(SourceType *                   source,
   io->SetMadeBy(source->GetMadeBy());
   io->SetSlide(slide);
   damage.RecordIn(io);
+  io->SetLastProperties([source] { return DescribeTissueShares(*source); });
   WritePyramid(source->GetOutput(), task.output, io, progress, ShareOfLabel, 1);
   progress.Finish();
 }
@@ -165,45 +167,26 @@ Describe(const SlideTask &              task,
   AddResolution(json, std::array<double, 2>{ mppX, mppY });
   json["tissueFraction"] = tissue / pixels;
   json["damagedTiles"] = wasThere ? GetRecordedDamage(*mask) : damagedTiles;
-  const auto tell = [wasThere](double share) {
-    return wasThere || std::isnan(share) ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(share);
-  };
-  json["penFraction"] = tell(source.GetPenShare());
-  json["artifactFraction"] = tell(source.GetArtifactShare());
-  json["expectedIou"] = tell(source.GetExpectedOverlap());
+  json.update(GetRecordedTissueShares(*mask));
   json["tissueMm2"] = mppX > 0 ? nlohmann::ordered_json(tissue * mppX * mppY / 1e6) : nullptr;
   return json;
 }
 
 /** What a person would look at in the picture. */
 void
-DoubtLabel(const nlohmann::ordered_json & json, double chanceOfPoorMask, const Session & session)
+DoubtLabel(const nlohmann::ordered_json & json, const Session & session)
 {
-  // So it named 13 of 14 masks whose overlap was below 0.7, and 6 of 46 above 0.9 (Documentation/Tissue.md).
-  constexpr double limit = 0.17;
-  const auto       slide = json["slide"].get<std::string>();
-  const double     tissue = json["tissueFraction"].get<double>();
+  const auto   slide = json["slide"].get<std::string>();
+  const double tissue = json["tissueFraction"].get<double>();
   DoubtTissue(session, slide, tissue);
-  if (json["expectedIou"].is_number() && chanceOfPoorMask > limit)
+  for (const Doubt & doubt : FindShareDoubts(json))
   {
-    RaiseDoubt(session,
-               { "W-DOUBT-TISSUE-UNSURE", chanceOfPoorMask, limit },
-               "the network is not sure of the tissue: with a chance of " + FormatNumber(100 * chanceOfPoorMask, 0) +
-                 " % the mask overlaps with it by less than 80 %",
-               slide);
-  }
-  double others = 0;
-  for (const char * const key : { "penFraction", "artifactFraction" })
-  {
-    others += json[key].is_number() ? json[key].get<double>() : 0;
-  }
-  if (others > tissue)
-  {
-    RaiseDoubt(session,
-               { "W-DOUBT-ARTIFACTS", others, tissue },
-               "pen and artifacts cover " + FormatNumber(100 * others, 2) + " %, and tissue " +
-                 FormatNumber(100 * tissue, 2) + " % of the slide",
-               slide);
+    const std::string why = doubt.code == "W-DOUBT-TISSUE-UNSURE"
+                              ? "the network is not sure of the tissue: with a chance of " +
+                                  FormatNumber(100 * doubt.value, 0) + " % the mask overlaps with it by less than 80 %"
+                              : "pen and artifacts cover " + FormatNumber(100 * doubt.value, 2) + " %, and tissue " +
+                                  FormatNumber(100 * tissue, 2) + " % of the slide";
+    RaiseDoubt(session, doubt, why, slide);
   }
 }
 
@@ -293,7 +276,7 @@ RunTask(const SlideTask &              task,
     return {};
   }
   auto json = Describe(task, *slide, *source, wasThere, damagedTiles, *ranks);
-  DoubtLabel(json, source->GetChanceOfPoorMask(), session);
+  DoubtLabel(json, session);
   text += Format(json);
   return json;
 }

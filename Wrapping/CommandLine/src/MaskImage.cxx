@@ -137,4 +137,33 @@ MaskImage::ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsign
   m_Image.pixels->Read({ 0, first, width, count }, rows.data());
 }
 
+std::vector<unsigned char>
+SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
+{
+  std::vector<unsigned char> marks(std::size_t(size[0]) * size[1]);
+  std::vector<unsigned char> row;
+  // The mask's pixel; -1: the picture's lies outside of the mask.
+  const auto find = [&match, &size](std::size_t axis, unsigned pixel) {
+    const AxisMatch &  on = match.axes[axis];
+    const double       scale = static_cast<double>(on.pixels) / size[axis];
+    const std::int64_t found = on((pixel + 0.5) * scale);
+    return found >= 0 && found < on.maskPixels ? found : -1;
+  };
+  for (unsigned y = 0; y < size[1]; ++y)
+  {
+    const std::int64_t maskY = find(1, y);
+    if (maskY < 0)
+    {
+      continue;
+    }
+    mask.GetClasses().empty() ? mask.ReadRows(maskY, 1, row) : mask.ReadLabels(maskY, 1, row);
+    for (unsigned x = 0; x < size[0]; ++x)
+    {
+      const std::int64_t maskX = find(0, x);
+      marks[std::size_t(y) * size[0] + x] = maskX >= 0 ? row[static_cast<std::size_t>(maskX)] : 0;
+    }
+  }
+  return marks;
+}
+
 } // namespace gigapixel::commandline

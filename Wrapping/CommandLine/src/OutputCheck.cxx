@@ -52,6 +52,7 @@ GetFormat(const std::string & content)
     { "features", { "an HDF5 file", { ".h5" } } },
     { "table", { "a table", { ".csv" } } },
     { "picture", { "a PNG picture", { ".png" } } },
+    { "report", { "a page of HTML", { ".html", ".htm" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
     { "label volume", { "a volume of labels", { ".nii.gz", ".nii", ".nrrd", ".mha" } } },
@@ -302,6 +303,7 @@ FindMadeBy(const std::string & pyramid)
 {
   const auto io = itk::WholeSlideImageIO::New();
   io->SetFileName(pyramid);
+  io->GiveWarningsOff(); // whoever reads its pixels has them
   try
   {
     io->ReadImageInformation();

@@ -29,37 +29,6 @@ constexpr double TintStrength = 0.25;
 
 using Classes = std::map<unsigned char, MaskClass>;
 
-/** For each pixel of the picture the mask's pixel below its center: 1 for object, of a mask with classes the label.
- * \param match of the mask to level 0 */
-std::vector<unsigned char>
-SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
-{
-  std::vector<unsigned char> marks(std::size_t(size[0]) * size[1]);
-  std::vector<unsigned char> row;
-  // The mask's pixel; -1: the picture's lies outside of the mask.
-  const auto find = [&match, &size](std::size_t axis, unsigned pixel) {
-    const AxisMatch &  on = match.axes[axis];
-    const double       scale = static_cast<double>(on.pixels) / size[axis];
-    const std::int64_t found = on((pixel + 0.5) * scale);
-    return found >= 0 && found < on.maskPixels ? found : -1;
-  };
-  for (unsigned y = 0; y < size[1]; ++y)
-  {
-    const std::int64_t maskY = find(1, y);
-    if (maskY < 0)
-    {
-      continue;
-    }
-    mask.GetClasses().empty() ? mask.ReadRows(maskY, 1, row) : mask.ReadLabels(maskY, 1, row);
-    for (unsigned x = 0; x < size[0]; ++x)
-    {
-      const std::int64_t maskX = find(0, x);
-      marks[std::size_t(y) * size[0] + x] = maskX >= 0 ? row[static_cast<std::size_t>(maskX)] : 0;
-    }
-  }
-  return marks;
-}
-
 /** Tints what is marked, and draws its border pixels (those with a 4-neighbor of another mark) in full color. */
 void
 DrawMask(const std::vector<unsigned char> & marks, const Classes & classes, Picture & picture)

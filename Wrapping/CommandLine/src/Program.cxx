@@ -222,7 +222,7 @@ FindCommandFunction(const Command & command)
     { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
     { "overlay", RunOverlay }, { "rasterize", RunRasterize },   { "outline", RunOutline },
     { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
-    { "measure", RunMeasure },
+    { "measure", RunMeasure }, { "report", RunReport },
   };
   return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
 }

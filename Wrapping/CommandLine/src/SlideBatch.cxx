@@ -6,6 +6,7 @@
 #include "ITKMessages.h"
 #include "NetworkModule.h"
 #include "OutputCheck.h"
+#include "ReportCommand.h"
 #include "VolumeFile.h"
 
 #include "gigapixelMaskName.h"
@@ -302,6 +303,7 @@ DealSlides(const ArgumentValues &         values,
     {
       ranks.Broadcast(rank, &agreed, sizeof(agreed));
     }
+    CheckReportOfBatch(values);
     const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
     bool       failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
@@ -313,6 +315,7 @@ DealSlides(const ArgumentValues &         values,
     if (ranks.GetRank() == 0)
     {
       Report(session, outcomes, list);
+      WriteReportOfBatch(values, session, outcomes);
     }
     return failed ? Failure : Success;
   }

@@ -79,6 +79,7 @@ Label()
       SlideResolution(),
       SlideImage(),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
+      ReportOfBatch(),
       Strict(),
       Overwrite() },
     { "gigapixel label slide.svs -o slide.tissue.tif",
@@ -183,6 +184,34 @@ Overlay()
              Overwrite() },
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
              "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" } };
+}
+
+Command
+Report()
+{
+  Argument results = Required(InputFile(
+    "RESULT", "", "result", "Folders of masks and results, runs, tables with a column slide, results of --json."));
+  results.repeated = true;
+  Argument slides = InputFile("slides", "FOLDER|FILE", "slide", "Where slides lie that no result names by its path.");
+  slides.repeated = true;
+  Argument size =
+    Integer("size", "", 64, 4096, "Longer side of pictures. Without it: up to 1600, less for many slides.");
+  size.unit = "px";
+  return { "report",
+           "a page of HTML on a batch of slides",
+           "Writes one page on slides and trainings: pictures with masks, areas, doubts, warnings, probabilities, "
+           "curves and figures. The page opens without a network. A page above 40 MB gets a folder for its pictures. "
+           "What the results do not hold is listed as missing.",
+           { results,
+             Required(Output("HTML", "report", "The page, a .html file.")),
+             slides,
+             size,
+             Switch("anonymous", "Without names, paths and messages; slides by number. Pictures stay as they are."),
+             SlideResolution(),
+             SlideImage(),
+             Replace() },
+           { "gigapixel report masks/ --slides slides/ -o report.html",
+             "gigapixel report masks/ predictions.csv run/ -o report.html --anonymous" } };
 }
 
 Command

@@ -10,6 +10,7 @@ namespace gigapixel::commandline
 Command Label();
 Command Evaluate();
 Command Overlay();
+Command Report();
 Command Rasterize();
 Command Outline();
 Command Measure();

@@ -11,6 +11,8 @@
 >>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
+>>> rows = gp.measure("mask.pyramid.tif", "slide.svs") # of each component: area, place, colors
+>>> gp.report("masks", "report.html", slides="slides") # one page on all slides
 >>> patches = gp.torch.PatchDataset(["slide.svs"])   # for PyTorch's DataLoader
 
 Everything else is in ``itk`` itself: ``itk.imread("slide.svs")``, ``itk.WholeSlideImageIO``, ``itk.PyramidTIFFImageIO``, ``itk.PyramidTIFFConverter``,
@@ -31,6 +33,7 @@ from itkgigapixel.importing_onnx import import_onnx
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
+from itkgigapixel.results import measure, report
 from itkgigapixel.slide import Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
@@ -38,8 +41,8 @@ from itkgigapixel.volumes import segment_volume
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "presets",
-           "segment", "segment_volume", "to_torch", "train"]
+__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "presets",
+           "report", "segment", "segment_volume", "to_torch", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,280 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Pages on batches: what they say is what the results say, whatever a name holds, and nothing that nobody said."""
+
+import csv
+import json
+import os
+import struct
+
+import numpy
+import pytest
+import tifffile
+
+pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
+
+from conftest import fails, run, write_slide
+from report_pages import MPP, PREDICTIONS, Page, decode, draw, make_batch
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory):
+    """(slides, results, page, result)"""
+    folder = tmp_path_factory.mktemp("batch")
+    slides, results = make_batch(folder)
+    result = run("report", results, "--slides", slides, "-o", folder / "report.html", "--json").json
+    return slides, results, Page(folder / "report.html"), result
+
+
+def test_rows_are_the_results(batch):
+    slides, results, page, result = batch
+    told = {os.path.basename(each["slide"]).rpartition(".")[0]: each for each in json.loads((results / "label.json").read_text())}
+    assert set(page.slides) == set(told) and result["slides"] == 5 and result["folder"] is None
+    assert result["bytes"] == len(page.bytes)
+    for name, each in told.items():
+        row = page.slides[name]
+        if "error" in each:
+            assert row["error"] == each["error"] and "picture" not in row
+            continue
+        assert row["tissueMm2"] == pytest.approx(each["tissueMm2"], rel=1e-9)
+        assert row["tissueFraction"] == pytest.approx(each["tissueFraction"], rel=1e-9)
+        assert [d["code"] for d in row["doubts"]] == [d["code"] for d in each.get("doubts", [])]
+    assert set(page.data["codes"]) >= {"E-SLIDE-FORMAT", "W-DOUBT-MASK-EMPTY"}
+
+
+def test_rows_are_the_table(batch):
+    page = batch[2]
+    assert page.data["columns"] == ["patient", "label", "fold"]
+    for line in csv.DictReader(PREDICTIONS.splitlines()):
+        row = page.slides[line["slide"][:-4]]
+        assert {str(name): str(value).replace(".0", "") for name, value in row["columns"].items()} == {name: line[name] for name in page.data["columns"]}
+        assert row["probabilities"] == {"normal": float(line["p_normal"]), "tumor": float(line["p_tumor"])}
+
+
+def test_figures_of_predictions(batch):
+    (figures,) = batch[2].data["figures"]
+    lines = list(csv.DictReader(PREDICTIONS.splitlines()))
+    positive = [float(line["p_tumor"]) for line in lines if line["label"] == "tumor"]
+    negative = [float(line["p_tumor"]) for line in lines if line["label"] == "normal"]
+    pairs = [(p > n) + (p == n) / 2 for p in positive for n in negative]
+    assert figures["rocAUC"] == pytest.approx(sum(pairs) / len(pairs))
+    assert figures["confusion"] == [[1, 1], [0, 2]]  # 0.5 divides normal from tumor
+    x, y = zip(*next(entry["roc"] for entry in figures["perClass"] if entry["class"] == "tumor"))
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    area = sum((b - a) * (top + bottom) / 2 for a, b, top, bottom in zip(x, x[1:], y, y[1:]))
+    assert area == pytest.approx(figures["rocAUC"])
+
+
+def test_pictures_show_slide_and_mask(batch):
+    slides, results, page, _ = batch
+    for name in ("a", "b", "glass", "c"):
+        row = page.slides[name]
+        original = tifffile.imread(slides / f"{name}.tif").astype(float)
+        photograph = page.picture(row["picture"]).astype(float)
+        assert photograph.shape == original.shape == (row["height"], row["width"], 3)
+        assert abs(photograph - original).mean() < 6  # lossy
+        mask = tifffile.imread(results / f"{name}.pyramid.tif", key=0)
+        labels = page.picture(row["labels"])
+        assert (labels[..., 0] == labels[..., 1]).all()
+        rows, columns = (numpy.arange(n) // 8 for n in original.shape[:2])
+        numpy.testing.assert_array_equal(labels[..., 0], mask[rows][:, columns])
+
+
+def test_masks_alone_are_measured(batch, tmp_path):
+    """Without what label said, areas come from the masks, and what is not known is missing."""
+    slides, results, _, _ = batch
+    for mask in results.glob("*.tif"):
+        os.link(mask, tmp_path / mask.name)
+    told = run("report", tmp_path, "-o", tmp_path / "page.html", "--json")
+    assert told.codes == ["W-REPORT-MISSING"] and told.json["missing"] == 4
+    page = Page(tmp_path / "page.html")
+    for name, row in page.slides.items():
+        mask = tifffile.imread(results / f"{name}.pyramid.tif", key=0)
+        assert row["tissueMm2"] == pytest.approx((mask == 255).sum() * (8 * MPP / 1000) ** 2, rel=1e-6)
+        assert row["tissueFraction"] == pytest.approx((mask == 255).mean())
+        assert [each["code"] for each in row["missing"]] == ["E-FILE-MISSING"]
+        assert "picture" not in row and "penFraction" not in row and "dice" not in row
+        assert ((page.picture(row["labels"])[..., 0] == 255).mean() > 0) == (name != "glass")
+    assert [d["code"] for d in page.slides["glass"]["doubts"]] == ["W-DOUBT-MASK-EMPTY"]
+
+
+def test_dice_of_evaluate(batch, tmp_path):
+    slides, results, _, _ = batch
+    os.link(results / "a.pyramid.tif", tmp_path / "a.pyramid.tif")
+    judged = run("evaluate", tmp_path / "a.pyramid.tif", results / "c.pyramid.tif", "--json")
+    (tmp_path / "a.json").write_text(judged.out)
+    run("report", tmp_path, "--slides", slides, "-o", tmp_path / "page.html")
+    assert Page(tmp_path / "page.html").slides["a"]["dice"] == judged.json["dice"]
+
+
+NAMES = [b"<script>alert(1)<!--", b"\"quotes\" & 'more'", "\u202egnp.\u05e9\u05dc\u05d5\u05dd".encode(), b"bad\xffutf", b"]]>{{data}}"]
+
+
+def test_names_are_texts(tmp_path):
+    """Whatever a name holds, it is neither HTML nor script, and the page is valid UTF-8."""
+    (tmp_path / "slides").mkdir()
+    plain = draw(tmp_path / "plain.tif", 0.3)
+    for name in NAMES:
+        os.link(plain, os.path.join(os.fsencode(tmp_path / "slides"), name + b".tif"))
+    run("label", tmp_path / "slides", "-o", f"{tmp_path}/out/", "--preset", "remedios2023")
+    table = 'slide,"note </script><b>",p_</script>,p_x\nplain.tif,"=</script><img src=x onerror=alert(1)>",0.5,0.5\n'
+    (tmp_path / "out/table.csv").write_text(table)
+    run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    plainPage = [tag for tag, attributes in page.tags if tag in ("script", "img", "b")]
+    assert plainPage == ["script"] * (2 + 2)  # data, the program, and the picture and mask that all slides share
+    shown = set(page.slides)
+    assert {"<script>alert(1)<!--", "\"quotes\" & 'more'", "bad\\xffutf", "]]>{{data}}", "plain"} <= shown
+    assert "\u202e" not in page.bytes.decode() and any("\u05e9\u05dc\u05d5\u05dd" in name for name in shown)
+    assert page.data["columns"] == ["note </script><b>"]
+    assert page.slides["plain"]["probabilities"] == {"</script>": 0.5, "x": 0.5}
+    assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
+
+
+def test_anonymous(batch, tmp_path):
+    slides, results, known, _ = batch
+    run("report", results, "--slides", slides, "-o", tmp_path / "page.html", "--anonymous")
+    page = Page(tmp_path / "page.html")
+    text = page.bytes.decode()
+    for secret in (str(slides), str(results), str(tmp_path), slides.name + "/", ".pyramid.tif", ".tif", "Jane", "broken", "glass", "bytes="):
+        assert secret not in page.scripts["data"], secret
+    assert str(slides.parent.name) not in text and page.data["command"] is None
+    assert [slide["name"] for slide in page.data["slides"]] == [f"Slide {n}" for n in range(1, 6)]
+    assert page.data["columns"] == ["label", "fold"]
+    for slide, original in zip(page.data["slides"], known.data["slides"]):
+        assert slide.get("tissueMm2") == original.get("tissueMm2") and slide.get("probabilities") == original.get("probabilities")
+
+
+def write_run(folder):
+    """A run as train writes it, with a model that holds but texts."""
+    folder.mkdir(parents=True)
+    rows = [(1, 0.9, 0.8, 0.5, 1e-3), (2, 0.5, 0.6, 0.75, 1e-3), (3, 0.25, 0.7, 0.625, 5e-4)]
+    (folder / "history.csv").write_text("epoch,training_loss,validation_loss,validation_auc,learning_rate\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    texts = {"network": json.dumps({"name": "unet:base=4"}), "microns_per_pixel": "0.5", "training.settings": json.dumps({"seed": 7, "network": {}, "note": "/home/jane"})}
+    header = json.dumps({"__metadata__": texts}).encode()
+    for name in ("best", "last"):
+        (folder / f"{name}.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    return [list(map(float, row)) for row in rows], struct.pack("<Q", len(header)) + header
+
+
+def fnv(content):
+    """FNV-1a of 64 bit, http://www.isthe.com/chongo/tech/comp/fnv/"""
+    value = 0xCBF29CE484222325
+    for byte in content:
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:x}"
+
+
+def test_runs(tmp_path):
+    rows, model = write_run(tmp_path / "run")
+    run("report", tmp_path / "run", "-o", tmp_path / "page.html")
+    (shown,) = Page(tmp_path / "page.html").data["runs"]
+    assert shown["history"]["columns"][:2] == ["epoch", "training_loss"] and shown["history"]["rows"] == rows
+    assert shown["model"]["network"] == "unet:base=4" and shown["model"]["identity"] == f"bytes={len(model)} hash={fnv(model)}"
+    assert shown["settings"] == {"seed": 7, "note": "/home/jane"} and shown["missing"] == []
+    run("report", tmp_path / "run", "-o", tmp_path / "anonymous.html", "--anonymous")
+    (shown,) = Page(tmp_path / "anonymous.html").data["runs"]
+    assert shown["settings"] == {"seed": 7} and shown["history"]["rows"] == rows
+
+
+def test_folds_and_what_is_missing(tmp_path):
+    for fold in (1, 2):
+        rows, _ = write_run(tmp_path / f"study/fold-{fold}")
+    (tmp_path / "study/fold-2/best.safetensors").write_bytes(b"\xff" * 20)
+    (tmp_path / "study/fold-1/history.csv").unlink()
+    run("report", tmp_path / "study", "-o", tmp_path / "page.html")
+    (study,) = Page(tmp_path / "page.html").data["runs"]
+    assert [[each["code"] for each in fold["missing"]] for fold in study["folds"]] == [["E-FILE-MISSING"], ["E-MODEL-FORMAT"]]
+    assert study["folds"][1]["history"]["rows"] == rows
+
+
+def test_refusals(batch, tmp_path):
+    slides, results, _, _ = batch
+    there = tmp_path / "there.html"
+    there.write_text("mine")
+    assert fails("report", results, "-o", there).code == "E-OUTPUT-EXISTS" and there.read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    assert fails("report", tmp_path / "empty", "-o", tmp_path / "new.html").code == "E-REPORT-INPUT"
+    (tmp_path / "other.csv").write_text("name,value\na,1\n")
+    refused = fails("report", tmp_path / "other.csv", "-o", tmp_path / "new.html")
+    assert refused.code == "E-REPORT-INPUT" and refused.file == str(tmp_path / "other.csv")
+    (tmp_path / "other.json").write_text("{")
+    assert fails("report", tmp_path / "other.json", "-o", tmp_path / "new.html").code == "E-REPORT-INPUT"
+    assert fails("report", tmp_path / "none", "-o", tmp_path / "new.html").code == "E-FILE-MISSING"
+    assert fails("report", results, "-o", tmp_path / "new.pdf", code=2).code == "E-OUTPUT-ENDING"
+    assert not (tmp_path / "new.html").exists()
+    run("report", results, "--slides", slides, "-o", there, "--overwrite")
+    assert len(Page(there).slides) == 5
+
+
+def test_a_large_report_has_a_folder(tmp_path):
+    """Above 40 MB the pictures lie beside the page, and the masks stay in it."""
+    random = numpy.random.default_rng(1)
+    (tmp_path / "slides").mkdir()
+    for n in range(4):
+        write_slide(tmp_path / f"slides/{n}.tif", random.integers(0, 255, (4096, 4096, 3), dtype=numpy.uint8), MPP, compressionargs={"level": 1})
+    table, folder = tmp_path / "cohort.csv", tmp_path / "page-files"
+    table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(4)))
+    words = ["report", table, "-o", tmp_path / "page.html"]
+    told = run(*words, "--size", 4096, "--json")
+    assert told.codes == ["W-REPORT-FOLDER"] and told.json["folder"] == str(folder)
+    page = Page(tmp_path / "page.html")
+    assert len(page.bytes) < 40e6 and dict(page.tags)["body"]["data-folder"] == "page-files"
+    names = {row["picture"] for row in page.data["slides"]}
+    assert {file.name for file in folder.iterdir()} == {f"{name}.webp" for name in names}
+    assert len(names) == 4 and not any(f"picture-{name}" in page.scripts for name in names)
+    assert decode((folder / f"{page.data['slides'][0]['picture']}.webp").read_bytes()).shape == (4096, 4096, 3)
+    (tmp_path / "page.html").unlink()
+    assert fails(*words, "--size", 4096).code == "E-OUTPUT-EXISTS"
+    (folder / "mine.webp").write_text("mine")
+    small = run(*words, "--overwrite", "--json").json  # pictures are as small as the page wants, and those of before go
+    assert small["folder"] is None and small["bytes"] < 40e6
+    assert [file.name for file in folder.iterdir()] == ["mine.webp"]
+
+
+def test_report_of_label(tmp_path):
+    (tmp_path / "slides").mkdir()
+    for name, share in (("a", 0.4), ("glass", 0)):
+        draw(tmp_path / "slides" / f"{name}.tif", share)
+    words = ["label", tmp_path / "slides", "-o", f"{tmp_path}/out/", "--preset", "remedios2023", "--report", tmp_path / "page.html"]
+    told = {os.path.basename(each["slide"])[:-4]: each for each in run(*words, "--json").json}
+    rows = Page(tmp_path / "page.html").slides
+    assert {name: row["tissueMm2"] for name, row in rows.items()} == pytest.approx({name: each["tissueMm2"] for name, each in told.items()})
+    assert all("picture" in row and "labels" in row for row in rows.values())
+    before = (tmp_path / "page.html").read_bytes()
+    run(*words, "--json")  # a batch that goes on replaces its own report
+    assert (tmp_path / "page.html").read_bytes() == before
+    (tmp_path / "page.html").write_text("mine")
+    assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"
+    refused = fails("label", tmp_path / "slides", "-o", f"{tmp_path}/more/", "--report", tmp_path / "none/page.html")
+    assert refused.code == "E-FILE-MISSING" and not (tmp_path / "more").exists()  # before any work
+
+
+ROWS_OF_MASKS = ("name", "mask", "madeBy", "tissueMm2", "tissueFraction", "penFraction", "artifactFraction", "expectedIou", "classes", "picture", "labels", "mpp")
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("words", [["label"], ["segment", "--model", "tissue"]])
+def test_report_of_a_batch_is_that_of_its_masks(words, tmp_path):
+    (tmp_path / "slides").mkdir()
+    for name, share in (("a", 0.4), ("b", 0.2), ("glass", 0)):
+        draw(tmp_path / "slides" / f"{name}.tif", share, mpp=0.5)
+    words = [*words, tmp_path / "slides", "-o", f"{tmp_path}/out/", "--report", tmp_path / "out/page.html", "--json"]
+    run(*words)
+    made = Page(tmp_path / "out/page.html")
+    run("report", tmp_path / "out", "--slides", tmp_path / "slides", "-o", tmp_path / "page.html")
+    later = Page(tmp_path / "page.html").slides
+    assert set(made.slides) == set(later) == {"a", "b", "glass"} and made.pictures == Page(tmp_path / "page.html").pictures
+    for name, row in made.slides.items():
+        assert {key: row.get(key) for key in ROWS_OF_MASKS} == {key: later[name].get(key) for key in ROWS_OF_MASKS}
+        assert "picture" in row and "labels" in row and (words[0] == "segment" or row["penFraction"] is not None)
+        codes = [[doubt["code"] for doubt in each["doubts"]] for each in (row, later[name])]
+        assert words[0] == "segment" or codes[0] == codes[1]
+    (tmp_path / "out/a.pyramid.tif").unlink()  # the batch was killed before
+    run(*words)
+    again = Page(tmp_path / "out/page.html").slides
+    assert {name: strip(row) for name, row in again.items()} == {name: strip(row) for name, row in made.slides.items()}
+
+
+def strip(row):
+    """Without what the machine and the hour decide."""
+    return {key: value for key, value in row.items() if key not in ("cpuSeconds", "peakBytes")}

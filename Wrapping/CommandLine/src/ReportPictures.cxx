@@ -1,0 +1,353 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ReportPictures.h"
+
+#include "Doubt.h"
+#include "MaskImage.h"
+#include "OutputCheck.h"
+#include "SlideFile.h"
+#include "SlideThumbnail.h"
+#include "TissueShares.h"
+
+#include "gigapixelGridMatch.h"
+#include "gigapixelReportPicture.h"
+#include "gigapixelWorkers.h"
+
+#include "itkWholeSlideImageIO.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t LargestSide = 1600;
+constexpr std::int64_t LeastSide = 320;
+constexpr std::int64_t LargestSideOfLabels = 800;
+constexpr int          Quality = 75;
+
+/** What the pictures of a slide are to take of the page, of which some is for the data. */
+double
+GetBytesOfSlide(std::size_t slides)
+{
+  constexpr double share = 0.85, base64 = 0.75, labels = 3000;
+  return share * base64 * static_cast<double>(ReportPage::MostBytes) / static_cast<double>(slides) - labels;
+}
+
+/** Means of the pixels below those of a smaller picture. */
+Picture
+Shrink(const Picture & picture, const std::array<unsigned, 2> & size)
+{
+  Picture    small{ size[0], size[1], std::vector<unsigned char>(std::size_t(size[0]) * size[1] * 3) };
+  const auto begin = [](unsigned pixel, unsigned to, unsigned from) {
+    return static_cast<std::size_t>(std::uint64_t{ pixel } * from / to);
+  };
+  for (unsigned y = 0; y < size[1]; ++y)
+  {
+    const std::size_t top = begin(y, size[1], picture.height);
+    const std::size_t bottom = std::max(top + 1, begin(y + 1, size[1], picture.height));
+    for (unsigned x = 0; x < size[0]; ++x)
+    {
+      const std::size_t left = begin(x, size[0], picture.width);
+      const std::size_t right = std::max(left + 1, begin(x + 1, size[0], picture.width));
+      for (std::size_t channel = 0; channel < 3; ++channel)
+      {
+        std::size_t sum = 0;
+        for (std::size_t row = top; row < bottom; ++row)
+        {
+          for (std::size_t column = left; column < right; ++column)
+          {
+            sum += picture.pixels[(row * picture.width + column) * 3 + channel];
+          }
+        }
+        const std::size_t count = (bottom - top) * (right - left);
+        small.pixels[(std::size_t(y) * size[0] + x) * 3 + channel] =
+          static_cast<unsigned char>((sum + count / 2) / count);
+      }
+    }
+  }
+  return small;
+}
+
+std::string
+ToColor(const std::array<unsigned char, 3> & color)
+{
+  char text[8];
+  std::snprintf(text, sizeof(text), "#%02x%02x%02x", color[0], color[1], color[2]);
+  return text;
+}
+
+/** The pictures of a row, until they are put into the page. */
+struct Drawn
+{
+  std::string photograph;
+  std::string labels;
+};
+
+/** Draws and measures one row. */
+class RowPainter
+{
+public:
+  RowPainter(const ReportDrawing & drawing, double bytes)
+    : m_Drawing(drawing)
+    , m_Bytes(bytes)
+  {}
+
+  Drawn
+  Paint(ReportRow & row) const
+  {
+    Drawn                           drawn;
+    itk::WholeSlideImageIO::Pointer slide;
+    try
+    {
+      slide = this->Open(row);
+      if (slide)
+      {
+        drawn.photograph = this->DrawSlide(*slide, row.data);
+      }
+    }
+    catch (const std::exception & error)
+    {
+      slide = nullptr;
+      this->Tell("the slide is not shown", error, row);
+    }
+    try
+    {
+      if (!row.mask.empty())
+      {
+        drawn.labels = DrawMask(slide, row);
+      }
+    }
+    catch (const std::exception & error)
+    {
+      this->Tell("the mask is not shown", error, row);
+    }
+    return drawn;
+  }
+
+private:
+  static void
+  Tell(const std::string & what, const std::exception & error, ReportRow & row)
+  {
+    ThrowIfInterrupted();
+    row.Miss(what, error);
+  }
+
+  itk::WholeSlideImageIO::Pointer
+  Open(ReportRow & row) const
+  {
+    if (row.slide.empty())
+    {
+      throw Refusal(
+        Diagnostic("E-FILE-MISSING", "nothing names the file of the slide", "name its folder with --slides"));
+    }
+    if (row.data.contains("error")) // which the command has told
+    {
+      return nullptr;
+    }
+    CheckInputFile(row.slide);
+    const auto slide = itk::WholeSlideImageIO::New();
+    slide->SetFileName(row.slide);
+    slide->SetImage(m_Drawing.image);
+    slide->GiveWarningsOff(); // which the command has shown that the report is of
+    if (m_Drawing.slideMpp > 0)
+    {
+      slide->SetLevelZeroMicronsPerPixel(m_Drawing.slideMpp);
+    }
+    slide->ReadImageInformation();
+    RequirePicture(*slide);
+    return slide;
+  }
+
+  std::string
+  DrawSlide(const itk::WholeSlideImageIO & slide, Json & data) const
+  {
+    const double fitting = std::sqrt(std::max(0.0, m_Bytes) / 0.04); // of slides with much glass
+    std::int64_t side =
+      m_Drawing.size > 0 ? m_Drawing.size : std::clamp(static_cast<std::int64_t>(fitting), LeastSide, LargestSide);
+    const Session silent(true, false, 1);
+    Progress      progress(silent, "");
+    Picture       picture = DrawThumbnail(slide, FitSize(slide.GetLevelSize(0), side), progress);
+    side = std::max(picture.width, picture.height);
+    std::string encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
+    while (m_Drawing.size == 0 && static_cast<double>(encoded.size()) > m_Bytes && side > LeastSide)
+    {
+      const double scale = std::clamp(0.97 * std::sqrt(m_Bytes / static_cast<double>(encoded.size())), 0.5, 0.95);
+      side = std::max(LeastSide, static_cast<std::int64_t>(scale * static_cast<double>(side)));
+      picture = Shrink(picture, FitSize({ { picture.width, picture.height } }, side));
+      encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
+    }
+    const auto size = slide.GetLevelSize(0);
+    data["slideWidth"] = size[0];
+    data["slideHeight"] = size[1];
+    data["width"] = picture.width;
+    data["height"] = picture.height;
+    const auto resolution = slide.GetLevelZeroResolution();
+    data["mpp"] = resolution[0] > 0 ? Json(resolution[0]) : Json();
+    return encoded;
+  }
+
+  /** Unless the command has said so as well. */
+  static void
+  AddRecordedShares(const std::string & mask, Json & data)
+  {
+    const auto io = itk::WholeSlideImageIO::New();
+    io->SetFileName(mask);
+    io->ReadImageInformation();
+    const Json shares = GetRecordedTissueShares(*io);
+    for (const auto & share : shares.items())
+    {
+      if (!share.value().is_null() && !data.contains(share.key()))
+      {
+        data[share.key()] = share.value();
+      }
+    }
+    for (const Doubt & doubt : FindShareDoubts(data))
+    {
+      AddOnce(doubt, data["doubts"]);
+    }
+  }
+
+  /** Counts the pixels of each class, in all of the mask. */
+  static void
+  Measure(const MaskImage & mask, const std::string & madeBy, Json & data)
+  {
+    constexpr std::int64_t        rows = 256;
+    std::array<std::int64_t, 256> counts{};
+    std::vector<unsigned char>    labels;
+    const Size                    size = mask.GetSize();
+    for (std::int64_t y = 0; y < size.height; y += rows)
+    {
+      ThrowIfInterrupted();
+      mask.ReadLabels(y, std::min(rows, size.height - y), labels);
+      for (const unsigned char label : labels)
+      {
+        ++counts[label];
+      }
+    }
+    const Grid & grid = mask.GetImage().grid;
+    const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
+    const double mm2 = grid.IsSpacingKnown() ? grid.spacing[0] * grid.spacing[1] : 0;
+    const bool   isTissue = madeBy.rfind("label ", 0) == 0;
+    Json         classes = Json::array();
+    for (int label = 1; label < 256; ++label)
+    {
+      const auto known = mask.GetClasses().find(static_cast<unsigned char>(label));
+      const auto count = static_cast<double>(counts[static_cast<std::size_t>(label)]);
+      if (count == 0 && known == mask.GetClasses().end())
+      {
+        continue;
+      }
+      const bool  isNamed = known != mask.GetClasses().end();
+      const Json  area = mm2 > 0 ? Json(count * mm2) : Json();
+      std::string name = isNamed                                     ? known->second.name
+                         : label == 255 && isTissue                  ? "tissue"
+                         : label == 255 && mask.GetClasses().empty() ? "object"
+                                                                     : "class " + std::to_string(label);
+      classes.push_back({ { "label", label },
+                          { "name", name },
+                          { "color", isNamed ? Json(ToColor(known->second.color)) : Json() },
+                          { "fraction", count / pixels },
+                          { "mm2", area } });
+      if (isTissue && (name == "tissue" || name == "pen" || name == "artifact"))
+      {
+        data[name + "Fraction"] = count / pixels;
+        data[name + "Mm2"] = area;
+      }
+    }
+    if (isTissue && !data.contains("tissueFraction")) // an empty mask
+    {
+      data["tissueFraction"] = 0;
+      data["tissueMm2"] = mm2 > 0 ? Json(0) : Json();
+    }
+    data["classes"] = classes;
+    if (const auto doubt = isTissue ? FindTissueDoubt(data["tissueFraction"].get<double>()) : std::nullopt)
+    {
+      AddOnce(*doubt, data["doubts"]);
+    }
+  }
+
+  /** Unless the command has said so as well. */
+  static void
+  AddOnce(const Doubt & doubt, Json & doubts)
+  {
+    if (std::none_of(
+          doubts.begin(), doubts.end(), [&](const Json & each) { return each.value("code", "") == doubt.code; }))
+    {
+      doubts.push_back({ { "code", doubt.code }, { "value", doubt.value }, { "limit", doubt.limit } });
+    }
+  }
+
+  /** Of a mask without its slide, the mask's own extent. */
+  static std::string
+  DrawMask(const itk::WholeSlideImageIO * slide, ReportRow & row)
+  {
+    const MaskImage   mask(row.mask);
+    const std::string madeBy = FindMadeBy(row.mask);
+    row.data["madeBy"] = madeBy;
+    Measure(mask, madeBy, row.data);
+    if (madeBy.rfind("label ", 0) == 0)
+    {
+      AddRecordedShares(row.mask, row.data);
+    }
+    const Grid grid = slide ? GetLevelZeroGrid(*slide) : mask.GetImage().grid;
+    const auto match = GridMatch::Make(mask.GetImage(), grid, slide ? row.slide : row.mask);
+    const auto size = FitSize(
+      { { static_cast<itk::SizeValueType>(grid.size.width), static_cast<itk::SizeValueType>(grid.size.height) } },
+      LargestSideOfLabels);
+    if (!slide)
+    {
+      row.data["width"] = size[0];
+      row.data["height"] = size[1];
+      row.data["slideWidth"] = grid.size.width;
+      row.data["slideHeight"] = grid.size.height;
+      row.data["mpp"] = grid.IsSpacingKnown() ? Json(1000 * grid.spacing[0]) : Json();
+    }
+    auto labels = SampleMask(mask, match, size);
+    if (mask.GetClasses().empty() && row.data["classes"].size() == 1)
+    {
+      const auto only = row.data["classes"][0]["label"].get<unsigned char>();
+      std::transform(
+        labels.begin(), labels.end(), labels.begin(), [only](unsigned char value) { return value ? only : 0; });
+    }
+    return EncodeLabels(labels, size[0], size[1]);
+  }
+
+  ReportDrawing m_Drawing;
+  double        m_Bytes;
+};
+} // namespace
+
+void
+DrawRows(std::vector<ReportRow> & rows, const ReportDrawing & drawing, const Session & session, ReportPage & page)
+{
+  const RowPainter   painter(drawing, GetBytesOfSlide(std::max<std::size_t>(1, rows.size())));
+  Progress           progress(session, "report");
+  Workers            workers(session.GetThreads());
+  std::vector<Drawn> places(static_cast<std::size_t>(workers.GetNumberOfPlaces()));
+  const auto get = [&](std::int64_t item) -> Drawn & { return places[static_cast<std::size_t>(item) % places.size()]; };
+  const auto paint = [&](int, std::int64_t item) { get(item) = painter.Paint(rows[static_cast<std::size_t>(item)]); };
+  const auto take = [&](std::int64_t item) {
+    ThrowIfInterrupted();
+    const Drawn & drawn = get(item);
+    Json &        data = rows[static_cast<std::size_t>(item)].data;
+    if (!drawn.photograph.empty())
+    {
+      data["picture"] = page.AddPhotograph(drawn.photograph);
+    }
+    if (!drawn.labels.empty())
+    {
+      data["labels"] = page.AddLabels(drawn.labels);
+    }
+    progress.Update(static_cast<double>(item + 1) / static_cast<double>(rows.size()));
+    return true;
+  };
+  workers.Run(static_cast<std::int64_t>(rows.size()), paint, take);
+  progress.Finish();
+}
+
+} // namespace gigapixel::commandline

@@ -1,0 +1,309 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ReportRows.h"
+
+#include "ArgumentText.h"
+#include "OutputCheck.h"
+#include "SlideList.h"
+
+#include "gigapixelMaskName.h"
+#include "gigapixelTableReader.h"
+
+#include "itkWholeSlideImageIO.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+namespace fs = std::filesystem;
+
+namespace gigapixel::commandline
+{
+namespace
+{
+using Json = nlohmann::ordered_json;
+
+/** Fields of results that a row keeps under the same name. */
+constexpr const char * KeptFields[] = {
+  "preset",        "tissueFraction", "tissueMm2",    "penFraction", "artifactFraction", "expectedIou", "predicted",
+  "probabilities", "values",         "dice",         "iou",         "sensitivity",      "specificity", "precision",
+  "peakBytes",     "seconds",        "damagedTiles",
+};
+
+/** A path that a file names, which may count from where the command ran, or from where the file lies. */
+std::string
+Resolve(const std::string & path, const std::string & folder)
+{
+  std::error_code ignored;
+  for (const fs::path & place : { fs::path(path),
+                                  fs::path(folder) / path,
+                                  fs::path(folder).parent_path() / path,
+                                  fs::path(folder) / fs::path(path).filename() })
+  {
+    if (!path.empty() && fs::is_regular_file(place, ignored))
+    {
+      return place.string();
+    }
+  }
+  return path;
+}
+
+/** Whether two paths may be of one file: they are, or one ends as the other. */
+bool
+MayBeSame(const std::string & a, const std::string & b)
+{
+  std::error_code ignored;
+  return a == b || EndsWith(a, '/' + b) || EndsWith(b, '/' + a) || fs::equivalent(a, b, ignored) ||
+         (!fs::exists(a, ignored) && !fs::exists(b, ignored) && fs::path(a).filename() == fs::path(b).filename());
+}
+
+/** Whether a file says that a command of ours has written it as a mask. */
+bool
+IsMask(const std::string & file)
+{
+  const std::string madeBy = FindMadeBy(file);
+  const std::string command = madeBy.substr(0, madeBy.find(' '));
+  return command == "label" || command == "segment" || command == "rasterize";
+}
+
+/** Adds what is not there yet. */
+void
+Merge(const Json & more, Json & list)
+{
+  for (const Json & entry : more)
+  {
+    if (entry.is_object() && std::find(list.begin(), list.end(), entry) == list.end())
+    {
+      list.push_back(entry);
+    }
+  }
+}
+
+/** CPU seconds are a number, or those of parts with their sum. */
+Json
+FindSeconds(const Json & result)
+{
+  const Json found = result.value("cpuSeconds", Json());
+  return found.is_object() ? found.value("all", Json()) : found;
+}
+
+std::string
+GetText(const Json & result, const char * key)
+{
+  const auto found = result.find(key);
+  return found != result.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/** A number as one, for sorting; else a text. */
+Json
+ToValue(const std::string & field)
+{
+  const auto number = ReadNumber(field);
+  return field.empty() ? Json() : number ? Json(*number) : Json(field);
+}
+} // namespace
+
+nlohmann::ordered_json
+DescribeMissing(const std::string & what, const Diagnostic & reason)
+{
+  return { { "what", what }, { "file", reason.file }, { "why", reason.why }, { "code", reason.code } };
+}
+
+void
+ReportRow::Miss(const std::string & what, const std::exception & error)
+{
+  data["missing"].push_back(DescribeMissing(what, Diagnostic::Of(error)));
+}
+
+ReportRow &
+ReportRows::FindRow(const std::string & slide)
+{
+  const std::string name = GetSlideName(slide);
+  for (const std::size_t place : m_ByName[name])
+  {
+    ReportRow & row = m_Rows[place];
+    if (row.slide.empty() || MayBeSame(row.slide, slide))
+    {
+      std::error_code ignored;
+      row.slide = row.slide.empty() || !fs::exists(row.slide, ignored) ? slide : row.slide;
+      return row;
+    }
+  }
+  m_ByName[name].push_back(m_Rows.size());
+  m_Rows.push_back({ name, slide, {}, Json::object() });
+  return m_Rows.back();
+}
+
+ReportRow &
+ReportRows::FindRowOfMask(const std::string & mask)
+{
+  const std::string name = GetSlideName(mask);
+  for (const std::size_t place : m_ByName[name])
+  {
+    if (m_Rows[place].mask.empty() || MayBeSame(m_Rows[place].mask, mask))
+    {
+      m_Rows[place].mask = mask;
+      return m_Rows[place];
+    }
+  }
+  m_ByName[name].push_back(m_Rows.size());
+  m_Rows.push_back({ name, {}, mask, Json::object() });
+  return m_Rows.back();
+}
+
+bool
+ReportRows::AddMask(const std::string & file)
+{
+  if (!IsMask(file))
+  {
+    return false;
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  io->GiveWarningsOff();
+  io->ReadImageInformation();
+  if (io->GetComponentType() == itk::CommonEnums::IOComponent::FLOAT) // a map of probabilities
+  {
+    return false;
+  }
+  this->FindRowOfMask(file);
+  return true;
+}
+
+bool
+ReportRows::AddResult(const Json & result, const std::string & folder)
+{
+  const std::string slide = GetText(result, "slide");
+  const std::string mask = GetText(result, slide.empty() ? "prediction" : "mask");
+  if (slide.empty() && (mask.empty() || !result.contains("dice")))
+  {
+    if (result.contains("rocAUC") || result.contains("objective"))
+    {
+      m_Others.push_back(result);
+      return true;
+    }
+    return false;
+  }
+  ReportRow & row = slide.empty() ? this->FindRowOfMask(Resolve(mask, folder)) : this->FindRow(Resolve(slide, folder));
+  row.mask = row.mask.empty() && !mask.empty() ? Resolve(mask, folder) : row.mask;
+  if (!result.contains("error"))
+  {
+    row.data.erase("error"); // of an earlier try
+  }
+  for (const char * const field : KeptFields)
+  {
+    if (const auto found = result.find(field); found != result.end() && !found->is_null())
+    {
+      row.data[field] = *found;
+    }
+  }
+  if (const Json seconds = FindSeconds(result); seconds.is_number())
+  {
+    row.data["cpuSeconds"] = seconds;
+  }
+  if (result.contains("error"))
+  {
+    row.data["error"] = result.at("error");
+  }
+  for (const char * const list : { "doubts", "warnings" })
+  {
+    Merge(result.value(list, Json::array()), row.data[list]);
+  }
+  return true;
+}
+
+int
+ReportRows::AddResults(const Json & results, const std::string & folder)
+{
+  if (results.is_object())
+  {
+    return this->AddResult(results, folder) ? 1 : 0;
+  }
+  int shown = 0;
+  for (const Json & result : results.is_array() ? results : Json::array())
+  {
+    shown += result.is_object() && this->AddResult(result, folder) ? 1 : 0;
+  }
+  return shown;
+}
+
+void
+ReportRows::AddTable(const std::string & file)
+{
+  TableReader                    table(file, "E-REPORT-INPUT");
+  const std::vector<std::string> columns = table.GetHeader().fields;
+  const int                      slide = table.FindColumn("slide");
+  const int                      mask = table.FindColumn("mask");
+  if (slide < 0)
+  {
+    table.Fail(1, "it has no column slide", "name a table with a row for each slide");
+  }
+  const std::string folder = fs::absolute(file).parent_path().string();
+  TableReader::Row  line;
+  while (table.Next(line))
+  {
+    ReportRow & row = this->FindRow(Resolve(line.fields[static_cast<std::size_t>(slide)], folder));
+    if (mask >= 0 && !line.fields[static_cast<std::size_t>(mask)].empty())
+    {
+      row.mask = Resolve(line.fields[static_cast<std::size_t>(mask)], folder);
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i)
+    {
+      const std::string & column = columns[i];
+      const Json          value = ToValue(line.fields[i]);
+      if (static_cast<int>(i) == slide || static_cast<int>(i) == mask || value.is_null())
+      {
+        continue;
+      }
+      if (column.rfind("p_", 0) == 0 && value.is_number())
+      {
+        row.data["probabilities"][column.substr(2)] = value;
+        continue;
+      }
+      row.data["columns"][column] = value;
+      if (std::find(m_Columns.begin(), m_Columns.end(), column) == m_Columns.end())
+      {
+        m_Columns.push_back(column);
+      }
+    }
+  }
+}
+
+void
+ReportRows::FindSlides(const std::vector<std::string> & places)
+{
+  std::map<std::string, std::vector<std::string>> files;
+  for (const std::string & place : places)
+  {
+    std::error_code ignored;
+    if (!fs::is_directory(place, ignored))
+    {
+      files[GetSlideName(place)].push_back(place);
+      continue;
+    }
+    for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end; entry.increment(ignored))
+    {
+      files[GetSlideName(entry->path().string())].push_back(entry->path().string());
+    }
+  }
+  for (ReportRow & row : m_Rows)
+  {
+    std::error_code ignored;
+    if (fs::is_regular_file(row.slide, ignored))
+    {
+      continue;
+    }
+    auto & named = files[row.name];
+    std::sort(named.begin(), named.end());
+    for (const std::string & file : named)
+    {
+      if (fs::is_regular_file(file, ignored) && itk::WholeSlideImageIO::New()->CanReadFile(file.c_str()) &&
+          !IsMask(file))
+      {
+        row.slide = file;
+        break;
+      }
+    }
+  }
+}
+
+} // namespace gigapixel::commandline

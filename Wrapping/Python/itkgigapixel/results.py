@@ -1,0 +1,134 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What masks and other results hold: a table of all components, and a page of HTML on all slides."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import operator
+import os
+import pathlib
+import tempfile
+from typing import Optional, Sequence
+
+import numpy as np
+
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
+from itkgigapixel.files import image_of, stated_of, write_mask
+from itkgigapixel.program import run
+from itkgigapixel.slide import Path, Slide, file_name
+
+
+@names_arguments
+@in_a_sentence()
+def measure(
+    masks: Path | np.ndarray | Sequence[Path],
+    slide: Optional[Path | Slide] = None,
+    output: Optional[Path] = None,
+    *,
+    connectivity: int = 8,
+    level: Optional[int] = None,
+    mpp: Optional[float] = None,
+    partial: bool = False,
+    slide_mpp: Optional[float] = None,
+) -> list[dict[str, float | int | str | None]]:
+    """Size and shape of each connected component of masks, and its colors in the slide. ``pandas.DataFrame(rows)`` makes a table of it.
+
+    It is the program ``gigapixel measure`` of the package that does it, in a process of its own. Figures are those of
+    scikit-image's ``regionprops``. Memory does not grow with the rows of a mask.
+
+    :param masks: a mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8
+    :param slide: the slide under the mask, or the folder of the masks' slides; None: colors are not measured
+    :param output: a table (``.csv``) to write as well, in place of what stands there
+    :param connectivity: 8: pixels that touch at a corner are connected; 4: only over edges
+    :param level: of the slide, for its colors; None: level 0
+    :param mpp: micrometers per pixel that the slide is resampled to, in place of a level
+    :param partial: the mask covers a part of the slide
+    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
+    :returns: a row for each component of each label, and one for all of a label (``component`` 0): by the names of the table's columns;
+        None: not known
+    :raises GigapixelError: what cannot be read or written; of several masks only where all fail. Also a ValueError: an argument out of
+        its range
+    """
+    slides = [] if slide is None else [slide]
+    slide_mpp, strict = stated_of(slides, slide_mpp)
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder, "table.csv") if output is None else pathlib.Path(file_name(output))
+        options = {
+            "slide": _path_of(slide) if slides else "",
+            "output": table,
+            "connectivity": operator.index(connectivity),
+            "level": "" if level is None else operator.index(level),
+            "mpp": "" if mpp is None else mpp,
+            "partial": partial or "",
+            "slide-mpp": "" if slide_mpp is None else slide_mpp,
+            "image": image_of(slides) or "",
+            "strict": strict or "",
+            "overwrite": True,
+        }
+        names = [write_mask(masks, folder, "masks")] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
+        run("measure", options, names)
+        with open(table, newline="", encoding="utf-8") as file:
+            rows = [{name: _value_of(text, name) for name, text in row.items()} for row in csv.DictReader(file)]
+    return [{**row, "mask": None} for row in rows] if isinstance(masks, np.ndarray) else rows
+
+
+@names_arguments
+@in_a_sentence()
+def report(
+    results: Path | Sequence[Path],
+    output: Path,
+    *,
+    slides: Optional[Path] = None,
+    size: int = 0,
+    anonymous: bool = False,
+    slide_mpp: Optional[float] = None,
+) -> Path:
+    """One page of HTML on a batch of slides: pictures with masks, areas, doubts, probabilities, curves and figures.
+
+    It is the program ``gigapixel report`` of the package that does it, in a process of its own. The page needs no network. Above
+    40 MB its pictures lie in a folder beside it, which is warned of, and so is what the results do not hold.
+
+    :param results: folders of masks and results, runs, tables with a column ``slide``, results of ``--json``; one of them, or several
+    :param output: the page (``.html``), in place of what stands there
+    :param slides: the folder of slides that no result names by their paths
+    :param size: longer side of pictures in pixels, 64 to 4096; 0: up to 1600, less for many slides
+    :param anonymous: leave out names, paths and messages; pictures stay as they are
+    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
+    :returns: *output*
+    :raises GigapixelError: what cannot be read or written. Also a ValueError: an argument out of its range
+    """
+    options = {
+        "output": file_name(output),
+        "slides": "" if slides is None else file_name(slides),
+        "size": "" if size == 0 else operator.index(size),
+        "anonymous": anonymous or "",
+        "slide-mpp": "" if slide_mpp is None else slide_mpp,
+        "overwrite": True,
+    }
+    run("report", options, _names_of(results, "results"))
+    return output
+
+
+def _path_of(slide: Path | Slide) -> str:
+    return slide.path if isinstance(slide, Slide) else file_name(slide)
+
+
+def _names_of(files: Path | Sequence[Path], option: str) -> list[str]:
+    names = [file_name(each) for each in ([files] if isinstance(files, (str, bytes, os.PathLike)) else files)]
+    if not names:
+        raise error_of(ValueError, "E-OPTION-MISSING", "there is no file", "name one", option=option)
+    return names
+
+
+#: columns of texts
+_TEXTS = ("mask", "slide", "class")
+
+
+def _value_of(text: str, column: str) -> float | int | str | None:
+    if text == "" or column in _TEXTS:
+        return text or None
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
