@@ -242,6 +242,8 @@ GetHelp(const Command & command, bool withDetails)
       groups.push_back(argument.group);
     }
   }
+  // How the program runs is said last.
+  std::stable_partition(groups.begin(), groups.end(), [](const std::string & group) { return group != "Running"; });
   for (const std::string & group : groups)
   {
     text += group.empty() ? "" : '\n' + group + ":\n";
