@@ -102,7 +102,7 @@ def describe_argument(argument, placeholder):
         facts.append("Required")
     if argument["repeated"]:
         facts.append("May be given several times")
-    body = escape(argument["description"])
+    body = escape(" ".join(text for text in (argument["description"], argument.get("details")) if text))
     if facts:
         body += "\n\n" + ". ".join(facts) + "."
     return f"````{{option}} {signature}\n{body}\n````\n"

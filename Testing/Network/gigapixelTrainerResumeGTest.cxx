@@ -495,7 +495,8 @@ LeaveOutWhatWasNoChoice(const std::string & folder)
   checkpoint.Replace("optimizer_steps", "adam_steps");
   checkpoint.Replace("\\\"calibrate\\\":0,\\\"freeze\\\":[],\\\"optimizer\\\":\\\"adam\\\",", "");
   checkpoint.Replace("\\\"learning-rate\\\"", "\\\"learning rate\\\"");
-  checkpoint.Replace("\\\"weight-decay\\\":0.0,\\\"clip-gradient\\\":0.0,\\\"learning-rate-schedule\\\":\\\"plateau\\\",", "");
+  checkpoint.Replace(
+    "\\\"weight-decay\\\":0.0,\\\"clip-gradient\\\":0.0,\\\"learning-rate-schedule\\\":\\\"plateau\\\",", "");
   checkpoint.Replace("\\\"learning-rate-decay\\\"", "\\\"learning-rate decay\\\"");
   checkpoint.Replace("\\\"plateau-patience\\\":0,\\\"warmup\\\":0,\\\"images-per-step\\\"", "\\\"images per step\\\"");
   checkpoint.Replace("\\\"jitter\\\":0.0,\\\"balance\\\":false,", "");
