@@ -66,11 +66,11 @@ public:
   /** \name How the network learns: Set and Get of each entry of gigapixelLearningOptionList.h, such as SetEpochs(). @{
    */
 #define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
-  virtual void Set##Name(const type & member)                                                                          \
+  virtual void Set##Name(const type & given)                                                                           \
   {                                                                                                                    \
-    if (m_Options.member != member)                                                                                    \
+    if (m_Options.member != given)                                                                                     \
     {                                                                                                                  \
-      m_Options.member = member;                                                                                       \
+      m_Options.member = given;                                                                                        \
       this->Modified();                                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \
