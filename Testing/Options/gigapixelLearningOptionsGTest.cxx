@@ -110,6 +110,8 @@ TEST(LearningOptions, AreHeldToTheirRanges)
   EXPECT_EQ(refuse(&LearningOptions::optimizer, std::string("lion")), "--optimizer");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, -1.0), "--learning-rate");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, 1e30), ""); // its range is there for slips at a keyboard
+  EXPECT_EQ(refuse(&LearningOptions::augment, false), "");
+  EXPECT_EQ(refuse(&LearningOptions::balance, true), "");
   EXPECT_EQ(refuse(&LearningOptions::seed, std::numeric_limits<std::uint64_t>::max()), "");
 }
 

@@ -33,6 +33,7 @@ RefuseValue(const Option & option, const TValue & value, const std::string & ran
 {
   std::ostringstream given;
   given.imbue(std::locale::classic());
+  given.precision(16);
   given << value;
   throw InvalidArgument(
     Diagnostic("E-OPTION-VALUE", option.GetDisplayName() + " is " + given.str() + ", and has to be " + range)
@@ -84,12 +85,15 @@ CheckRanges(const LearningOptions & options)
       }
     }
     // Any 64 bits are a seed; the shell takes those that are exact as a number of JSON.
-    else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, std::uint64_t>)
+    else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool> &&
+                       !std::is_same_v<Value, std::uint64_t>)
     {
       const auto number = static_cast<double>(value);
-      const bool isRight = option.isRangeForSlips ? number > 0 && std::isfinite(number)
-                                                  : number >= *option.minimum && number <= *option.maximum;
-      if (option.minimum && !isRight)
+      if (option.isRangeForSlips && !(number > 0 && std::isfinite(number)))
+      {
+        RefuseValue(option, value, "above 0");
+      }
+      if (!option.isRangeForSlips && !(number >= option.minimum.value() && number <= option.maximum.value()))
       {
         RefuseValue(option, value, option.GetRange());
       }

@@ -251,7 +251,7 @@ CheckLearning(const ArgumentValues & values, const LearningOptions & options)
     {
       throw UsageError(Diagnostic("E-OPTION-NEEDS",
                                   option.GetDisplayName() + " is of " + needed + ' ' + option.neededValue +
-                                    ", and something else is chosen")
+                                    ", and the training has another one")
                          .OfOption(option.GetDisplayName(), values.GetText(option.name)));
     }
   }

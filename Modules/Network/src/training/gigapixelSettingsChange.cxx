@@ -124,7 +124,8 @@ NameOther(const std::string & setting)
   {
     if (entry.option.GetSettingName() == setting)
     {
-      return "another value of " + entry.option.GetDisplayName();
+      return entry.option.TurnsOff() ? "another choice of " + setting
+                                     : "another value of " + entry.option.GetDisplayName();
     }
   }
   static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
