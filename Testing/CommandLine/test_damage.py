@@ -113,7 +113,7 @@ def test_convert_copies_what_cannot_be_decoded_unless_strict(undecodable, tmp_pa
     assert re.search(r"the tile at \d+,\d+ of level 0 ", refused.why), refused
     assert not (tmp_path / "no.tif").exists()
     assert run("convert", slide, tmp_path / "copy.tif", "--json").json["copiedTiles"] > 0
-    assert "copied as it is" in " ".join(run("convert", "--help").out.split())
+    assert "copied as it is" in " ".join(run("convert", "--help-all").out.split())
 
 
 def test_check_goes_on_where_a_tile_cannot_be_decoded(undecodable, synthetic):
