@@ -152,7 +152,7 @@ def test_what_import_writes(files):
     assert "--overwrite" in refused.do
     run(*words, files / "new.safetensors", "--overwrite", "--name", "other")
     assert before != (files / "new.safetensors").read_bytes()
-    assert "interrupted batch" not in run("import", "--help").out
+    assert "interrupted batch" not in run("import", "--help-all").out
     assert fails(*words, files / "x.safetensors", "--mean", "0.5,0.5", "--deviation", "1,1").code == "E-OPTION-VALUE"
     chain = ["import", "remedios2023", "--weights", files / "weights.safetensors", "-o", files / "x.safetensors"]
     assert fails(*chain, "--mean", 0.5, "--deviation", 1).code == "E-OPTION-APPLIES"
