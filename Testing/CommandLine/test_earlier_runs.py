@@ -40,7 +40,10 @@ def test_run_goes_on(train, tmp_path, name):
 
 @pytest.mark.parametrize("name", BEGUN)
 def test_same_options_may_be_given_again(train, tmp_path, name):
+    shutil.copytree(tmp_path / name, tmp_path / "other")
     run(*train, tmp_path / name, "--resume", *BEGUN[name], "--epochs", 2)
+    run(*train, tmp_path / "other", "--resume", "--epochs", 2)
+    assert (tmp_path / name / "last.safetensors").read_bytes() == (tmp_path / "other/last.safetensors").read_bytes()
 
 
 def test_finished_run_is_finished(train, tmp_path):

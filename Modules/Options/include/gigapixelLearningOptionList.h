@@ -100,7 +100,7 @@ GIGAPIXEL_LEARNING_OPTION(
     .Group("Learning")
     .RangeForSlips())
 
-/** Of "sgd". */
+/** The momentum of "sgd". */
 GIGAPIXEL_LEARNING_OPTION(
   double,
   Momentum,
@@ -108,7 +108,8 @@ GIGAPIXEL_LEARNING_OPTION(
   0.9,
   OptionNumber("momentum", "0.9", 0, 0.9999, "Of sgd alone.").Group("Learning").Needs("optimizer", "sgd"))
 
-/** Of weights, not of biases and norms; adamw's is decoupled. Below 0: the optimizer's own, 0.01 of adamw, else 0. */
+/** The decay of weights, not of biases and norms; adamw's is decoupled. -1: the optimizer's own, 0.01 of adamw, else 0.
+ */
 GIGAPIXEL_LEARNING_OPTION(
   double,
   WeightDecay,
@@ -217,7 +218,7 @@ GIGAPIXEL_LEARNING_OPTION(
       "1 + this, and up to half of this more or less brightness.")
     .Group("Learning"))
 
-/** Of networks that label images: each class counts the same in the loss, however many samples it has. The loss of a
+/** Each class counts the same in the loss of networks that label images, however many samples it has. The loss of a
  * sample gets the factor samples / (classes x samples of its class), of which the mean over an epoch is 1. Of findings
  * and grades both answers of each output count the same, see WeighTargets(). */
 GIGAPIXEL_LEARNING_OPTION(
@@ -232,7 +233,7 @@ GIGAPIXEL_LEARNING_OPTION(
     .Group("Learning")
     .OfSlides())
 
-/** Of the first weights, the order, the turns and the jitter; the same seed gives the same bits. */
+/** The seed of first weights, order, turns and jitter; the same seed gives the same bits. */
 GIGAPIXEL_LEARNING_OPTION(
   std::uint64_t,
   Seed,

@@ -194,7 +194,7 @@ ReportPage::WriteToFolder(const std::string & name, const std::string & picture)
   m_Files.insert(file);
 }
 
-/** Those of the page that was replaced; what else lies in the folder stays there. */
+/** Pictures of the page that was replaced; what else lies in the folder stays there. */
 void
 ReportPage::RemoveOldPictures() const
 {

@@ -81,7 +81,7 @@ GigapixelCommandLine_EXPORT Argument Overwrite();
 /** Of commands to which an output that exists is an error. */
 GigapixelCommandLine_EXPORT Argument Replace();
 
-/** Of commands that work on many slides. */
+/** The page that commands on many slides write. */
 GigapixelCommandLine_EXPORT Argument ReportOfBatch();
 
 /** Of all commands that read pixels of slides. */

@@ -64,7 +64,7 @@ TrainingLoss()
     .Group("Learning");
 }
 
-/** Those of the table of learning. */
+/** The options of the table of learning. */
 std::vector<Argument>
 LearningArguments()
 {

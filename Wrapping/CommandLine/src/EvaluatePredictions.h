@@ -19,7 +19,7 @@ int RunEvaluatePredictions(const ArgumentValues & values, const Session & sessio
 /** The figures of classes as --json prints them, without those of folds. */
 nlohmann::ordered_json DescribeClassification(const PredictionTable & table, const ClassificationFigures & figures);
 
-/** Those of one fold. */
+/** The figures of one fold. */
 nlohmann::ordered_json DescribeFold(const ClassificationFigures & figures);
 
 /** The figures of a table of findings, grades or values. \param bins intervals in which calibration is judged */

@@ -70,7 +70,7 @@ Explain(const Argument & argument, bool withDetails)
   {
     notes.push_back(range);
   }
-  // Of the shortest help a zero is left out, which mostly says that nothing happens.
+  // The short help leaves out a zero, which mostly says that nothing happens.
   if (!argument.defaultValue.empty() && (withDetails || argument.defaultValue != "0"))
   {
     notes.push_back("default " + argument.defaultValue);

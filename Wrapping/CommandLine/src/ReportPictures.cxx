@@ -282,7 +282,7 @@ private:
     }
   }
 
-  /** Of a mask without its slide, the mask's own extent. */
+  /** A mask without its slide has its own extent. */
   static std::string
   DrawMask(const itk::WholeSlideImageIO * slide, ReportRow & row)
   {
