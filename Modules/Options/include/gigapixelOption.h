@@ -73,6 +73,7 @@ struct GigapixelOptions_EXPORT Option
   bool                     repeated{ false }; ///< may be given several times
   std::string              alternative{};     ///< options with the same word here exclude each other
   std::string              details{};         ///< what the reference and --help-all say beyond the description
+  std::string              property{};        ///< of an ITK filter, "ClipGradient" for SetClipGradient(); empty: none
   std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
   OptionScope              scope{ OptionScope::All };
   OptionEffect             effect{ OptionEffect::Bits };

@@ -41,11 +41,24 @@ RefuseValue(const Option & option, const TValue & value, const std::string & ran
 
 } // namespace
 
+namespace
+{
+
+Option
+WithProperty(Option option, const char * name)
+{
+  option.property = name;
+  return option;
+}
+
+} // namespace
+
 const std::vector<LearningOption> &
 GetLearningOptions()
 {
   static const std::vector<LearningOption> table{
-#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) { option, &LearningOptions::member },
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
+  { WithProperty(option, #Name), &LearningOptions::member },
 #include "gigapixelLearningOptionList.h"
   };
   return table;

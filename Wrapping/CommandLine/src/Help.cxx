@@ -182,6 +182,10 @@ Describe(const Argument & argument)
   {
     json["details"] = argument.details;
   }
+  if (!argument.property.empty())
+  {
+    json["property"] = argument.property;
+  }
   if (!argument.group.empty())
   {
     json["group"] = argument.group;
