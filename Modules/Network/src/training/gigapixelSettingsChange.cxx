@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSettingsChange.h"
+#include "gigapixelLearningOptions.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelSampleIdentity.h"
 #include "gigapixelTrainingState.h"
@@ -115,10 +116,17 @@ Show(const Json & value)
   return text.size() <= Most ? text : text.substr(0, text.find_last_of(", ", Most)) + " ...";
 }
 
-/** "another seed", "other training samples". */
+/** "another value of --seed", "other training samples". */
 std::string
 NameOther(const std::string & setting)
 {
+  for (const LearningOption & entry : GetLearningOptions())
+  {
+    if (entry.option.GetSettingName() == setting)
+    {
+      return "another value of " + entry.option.GetDisplayName();
+    }
+  }
   static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
                                                           { "validation samples", "other validation samples" },
                                                           { SegmentsSetting, "other segments" },
