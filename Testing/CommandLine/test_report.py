@@ -276,6 +276,12 @@ def test_report_of_a_batch_is_that_of_its_masks(words, tmp_path):
     assert {name: strip(row) for name, row in again.items()} == {name: strip(row) for name, row in made.slides.items()}
 
 
+def test_report_of_a_batch_goes_into_the_current_folder(tmp_path):
+    draw(tmp_path / "a.tif", 0.4, mpp=0.5)
+    run("label", "a.tif", "-o", "out/", "--report", "page.html", cwd=tmp_path)
+    assert set(Page(tmp_path / "page.html").slides) == {"a"}
+
+
 def strip(row):
     """Without what the machine and the hour decide."""
     return {key: value for key, value in row.items() if key not in ("cpuSeconds", "peakBytes")}

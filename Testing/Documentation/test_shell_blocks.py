@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """The blocks of code of tutorials and of README.md run, and give what the pages say."""
 
+import csv
 import json
 import os
 import pathlib
@@ -50,6 +51,22 @@ def test_tutorial_first_slide(tmp_path):
     assert numpy.array_equal(classes == 1, tissue == 255) and set(numpy.unique(classes)) <= {0, 1, 2, 3} and (classes == 2).any()
     assert numpy.array_equal(corrected, tissue)  # outlines follow the edges of the mask's pixels
     assert (tmp_path / "tissue.png").exists() and (tmp_path / "classes.png").exists()
+
+
+def test_tutorial_train_and_segment(tmp_path):
+    run_page(TUTORIALS / "train-and-segment.md", tmp_path)
+    assert evaluate("result.tif", "mask-4.tif", tmp_path)["dice"] > 0.9
+    assert len((tmp_path / "run/history.csv").read_text().splitlines()) == 26
+    result, probability = (tifffile.imread(tmp_path / f"{name}.tif") for name in ("result", "probability"))
+    assert numpy.array_equal(result == 255, probability >= 128) and (tmp_path / "result.png").exists()
+
+
+def test_tutorial_label_per_slide(tmp_path):
+    run_page(TUTORIALS / "label-per-slide.md", tmp_path)
+    with open(tmp_path / "predictions.csv") as file:
+        predicted = {pathlib.Path(row["slide"]).stem: row["predicted"] for row in csv.DictReader(file)}
+    assert predicted == {"he": "HE", "brown": "brown"}
+    assert (tmp_path / "maps/brown.png").exists()
 
 
 @pytest.fixture

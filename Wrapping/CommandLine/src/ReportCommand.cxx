@@ -8,6 +8,7 @@
 #include "ReportRuns.h"
 #include "SlideFile.h"
 
+#include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelReportPage.h"
 #include "gigapixelTableReader.h"
@@ -554,7 +555,7 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
               GetDrawing(values),
               FormatCommand(values),
               false,
-              GetTitle(fs::path(file).parent_path().string()),
+              GetTitle(fs::absolute(file).parent_path().string()),
               session);
 }
 
@@ -583,7 +584,8 @@ RunReport(const ArgumentValues & values, const Session & session)
                                   values.Has("anonymous"),
                                   GetTitle(inputs.front()),
                                   session);
-  session.PrintResult(file + ": " + result["slides"].dump() + " slides, " + result["runs"].dump() + " runs, " +
+  session.PrintResult(file + ": " + FormatCount(result["slides"].get<std::int64_t>(), "slide") + ", " +
+                        FormatCount(result["runs"].get<std::int64_t>(), "run") + ", " +
                         FormatBytes(result["bytes"].get<double>()),
                       result.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;
