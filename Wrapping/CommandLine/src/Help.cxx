@@ -256,8 +256,7 @@ GetHelp(const Command & command, bool withDetails)
       text += argument.group == group ? FormatArgument(argument, column, withDetails) : "";
     }
   }
-  const std::size_t examples =
-    withDetails ? command.examples.size() : std::min<std::size_t>(2, command.examples.size());
+  const std::size_t examples = withDetails ? command.examples.size() : 1;
   text += examples > 1 ? "\nExamples:\n" : "\nExample:\n";
   for (std::size_t i = 0; i < examples; ++i)
   {
