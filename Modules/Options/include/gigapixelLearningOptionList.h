@@ -160,6 +160,15 @@ GIGAPIXEL_LEARNING_OPTION(
     .Group("Learning")
     .Needs("learning-rate-schedule", "plateau"))
 
+/** What the schedule "cosine" comes down to. */
+GIGAPIXEL_LEARNING_OPTION(double,
+                          MinimumLearningRate,
+                          minimumLearningRate,
+                          0,
+                          OptionNumber("minimum-learning-rate", "0", 0, 10, "What cosine comes down to.")
+                            .Group("Learning")
+                            .Needs("learning-rate-schedule", "cosine"))
+
 /** Steps in which the rate rises to its value. */
 GIGAPIXEL_LEARNING_OPTION(
   std::int64_t,

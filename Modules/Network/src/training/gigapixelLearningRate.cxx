@@ -13,6 +13,7 @@ namespace gigapixel
 LearningRate::LearningRate(const TrainingOptions & options, int stepsPerEpoch)
   : m_Schedule(options.learningRateSchedule)
   , m_Factor(options.learningRateDecay)
+  , m_Minimum(options.minimumLearningRate)
   , m_Patience(options.plateauPatience)
   , m_Warmup(options.warmup)
   , m_Steps(std::int64_t{ options.epochs } * stepsPerEpoch)
@@ -54,8 +55,8 @@ LearningRate::Get(double plateau, std::int64_t step) const
     return plateau;
   }
   constexpr double Pi = 3.14159265358979323846;
-  return plateau * (1 + std::cos(Pi * static_cast<double>(step - m_Warmup) / static_cast<double>(m_Steps - m_Warmup))) /
-         2;
+  const double     passed = static_cast<double>(step - m_Warmup) / static_cast<double>(m_Steps - m_Warmup);
+  return m_Minimum + (plateau - m_Minimum) * (1 + std::cos(Pi * passed)) / 2;
 }
 
 double
