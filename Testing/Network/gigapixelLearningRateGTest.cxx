@@ -150,8 +150,6 @@ TEST(LearningRate, FallsAsReduceLROnPlateau)
 TEST(LearningRate, RefusesWhatCannotBe)
 {
   TrainingOptions options;
-  options.learningRateSchedule = "linear";
-  EXPECT_EQ(GetRefusal(options).code, "E-OPTION-VALUE");
   options.learningRateSchedule = "plateau";
   EXPECT_EQ(GetRefusal(options).code, "E-OPTION-VALUE");
   options.learningRateDecay = 0.5;

@@ -18,7 +18,7 @@ using namespace gigapixel;
 const Option &
 Find(const std::string & name)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     if (entry.option.name == name)
     {
@@ -73,7 +73,7 @@ TEST(LearningOptions, SayTheDefaultThatTheyHave)
 TEST(LearningOptions, AreOfOneNameAndExplainedInALine)
 {
   std::set<std::string> names;
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     const Option & option = entry.option;
     EXPECT_TRUE(names.insert(option.GetSettingName()).second) << option.name;
@@ -110,6 +110,8 @@ TEST(LearningOptions, AreHeldToTheirRanges)
   EXPECT_EQ(refuse(&LearningOptions::optimizer, std::string("lion")), "--optimizer");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, -1.0), "--learning-rate");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, 1e30), ""); // its range is there for slips at a keyboard
+  EXPECT_EQ(refuse(&LearningOptions::augment, false), "");
+  EXPECT_EQ(refuse(&LearningOptions::balance, true), "");
   EXPECT_EQ(refuse(&LearningOptions::seed, std::numeric_limits<std::uint64_t>::max()), "");
 }
 

@@ -32,11 +32,11 @@ def describe(option: dict) -> str:
     text = " ".join(option[part] for part in ("description", "details") if part in option)
     if option["name"].startswith("no-"):
         text = f"False: {text[0].lower()}{text[1:]}"
-    # What the shell calls an option is an argument here.
-    text = re.sub(r"--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
+    # What the shell calls an option is an argument here, but for commands that are quoted.
+    text = re.sub(r"(?<!NETWORK )--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
     if "choices" in option:
         text += " One of " + ", ".join(f'"{choice}"' for choice in option["choices"]) + "."
-    elif "minimum" in option:
+    elif "minimum" in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
         text += f" {option['minimum']:.16g} to {option['maximum']:.16g}."
     return text
 

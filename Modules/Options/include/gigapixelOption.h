@@ -47,6 +47,7 @@ enum class OptionScope
 enum class OptionEffect
 {
   Nothing, ///< where and when results appear, and how fast
+  Begin,   ///< what a run begins with, which is compared by what is in the file
   Bits     ///< the result
 };
 
@@ -109,6 +110,7 @@ struct GigapixelOptions_EXPORT Option
   Option Repeated() const;
   Option Needs(const std::string & option, const std::string & value = {}) const;
   Option DecidesNothing() const;
+  Option DecidesTheBegin() const;
   Option RangeForSlips() const;
   Option DecidesWith(const std::string & option, const std::string & value) const;
   /** @} */

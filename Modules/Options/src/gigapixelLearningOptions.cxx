@@ -13,7 +13,39 @@ namespace gigapixel
 namespace
 {
 
-/** The value of an option of text. */
+template <typename TValue>
+[[noreturn]] void
+RefuseValue(const Option & option, const TValue & value, const std::string & range)
+{
+  std::ostringstream given;
+  given.imbue(std::locale::classic());
+  given.precision(16);
+  given << value;
+  throw InvalidArgument(
+    Diagnostic("E-OPTION-VALUE", option.GetDisplayName() + " is " + given.str() + ", and has to be " + range)
+      .OfOption(option.GetDisplayName(), given.str()));
+}
+
+Option
+WithProperty(Option option, const char * name)
+{
+  option.property = name;
+  return option;
+}
+
+} // namespace
+
+const std::vector<LearningOption> &
+GetLearningOptionTable()
+{
+  static const std::vector<LearningOption> table{
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
+  { WithProperty(option, #Name), &LearningOptions::member },
+#include "gigapixelLearningOptionList.h"
+  };
+  return table;
+}
+
 std::string
 GetText(const LearningOptions & options, const std::string & name)
 {
@@ -27,47 +59,11 @@ GetText(const LearningOptions & options, const std::string & name)
   return text;
 }
 
-template <typename TValue>
-[[noreturn]] void
-RefuseValue(const Option & option, const TValue & value, const std::string & range)
-{
-  std::ostringstream given;
-  given.imbue(std::locale::classic());
-  given << value;
-  throw InvalidArgument(
-    Diagnostic("E-OPTION-VALUE", option.GetDisplayName() + " is " + given.str() + ", and has to be " + range)
-      .OfOption(option.GetDisplayName(), given.str()));
-}
-
-} // namespace
-
-namespace
-{
-
-Option
-WithProperty(Option option, const char * name)
-{
-  option.property = name;
-  return option;
-}
-
-} // namespace
-
-const std::vector<LearningOption> &
-GetLearningOptions()
-{
-  static const std::vector<LearningOption> table{
-#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
-  { WithProperty(option, #Name), &LearningOptions::member },
-#include "gigapixelLearningOptionList.h"
-  };
-  return table;
-}
-
 bool
 IsInUse(const Option & option, const LearningOptions & options)
 {
-  return option.neededValue.empty() || GetText(options, option.needs) == option.neededValue;
+  const std::string other = option.needs.empty() ? std::string() : GetText(options, option.needs);
+  return option.needs.empty() || (option.neededValue.empty() ? !other.empty() : other == option.neededValue);
 }
 
 bool
@@ -88,6 +84,12 @@ CheckRanges(const LearningOptions & options)
     {
       return;
     }
+    if (!IsInUse(option, options))
+    {
+      const std::string wanted = option.needs + (option.neededValue.empty() ? "" : ' ' + option.neededValue);
+      throw InvalidArgument(
+        Diagnostic("E-OPTION-NEEDS", option.GetDisplayName() + " is of --" + wanted).OfOption(option.GetDisplayName()));
+    }
     if constexpr (std::is_same_v<Value, std::string>)
     {
       const auto & choices = option.choices;
@@ -97,12 +99,15 @@ CheckRanges(const LearningOptions & options)
       }
     }
     // Any 64 bits are a seed; the shell takes those that are exact as a number of JSON.
-    else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, std::uint64_t>)
+    else if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool> &&
+                       !std::is_same_v<Value, std::uint64_t>)
     {
       const auto number = static_cast<double>(value);
-      const bool isRight = option.isRangeForSlips ? number > 0 && std::isfinite(number)
-                                                  : number >= *option.minimum && number <= *option.maximum;
-      if (option.minimum && !isRight)
+      if (option.isRangeForSlips && !(number > 0 && std::isfinite(number)))
+      {
+        RefuseValue(option, value, "above 0");
+      }
+      if (!option.isRangeForSlips && !(number >= option.minimum.value() && number <= option.maximum.value()))
       {
         RefuseValue(option, value, option.GetRange());
       }

@@ -233,14 +233,14 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
 void
 CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     const Option & option = entry.option;
     if (values.IsGiven(option.name) && !IsInUse(option, options))
     {
       throw UsageError(Diagnostic("E-OPTION-NEEDS",
                                   option.GetDisplayName() + " is of --" + option.needs + ' ' + option.neededValue +
-                                    ", and the run has another one")
+                                    ", and --" + option.needs + " is " + GetText(options, option.needs))
                          .OfOption(option.GetDisplayName(), values.GetText(option.name)));
     }
   }

@@ -162,7 +162,7 @@ ComputingDevice()
 Argument
 NumberPrecision()
 {
-  return Choice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Of maps and weights.")
+  return Choice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Precision of feature maps and weights.")
     .Details(
       "Sums stay fp32 or finer. Networks made of operations (unet, resnet18-unet, imported ones) are computed in "
       "fp32, or in bf16 with less time and memory where the CPU has instructions for that (AVX512-BF16, AMX), on a "
@@ -274,7 +274,7 @@ CommonArguments()
     quiet,
     Switch("json", "Print the result on stdout as JSON; messages stay on stderr.").Group(Running).DecidesNothing(),
     help,
-    Switch("help-all", "Show all that there is to say of them, with ranges.").Group(Running).DecidesNothing()
+    Switch("help-all", "Show the arguments with details and ranges.").Group(Running).DecidesNothing()
   };
 }
 

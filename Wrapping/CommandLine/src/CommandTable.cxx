@@ -69,7 +69,7 @@ std::vector<Argument>
 LearningArguments()
 {
   std::vector<Argument> arguments;
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     arguments.push_back(entry.option);
   }

@@ -57,6 +57,10 @@ std::string
 Explain(const Argument & argument, bool withDetails)
 {
   std::string text = argument.description;
+  if (argument.repeated && !argument.IsPositional())
+  {
+    text += " May be given several times.";
+  }
   if (withDetails && !argument.details.empty())
   {
     text += ' ' + argument.details;
@@ -181,6 +185,10 @@ Describe(const Argument & argument)
   if (!argument.details.empty())
   {
     json["details"] = argument.details;
+  }
+  if (argument.isRangeForSlips)
+  {
+    json["rangeForSlips"] = true;
   }
   if (!argument.property.empty())
   {

@@ -28,7 +28,7 @@ def takes_options(function):
         return function(*args, **kwargs)
 
     checked.__signature__ = signature.replace(parameters=[*own, *learning])
-    checked.__doc__ = function.__doc__.replace("    :param options: how the network learns", DOCUMENTATION)
+    checked.__doc__ = (function.__doc__ or "").replace("    :param options: how the network learns", DOCUMENTATION)
     return checked
 
 

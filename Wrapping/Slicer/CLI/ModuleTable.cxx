@@ -49,6 +49,7 @@ FromTable(const Argument & tableArgument)
   ModuleArgument result{ tableArgument, tableArgument.name, tableArgument.type };
   Argument &     argument = result.argument;
   argument.name = GetModuleName(argument.name);
+  argument.description += argument.details.empty() ? "" : ' ' + argument.details; // a form has no longer help
   argument.shortName = 0;
   argument.repeated = false;
   argument.alternative.clear(); // the command behind judges that, by what differs from the defaults

@@ -120,11 +120,12 @@ Show(const Json & value)
 std::string
 NameOther(const std::string & setting)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     if (entry.option.GetSettingName() == setting)
     {
-      return "another value of " + entry.option.GetDisplayName();
+      return entry.option.TurnsOff() ? "another choice of " + setting
+                                     : "another value of " + entry.option.GetDisplayName();
     }
   }
   static const std::map<std::string, std::string> others{ { "training samples", "other training samples" },
