@@ -13,7 +13,8 @@ CLASS = re.compile(r"\s*(?:template\s*<.*?>\s*)?(?:class|struct)\s+(?:\w+_EXPORT
 MACRO = re.compile(r"\bitk(Set|Get|Boolean)\w*Macro\((\w+)")
 # A list of entries, each of which is made a Set and a Get where the list is included.
 LIST = re.compile(r'#include "(\w+List\.h)"')
-DEFINITION = re.compile(r"^[ \t]*#[ \t]*define(?:[^\n]*\\\n)*[^\n]*\n", re.MULTILINE)
+# Definitions of macros, and remarks, are no declarations.
+NO_DECLARATION = re.compile(r"^[ \t]*(?:#[ \t]*define(?:[^\n]*\\\n)*|//)[^\n]*\n", re.MULTILINE)
 ENTRY = re.compile(r"GIGAPIXEL_\w+_OPTION\(\s*[^,]+,\s*(\w+),")
 METHOD = re.compile(r"\b([A-Z]\w+)\([^()]*\)\s*(?:const)?\s*(?:override)?\s*[;{]")
 
@@ -56,7 +57,7 @@ def read(header: pathlib.Path) -> str:
     """The header with the lists that it includes, which lie in a module."""
     root = pathlib.Path(__file__).resolve().parents[3]
     text = LIST.sub(lambda found: next(root.glob(f"Modules/*/include/{found[1]}")).read_text(), header.read_text())
-    return DEFINITION.sub("", text)
+    return NO_DECLARATION.sub("", text)
 
 
 def main(output: str, *headers: str) -> None:
