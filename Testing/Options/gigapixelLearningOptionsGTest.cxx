@@ -18,7 +18,7 @@ using namespace gigapixel;
 const Option &
 Find(const std::string & name)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     if (entry.option.name == name)
     {
@@ -73,7 +73,7 @@ TEST(LearningOptions, SayTheDefaultThatTheyHave)
 TEST(LearningOptions, AreOfOneNameAndExplainedInALine)
 {
   std::set<std::string> names;
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     const Option & option = entry.option;
     EXPECT_TRUE(names.insert(option.GetSettingName()).second) << option.name;

@@ -618,7 +618,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Device: " << m_Device << '\n';
   os << indent << "Precision: " << (m_Precision.empty() ? "(the run's, or fp32)" : m_Precision) << '\n';
   gigapixel::VisitLearningOptions([&](const gigapixel::Option & option, auto member) {
-    os << indent << option.GetSettingName() << ": ";
+    os << indent << option.property << ": ";
     if constexpr (std::is_same_v<decltype(member), std::vector<std::string> gigapixel::LearningOptions::*>)
     {
       os << gigapixel::JoinNames(m_Options.*member) << '\n';

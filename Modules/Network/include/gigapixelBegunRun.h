@@ -16,9 +16,8 @@ struct GigapixelNetwork_EXPORT BegunRun
 {
   NetworkDescription network;
   std::string        precision; ///< see Device::Find()
-  /** Those that decide on its bits: the optimizer and what belongs to it, the schedule of the learning rate (epochs of
-   * "cosine" alone), freeze as the arrays that were frozen, images per step, augmentation, jitter and seed. All others,
-   * the device among them, have their defaults. */
+  /** Those that decide on its bits, see DecidesOnBits(); freeze has the arrays that were frozen. All others, the device
+   * among them, have their defaults. */
   TrainingOptions options;
   /** An earlier version wrote its network, and took probabilities at the end for logits: its losses are others now. */
   bool hasOtherOutput{ false };

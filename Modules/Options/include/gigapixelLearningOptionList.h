@@ -26,7 +26,7 @@ GIGAPIXEL_LEARNING_OPTION(
       "it is run). All arrays of the network have to be there. Without it weights begin by chance.")
     .Of("model")
     .Group("Network")
-    .DecidesNothing()) // a run that goes on compares what is in the file, see KeepFirstWeights()
+    .DecidesTheBegin())
 
 /** Which of several sets of weights in the file: its dictionary, or what stands before the names, such as "ema" or
  * "state_dict.model". "." is the set without either. Empty: the only set; several are refused. */
@@ -38,7 +38,7 @@ GIGAPIXEL_LEARNING_OPTION(
   OptionText("weights-set", "NAME", "Set of weights in a file with several, such as ema.")
     .Details("It is named by its dictionary, or by what stands before the names, such as state_dict.model.")
     .Group("Network")
-    .DecidesNothing()
+    .DecidesTheBegin()
     .Needs("weights"))
 
 /** Whether the file may lack arrays of the network, which begin by chance then; else it is refused. */
@@ -46,10 +46,11 @@ GIGAPIXEL_LEARNING_OPTION(bool,
                           PartialWeights,
                           partialWeights,
                           false,
-                          OptionSwitch("partial-weights", "Take what they have of the network, such as an encoder.")
+                          OptionSwitch("partial-weights",
+                                       "Allow --weights to lack arrays, such as those behind an encoder.")
                             .Details("The other arrays begin by chance; how many are taken of which parts is said.")
                             .Group("Network")
-                            .DecidesNothing()
+                            .DecidesTheBegin()
                             .Needs("weights"))
 
 /** Training images, evenly from among all, whose statistics batch norms get before the first step, since training keeps
@@ -59,7 +60,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Calibrate,
   calibrate,
   0,
-  OptionInteger("calibrate", "0", 0, 1000000, "Slides whose statistics batch norms get first.")
+  OptionInteger("calibrate", "0", 0, 1000000, "Training slides that set the statistics of batch norms first.")
     .Details("Batch norms get the mean and the variance of what they see of so many training slides, evenly from among "
              "all, one norm after the other: a pass over these slides for each. Training keeps them. 0: those that "
              "weights come with, else 0 and 1, with which deep networks begin slowly.")
@@ -71,7 +72,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Freeze,
   freeze,
   {},
-  OptionText("freeze", "NAME", "Array or module that stays as it is (several: give it again).")
+  OptionText("freeze", "NAME", "Array or module that stays as it is.")
     .Details(
       "By its name in the network (gigapixel networks NETWORK --json). A module stands for all arrays whose names "
       "begin with its name and a dot.")
@@ -84,7 +85,10 @@ GIGAPIXEL_LEARNING_OPTION(
   Optimizer,
   optimizer,
   "adam",
-  OptionChoice("optimizer", { "adam", "adamw", "sgd" }, "adam", "As in torch.optim.")
+  OptionChoice("optimizer",
+               { "adam", "adamw", "sgd" },
+               "adam",
+               "How a step follows from the gradient, as in torch.optim.")
     .Details("adamw is Adam with decoupled weight decay, sgd is gradient descent with momentum.")
     .Group("Learning"))
 
@@ -106,7 +110,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Momentum,
   momentum,
   0.9,
-  OptionNumber("momentum", "0.9", 0, 0.9999, "Of sgd alone.").Group("Learning").Needs("optimizer", "sgd"))
+  OptionNumber("momentum", "0.9", 0, 0.9999, "Momentum of sgd.").Group("Learning").Needs("optimizer", "sgd"))
 
 /** The decay of weights, not of biases and norms; adamw's is decoupled. -1: the optimizer's own, 0.01 of adamw, else 0.
  */
@@ -115,7 +119,8 @@ GIGAPIXEL_LEARNING_OPTION(
   WeightDecay,
   weightDecay,
   -1,
-  OptionNumber("weight-decay", "", 0, 1, "Of weights alone. Default: 0.01 of adamw, else 0.").Group("Learning"))
+  OptionNumber("weight-decay", "", 0, 1, "Default: 0.01 of adamw, else 0; biases and norms have none.")
+    .Group("Learning"))
 
 /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -127,18 +132,21 @@ GIGAPIXEL_LEARNING_OPTION(
     .Details("As torch.nn.utils.clip_grad_norm_ does. 0: any.")
     .Group("Learning"))
 
-/** "constant", "cosine" (to 0 at the end of the last epoch, whose number stays then) or "plateau"; the formulas are
- * those of torch.optim.lr_scheduler. */
-GIGAPIXEL_LEARNING_OPTION(
-  std::string,
-  LearningRateSchedule,
-  learningRateSchedule,
-  "constant",
-  OptionChoice("learning-rate-schedule", { "constant", "cosine", "plateau" }, "constant", "As in lr_scheduler.")
-    .Details("As in torch.optim.lr_scheduler: cosine goes down to 0 in the last of --epochs, plateau is lower after "
-             "epochs without a better validation "
-             "loss.")
-    .Group("Learning"))
+/** "constant", "cosine" (to minimumLearningRate at the end of the last epoch, whose number stays then) or "plateau";
+ * the formulas are those of torch.optim.lr_scheduler. */
+GIGAPIXEL_LEARNING_OPTION(std::string,
+                          LearningRateSchedule,
+                          learningRateSchedule,
+                          "constant",
+                          OptionChoice("learning-rate-schedule",
+                                       { "constant", "cosine", "plateau" },
+                                       "constant",
+                                       "How the learning rate changes during training.")
+                            .Details("As in torch.optim.lr_scheduler: cosine falls to --minimum-learning-rate in the "
+                                     "last of --epochs, plateau is lower after "
+                                     "epochs without a better validation "
+                                     "loss.")
+                            .Group("Learning"))
 
 /** The factor of "plateau", below 1, after epochs without a better validation loss. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -146,7 +154,7 @@ GIGAPIXEL_LEARNING_OPTION(
   LearningRateDecay,
   learningRateDecay,
   1.0,
-  OptionNumber("learning-rate-decay", "1", 1e-6, 1, "The factor of plateau, below 1, such as 0.1.")
+  OptionNumber("learning-rate-decay", "1", 1e-6, 1, "Factor on the rate; plateau needs one below 1, such as 0.1.")
     .Group("Learning")
     .Needs("learning-rate-schedule", "plateau"))
 
@@ -160,6 +168,16 @@ GIGAPIXEL_LEARNING_OPTION(
     .Details("The learning rate is lower after the one that follows them.")
     .Group("Learning")
     .Needs("learning-rate-schedule", "plateau"))
+
+/** What the schedule "cosine" comes down to. */
+GIGAPIXEL_LEARNING_OPTION(
+  double,
+  MinimumLearningRate,
+  minimumLearningRate,
+  0,
+  OptionNumber("minimum-learning-rate", "0", 0, 10, "Learning rate at the end of the schedule cosine.")
+    .Group("Learning")
+    .Needs("learning-rate-schedule", "cosine"))
 
 /** Steps in which the rate rises to its value. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -184,7 +202,8 @@ GIGAPIXEL_LEARNING_OPTION(
   ImagesPerStep,
   imagesPerStep,
   1,
-  OptionInteger("images-per-step", "1", 1, 1000000, "Slides whose mean gradient makes one step.").Group("Learning"))
+  OptionInteger("images-per-step", "1", 1, 1000000, "Number of slides whose mean gradient makes one step.")
+    .Group("Learning"))
 
 /** Epochs without a better validation loss after which training ends; 0: never. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -239,7 +258,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Seed,
   seed,
   1,
-  OptionInteger("seed", "1", 0, 9007199254740992.0, "Of weights, order of the slides and augmentation.")
+  OptionInteger("seed", "1", 0, 9007199254740992.0, "Seed of first weights, order of slides and augmentation.")
     .Group("Learning"))
 
 #undef GIGAPIXEL_LEARNING_OPTION

@@ -33,18 +33,21 @@ struct LearningOption
     member;
 };
 
-GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptions();
+GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptionTable();
 
 /** Calls visitor(option, member) for each entry, where options.*member is its value. */
 template <typename TVisitor>
 void
 VisitLearningOptions(const TVisitor & visitor)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     std::visit([&](auto member) { visitor(entry.option, member); }, entry.member);
   }
 }
+
+/** The value of an option of text. */
+GigapixelOptions_EXPORT std::string GetText(const LearningOptions & options, const std::string & name);
 
 /** Whether the option has a meaning beside the others: not the momentum of an optimizer that has none. */
 GigapixelOptions_EXPORT bool IsInUse(const Option & option, const LearningOptions & options);
@@ -52,8 +55,8 @@ GigapixelOptions_EXPORT bool IsInUse(const Option & option, const LearningOption
 /** Whether the result depends on the option, beside the others as they are. */
 GigapixelOptions_EXPORT bool DecidesOnBits(const Option & option, const LearningOptions & options);
 
-/** \throw std::invalid_argument names the first option whose value is not in its range, or none of its choices. The
- * value that holds without the option is always right. */
+/** \throw std::invalid_argument names the first option whose value is not in its range, none of its choices, or without
+ * a meaning beside the others. The value that holds without the option is always right. */
 GigapixelOptions_EXPORT void CheckRanges(const LearningOptions & options);
 
 } // namespace gigapixel

@@ -47,6 +47,7 @@ enum class OptionScope
 enum class OptionEffect
 {
   Nothing, ///< where and when results appear, and how fast
+  Begin,   ///< what a run begins with, which is compared by what is in the file
   Bits     ///< the result
 };
 
@@ -73,6 +74,7 @@ struct GigapixelOptions_EXPORT Option
   bool                     repeated{ false }; ///< may be given several times
   std::string              alternative{};     ///< options with the same word here exclude each other
   std::string              details{};         ///< what the reference and --help-all say beyond the description
+  std::string              property{};        ///< of an ITK filter, "ClipGradient" for SetClipGradient(); empty: none
   std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
   OptionScope              scope{ OptionScope::All };
   OptionEffect             effect{ OptionEffect::Bits };
@@ -108,6 +110,7 @@ struct GigapixelOptions_EXPORT Option
   Option Repeated() const;
   Option Needs(const std::string & option, const std::string & value = {}) const;
   Option DecidesNothing() const;
+  Option DecidesTheBegin() const;
   Option RangeForSlips() const;
   Option DecidesWith(const std::string & option, const std::string & value) const;
   /** @} */

@@ -13,20 +13,6 @@ namespace gigapixel
 namespace
 {
 
-/** The value of an option of text. */
-std::string
-GetText(const LearningOptions & options, const std::string & name)
-{
-  std::string text;
-  VisitLearningOptions([&](const Option & option, auto member) {
-    if constexpr (std::is_same_v<decltype(member), std::string LearningOptions::*>)
-    {
-      text = option.name == name ? options.*member : text;
-    }
-  });
-  return text;
-}
-
 template <typename TValue>
 [[noreturn]] void
 RefuseValue(const Option & option, const TValue & value, const std::string & range)
@@ -40,22 +26,44 @@ RefuseValue(const Option & option, const TValue & value, const std::string & ran
       .OfOption(option.GetDisplayName(), given.str()));
 }
 
+Option
+WithProperty(Option option, const char * name)
+{
+  option.property = name;
+  return option;
+}
+
 } // namespace
 
 const std::vector<LearningOption> &
-GetLearningOptions()
+GetLearningOptionTable()
 {
   static const std::vector<LearningOption> table{
-#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) { option, &LearningOptions::member },
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
+  { WithProperty(option, #Name), &LearningOptions::member },
 #include "gigapixelLearningOptionList.h"
   };
   return table;
 }
 
+std::string
+GetText(const LearningOptions & options, const std::string & name)
+{
+  std::string text;
+  VisitLearningOptions([&](const Option & option, auto member) {
+    if constexpr (std::is_same_v<decltype(member), std::string LearningOptions::*>)
+    {
+      text = option.name == name ? options.*member : text;
+    }
+  });
+  return text;
+}
+
 bool
 IsInUse(const Option & option, const LearningOptions & options)
 {
-  return option.neededValue.empty() || GetText(options, option.needs) == option.neededValue;
+  const std::string other = option.needs.empty() ? std::string() : GetText(options, option.needs);
+  return option.needs.empty() || (option.neededValue.empty() ? !other.empty() : other == option.neededValue);
 }
 
 bool
@@ -75,6 +83,12 @@ CheckRanges(const LearningOptions & options)
     if (value == defaults.*member)
     {
       return;
+    }
+    if (!IsInUse(option, options))
+    {
+      const std::string wanted = option.needs + (option.neededValue.empty() ? "" : ' ' + option.neededValue);
+      throw InvalidArgument(
+        Diagnostic("E-OPTION-NEEDS", option.GetDisplayName() + " is of --" + wanted).OfOption(option.GetDisplayName()));
     }
     if constexpr (std::is_same_v<Value, std::string>)
     {

@@ -107,6 +107,14 @@ Option::RangeForSlips() const
 }
 
 Option
+Option::DecidesTheBegin() const
+{
+  Option option = *this;
+  option.effect = OptionEffect::Begin;
+  return option;
+}
+
+Option
 Option::DecidesNothing() const
 {
   Option option = *this;

@@ -52,11 +52,6 @@ GetOptions(const ArgumentValues & values)
                                 "give both one for each channel")
                        .OfOption("--mean", values.GetText("mean")));
   }
-  if (values.Has("weights-set") && !values.Has("weights"))
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-NEEDS", "--weights-set is of --weights, which is not given").OfOption("--weights-set"));
-  }
   if (values.Has("logits") && values.Has("weights"))
   {
     throw UsageError(

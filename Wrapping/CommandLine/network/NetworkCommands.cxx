@@ -123,14 +123,6 @@ bool
 TakesPatches(const ArgumentValues & values)
 {
   const bool isPatch = values.GetText("semantics") == "patch";
-  for (const char * option : { "patch", "overlap", "blending", "mirror" })
-  {
-    if (!isPatch && values.GetCommand().Find(option) && values.IsGiven(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-NEEDS", std::string("--") + option + " is of --semantics patch")
-                         .OfOption(std::string("--") + option));
-    }
-  }
   if (isPatch &&
       (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
   {

@@ -229,29 +229,18 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
   return options;
 }
 
-/** An option that changes nothing was meant to change something. */
+/** Of what is given some may belong to something else than the run that goes on has. */
 void
 CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     const Option & option = entry.option;
-    if (!values.IsGiven(option.name) || option.needs.empty())
-    {
-      continue;
-    }
-    const std::string needed = values.GetCommand().Find(option.needs)->GetDisplayName();
-    if (option.neededValue.empty() && !values.Has(option.needs))
-    {
-      throw UsageError(
-        Diagnostic("E-OPTION-NEEDS", option.GetDisplayName() + " is of " + needed + ", which is not given")
-          .OfOption(option.GetDisplayName()));
-    }
-    if (!IsInUse(option, options))
+    if (values.IsGiven(option.name) && !IsInUse(option, options))
     {
       throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                  option.GetDisplayName() + " is of " + needed + ' ' + option.neededValue +
-                                    ", and the training has another one")
+                                  option.GetDisplayName() + " is of --" + option.needs + ' ' + option.neededValue +
+                                    ", and --" + option.needs + " is " + GetText(options, option.needs))
                          .OfOption(option.GetDisplayName(), values.GetText(option.name)));
     }
   }
@@ -539,11 +528,6 @@ TrainOn(const Cohort &                 cohort,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  if (values.Has("fold") && !values.Has("folds"))
-  {
-    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--fold is of --folds, which is not given")
-                       .OfOption("--fold", values.GetText("fold")));
-  }
   BoundMemory(GetBudget(values));
   CheckScratch(values);
   if (values.Has("folds"))

@@ -77,30 +77,6 @@ Output(const std::string & placeholder, const std::string & content, const std::
 }
 
 Argument
-Switch(const std::string & name, const std::string & text)
-{
-  return OptionSwitch(name, text);
-}
-
-Argument
-Choice(const std::string & name, std::vector<std::string> choices, const std::string & value, const std::string & text)
-{
-  return OptionChoice(name, std::move(choices), value, text);
-}
-
-Argument
-Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text)
-{
-  return OptionInteger(name, value, least, most, text);
-}
-
-Argument
-Number(const std::string & name, const std::string & value, double least, double most, const std::string & text)
-{
-  return OptionNumber(name, value, least, most, text);
-}
-
-Argument
 Resolution(const std::string & name, const std::string & value, const std::string & text)
 {
   Argument argument = Number(name, value, 0.05, 1000, text);
@@ -177,7 +153,8 @@ ComputingDevice()
   Argument device = OptionText("device", "NAME", "What computes: cpu, cuda, cuda:N, or auto.")
                       .Details("cuda or cuda:N is one of NVIDIA's GPUs; auto is one of those if there is one, else the "
                                "CPU (Apple's GPUs are not used). Last bits differ between devices.")
-                      .Group(Computing);
+                      .Group(Computing)
+                      .DecidesNothing(); // but last bits, for which nothing is made again
   device.defaultValue = "cpu";
   return device;
 }
@@ -185,7 +162,7 @@ ComputingDevice()
 Argument
 NumberPrecision()
 {
-  return Choice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Of maps and weights.")
+  return Choice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Precision of feature maps and weights.")
     .Details(
       "Sums stay fp32 or finer. Networks made of operations (unet, resnet18-unet, imported ones) are computed in "
       "fp32, or in bf16 with less time and memory where the CPU has instructions for that (AVX512-BF16, AMX), on a "
@@ -297,7 +274,7 @@ CommonArguments()
     quiet,
     Switch("json", "Print the result on stdout as JSON; messages stay on stderr.").Group(Running).DecidesNothing(),
     help,
-    Switch("help-all", "Show all that there is to say of them, with ranges.").Group(Running).DecidesNothing()
+    Switch("help-all", "Show the arguments with details and ranges.").Group(Running).DecidesNothing()
   };
 }
 
@@ -322,7 +299,8 @@ PatchSize()
       "A multiple of the network's stride. A slide that is smaller lies in the middle of it, on white. Of "
       "--semantics patch, as the next three. Of volumes in voxels, any side; without it the patches that the model "
       "was trained on.")
-    .Group(Window);
+    .Group(Window)
+    .Needs("semantics", "patch");
 }
 
 Argument
@@ -330,7 +308,8 @@ PatchOverlap()
 {
   return Number("overlap", "0.25", 0, 0.95, "What neighboring patches share of a side.")
     .Details("Of volumes at least, 0.5 where it is not given.")
-    .Group(Window);
+    .Group(Window)
+    .Needs("semantics", "patch");
 }
 
 Argument
@@ -338,7 +317,8 @@ PatchBlending()
 {
   return Choice("blending", { "gaussian", "constant" }, "gaussian", "Weights of a patch's pixels.")
     .Details("gaussian: a Gaussian around the patch's center (sigma an eighth of the side); constant: 1.")
-    .Group(Window);
+    .Group(Window)
+    .Needs("semantics", "patch");
 }
 
 Argument
@@ -348,7 +328,8 @@ Mirror()
     .Details(
       "The mean of the logits of each patch and its three mirror images; of volumes along the axes that the model "
       "was trained with, or all three: eight times as long.")
-    .Group(Window);
+    .Group(Window)
+    .Needs("semantics", "patch");
 }
 
 } // namespace gigapixel::commandline

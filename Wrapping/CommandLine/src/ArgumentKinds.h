@@ -29,18 +29,11 @@ GigapixelCommandLine_EXPORT Argument Output(const std::string & placeholder,
                                             const std::string & content,
                                             const std::string & text);
 
-GigapixelCommandLine_EXPORT Argument Switch(const std::string & name, const std::string & text);
-
-GigapixelCommandLine_EXPORT Argument Choice(const std::string &      name,
-                                            std::vector<std::string> choices,
-                                            const std::string &      value,
-                                            const std::string &      text);
-
-GigapixelCommandLine_EXPORT Argument
-Integer(const std::string & name, const std::string & value, double least, double most, const std::string & text);
-
-GigapixelCommandLine_EXPORT Argument
-Number(const std::string & name, const std::string & value, double least, double most, const std::string & text);
+// Short names of what every table of options has.
+inline constexpr auto & Switch = OptionSwitch;
+inline constexpr auto & Choice = OptionChoice;
+inline constexpr auto & Integer = OptionInteger;
+inline constexpr auto & Number = OptionNumber;
 
 /** Between 0.05 and 20 µm is what microscopes of slides give. */
 GigapixelCommandLine_EXPORT Argument Resolution(const std::string & name,

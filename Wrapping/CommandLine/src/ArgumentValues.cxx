@@ -8,7 +8,6 @@
 #include <cctype>
 #include <cmath>
 #include <locale>
-#include <set>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -190,6 +189,22 @@ ArgumentValues::CheckCompleteness() const
         Diagnostic("E-OPTION-MISSING", command.name + " needs " + argument.GetDisplayName() + placeholder)
           .OfOption(argument.GetDisplayName()));
     }
+    // A run that goes on has its own values of what is not given.
+    const bool isOfRun = !argument.neededValue.empty() && command.Find("resume") && Has("resume");
+    if (IsGiven(argument.name) && command.Find(argument.needs) && !isOfRun)
+    {
+      const std::string name = argument.GetDisplayName(), needed = command.Find(argument.needs)->GetDisplayName();
+      const std::string value = Has(argument.needs) ? GetText(argument.needs) : "";
+      if (argument.neededValue.empty() ? !Has(argument.needs) : value != argument.neededValue)
+      {
+        throw UsageError(
+          Diagnostic("E-OPTION-NEEDS",
+                     name + " is of " + needed +
+                       (argument.neededValue.empty() ? ", which is not given"
+                                                     : ' ' + argument.neededValue + ", and it is " + value))
+            .OfOption(name, argument.type == ArgumentType::Switch ? "" : GetText(argument.name)));
+      }
+    }
     for (const Argument & other : command.arguments)
     {
       if (&other != &argument && !argument.alternative.empty() && other.alternative == argument.alternative &&
@@ -217,11 +232,10 @@ ArgumentValues::With(const std::string & name, const std::string & value) const
 std::string
 ArgumentValues::Describe() const
 {
-  static const std::set<std::string> without{ "threads", "memory", "device", "shared-memory", "quiet", "json" };
-  std::string                        text;
+  std::string text;
   for (const auto & [name, words] : m_Given)
   {
-    if (without.count(name) == 0)
+    if (GetArgument(name).effect == OptionEffect::Bits)
     {
       text += name;
       for (const std::string & word : words)

@@ -69,7 +69,7 @@ std::vector<Argument>
 LearningArguments()
 {
   std::vector<Argument> arguments;
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     arguments.push_back(entry.option);
   }
@@ -145,7 +145,9 @@ Train()
             "were held back; together that is RUN/predictions.csv, which evaluate takes. Slides of the split "
             "validation validate in each. With --resume, finished folds are kept.")
           .Group("Slides"),
-        Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.").Group("Slides"),
+        Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.")
+          .Group("Slides")
+          .Needs("folds"),
         Network(),
         TrainingLoss(),
         OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")

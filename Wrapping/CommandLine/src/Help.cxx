@@ -57,6 +57,10 @@ std::string
 Explain(const Argument & argument, bool withDetails)
 {
   std::string text = argument.description;
+  if (argument.repeated && !argument.IsPositional())
+  {
+    text += " May be given several times.";
+  }
   if (withDetails && !argument.details.empty())
   {
     text += ' ' + argument.details;
@@ -182,6 +186,14 @@ Describe(const Argument & argument)
   {
     json["details"] = argument.details;
   }
+  if (argument.isRangeForSlips)
+  {
+    json["rangeForSlips"] = true;
+  }
+  if (!argument.property.empty())
+  {
+    json["property"] = argument.property;
+  }
   if (!argument.group.empty())
   {
     json["group"] = argument.group;
@@ -252,8 +264,7 @@ GetHelp(const Command & command, bool withDetails)
       text += argument.group == group ? FormatArgument(argument, column, withDetails) : "";
     }
   }
-  const std::size_t examples =
-    withDetails ? command.examples.size() : std::min<std::size_t>(2, command.examples.size());
+  const std::size_t examples = withDetails ? command.examples.size() : 1;
   text += examples > 1 ? "\nExamples:\n" : "\nExample:\n";
   for (std::size_t i = 0; i < examples; ++i)
   {

@@ -412,8 +412,9 @@ Synthesize()
       Required(size),
       Integer("seed", "1", 0, 4294967295.0, "Which slide."),
       lesions,
-      Switch("decoys", "Of --lesions: the foci are crowds of nuclei of the usual size."),
-      OutputFile("outlines", "FILE", "annotations", "Write the outlines of the foci here, as GeoJSON."),
+      Switch("decoys", "Of --lesions: the foci are crowds of nuclei of the usual size.").Needs("lesions"),
+      OutputFile("outlines", "FILE", "annotations", "Write the outlines of the foci here, as GeoJSON.")
+        .Needs("lesions"),
       slides,
       OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
       resolution,

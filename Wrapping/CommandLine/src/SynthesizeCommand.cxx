@@ -203,14 +203,6 @@ CheckNames(const Specimen & specimen, const ArgumentValues & values)
   {
     CheckEnding("--outlines", specimen.outlines, "annotations");
   }
-  for (const char * option : { "decoys", "outlines" })
-  {
-    if (values.Has(option) && !values.Has("lesions"))
-    {
-      throw UsageError(Diagnostic("E-OPTION-NEEDS", std::string("--") + option + " is of --lesions, which is not given")
-                         .OfOption(std::string("--") + option));
-    }
-  }
 }
 
 void

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Unpack
 
 import itk
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
+from itkgigapixel.learning import LearningOptions
+from itkgigapixel.options import set_options, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 
@@ -25,6 +27,7 @@ from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
 @names_arguments
 @with_mask("tissue")
 @interruptible()
+@takes_options
 def train(
     slides: Sequence[tuple] | Path,
     folder: Path = "",
@@ -33,34 +36,13 @@ def train(
     labels: bool = False,
     objective: str = "",
     network: Optional[Path] = None,
-    weights: Path = "",
-    weights_set: str = "",
-    partial_weights: bool = False,
-    calibrate: int = 0,
-    freeze: Sequence[str] = (),
     tissue: Path | np.ndarray = "",
     level: int = 0,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
-    epochs: int = 50,
-    optimizer: str = "adam",
-    momentum: float = 0.9,
-    weight_decay: Optional[float] = None,
-    clip_gradient: float = 0.0,
-    learning_rate: Optional[float] = None,
-    learning_rate_schedule: str = "constant",
-    learning_rate_decay: float = 1.0,
-    plateau_patience: int = 0,
-    warmup: int = 0,
-    images_per_step: int = 1,
-    early_stopping: int = 0,
     loss: str = "",
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
-    augment: bool = True,
-    jitter: float = 0.0,
-    balance: bool = False,
-    seed: int = 1,
     memory: int | str = 0,
     tile_size: int | str = 0,
     shared_memory: bool = False,
@@ -69,6 +51,7 @@ def train(
     precision: Optional[str] = None,
     resume: bool = False,
     progress: bool = False,
+    **options: Unpack[LearningOptions],
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
@@ -86,14 +69,6 @@ def train(
         or "values"; "": classes where there are labels or masks, else the only kind that there is
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
         taken; None: with *resume* the run's, else "remedios2023", or "resnet18" where slides have labels
-    :param weights: "tissue" (the ready model), a model, the folder of a run, a safetensors file or what ``torch.save`` has written of a ``state_dict``
-        (nothing in it is run) to begin with the weights of, by name and shape; "": by chance
-    :param weights_set: which of several sets of weights in the file, such as "ema" or "state_dict.model"; "": the only one
-    :param partial_weights: take from *weights* what they have of the network, such as an encoder, and let the other arrays
-        begin by chance, instead of refusing them
-    :param calibrate: training slides, evenly from among all, whose statistics batch norms get before the first step, since
-        training keeps them; 0: norms keep those that they begin with
-    :param freeze: arrays and modules of the network that stay as they are, by their names
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them, or an array (y, x) of bool or uint8 that covers one; what is no tissue is white to the network
         and takes no part; "": everything counts
@@ -101,29 +76,9 @@ def train(
     :param mpp: micrometers per pixel, instead of *level*: slide files are resampled to it, as :class:`Slide` says
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
         given
-    :param epochs: each takes every slide once
-    :param optimizer: what a step makes of the gradient, as torch.optim has it: "adam", "adamw" or "sgd"
-    :param momentum: of "sgd"
-    :param weight_decay: of weights, not of biases and norms; None: 0.01 of "adamw", else 0
-    :param clip_gradient: greatest norm of the whole gradient, above which it is scaled down; 0: any
-    :param learning_rate: None: the network's (``gigapixel networks`` says it), with *resume* the run's; that of networks is
-        for "adam", "sgd" mostly needs a greater one
-    :param learning_rate_schedule: "constant", "cosine" (down to 0 in the last epoch) or "plateau" (lower after epochs without
-        a better validation loss), as torch.optim.lr_scheduler has them
-    :param learning_rate_decay: the factor of "plateau", which needs one below 1, such as 0.1
-    :param plateau_patience: epochs without a better validation loss that "plateau" lets pass
-    :param warmup: steps in which the rate rises to its value in equal parts
-    :param images_per_step: slides whose mean gradient makes one step
-    :param early_stopping: end after so many epochs without a better validation loss; 0: never
     :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
-    :param augment: turn and mirror each slide, by chance, one of eight ways a step
-    :param jitter: other colors for each slide in each step: factors on its stains and contrasts from 1 - *jitter* to
-        1 + *jitter*, and up to half of it more or less brightness; 0.05 is little, 0.2 much
-    :param balance: each class counts the same in the loss, however many slides it has; of networks that label images, whose
-        slides come in a cohort with the column label; of findings and grades both answers of each output
-    :param seed: of the first weights, the order and the turns: the same one gives the same bits
     :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
         a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
     :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses,
@@ -139,6 +94,7 @@ def train(
         *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
         *shared_memory* may be others
     :param progress: show a tqdm bar with the losses
+    :param options: how the network learns
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises GigapixelError: what cannot be read, does not match, or has no room in *memory*; a device that is not there. Also a
         TypeError: a sample that is no such pair. Also a ValueError: slides that state different resolutions, or are of different images
@@ -156,41 +112,18 @@ def train(
     files = [each for each in first if isinstance(each, (str, os.PathLike, Slide))]
     slide_mpp, strict = stated_of(files, slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
+    set_options(trainer, options)
     trainer.SetNetwork(file_name(network or ""))
-    trainer.SetWeights(file_name(weights))
-    trainer.SetWeightsSet(weights_set)
-    trainer.SetPartialWeights(partial_weights)
-    trainer.SetCalibrate(calibrate)
-    trainer.SetFreeze([freeze] if isinstance(freeze, str) else list(freeze))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     trainer.SetSlideImage(image_of(files) or "")
-    trainer.SetEpochs(epochs)
-    trainer.SetOptimizer(optimizer)
-    trainer.SetMomentum(momentum)
-    trainer.SetWeightDecay(-1 if weight_decay is None else weight_decay)
-    trainer.SetClipGradient(clip_gradient)
-    if learning_rate is not None and not learning_rate > 0:
-        why = f"learning_rate has to be above 0, not {learning_rate}"
-        raise error_of(ValueError, "E-OPTION-VALUE", why, "give None for the network's", option="learning_rate", value=learning_rate)
-    trainer.SetLearningRate(learning_rate or 0.0)
-    trainer.SetLearningRateSchedule(learning_rate_schedule)
-    trainer.SetLearningRateDecay(learning_rate_decay)
-    trainer.SetPlateauPatience(plateau_patience)
-    trainer.SetWarmup(warmup)
-    trainer.SetImagesPerStep(images_per_step)
-    trainer.SetEarlyStopping(early_stopping)
     trainer.SetLoss(loss)
     trainer.SetClassWeights(class_weights)
     if ignored_label is not None:
         trainer.SetIgnoredLabel(ignored_label)
-    trainer.SetAugment(augment)
-    trainer.SetJitter(jitter)
-    trainer.SetBalance(balance)
-    trainer.SetSeed(seed)
     trainer.SetMemoryLimit(_bytes(memory))
     trainer.SetTileSize(_tile_size(tile_size))
     trainer.SetSharedMemory(shared_memory)

@@ -198,6 +198,7 @@ def test_types_and_help():
     for cls, method, words in (
         (itk.WholeSlideImageIO, "SetLevelZeroMicronsPerPixel", "micrometers per pixel"),
         (itk.GigapixelUNetTrainer, "SetMemoryLimit", "Peak resident bytes"),
+        (itk.GigapixelUNetTrainer, "SetEpochs", "Each takes every training sample once"),
         (itk.GigapixelClassifier, "GetProbabilities", "are 1 together"),
         (itk.TissueLabelImageFilter.values()[0], "SetPreset", "preset"),
     ):

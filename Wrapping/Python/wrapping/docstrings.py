@@ -11,6 +11,11 @@ ENDINGS = ("IUC2", "IF2", "IRGBUC2", "IUC2IUC2", "IRGBUC2IUC2", "IRGBUC2IRGBUC2"
 COMMENT = re.compile(r"/\*\*(.*?)\*/(.*?)(?=\n\s*\n|/\*\*|\Z)", re.DOTALL)
 CLASS = re.compile(r"\s*(?:template\s*<.*?>\s*)?(?:class|struct)\s+(?:\w+_EXPORT\s+)?(\w+)\s*[:{]", re.DOTALL)
 MACRO = re.compile(r"\bitk(Set|Get|Boolean)\w*Macro\((\w+)")
+# A list of entries, each of which is made a Set and a Get where the list is included.
+LIST = re.compile(r'#include "(\w+List\.h)"')
+# Definitions of macros, and remarks, are no declarations.
+NO_DECLARATION = re.compile(r"^[ \t]*(?:#[ \t]*define(?:[^\n]*\\\n)*|//)[^\n]*\n", re.MULTILINE)
+ENTRY = re.compile(r"GIGAPIXEL_\w+_OPTION\(\s*[^,]+,\s*(\w+),")
 METHOD = re.compile(r"\b([A-Z]\w+)\([^()]*\)\s*(?:const)?\s*(?:override)?\s*[;{]")
 
 
@@ -29,6 +34,8 @@ def members(following: str) -> list[str]:
     names = []
     for kind, name in MACRO.findall(following):
         names += [f"{name}On", f"{name}Off"] if kind == "Boolean" else [f"{kind}{name}"]
+    for name in ENTRY.findall(following):
+        names += [f"Set{name}", f"Get{name}"]
     return names + METHOD.findall(following)
 
 
@@ -46,10 +53,17 @@ def docstrings(header: str):
                 yield current, endings, f"::{name}", text_of(comment)
 
 
+def read(header: pathlib.Path) -> str:
+    """The header with the lists that it includes, which lie in a module."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = LIST.sub(lambda found: next(root.glob(f"Modules/*/include/{found[1]}")).read_text(), header.read_text())
+    return NO_DECLARATION.sub("", text)
+
+
 def main(output: str, *headers: str) -> None:
     lines = []
     for header in headers:
-        for name, endings, member, text in docstrings(pathlib.Path(header).read_text()):
+        for name, endings, member, text in docstrings(read(pathlib.Path(header))):
             quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
             lines += [f'%feature("docstring") itk{name}{ending}{member} {quoted};' for ending in endings]
     pathlib.Path(output).write_text("\n".join(lines) + "\n")

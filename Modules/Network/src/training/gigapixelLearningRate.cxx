@@ -13,27 +13,16 @@ namespace gigapixel
 LearningRate::LearningRate(const TrainingOptions & options, int stepsPerEpoch)
   : m_Schedule(options.learningRateSchedule)
   , m_Factor(options.learningRateDecay)
+  , m_Minimum(options.minimumLearningRate)
   , m_Patience(options.plateauPatience)
   , m_Warmup(options.warmup)
   , m_Steps(std::int64_t{ options.epochs } * stepsPerEpoch)
 {
   const auto refuse = [](const std::string & what) { throw InvalidArgument(Diagnostic("E-OPTION-VALUE", what)); };
-  if (m_Schedule != "constant" && m_Schedule != "cosine" && m_Schedule != "plateau")
-  {
-    refuse("there is no learning-rate schedule \"" + m_Schedule + "\"; choose constant, cosine or plateau");
-  }
-  if (!(m_Factor > 0 && m_Factor <= 1))
-  {
-    refuse("the learning-rate decay must be above 0 and at most 1");
-  }
   if ((m_Schedule == "plateau") != (m_Factor < 1))
   {
     refuse(m_Factor < 1 ? "a learning-rate decay is of the learning-rate schedule plateau: choose that, or no decay"
                         : "the learning-rate schedule plateau needs a learning-rate decay below 1, such as 0.1");
-  }
-  if (m_Patience < 0 || m_Warmup < 0)
-  {
-    refuse("the patience and the steps of the warmup must be at least 0");
   }
   if (m_Schedule == "cosine" && m_Warmup >= m_Steps)
   {
@@ -54,8 +43,8 @@ LearningRate::Get(double plateau, std::int64_t step) const
     return plateau;
   }
   constexpr double Pi = 3.14159265358979323846;
-  return plateau * (1 + std::cos(Pi * static_cast<double>(step - m_Warmup) / static_cast<double>(m_Steps - m_Warmup))) /
-         2;
+  const double     passed = static_cast<double>(step - m_Warmup) / static_cast<double>(m_Steps - m_Warmup);
+  return m_Minimum + (plateau - m_Minimum) * (1 + std::cos(Pi * passed)) / 2;
 }
 
 double

@@ -12,8 +12,8 @@ namespace gigapixel
  * the number of the step, and of epochs without a better validation loss.
  *
  * Warmup, of W steps: step t = 0, 1, ... has the factor (t + 1) / W, LinearLR(start_factor=1 / W, total_iters=W - 1).
- * Cosine: behind the warmup (1 + cos(pi (t - W) / (T - W))) / 2 for T steps of all epochs, CosineAnnealingLR with the
- * least rate 0 (Loshchilov and Hutter, "SGDR", ICLR 2017, without restarts).
+ * Cosine: behind the warmup m + (r - m) (1 + cos(pi (t - W) / (T - W))) / 2 for T steps of all epochs, from the rate r
+ * down to the minimum m, CosineAnnealingLR(eta_min=m) (Loshchilov and Hutter, "SGDR", ICLR 2017, without restarts).
  * Plateau: a factor on the rate after each so many epochs without a better validation loss, ReduceLROnPlateau with the
  * threshold 0, so that each lower loss counts. */
 class GigapixelNetwork_EXPORT LearningRate
@@ -33,6 +33,7 @@ public:
 private:
   std::string  m_Schedule;
   double       m_Factor;
+  double       m_Minimum;
   int          m_Patience;
   std::int64_t m_Warmup;
   std::int64_t m_Steps; ///< of all epochs

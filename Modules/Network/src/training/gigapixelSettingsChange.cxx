@@ -120,7 +120,7 @@ Show(const Json & value)
 std::string
 NameOther(const std::string & setting)
 {
-  for (const LearningOption & entry : GetLearningOptions())
+  for (const LearningOption & entry : GetLearningOptionTable())
   {
     if (entry.option.GetSettingName() == setting)
     {

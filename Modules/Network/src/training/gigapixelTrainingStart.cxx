@@ -15,9 +15,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <locale>
 #include <map>
 #include <numeric>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -115,6 +117,15 @@ Trainer::Implementation::Prepare()
   }
   options.learningRate = options.learningRate > 0 ? options.learningRate : GetDefaultLearningRate(network);
   ranks->Broadcast(0, &options.learningRate, sizeof(options.learningRate)); // which knows the folder
+  if (options.minimumLearningRate > options.learningRate)
+  {
+    std::ostringstream why;
+    why.imbue(std::locale::classic());
+    why << "the minimum learning rate of " << options.minimumLearningRate << " is above the learning rate of "
+        << options.learningRate;
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-CONFLICT", why.str(), "give a smaller one").OfOption("--minimum-learning-rate"));
+  }
   // Of a chain of layers only the step knows it: its kernels compute all gradients at once.
   network.graph.frozen.clear();
   network.graph.frozen = FindFrozen(network, options.freeze);

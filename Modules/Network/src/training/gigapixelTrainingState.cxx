@@ -342,6 +342,14 @@ GetSettings(const SafeTensors::Metadata & metadata, const std::string & path)
   {
     RefuseDamage(path, "its settings, or what else it tells in words, are not as the run has written them");
   }
+  try
+  {
+    ParseSettings(settings);
+  }
+  catch (const Json::exception & error)
+  {
+    RefuseDamage(path, "its settings are not as a run writes them: " + GetPrintableReason(error.what()));
+  }
   return settings;
 }
 
