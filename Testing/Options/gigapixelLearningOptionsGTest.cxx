@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelComputingOptions.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLearningOptions.h"
 
@@ -44,10 +45,12 @@ GetRefusedOption(const LearningOptions & options)
 }
 
 // The help says the default as a text, the code has it as a value.
-TEST(LearningOptions, SayTheDefaultThatTheyHave)
+template <typename TOptions>
+void
+CompareDefaults(const std::vector<OptionEntry<TOptions>> & table)
 {
-  const LearningOptions defaults;
-  VisitLearningOptions([&](const Option & option, auto member) {
+  const TOptions defaults;
+  VisitOptions(table, [&](const Option & option, auto member) {
     const auto & value = defaults.*member;
     using Value = std::decay_t<decltype(value)>;
     if constexpr (std::is_same_v<Value, bool>)
@@ -68,6 +71,29 @@ TEST(LearningOptions, SayTheDefaultThatTheyHave)
       }
     }
   });
+}
+
+TEST(LearningOptions, SayTheDefaultThatTheyHave)
+{
+  CompareDefaults(GetLearningOptionTable());
+}
+
+TEST(ComputingOptions, SayTheDefaultThatTheyHave)
+{
+  CompareDefaults(GetComputingOptionTable());
+}
+
+TEST(ComputingOptions, AreThoseOfTheFilters)
+{
+  std::vector<std::string> names;
+  for (const ComputingOption & entry : GetComputingOptionTable())
+  {
+    names.push_back(entry.option.name + ' ' + entry.option.property);
+  }
+  const std::vector<std::string> expected{ "device Device",      "precision Precision",
+                                           "tile-size TileSize", "shared-memory SharedMemory",
+                                           "memory MemoryLimit", "scratch ScratchFolder" };
+  EXPECT_EQ(names, expected);
 }
 
 TEST(LearningOptions, AreOfOneNameAndExplainedInALine)

@@ -40,11 +40,11 @@ set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
 set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET default)
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 # Arguments of Python's functions are made of the program's table of options.
-add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/learning.py VERBATIM
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/learning.py $<TARGET_FILE:gigapixel> ${CMAKE_CURRENT_BINARY_DIR}/learning.py
-  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/learning.py gigapixel)
-add_custom_target(GigapixelPythonOptions ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/learning.py)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/learning.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
+add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/option_table.py $<TARGET_FILE:gigapixel> ${CMAKE_CURRENT_BINARY_DIR}/option_table.py
+  DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/option_table.py gigapixel)
+add_custom_target(GigapixelPythonOptions ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/option_table.py)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/option_table.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
 if(TARGET GigapixelDicomReader)
   install(TARGETS GigapixelDicomReader RUNTIME DESTINATION itkgigapixel/bin/ITKGigapixel
     COMPONENT PythonWheelRuntimeLibraries)

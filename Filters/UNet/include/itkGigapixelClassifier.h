@@ -3,9 +3,11 @@
 #define itkGigapixelClassifier_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelComputingOptions.h"
 #include "gigapixelActivationMap.h"
 #include "gigapixelModel.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelOptions.h"
 #include "itkImage.h"
 #include "itkProcessObject.h"
 #include "itkSimpleDataObjectDecorator.h"
@@ -119,23 +121,14 @@ public:
   itkSetStringMacro(MapClass);
   itkGetStringMacro(MapClass);
 
-  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
-  itkSetStringMacro(Device);
-  itkGetStringMacro(Device);
-
-  /** How numbers are kept: "fp32", the default, "bf16", or of a GPU "tf32", see gigapixel::Precision. */
-  itkSetStringMacro(Precision);
-  itkGetStringMacro(Precision);
-
-  /** Side of a tile's core in pixels; 0, the default: the model's; gigapixel::WholeImage, -1: the image in one piece.
-   * Changes last bits only. */
-  itkSetMacro(TileSize, std::int64_t);
-  itkGetConstMacro(TileSize, std::int64_t);
-
-  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
-   * result. 0, the default: no limit. */
-  itkSetMacro(MemoryLimit, SizeValueType);
-  itkGetConstMacro(MemoryLimit, SizeValueType);
+  /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
+   * SetDevice(). @{ */
+#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_MAPS_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  itkGigapixelOptionMacro(type, Name, m_Computing.member)
+#include "gigapixelComputingOptionList.h"
+  /** @} */
 
   /** Classifies. Does nothing when nothing has changed since the last time.
    * \throw ExceptionObject one sentence, which is a std::nested_exception, too, of a gigapixel::MemoryLimitError;
@@ -214,10 +207,7 @@ private:
   std::string                 m_Tissue;
   bool                        m_ComputeMap{ false };
   std::string                 m_MapClass;
-  std::string                 m_Device{ "cpu" };
-  std::string                 m_Precision{ "fp32" };
-  std::int64_t                m_TileSize{ 0 };
-  SizeValueType               m_MemoryLimit{ 0 };
+  gigapixel::ComputingOptions m_Computing;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

@@ -3,7 +3,9 @@
 #define itkGigapixelNetworkImageFilter_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelComputingOptions.h"
 #include "gigapixelVolumePrediction.h"
+#include "itkGigapixelOptions.h"
 #include "itkImageToImageFilter.h"
 
 #include <optional>
@@ -71,23 +73,13 @@ public:
     return m_Threshold.value_or(0.5);
   }
 
-  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
-  itkSetStringMacro(Device);
-  itkGetStringMacro(Device);
-
-  /** Side of a tile's core in voxels, a multiple of the network's stride, or gigapixel::WholeImage for one tile; last
-   * bits differ. 0, the default: what is fast within the memory limit. */
-  itkSetMacro(TileSize, std::int64_t);
-  itkGetConstMacro(TileSize, std::int64_t);
-
-  /** Folder for maps of a network that sees the whole volume, in files without a name there; empty, the default: in
-   * memory. Changes no result. */
-  itkSetStringMacro(ScratchFolder);
-  itkGetStringMacro(ScratchFolder);
-
-  /** Peak resident bytes of the process, which decides about the tiles. 0, the default: what the machine has. */
-  itkSetMacro(MemoryLimit, SizeValueType);
-  itkGetConstMacro(MemoryLimit, SizeValueType);
+  /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
+   * SetDevice(). @{ */
+#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  itkGigapixelOptionMacro(type, Name, m_Computing.member)
+#include "gigapixelComputingOptionList.h"
+  /** @} */
 
 protected:
   GigapixelNetworkImageFilter() = default;
@@ -111,10 +103,7 @@ private:
   std::string                             m_ModelFileName;
   std::shared_ptr<const gigapixel::Model> m_Model;
   std::optional<double>                   m_Threshold;
-  std::string                             m_Device{ "cpu" };
-  std::int64_t                            m_TileSize{ 0 };
-  std::string                             m_ScratchFolder;
-  SizeValueType                           m_MemoryLimit{ 0 };
+  gigapixel::ComputingOptions             m_Computing;
 };
 
 /** \throw std::runtime_error a sentence where the model does not take volumes of so many channels */

@@ -202,10 +202,10 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateData()
     gigapixel::VolumeRun run;
     run.threshold = this->GetThreshold();
     run.threads = GigapixelCountThreads(*this);
-    run.device = gigapixel::Device::Find(m_Device, "fp32");
-    run.scratch = m_ScratchFolder;
-    const auto memory = static_cast<std::int64_t>(m_MemoryLimit);
-    run = GigapixelPlanVolume(*m_Model, grid, memory, m_TileSize, GivesLabels, run);
+    run.device = gigapixel::Device::Find(m_Computing.device, m_Computing.precision);
+    run.scratch = m_Computing.scratchFolder;
+    const auto memory = static_cast<std::int64_t>(m_Computing.memoryLimit);
+    run = GigapixelPlanVolume(*m_Model, grid, memory, m_Computing.tileSize, GivesLabels, run);
     auto * const output = this->GetOutput()->GetBufferPointer();
     if constexpr (GivesLabels)
     {
@@ -240,10 +240,10 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream &
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
   os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
-  os << indent << "Device: " << m_Device << '\n';
-  os << indent << "TileSize: " << m_TileSize << '\n';
-  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
-  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  os << indent << #Name ": " << m_Computing.member << '\n';
+#include "gigapixelComputingOptionList.h"
 }
 
 } // namespace itk

@@ -4,9 +4,11 @@
 
 #include "gigapixelDiagnostic.h"
 #include "GigapixelUNetExport.h"
+#include "gigapixelComputingOptions.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelTilePrediction.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelOptions.h"
 #include "itkImageToImageFilter.h"
 
 namespace itk
@@ -89,30 +91,21 @@ public:
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
 
-  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
-  itkSetStringMacro(Device);
-  itkGetStringMacro(Device);
-
-  /** How numbers are kept: "fp32", the default, "tf32", "bf16" or "fp16", see gigapixel::Precision. */
-  itkSetStringMacro(Precision);
-  itkGetStringMacro(Precision);
-
-  /** The tiles' pixels go through memory that a GPU shares with the CPU, which also holds its maps; the same result.
-   * Off by default. */
-  itkSetMacro(SharedMemory, bool);
-  itkGetConstMacro(SharedMemory, bool);
+  /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
+   * SetDevice(). @{ */
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  itkGigapixelOptionMacro(type, Name, m_Computing.member)
+#include "gigapixelComputingOptionList.h"
   itkBooleanMacro(SharedMemory);
 
-  /** Side of a tile's core in pixels, a multiple of the network's stride; last bits differ. 0, the default: the
-   * model's.
-   */
-  itkSetMacro(TileSize, std::int64_t);
-  itkGetConstMacro(TileSize, std::int64_t);
-
-  /** Folder for maps of a network that sees the whole image, in files without a name there; empty, the default: in
-   * memory. Changes no result. */
-  itkSetStringMacro(ScratchFolder);
-  itkGetStringMacro(ScratchFolder);
+  /** All of them at once. */
+  void
+  SetComputingOptions(const gigapixel::ComputingOptions & options)
+  {
+    m_Computing = options;
+    this->Modified();
+  }
+  /** @} */
 
   /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it. Without any, the
    * default: over the whole image. @{ */
@@ -131,11 +124,6 @@ public:
 
   /** The parts of a region of the output that this rank has to ask for. Call UpdateOutputInformation() first. */
   std::vector<ImageRegion<2>> GetOwnRows(const ImageRegion<2> & region) const;
-
-  /** Peak resident bytes of the process, which decides how many tiles are computed at the same time and never changes a
-   * result. 0, the default: no limit. The engine's plan does not see what other filters keep. */
-  itkSetMacro(MemoryLimit, SizeValueType);
-  itkGetConstMacro(MemoryLimit, SizeValueType);
 
   /** Counts the bytes of a memory limit that other filters keep. Default: none. SlideSegmentationImageSource sets it.
    * It changes no result, so that the output stays up to date; tiles are planned anew only where the bytes grow. */
@@ -179,15 +167,10 @@ private:
   std::shared_ptr<const gigapixel::Model>    m_Model;
   std::optional<double>                      m_Threshold;
   GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
-  std::string                                m_Device{ "cpu" };
-  std::string                                m_Precision{ "fp32" };
-  bool                                       m_SharedMemory{ false };
+  gigapixel::ComputingOptions                m_Computing;
   std::optional<gigapixel::Patches>          m_Patches;
   std::shared_ptr<gigapixel::Ranks>          m_Ranks;
-  SizeValueType                              m_MemoryLimit{ 0 };
   gigapixel::BesideBytes                     m_BesideBytes;
-  std::int64_t                               m_TileSize{ 0 };
-  std::string                                m_ScratchFolder;
   std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
   ModifiedTimeType                           m_PredictionMTime{ 0 };
   std::int64_t                               m_PlannedBesideBytes{ 0 };

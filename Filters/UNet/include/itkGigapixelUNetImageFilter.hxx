@@ -137,14 +137,14 @@ template <typename TInputImage, typename TOutputImage>
 gigapixel::Device
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindDevice() const
 {
-  gigapixel::Device device = gigapixel::Device::Find(m_Device, m_Precision);
-  const std::string problem = m_SharedMemory ? device.GetSharingProblem() : std::string();
+  gigapixel::Device device = gigapixel::Device::Find(m_Computing.device, m_Computing.precision);
+  const std::string problem = m_Computing.sharedMemory ? device.GetSharingProblem() : std::string();
   if (!problem.empty())
   {
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-DEVICE-MISSING", problem, "leave out shared memory, the result is the same"));
   }
-  device.shared = m_SharedMemory;
+  device.shared = m_Computing.sharedMemory;
   return device;
 }
 
@@ -154,7 +154,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
 {
   const TInputImage *    input = this->GetInput();
   const ModifiedTimeType mTime = std::max(this->GetMTime(), GigapixelUpstreamMTime(*input));
-  const auto             limit = static_cast<std::int64_t>(m_MemoryLimit);
+  const auto             limit = static_cast<std::int64_t>(m_Computing.memoryLimit);
   const std::int64_t     besideBytes = m_BesideBytes ? m_BesideBytes(limit) : 0;
   if (m_Prediction && mTime == m_PredictionMTime && besideBytes <= m_PlannedBesideBytes)
   {
@@ -166,7 +166,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
   try
   {
     GigapixelCheckTakesImages(*m_Model);
-    GigapixelCheckTiling(m_Patches.has_value(), m_TileSize, m_SharedMemory);
+    GigapixelCheckTiling(m_Patches.has_value(), m_Computing.tileSize, m_Computing.sharedMemory);
     GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
     const std::string ofWeights = m_Model->GetWarning();
     for (const gigapixel::Diagnostic & warning :
@@ -187,8 +187,8 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                this->FindDevice(),
                                                                m_Ranks,
                                                                m_Patches,
-                                                               m_TileSize,
-                                                               m_ScratchFolder,
+                                                               m_Computing.tileSize,
+                                                               m_Computing.scratchFolder,
                                                                m_BesideBytes);
   }
   catch (const std::exception & error)
@@ -302,17 +302,14 @@ void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-  os << indent << "TileSize: " << m_TileSize << '\n';
-  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  os << indent << #Name ": " << m_Computing.member << '\n';
+#include "gigapixelComputingOptionList.h"
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
   os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
-  os << indent << "Device: " << m_Device << '\n';
-  os << indent << "Precision: " << m_Precision << '\n';
-  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
   os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole image)") << '\n';
-  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
   os << indent << "BesideBytes: " << (m_BesideBytes ? "counted" : "none") << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

@@ -3,10 +3,12 @@
 #define itkGigapixelUNetTrainer_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelComputingOptions.h"
 #include "gigapixelBegunRun.h"
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelOptions.h"
 #include "itkGigapixelTrainingEvents.h"
 #include "itkImageRegion.h"
 #include "itkProcessObject.h"
@@ -66,18 +68,7 @@ public:
   /** \name How the network learns: Set and Get of each entry of gigapixelLearningOptionList.h, such as SetEpochs(). @{
    */
 #define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
-  virtual void Set##Name(const type & given)                                                                           \
-  {                                                                                                                    \
-    if (m_Options.member != given)                                                                                     \
-    {                                                                                                                  \
-      m_Options.member = given;                                                                                        \
-      this->Modified();                                                                                                \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  virtual type Get##Name() const                                                                                       \
-  {                                                                                                                    \
-    return m_Options.member;                                                                                           \
-  }
+  itkGigapixelOptionMacro(type, Name, m_Options.member)
 #include "gigapixelLearningOptionList.h"
   itkBooleanMacro(PartialWeights);
   itkBooleanMacro(Augment);
@@ -211,40 +202,27 @@ public:
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 
-  /** What computes: "cpu", the default, "cuda", "cuda:N" or "auto", see gigapixel::Device. */
-  itkSetStringMacro(Device);
-  itkGetStringMacro(Device);
-
-  /** How numbers are kept: empty, the default: as the run that goes on does, else "fp32"; or "fp32", "tf32", "bf16" or
-   * "fp16", see gigapixel::Precision. */
-  itkSetStringMacro(Precision);
-  itkGetStringMacro(Precision);
-
-  /** Images are read once into memory that CPU and GPU share; the same tiles, the same result. Off by default: memory
-   * does not grow with the image. See gigapixel::MemoryPlan. */
-  itkSetMacro(SharedMemory, bool);
-  itkGetConstMacro(SharedMemory, bool);
+  /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
+   * SetDevice(). @{ */
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  itkGigapixelOptionMacro(type, Name, m_Computing.member)
+#include "gigapixelComputingOptionList.h"
   itkBooleanMacro(SharedMemory);
-  /** Side of a tile's core in pixels; 0, the default: what the memory plan chooses, of networks with wide halos
-   * segments, see gigapixel::MemoryPlan, which a size that is given turns off; gigapixel::WholeImage, -1: each image in
-   * one piece. Changes last bits only. */
-  itkSetMacro(TileSize, std::int64_t);
-  itkGetConstMacro(TileSize, std::int64_t);
+
+  /** All of them at once. */
+  void
+  SetComputingOptions(const gigapixel::ComputingOptions & options)
+  {
+    m_Computing = options;
+    this->Modified();
+  }
+  /** @} */
+
   /** Goes on with the run in the run folder, bit for bit, or begins it; off by default, which refuses a folder with a
    * run. Refused with other samples or options than the run began with. */
   itkSetMacro(Resume, bool);
   itkGetConstMacro(Resume, bool);
   itkBooleanMacro(Resume);
-
-  /** Peak resident bytes of the process; 0, the default: no limit. Changes no result, unless not even one
-   * tile of 2048 pixels fits: tiles get smaller then, which changes last bits. */
-  itkSetMacro(MemoryLimit, SizeValueType);
-  itkGetConstMacro(MemoryLimit, SizeValueType);
-
-  /** Folder for maps that a network with wide halos keeps while it goes over an image in segments, see
-   * gigapixel::MemoryPlan; empty, the default: in memory. Changes no result. */
-  itkSetStringMacro(ScratchFolder);
-  itkGetStringMacro(ScratchFolder);
 
   /** The processes that train together, see gigapixel::TrainingOptions; null, the default: this one alone. */
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
@@ -309,24 +287,19 @@ private:
 
   bool Observe(const gigapixel::TrainingProgress & progress);
 
-  gigapixel::LearningOptions m_Options;
-  std::string                m_Network;
-  std::string                m_Loss;
-  std::vector<double>        m_ClassWeights;
-  int                        m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
-  std::string                m_RunFolder;
-  std::string                m_Tissue;
-  unsigned int               m_Level{ 0 };
-  double                     m_MicronsPerPixel{ 0 };
-  double                     m_LevelZeroMicronsPerPixel{ 0 };
-  std::string                m_SlideImage;
-  std::string                m_Device{ "cpu" };
-  std::string                m_Precision;
-  bool                       m_SharedMemory{ false };
-  std::int64_t               m_TileSize{ 0 };
-  bool                       m_Resume{ false };
-  SizeValueType              m_MemoryLimit{ 0 };
-  std::string                m_ScratchFolder;
+  gigapixel::LearningOptions  m_Options;
+  gigapixel::ComputingOptions m_Computing;
+  std::string                 m_Network;
+  std::string                 m_Loss;
+  std::vector<double>         m_ClassWeights;
+  int                         m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
+  std::string                 m_RunFolder;
+  std::string                 m_Tissue;
+  unsigned int                m_Level{ 0 };
+  double                      m_MicronsPerPixel{ 0 };
+  double                      m_LevelZeroMicronsPerPixel{ 0 };
+  std::string                 m_SlideImage;
+  bool                        m_Resume{ false };
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;

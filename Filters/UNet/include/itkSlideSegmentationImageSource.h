@@ -111,21 +111,23 @@ public:
   itkGetConstMacro(FillHoles, bool);
   itkBooleanMacro(FillHoles);
 
-  /** Side of a tile's core in pixels; 0, the default: the model's; gigapixel::WholeImage, -1: the slide in one piece,
-   * then without a region. Changes last bits only. */
-  itkSetMacro(TileSize, std::int64_t);
-  itkGetConstMacro(TileSize, std::int64_t);
+  /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
+   * SetDevice(). @{ */
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  itkGigapixelOptionMacro(type, Name, m_Computing.member)
+#include "gigapixelComputingOptionList.h"
+  itkBooleanMacro(SharedMemory);
+
+  /** All of them at once. */
+  void
+  SetComputingOptions(const gigapixel::ComputingOptions & options)
+  {
+    m_Computing = options;
+    this->Modified();
+  }
+  /** @} */
 
   /** \name As of GigapixelUNetImageFilter. @{ */
-  itkSetStringMacro(ScratchFolder);
-  itkGetStringMacro(ScratchFolder);
-  itkSetStringMacro(Device);
-  itkGetStringMacro(Device);
-  itkSetStringMacro(Precision);
-  itkGetStringMacro(Precision);
-  itkSetMacro(SharedMemory, bool);
-  itkGetConstMacro(SharedMemory, bool);
-  itkBooleanMacro(SharedMemory);
   void SetPatches(const gigapixel::Patches & patches);
   void ClearPatches();
   const std::optional<gigapixel::Patches> &
@@ -133,8 +135,6 @@ public:
   {
     return m_Patches;
   }
-  itkSetMacro(MemoryLimit, SizeValueType);
-  itkGetConstMacro(MemoryLimit, SizeValueType);
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
   /** @} */
 
@@ -209,13 +209,8 @@ private:
   std::optional<double>             m_Threshold;
   GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
   bool                              m_FillHoles{ false };
-  std::string                       m_Device{ "cpu" };
-  std::string                       m_Precision{ "fp32" };
-  std::int64_t                      m_TileSize{ 0 };
-  std::string                       m_ScratchFolder;
-  bool                              m_SharedMemory{ false };
+  gigapixel::ComputingOptions       m_Computing;
   std::optional<gigapixel::Patches> m_Patches;
-  SizeValueType                     m_MemoryLimit{ 0 };
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;
   std::unique_ptr<Stages>           m_Stages;

@@ -167,17 +167,19 @@ int
 GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
 {
   const auto threads = GigapixelCountThreads(*this);
-  if (m_MemoryLimit == 0)
+  if (m_Computing.memoryLimit == 0)
   {
     return threads;
   }
   const gigapixel::Model & model = *m_Implementation->model;
-  gigapixel::PlannedRun    run(
-    model.network, image.grid.size, gigapixel::Purpose::Inference, gigapixel::Device::Find(m_Device, m_Precision));
+  gigapixel::PlannedRun    run(model.network,
+                            image.grid.size,
+                            gigapixel::Purpose::Inference,
+                            gigapixel::Device::Find(m_Computing.device, m_Computing.precision));
   run.LeaveOutWeights();
   run.processBytes += m_ComputeMap ? gigapixel::Classifier::GetExplanationBytes(model.network, image.grid.size) : 0;
-  run.tileSize = m_TileSize == 0 ? model.tileSize : m_TileSize;
-  run.budget = static_cast<std::int64_t>(m_MemoryLimit);
+  run.tileSize = m_Computing.tileSize == 0 ? model.tileSize : m_Computing.tileSize;
+  run.budget = static_cast<std::int64_t>(m_Computing.memoryLimit);
   run.threads = threads;
   if (!m_Implementation->open)
   {
@@ -258,7 +260,7 @@ GigapixelClassifier::EnlargeOutputRequestedRegion(DataObject *)
 void
 GigapixelClassifier::GenerateData()
 {
-  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_Computing.memoryLimit));
   Implementation &                state = *m_Implementation;
   std::vector<double>             probabilities;
   gigapixel::ActivationMap        map;
@@ -272,9 +274,11 @@ GigapixelClassifier::GenerateData()
     const gigapixel::PhysicalImage image = this->OpenImage();
     grid = image.grid;
     model.network.CheckImage(grid.size);
-    gigapixel::Classifier classifier(
-      model, this->FindThreads(image), gigapixel::Device::Find(m_Device, m_Precision), m_TileSize);
-    const auto report = [this](double done) {
+    gigapixel::Classifier classifier(model,
+                                     this->FindThreads(image),
+                                     gigapixel::Device::Find(m_Computing.device, m_Computing.precision),
+                                     m_Computing.tileSize);
+    const auto            report = [this](double done) {
       this->UpdateProgress(static_cast<float>(done));
       return !this->GetAbortGenerateData();
     };
@@ -393,10 +397,11 @@ GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "ComputeMap: " << (m_ComputeMap ? "On" : "Off") << '\n';
   os << indent << "MapClass: " << (m_MapClass.empty() ? "(by itself)" : m_MapClass) << '\n';
-  os << indent << "Device: " << m_Device << '\n';
-  os << indent << "Precision: " << m_Precision << '\n';
-  os << indent << "TileSize: " << m_TileSize << '\n';
-  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
+#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_MAPS_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  os << indent << #Name ": " << m_Computing.member << '\n';
+#include "gigapixelComputingOptionList.h"
 }
 
 gigapixel::PhysicalImage

@@ -37,6 +37,7 @@ struct GigapixelUNetTrainer::Implementation
 GigapixelUNetTrainer::GigapixelUNetTrainer()
   : m_Implementation(std::make_unique<Implementation>())
 {
+  m_Computing.precision.clear(); // the run's, or fp32
   // The pipeline wants an output whose time says whether the training is up to date.
   this->SetNumberOfRequiredInputs(0);
   this->SetNumberOfRequiredOutputs(1);
@@ -215,7 +216,7 @@ GigapixelUNetTrainer::ClearSamples()
 std::optional<gigapixel::BegunRun>
 GigapixelUNetTrainer::FindBegunRun() const
 {
-  return m_Resume && (m_Network.empty() || m_Precision.empty())
+  return m_Resume && (m_Network.empty() || m_Computing.precision.empty())
            ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
            : std::nullopt;
 }
@@ -307,15 +308,17 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
 gigapixel::TrainingOptions
 GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & begun) const
 {
-  const std::string          precision = !m_Precision.empty() ? m_Precision : begun ? begun->precision : "fp32";
+  const std::string          precision = !m_Computing.precision.empty() ? m_Computing.precision
+                                         : begun                        ? begun->precision
+                                                                        : "fp32";
   gigapixel::TrainingOptions options;
   static_cast<gigapixel::LearningOptions &>(options) = m_Options;
-  options.device = gigapixel::Device::Find(m_Device, precision);
-  options.sharedMemory = m_SharedMemory;
-  options.memory = static_cast<std::int64_t>(m_MemoryLimit);
+  options.device = gigapixel::Device::Find(m_Computing.device, precision);
+  options.sharedMemory = m_Computing.sharedMemory;
+  options.memory = static_cast<std::int64_t>(m_Computing.memoryLimit);
   options.threads = GigapixelCountThreads(*this);
-  options.tileSize = m_TileSize;
-  options.scratch = m_ScratchFolder;
+  options.tileSize = m_Computing.tileSize;
+  options.scratch = m_Computing.scratchFolder;
   options.resume = m_Resume;
   options.ranks = m_Implementation->ranks;
   return options;
@@ -428,7 +431,7 @@ GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel
   {
     itkWarningMacro(<< gigapixel::Remember(warning));
   }
-  LimitMemory(trainer, memory, static_cast<std::int64_t>(m_MemoryLimit), GigapixelCountThreads(*this));
+  LimitMemory(trainer, memory, static_cast<std::int64_t>(m_Computing.memoryLimit), GigapixelCountThreads(*this));
 }
 
 void
@@ -443,8 +446,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   CommonResolution       common;
   bool                   anyTraining = false;
   gigapixel::SlideMemory memory{ network, {}, gigapixel::Purpose::Training };
-  memory.tileSize = m_TileSize;
-  memory.sharedMemory = m_SharedMemory;
+  memory.tileSize = m_Computing.tileSize;
+  memory.sharedMemory = m_Computing.sharedMemory;
   memory.images = 0;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
   {
@@ -462,7 +465,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network);
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
-    if (m_MemoryLimit > 0 && !definition.pixelsFile.empty())
+    if (m_Computing.memoryLimit > 0 && !definition.pixelsFile.empty())
     {
       CountMemory(definition, pixels, m_SlideImage, sample.pixels->GetSize(), network, memory);
     }
@@ -472,8 +475,10 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     throw gigapixel::Refusal(gigapixel::Diagnostic(
       "E-CALL-ORDER", "there are no training samples", "add an image or a slide with its mask or label"));
   }
-  LimitMemory(
-    trainer, memory, memory.images > 0 ? static_cast<std::int64_t>(m_MemoryLimit) : 0, GigapixelCountThreads(*this));
+  LimitMemory(trainer,
+              memory,
+              memory.images > 0 ? static_cast<std::int64_t>(m_Computing.memoryLimit) : 0,
+              GigapixelCountThreads(*this));
   if (const auto warning = common.GetWarning(); !warning.IsEmpty())
   {
     itkWarningMacro(<< gigapixel::Remember(warning));
@@ -522,7 +527,7 @@ GigapixelUNetTrainer::GenerateData()
   state.fraction = 0;
   state.stepped = false;
   bool                            finished = false;
-  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_Computing.memoryLimit));
   try
   {
     const auto begun = this->FindBegunRun();
@@ -615,8 +620,9 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
-  os << indent << "Device: " << m_Device << '\n';
-  os << indent << "Precision: " << (m_Precision.empty() ? "(the run's, or fp32)" : m_Precision) << '\n';
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  os << indent << #Name ": " << m_Computing.member << '\n';
+#include "gigapixelComputingOptionList.h"
   gigapixel::VisitLearningOptions([&](const gigapixel::Option & option, auto member) {
     os << indent << option.property << ": ";
     if constexpr (std::is_same_v<decltype(member), std::vector<std::string> gigapixel::LearningOptions::*>)
@@ -628,11 +634,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
       os << m_Options.*member << '\n';
     }
   });
-  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
-  os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "Resume: " << m_Resume << '\n';
-  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
-  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
 }
 
 } // namespace itk

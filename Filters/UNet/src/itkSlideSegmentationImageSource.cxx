@@ -375,13 +375,13 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
-  GigapixelCheckTiling(m_Patches.has_value(), m_TileSize, m_SharedMemory);
+  GigapixelCheckTiling(m_Patches.has_value(), m_Computing.tileSize, m_Computing.sharedMemory);
   if (m_Patches)
   {
     CheckPatches(*m_Patches, m_Stages->model->network);
     return;
   }
-  if (m_TileSize == gigapixel::WholeImage && m_Region.width > 0)
+  if (m_Computing.tileSize == gigapixel::WholeImage && m_Region.width > 0)
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
                                                    "In one piece a slide is computed as a whole",
@@ -423,8 +423,10 @@ std::int64_t
 SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 {
   const auto all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
-  return gigapixel::FindTileSize(
-    *m_Stages->model, m_Patches, { static_cast<std::int64_t>(all[0]), static_cast<std::int64_t>(all[1]) }, m_TileSize);
+  return gigapixel::FindTileSize(*m_Stages->model,
+                                 m_Patches,
+                                 { static_cast<std::int64_t>(all[0]), static_cast<std::int64_t>(all[1]) },
+                                 m_Computing.tileSize);
 }
 
 template <typename TOutputImage>
@@ -491,8 +493,8 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
     text << " slide-mpp=" << stated; // the file says none
   }
   text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
-       << (m_TileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
-       << (m_Precision == "fp32" ? "" : " precision=" + m_Precision);
+       << (m_Computing.tileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
+       << (m_Computing.precision == "fp32" ? "" : " precision=" + m_Computing.precision);
   m_Stages->slide->IsResampled() ? text << " resolution=" << this->GetMicronsPerPixel()
                                  : text << " level=" << this->GetLevel();
   text << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
@@ -582,8 +584,8 @@ SlideSegmentationImageSource<TOutputImage>::CountSlideMemory() const
   gigapixel::SlideMemory    memory{ m_Stages->model->network,
                                  size(slide.GetLevelSize(slide.GetLevel())),
                                  gigapixel::Purpose::Inference };
-  memory.tileSize = m_TileSize == gigapixel::WholeImage ? m_TileSize : this->GetEffectiveTileSize();
-  memory.sharedMemory = m_SharedMemory;
+  memory.tileSize = m_Computing.tileSize == gigapixel::WholeImage ? m_Computing.tileSize : this->GetEffectiveTileSize();
+  memory.sharedMemory = m_Computing.sharedMemory;
   memory.patches = m_Patches;
   memory.part = size(this->GetComputedRegion().GetSize());
   memory.reading.AddTiles(slide, memory.network.channels);
@@ -611,7 +613,7 @@ SlideSegmentationImageSource<TOutputImage>::GetBandHeight(const ImageRegion<2> &
 {
   // Holes are filled in the whole mask, and a network that sees all of the image reads it at once.
   const bool seesAll = !m_Patches && m_Stages->model->network.graph.SeesWholeImage();
-  if (m_MemoryLimit == 0 || m_Stages->fill || seesAll || CountFurtherBytes<TOutputImage>(region) == 0)
+  if (m_Computing.memoryLimit == 0 || m_Stages->fill || seesAll || CountFurtherBytes<TOutputImage>(region) == 0)
   {
     return region.GetSize(1);
   }
@@ -651,7 +653,7 @@ SlideSegmentationImageSource<TOutputImage>::GenerateData()
 {
   TOutputImage *                  last = m_Stages->GetLast().GetOutput();
   const ImageRegion<2>            requested = this->GetOutput()->GetRequestedRegion();
-  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_MemoryLimit));
+  const gigapixel::TileCacheBound bound(static_cast<std::int64_t>(m_Computing.memoryLimit));
   m_Begin = 0;
   m_Share = 1;
   m_Stages->countBeside(static_cast<std::int64_t>(CountFurtherBytes<TOutputImage>(requested)));
@@ -703,14 +705,11 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
   os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
   os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';
-  os << indent << "Device: " << m_Device << '\n';
-  os << indent << "Precision: " << m_Precision << '\n';
-  os << indent << "SharedMemory: " << m_SharedMemory << '\n';
-  os << indent << "TileSize: " << m_TileSize << '\n';
-  os << indent << "ScratchFolder: " << m_ScratchFolder << '\n';
+#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
+  os << indent << #Name ": " << m_Computing.member << '\n';
+#include "gigapixelComputingOptionList.h"
   os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole slide)") << '\n';
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
-  os << indent << "MemoryLimit: " << m_MemoryLimit << '\n';
 }
 
 template class SlideSegmentationImageSource<Image<unsigned char, 2>>;

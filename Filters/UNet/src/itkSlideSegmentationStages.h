@@ -132,27 +132,24 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     whiteGlass = painted.GetPointer();
   }
   unet->SetSharedModel(model);
-  unet->SetTileSize(source.GetPatches() ? 0 : source.GetEffectiveTileSize());
-  unet->SetScratchFolder(source.m_ScratchFolder);
+  gigapixel::ComputingOptions computing = source.m_Computing;
+  computing.tileSize = source.GetPatches() ? 0 : source.GetEffectiveTileSize();
+  unet->SetComputingOptions(computing);
   if (source.m_Threshold)
   {
     unet->SetThreshold(*source.m_Threshold);
   }
   unet->SetOutputMode(source.m_OutputMode);
-  unet->SetDevice(source.m_Device);
-  unet->SetPrecision(source.m_Precision);
-  unet->SetSharedMemory(source.m_SharedMemory);
   if (source.m_Patches)
   {
     unet->SetPatches(*source.m_Patches);
   }
   unet->SetRanks(source.m_Ranks);
-  unet->SetMemoryLimit(source.m_MemoryLimit);
   int threads = GigapixelCountThreads(source);
   countBeside = [](std::int64_t) {};
-  if (source.m_MemoryLimit > 0)
+  if (source.m_Computing.memoryLimit > 0)
   {
-    const auto                   limit = static_cast<std::int64_t>(source.m_MemoryLimit);
+    const auto                   limit = static_cast<std::int64_t>(source.m_Computing.memoryLimit);
     const gigapixel::SlideMemory memory = source.CountSlideMemory();
     threads = memory.reading.LimitThreads(threads, limit);
     countBeside = [filter = unet.GetPointer(), memory](std::int64_t further) {

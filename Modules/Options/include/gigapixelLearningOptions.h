@@ -2,12 +2,7 @@
 #ifndef gigapixelLearningOptions_h
 #define gigapixelLearningOptions_h
 
-#include "gigapixelOption.h"
-
-#include <cstdint>
-#include <string>
-#include <variant>
-#include <vector>
+#include "gigapixelOptionTable.h"
 
 namespace gigapixel
 {
@@ -19,19 +14,7 @@ struct GigapixelOptions_EXPORT LearningOptions
 #include "gigapixelLearningOptionList.h"
 };
 
-/** An entry of the list. */
-struct LearningOption
-{
-  Option option;
-  std::variant<bool                     LearningOptions::*,
-               int                      LearningOptions::*,
-               std::int64_t             LearningOptions::*,
-               std::uint64_t            LearningOptions::*,
-               double                   LearningOptions::*,
-               std::string              LearningOptions::*,
-               std::vector<std::string> LearningOptions::*>
-    member;
-};
+using LearningOption = OptionEntry<LearningOptions>;
 
 GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptionTable();
 
@@ -40,10 +23,7 @@ template <typename TVisitor>
 void
 VisitLearningOptions(const TVisitor & visitor)
 {
-  for (const LearningOption & entry : GetLearningOptionTable())
-  {
-    std::visit([&](auto member) { visitor(entry.option, member); }, entry.member);
-  }
+  VisitOptions(GetLearningOptionTable(), visitor);
 }
 
 /** The value of an option of text. */

@@ -104,6 +104,9 @@ struct GigapixelOptions_EXPORT Option
   /** \name The same option with more said of it, so that a table can be written in one expression. @{ */
   Option Details(const std::string & text) const;
   Option Group(const std::string & heading) const;
+  Option Default(const std::string & value) const; ///< as the user would write it
+  Option Unit(const std::string & name) const;
+  Option Words(const std::vector<std::string> & words) const; ///< that may stand in a number's place
   Option OfSlides() const;
   Option OfSlideFiles() const;
   Option Of(const std::string & fileContent) const; ///< an input file, or what stands for one
@@ -133,6 +136,8 @@ OptionNumber(const std::string & name, const std::string & value, double least, 
 GigapixelOptions_EXPORT Option OptionText(const std::string & name,
                                           const std::string & placeholder,
                                           const std::string & text);
+
+GigapixelOptions_EXPORT Option OptionMemory(const std::string & name, const std::string & text);
 
 /** "a, b or c"; for messages. */
 GigapixelOptions_EXPORT std::string JoinWithOr(const std::vector<std::string> & words);

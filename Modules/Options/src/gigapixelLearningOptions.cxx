@@ -26,21 +26,13 @@ RefuseValue(const Option & option, const TValue & value, const std::string & ran
       .OfOption(option.GetDisplayName(), given.str()));
 }
 
-Option
-WithProperty(Option option, const char * name)
-{
-  option.property = name;
-  return option;
-}
-
 } // namespace
 
 const std::vector<LearningOption> &
 GetLearningOptionTable()
 {
   static const std::vector<LearningOption> table{
-#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option)                                                   \
-  { WithProperty(option, #Name), &LearningOptions::member },
+#define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) { option, #Name, &LearningOptions::member },
 #include "gigapixelLearningOptionList.h"
   };
   return table;

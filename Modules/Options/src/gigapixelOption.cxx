@@ -64,6 +64,34 @@ Option::Group(const std::string & heading) const
 }
 
 Option
+Option::Default(const std::string & value) const
+{
+  Option option = *this;
+  option.defaultValue = value;
+  return option;
+}
+
+Option
+Option::Unit(const std::string & name) const
+{
+  Option option = *this;
+  option.unit = name;
+  return option;
+}
+
+Option
+Option::Words(const std::vector<std::string> & words) const
+{
+  Option option = *this;
+  option.choices = words;
+  for (const std::string & word : words)
+  {
+    option.placeholder += '|' + word;
+  }
+  return option;
+}
+
+Option
 Option::OfSlides() const
 {
   Option option = *this;
@@ -184,6 +212,12 @@ Option
 OptionText(const std::string & name, const std::string & placeholder, const std::string & text)
 {
   return { name, OptionType::Text, placeholder, text };
+}
+
+Option
+OptionMemory(const std::string & name, const std::string & text)
+{
+  return { name, OptionType::Memory, "BYTES", text };
 }
 
 std::string

@@ -116,6 +116,21 @@ GetTileSize(const ArgumentValues & values)
                                                   : values.GetInteger("tile-size");
 }
 
+ComputingOptions
+GetComputing(const ArgumentValues & values, const Tiling & tiling)
+{
+  ComputingOptions options;
+  VisitOptions(GetComputingOptionTable(), [&](const Option & option, auto member) {
+    if (values.GetCommand().Find(option.name) && option.name != "tile-size")
+    {
+      TakeOption(values, option, options.*member);
+    }
+  });
+  options.tileSize = tiling.tileSize;
+  options.sharedMemory = tiling.sharedMemory;
+  return options;
+}
+
 namespace
 {
 /** Whether patches are asked for. \throw UsageError what is given besides does not suit that */

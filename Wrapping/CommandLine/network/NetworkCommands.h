@@ -2,6 +2,7 @@
 #ifndef NetworkCommands_h
 #define NetworkCommands_h
 
+#include "gigapixelComputingOptions.h"
 #include "gigapixelSlideMemory.h"
 
 #include "gigapixelProgram.h"
@@ -14,6 +15,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace gigapixel::commandline
 {
@@ -39,6 +43,37 @@ void BoundMemory(std::int64_t budget);
  * \param bytes of room that it has to have \throw std::runtime_error */
 void CheckScratch(const ArgumentValues & values, std::int64_t bytes = 0);
 
+/** What is given of an option; without it \a value stays. */
+template <typename TValue>
+void
+TakeOption(const ArgumentValues & values, const Option & option, TValue & value)
+{
+  if constexpr (std::is_same_v<TValue, bool>)
+  {
+    value = values.Has(option.name) != option.TurnsOff();
+  }
+  else if (values.Has(option.name))
+  {
+    if constexpr (std::is_same_v<TValue, std::vector<std::string>>)
+    {
+      value = values.GetTexts(option.name);
+    }
+    else if constexpr (std::is_same_v<TValue, std::string>)
+    {
+      value = values.GetText(option.name);
+    }
+    else if constexpr (std::is_same_v<TValue, double>)
+    {
+      value = values.GetNumber(option.name);
+    }
+    else
+    {
+      value = static_cast<TValue>(option.type == OptionType::Memory ? values.GetMemory(option.name)
+                                                                    : values.GetInteger(option.name));
+    }
+  }
+}
+
 /** How slides are cut into tiles. */
 struct Tiling
 {
@@ -63,6 +98,9 @@ std::optional<Patches> GetPatches(const ArgumentValues & values, const NetworkDe
 /** The same of a network for volumes: what is not given is as the network was trained, if it says so.
  * \throw UsageError */
 std::optional<VolumePatches> GetVolumePatches(const ArgumentValues & values, const NetworkDescription & network);
+
+/** Options of computing that the command has, with a tiling in place of --tile-size and --shared-memory. */
+ComputingOptions GetComputing(const ArgumentValues & values, const Tiling & tiling);
 
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);

@@ -189,18 +189,14 @@ MakeSource(const Segmentation & segmentation)
     source->SetThreshold(values.GetNumber("threshold"));
   }
   source->SetFillHoles(values.Has("fill-holes"));
-  source->SetDevice(values.GetText("device"));
-  source->SetPrecision(values.GetText("precision"));
-  source->SetTileSize(segmentation.tiling.tileSize);
-  source->SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
-  source->SetSharedMemory(segmentation.tiling.sharedMemory);
+  source->SetComputingOptions(GetComputing(values, segmentation.tiling));
   if (const auto & patches = segmentation.tiling.patches)
   {
     source->SetPatches(*patches);
   }
   source->SetRanks(segmentation.ranks);
   source->UpdateSlideInformation();
-  source->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
+  source->SetMemoryLimit(static_cast<std::uint64_t>(GetBudget(values)));
   return source;
 }
 

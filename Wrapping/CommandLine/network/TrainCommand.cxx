@@ -178,35 +178,6 @@ Describe(const Workload & workload, const NetworkDescription & network)
          FormatSize(workload.largest);
 }
 
-template <typename TValue>
-void
-Take(const ArgumentValues & values, const Option & option, TValue & value)
-{
-  if constexpr (std::is_same_v<TValue, bool>)
-  {
-    value = values.Has(option.name) != option.TurnsOff();
-  }
-  else if (values.Has(option.name))
-  {
-    if constexpr (std::is_same_v<TValue, std::vector<std::string>>)
-    {
-      value = values.GetTexts(option.name);
-    }
-    else if constexpr (std::is_same_v<TValue, std::string>)
-    {
-      value = values.GetText(option.name);
-    }
-    else if constexpr (std::is_same_v<TValue, double>)
-    {
-      value = values.GetNumber(option.name);
-    }
-    else
-    {
-      value = static_cast<TValue>(values.GetInteger(option.name));
-    }
-  }
-}
-
 /** As they are given; what decides on the bits of a run that goes on, and is not given, as it began. */
 LearningOptions
 GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun)
@@ -215,7 +186,7 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
   VisitLearningOptions([&](const Option & option, auto member) {
     if (!begun || values.IsGiven(option.name) || !DecidesOnBits(option, begun->options))
     {
-      Take(values, option, options.*member);
+      TakeOption(values, option, options.*member);
     }
   });
   // Another optimizer, say, is refused as such, and not for what belongs to that of the run.
@@ -275,9 +246,6 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
   trainer.SetSlideImage(values.Has("image") ? values.GetText("image") : "");
-  trainer.SetDevice(values.GetText("device"));
-  trainer.SetPrecision(values.IsGiven("precision") ? values.GetText("precision") : "");
-  trainer.SetScratchFolder(values.Has("scratch") ? values.GetText("scratch") : "");
   trainer.SetResume(values.Has("resume"));
 }
 
@@ -497,9 +465,10 @@ TrainOn(const Cohort &                 cohort,
                       0,      images,  workload.reading };
   trainer->SetNumberOfWorkUnits(static_cast<itk::ThreadIdType>(
     std::max(1, workload.reading.LimitThreads(session.GetThreads(), GetBudget(values)))));
-  trainer->SetTileSize(tiling.tileSize);
-  trainer->SetSharedMemory(tiling.sharedMemory);
-  trainer->SetMemoryLimit(static_cast<itk::SizeValueType>(GetBudget(values)));
+  ComputingOptions computing = GetComputing(values, tiling);
+  computing.precision = values.IsGiven("precision") ? computing.precision : std::string();
+  computing.memoryLimit = static_cast<std::uint64_t>(GetBudget(values));
+  trainer->SetComputingOptions(computing);
   const MemoryPlan   plan = Train(*trainer, workload, run, session, whenStepped);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)

@@ -129,8 +129,9 @@ Predict(const itk::GigapixelVolume & volume,
   run.tileSize = plan.tileSize;
   run.segments = plan.segments;
   run.patches = tiling.volumePatches;
-  run.device = Device::Find(values.GetText("device"), values.GetText("precision"));
-  run.scratch = values.Has("scratch") ? values.GetText("scratch") : std::string();
+  const ComputingOptions computing = GetComputing(values, tiling);
+  run.device = Device::Find(computing.device, computing.precision);
+  run.scratch = computing.scratchFolder;
   auto prediction = PredictVolume(volume.voxels, volume.grid, model, run, [&progress](double done) {
     progress.Update(done);
     return !IsInterruptionRequested();

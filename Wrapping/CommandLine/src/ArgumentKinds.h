@@ -55,19 +55,6 @@ GigapixelCommandLine_EXPORT Argument LevelResolution();
 
 GigapixelCommandLine_EXPORT Argument Network();
 
-GigapixelCommandLine_EXPORT Argument Memory();
-
-GigapixelCommandLine_EXPORT Argument ComputingDevice();
-
-GigapixelCommandLine_EXPORT Argument NumberPrecision();
-
-/** \param otherwise what it is without the option */
-GigapixelCommandLine_EXPORT Argument TileSize(const std::string & otherwise);
-
-/** \param what lies there */
-GigapixelCommandLine_EXPORT Argument Scratch();
-GigapixelCommandLine_EXPORT Argument SharedMemory(const std::string & what);
-
 /** Of commands that keep an output that was made in the same way. */
 GigapixelCommandLine_EXPORT Argument Overwrite();
 

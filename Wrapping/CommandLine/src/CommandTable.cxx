@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentKinds.h"
 #include "SlideCommandTable.h"
+#include "gigapixelComputingOptions.h"
 #include "gigapixelLearningOptions.h"
 
 #include <algorithm>
@@ -64,12 +65,13 @@ TrainingLoss()
     .Group("Learning");
 }
 
-/** The options of the table of learning. */
+/** The options of a table. */
+template <typename TOptions>
 std::vector<Argument>
-LearningArguments()
+ArgumentsOf(const std::vector<OptionEntry<TOptions>> & table)
 {
   std::vector<Argument> arguments;
-  for (const LearningOption & entry : GetLearningOptionTable())
+  for (const OptionEntry<TOptions> & entry : table)
   {
     arguments.push_back(entry.option);
   }
@@ -77,16 +79,27 @@ LearningArguments()
 }
 
 Argument
+Find(const std::vector<Argument> & all, const std::string & name)
+{
+  return *std::find_if(all.begin(), all.end(), [&](const Argument & argument) { return argument.name == name; });
+}
+
+Argument
 Learning(const std::string & name)
 {
-  const auto all = LearningArguments();
-  return *std::find_if(all.begin(), all.end(), [&](const Argument & argument) { return argument.name == name; });
+  return Find(ArgumentsOf(GetLearningOptionTable()), name);
+}
+
+Argument
+Computing(const std::string & name)
+{
+  return Find(ArgumentsOf(GetComputingOptionTable()), name);
 }
 
 Command
 WithLearning(Command command)
 {
-  const auto learning = LearningArguments();
+  const auto learning = ArgumentsOf(GetLearningOptionTable());
   command.arguments.insert(command.arguments.end(), learning.begin(), learning.end());
   return command;
 }
@@ -152,12 +165,12 @@ Train()
         TrainingLoss(),
         OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
           .Group("Learning"),
-        ComputingDevice(),
-        NumberPrecision(),
-        TileSize("the plan's, the same in the whole run; of networks with wide halos also segments (see --scratch)"),
-        SharedMemory("A slide's pixels and mask are read once, and stay there for all steps on it"),
-        Memory(),
-        Scratch(),
+        Computing("device"),
+        Computing("precision"),
+        Computing("tile-size"),
+        Computing("shared-memory"),
+        Computing("memory"),
+        Computing("scratch"),
         Strict() },
       { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
         "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
@@ -217,17 +230,17 @@ Segment()
       SlideImage(),
       region,
       Tissue("it becomes 0."),
-      ComputingDevice(),
-      NumberPrecision(),
+      Computing("device"),
+      Computing("precision"),
       Semantics(),
       PatchSize(),
       PatchOverlap(),
       PatchBlending(),
       Mirror(),
-      TileSize("that of the model's training; in one piece not with --region"),
-      SharedMemory("The pixels of the tiles that are computed next are brought there"),
-      Memory(),
-      Scratch(),
+      Computing("tile-size"),
+      Computing("shared-memory"),
+      Computing("memory"),
+      Computing("scratch"),
       ReportOfBatch(),
       Strict(),
       Overwrite() },
@@ -299,10 +312,10 @@ Classify()
         "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
         "it is the attention, for others the class activation (grad-CAM). Takes twice the time."),
       MapClass(),
-      ComputingDevice(),
-      NumberPrecision(),
-      TileSize("that of the model's training"),
-      Memory(),
+      Computing("device"),
+      Computing("precision"),
+      Computing("tile-size"),
+      Computing("memory"),
       ReportOfBatch(),
       Strict(),
       Replace() },
@@ -341,10 +354,10 @@ Features()
                 "label",
                 "Where there is tissue, as for classify: what is no tissue is white to the network, and only positions "
                 "of tissue are written."),
-      ComputingDevice(),
-      NumberPrecision(),
-      TileSize("that of the model's training"),
-      Memory(),
+      Computing("device"),
+      Computing("precision"),
+      Computing("tile-size"),
+      Computing("memory"),
       Strict(),
       Overwrite() },
     { "gigapixel features slides/ --model run -o features/ --tissue masks/",
@@ -377,14 +390,14 @@ Plan()
              SlideImage(),
              TrainingLoss(),
              Learning("freeze"),
-             NumberPrecision(),
+             Computing("precision"),
              Semantics(),
              PatchSize(),
              PatchOverlap(),
              Mirror(),
-             TileSize("the plan's"),
-             Memory(),
-             Scratch() },
+             Computing("tile-size"),
+             Computing("memory"),
+             Computing("scratch") },
            { "gigapixel plan slide.svs --memory 2G",
              "gigapixel plan --size 16000x64000 --json",
              "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" },

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from typing import Optional, Sequence, Unpack
@@ -17,7 +16,7 @@ import numpy as np
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
-from itkgigapixel.learning import LearningOptions
+from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import set_options, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
@@ -43,15 +42,9 @@ def train(
     loss: str = "",
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
-    memory: int | str = 0,
-    tile_size: int | str = 0,
-    shared_memory: bool = False,
-    scratch: Path = "",
-    device: str = "cpu",
-    precision: Optional[str] = None,
     resume: bool = False,
     progress: bool = False,
-    **options: Unpack[LearningOptions],
+    **options: Unpack[TrainOptions],
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
@@ -79,22 +72,11 @@ def train(
     :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
-    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result as long as
-        a tile of the plan's size fits; else tiles are smaller, which changes last bits, and a warning says so
-    :param tile_size: side of a tile's core in pixels; "image": each image in one piece; 0: what the memory plan chooses,
-        which may be segments (see *scratch*), whereas a size is of the network at once; changes last bits only
-    :param shared_memory: read images once into memory that CPU and GPU share; changes no result
-    :param scratch: folder on a fast disk for maps that a network with wide halos keeps while it goes over a slide in
-        segments; "": they lie in memory; changes no result
-    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
-        ones) are computed in "fp32", or in "bf16" with less time and memory where the CPU has instructions for that, on a GPU also
-        in "tf32"; None: with *resume* the run's, else "fp32"
     :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
         *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
         *shared_memory* may be others
     :param progress: show a tqdm bar with the losses
-    :param options: how the network learns
+    :param options: how the network learns and is computed
     :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
     :raises GigapixelError: what cannot be read, does not match, or has no room in *memory*; a device that is not there. Also a
         TypeError: a sample that is no such pair. Also a ValueError: slides that state different resolutions, or are of different images
@@ -112,7 +94,7 @@ def train(
     files = [each for each in first if isinstance(each, (str, os.PathLike, Slide))]
     slide_mpp, strict = stated_of(files, slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
-    set_options(trainer, options)
+    set_options(trainer, "train", options)
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
@@ -124,12 +106,6 @@ def train(
     trainer.SetClassWeights(class_weights)
     if ignored_label is not None:
         trainer.SetIgnoredLabel(ignored_label)
-    trainer.SetMemoryLimit(_bytes(memory))
-    trainer.SetTileSize(_tile_size(tile_size))
-    trainer.SetSharedMemory(shared_memory)
-    trainer.SetScratchFolder(file_name(scratch))
-    trainer.SetDevice(device)
-    trainer.SetPrecision(precision or "")
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides), objective)
@@ -152,25 +128,6 @@ def train(
                 trainer.AddObserver(itk.IterationEvent(), tell)
             trainer.Update()
     return trainer.GetBestModel()
-
-
-def _bytes(memory: int | str) -> int:
-    if not isinstance(memory, str):
-        return memory
-    amount = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)i?B?", memory.strip(), re.IGNORECASE)
-    if not amount:
-        why = f'memory is a number of bytes or a text like "2G" or "512M", not "{memory}"'
-        raise error_of(ValueError, "E-OPTION-VALUE", why, option="memory", value=memory)
-    return int(float(amount[1]) * 1024 ** "_KMGT".index(amount[2].upper() or "_"))
-
-
-def _tile_size(side: int | str) -> int:
-    if side == "image":
-        return -1
-    if isinstance(side, str) or side < 0:
-        why = f'a tile has a side of so many pixels, 0 for what is fitting, or is the "image", not {side!r}'
-        raise error_of(ValueError, "E-OPTION-VALUE", why, option="tile_size", value=side)
-    return side
 
 
 def _add(trainer, split: str, sample, labels: bool, columns: list[str], folder: str) -> None:
@@ -268,6 +225,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
 @names_arguments
 @with_mask("tissue")
 @interruptible()
+@takes_options
 def segment(
     slide: Path | Slide,
     model,
@@ -285,13 +243,8 @@ def segment(
     overlap: float = 0.25,
     blending: str = "gaussian",
     mirror: bool = False,
-    memory: int | str = 0,
-    tile_size: int | str = 0,
-    scratch: Path = "",
-    shared_memory: bool = False,
-    device: str = "cpu",
-    precision: str = "fp32",
     progress: bool = False,
+    **options: Unpack[SegmentOptions],
 ):
     """Segments a slide with a trained network, streamed, with the channels and at the resolution that it was trained on.
 
@@ -319,17 +272,8 @@ def segment(
     :param overlap: what neighboring patches share of a side, 0 to 0.95
     :param blending: the weight of a patch's pixel where patches overlap, "gaussian" or "constant"
     :param mirror: the mean of the logits of each patch and its three mirror images
-    :param memory: peak bytes of the process, or "2G" or "512M" (of 1024 x 1024), 0: no limit; changes no result: tiles are those that the
-        model was trained with
-    :param tile_size: side of a tile's core in pixels; "image": the slide in one piece, then without a *region*; 0: that of
-        the model's training; changes last bits only
-    :param scratch: folder on a fast disk for maps of a network whose norms or pools see the whole slide; "": in memory
-    :param shared_memory: bring pixels into memory that CPU and GPU share; changes no result
-    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"; networks made of operations (unet, imported
-        ones) are computed in "fp32", or in "bf16" with less time and memory where the CPU has instructions for that, on a GPU also
-        in "tf32"
     :param progress: show a tqdm bar
+    :param options: how it is computed
     :returns: the segmentation as an ITK image of bytes, or *output* if that is given
     :raises GigapixelError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
         resolution where the model's is known; what the model cannot give; a device that is not there. Also a ValueError: a *threshold*
@@ -369,12 +313,7 @@ def segment(
     source.SetOutputMode("probability" if probability else "label")
     if semantics == "patch":
         source.SetPatches({"side": operator.index(patch), "overlap": overlap, "blending": blending, "mirror": mirror})
-    source.SetMemoryLimit(_bytes(memory))
-    source.SetTileSize(_tile_size(tile_size))
-    source.SetScratchFolder(file_name(scratch))
-    source.SetSharedMemory(shared_memory)
-    source.SetDevice(device)
-    source.SetPrecision(precision)
+    set_options(source, "segment", options)
     source.UpdateSlideInformation()
     if output is None:
         with running(source, "segment", progress):

@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 
 from itkgigapixel.errors import error_of
-from itkgigapixel.learning import DOCUMENTATION, TABLE, LearningOptions
+from itkgigapixel.option_table import DOCUMENTATION, TABLES
 from itkgigapixel.slide import file_name
 
 
@@ -16,9 +17,8 @@ def takes_options(function):
     """For a function with ``**options``: help and completion show each of them, and one that is none is refused."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    learning = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=LearningOptions.__annotations__[name])
-        for name, (_, default) in TABLE.items()
+    of_table = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, (_, default) in TABLES[function.__name__].items()
     ]
 
     @functools.wraps(function)
@@ -27,21 +27,50 @@ def takes_options(function):
             raise error_of(TypeError, "E-OPTION-UNKNOWN", f"{function.__name__}() has no argument {name}", option=name)
         return function(*args, **kwargs)
 
-    checked.__signature__ = signature.replace(parameters=[*own, *learning])
-    checked.__doc__ = (function.__doc__ or "").replace("    :param options: how the network learns", DOCUMENTATION)
+    checked.__signature__ = signature.replace(parameters=[*own, *of_table])
+    checked.__doc__ = re.sub(r" *:param options: .*", lambda _: DOCUMENTATION[function.__name__], function.__doc__ or "")
     return checked
 
 
-def set_options(trainer, options: LearningOptions) -> None:
-    """Those that are None stay as they are without the option."""
+def set_options(process, function: str, options: dict) -> None:
+    """Those that are None stay as they are without the option.
+
+    :param process: the filter that has the properties
+    :param function: whose arguments they are
+    """
     for name, value in options.items():
         if value is None:
             continue
+        setter, default = TABLES[function][name]
         if name == "learning_rate" and not value > 0:  # 0 is the network's for the trainer, which a mistake is not to mean
             why = f"learning_rate has to be above 0, not {value}"
             raise error_of(ValueError, "E-OPTION-VALUE", why, "give None for the network's", option=name, value=value)
-        if TABLE[name][1] == ():
+        if name in _CONVERSIONS:
+            value = _CONVERSIONS[name](value)
+        elif default == ():
             value = [value] if isinstance(value, str) else list(value)
         elif isinstance(value, (str, os.PathLike)):
             value = file_name(value)
-        getattr(trainer, f"Set{TABLE[name][0]}")(value)
+        getattr(process, f"Set{setter}")(value)
+
+
+def _bytes(memory: int | str) -> int:
+    if not isinstance(memory, str):
+        return memory
+    amount = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)i?B?", memory.strip(), re.IGNORECASE)
+    if not amount:
+        why = f'memory is a number of bytes or a text like "2G" or "512M", not "{memory}"'
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="memory", value=memory)
+    return int(float(amount[1]) * 1024 ** "_KMGT".index(amount[2].upper() or "_"))
+
+
+def _tile_size(side: int | str) -> int:
+    if side == "image":
+        return -1
+    if isinstance(side, str) or side < 0:
+        why = f'a tile has a side of so many pixels, 0 for what is fitting, or is the "image", not {side!r}'
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option="tile_size", value=side)
+    return side
+
+
+_CONVERSIONS = {"memory": _bytes, "tile_size": _tile_size}
