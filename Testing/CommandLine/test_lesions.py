@@ -80,7 +80,7 @@ def test_cohort_is_what_train_reads(tmp_path):
     "options, code, option, value",
     [
         (["--decoys"], "E-OPTION-NEEDS", "--decoys", None),
-        (["--outlines", "o.geojson"], "E-OPTION-NEEDS", "--outlines", None),
+        (["--outlines", "o.geojson"], "E-OPTION-NEEDS", "--outlines", "o.geojson"),
         (["--slides", "2,2,2"], "E-OPTION-NEEDS", "--slides", "2,2,2"),
         (["--lesions", 1, "--slides", "2,2"], "E-OPTION-VALUE", "--slides", "2,2"),
         (["--lesions", 1, "--slides", "2,x,2"], "E-OPTION-VALUE", "--slides", "2,x,2"),

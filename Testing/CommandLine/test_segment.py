@@ -53,7 +53,7 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     refused = fails("segment", slide, "--model", trained[0], "-o", tmp_path / "one.tif", *patch, "--mirror")
     assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "one.tif") and "mirrored" in refused.why
     for wrong, code, option, value in (
-        (["--overlap", 0.5], "E-OPTION-NEEDS", "--overlap", None),
+        (["--overlap", 0.5], "E-OPTION-NEEDS", "--overlap", "0.5"),
         ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--semantics", "patch"),
         ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--semantics", "patch"),
         (["--semantics", "patch", "--patch", 100], "E-OPTION-VALUE", "--patch", "100"),

@@ -30,7 +30,7 @@ Find(const std::string & name)
 }
 
 std::string
-GetRefusedOption(const LearningOptions & options)
+GetRefusedOption(const LearningOptions & options, const std::string & code = "E-OPTION-VALUE")
 {
   try
   {
@@ -38,7 +38,7 @@ GetRefusedOption(const LearningOptions & options)
   }
   catch (const InvalidArgument & refusal)
   {
-    EXPECT_EQ(refusal.GetDiagnostic().code, "E-OPTION-VALUE");
+    EXPECT_EQ(refusal.GetDiagnostic().code, code);
     return refusal.GetDiagnostic().option;
   }
   return {};
@@ -129,7 +129,13 @@ TEST(LearningOptions, AreHeldToTheirRanges)
   };
   EXPECT_EQ(refuse(&LearningOptions::epochs, 0), "--epochs");
   EXPECT_EQ(refuse(&LearningOptions::imagesPerStep, 0), "--images-per-step");
-  EXPECT_EQ(refuse(&LearningOptions::momentum, 1.0), "--momentum");
+  LearningOptions momentum;
+  momentum.momentum = 0.5;
+  EXPECT_EQ(GetRefusedOption(momentum, "E-OPTION-NEEDS"), "--momentum"); // of sgd
+  momentum.optimizer = "sgd";
+  EXPECT_EQ(GetRefusedOption(momentum), "");
+  momentum.momentum = 1.0;
+  EXPECT_EQ(GetRefusedOption(momentum), "--momentum");
   EXPECT_EQ(refuse(&LearningOptions::jitter, 1.0), "--jitter");
   EXPECT_EQ(refuse(&LearningOptions::clipGradient, -1.0), "--clip-gradient");
   EXPECT_EQ(refuse(&LearningOptions::clipGradient, std::numeric_limits<double>::quiet_NaN()), "--clip-gradient");

@@ -85,10 +85,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Optimizer,
   optimizer,
   "adam",
-  OptionChoice("optimizer",
-               { "adam", "adamw", "sgd" },
-               "adam",
-               "How a step follows from the gradient, as in torch.optim.")
+  OptionChoice("optimizer", { "adam", "adamw", "sgd" }, "adam", "The rule of a step, as in torch.optim.")
     .Details("adamw is Adam with decoupled weight decay, sgd is gradient descent with momentum.")
     .Group("Learning"))
 
@@ -141,7 +138,7 @@ GIGAPIXEL_LEARNING_OPTION(std::string,
                           OptionChoice("learning-rate-schedule",
                                        { "constant", "cosine", "plateau" },
                                        "constant",
-                                       "How the learning rate changes during training.")
+                                       "How the learning rate changes.")
                             .Details("As in torch.optim.lr_scheduler: cosine falls to --minimum-learning-rate in the "
                                      "last of --epochs, plateau is lower after "
                                      "epochs without a better validation "
@@ -149,14 +146,13 @@ GIGAPIXEL_LEARNING_OPTION(std::string,
                             .Group("Learning"))
 
 /** The factor of "plateau", below 1, after epochs without a better validation loss. */
-GIGAPIXEL_LEARNING_OPTION(
-  double,
-  LearningRateDecay,
-  learningRateDecay,
-  1.0,
-  OptionNumber("learning-rate-decay", "1", 1e-6, 1, "Factor on the rate; plateau needs one below 1, such as 0.1.")
-    .Group("Learning")
-    .Needs("learning-rate-schedule", "plateau"))
+GIGAPIXEL_LEARNING_OPTION(double,
+                          LearningRateDecay,
+                          learningRateDecay,
+                          1.0,
+                          OptionNumber("learning-rate-decay", "1", 1e-6, 1, "Factor of plateau, below 1, such as 0.1.")
+                            .Group("Learning")
+                            .Needs("learning-rate-schedule", "plateau"))
 
 /** Epochs without a better validation loss that are let pass before the one that lowers the rate. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -258,7 +254,6 @@ GIGAPIXEL_LEARNING_OPTION(
   Seed,
   seed,
   1,
-  OptionInteger("seed", "1", 0, 9007199254740992.0, "Seed of first weights, order of slides and augmentation.")
-    .Group("Learning"))
+  OptionInteger("seed", "1", 0, 9007199254740992.0, "Seed of first weights, order and augmentation.").Group("Learning"))
 
 #undef GIGAPIXEL_LEARNING_OPTION
