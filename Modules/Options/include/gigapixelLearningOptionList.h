@@ -85,7 +85,7 @@ GIGAPIXEL_LEARNING_OPTION(
   Optimizer,
   optimizer,
   "adam",
-  OptionChoice("optimizer", { "adam", "adamw", "sgd" }, "adam", "The rule of a step, as in torch.optim.")
+  OptionChoice("optimizer", { "adam", "adamw", "sgd" }, "adam", "The rule of a step.")
     .Details("adamw is Adam with decoupled weight decay, sgd is gradient descent with momentum.")
     .Group("Learning"))
 
