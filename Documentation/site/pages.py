@@ -141,11 +141,11 @@ def write_commands(program, folder):
 def write_presets(program, commands, page):
     lines = ["# Presets", "", "## Networks", ""]
     lines += ["`train --network NAME:OPTION=VALUE` takes these networks. The table has their default options.", ""]
-    lines += ["| preset | parameters | multiply-adds per pixel | halo | channels | classes |", "|" + " --- |" * 6]
+    lines += ["| preset | axes | parameters | multiply-adds per pixel | halo | stride | channels | classes | learning rate |", "|" + " --- |" * 9]
     networks = json.loads(ask(program, "networks", "--json"))
     for network in networks:
-        cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network[key]) for key in ("halo", "channels", "classes")]]
-        lines.append(f"| `{network['name']}` | {network['parameters']} | {' | '.join(cells)} |")
+        cells = [f"{network['multiplyAddsPerPixel']:.0f}", *[str(network[key]) for key in ("halo", "stride", "channels", "classes", "learningRate")]]
+        lines.append(f"| `{network['name']}` | {network['axes']} | {network['parameters']} | {' | '.join(cells)} |")
     for network in networks:
         summary = escape(network["summary"])
         lines += ["", f"### {network['name']}", "", f"{summary[0].upper()}{summary[1:]}.", ""]

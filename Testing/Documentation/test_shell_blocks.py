@@ -2,6 +2,7 @@
 """The blocks of code of tutorials and of README.md run, and give what the pages say."""
 
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -67,6 +68,21 @@ def test_tutorial_label_per_slide(tmp_path):
         predicted = {pathlib.Path(row["slide"]).stem: row["predicted"] for row in csv.DictReader(file)}
     assert predicted == {"he": "HE", "brown": "brown"}
     assert (tmp_path / "maps/brown.png").exists()
+
+
+def test_tutorial_volume(tmp_path):
+    run_page(TUTORIALS / "volume.md", tmp_path)
+    content = gzip.decompress((tmp_path / "labels.nii.gz").read_bytes())
+    header, labels = content[:352], numpy.frombuffer(content[352:], numpy.uint8).reshape(32, 32, 32)
+    assert list(numpy.frombuffer(header[40:48], "<i2")) == [3, 32, 32, 32]
+    assert list(numpy.frombuffer(header[80:92], "<f4")) == [1, 1, 1.5]
+    truth = (tmp_path / "volume-4-labels.nrrd").read_text().split("\n\n", 1)[1]
+    truth = numpy.array(truth.split(), numpy.uint8).reshape(32, 32, 32)
+    dice = 2 * (labels & truth).sum() / (int(labels.sum()) + int(truth.sum()))
+    assert set(numpy.unique(labels)) == {0, 1} and dice > 0.9
+    row = evaluate("labels.nii.gz", "volume-4-labels.nrrd", tmp_path)["labels"][0]
+    assert abs(row["dice"] - dice) < 1e-6
+    assert (tmp_path / "slices.png").exists()
 
 
 @pytest.fixture

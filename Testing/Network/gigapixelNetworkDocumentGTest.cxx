@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "TemporaryFolder.h"
-#include "gigapixelNetworkPresets.h"
 #include "graph/gigapixelOperationSchema.h"
 
 #include <gtest/gtest.h>
@@ -13,12 +12,12 @@ using namespace gigapixel;
 namespace
 {
 
-/** Of the table under a heading of Documentation/Networks.md: the first column's word, and all words in `code` of the
- * second one. */
+/** Reads the table under a heading of Documentation/reference/operations.md: the word of the first column, and all
+ * words in `code` of the second one. */
 std::map<std::string, std::set<std::string>>
 ReadTable(const std::string & heading)
 {
-  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/Networks.md");
+  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/reference/operations.md");
   const std::size_t begin = text.find("\n## " + heading + "\n");
   if (begin == std::string::npos)
   {
@@ -75,7 +74,7 @@ TEST(NetworkDocument, ListsEveryOperationWithItsAttributes)
 
 TEST(NetworkDocument, NamesTheTypesOfVolumes)
 {
-  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/Networks.md");
+  const std::string text = test::ReadAll(GIGAPIXEL_SOURCE_DIR "/Documentation/reference/operations.md");
   const std::size_t begin = text.find("\n## Volumes\n");
   ASSERT_NE(begin, std::string::npos);
   const std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);
@@ -87,18 +86,4 @@ TEST(NetworkDocument, NamesTheTypesOfVolumes)
       EXPECT_EQ(isNamed, schema.axes == 3 || schema.type == std::string("pixel_shuffle")) << schema.type;
     }
   }
-}
-
-TEST(NetworkDocument, ListsEveryPresetWithItsOptions)
-{
-  std::map<std::string, std::set<std::string>> known;
-  for (const NetworkPreset & preset : NetworkPreset::GetAll())
-  {
-    auto & options = known[preset.name];
-    for (const PresetOption & option : preset.options)
-    {
-      options.insert(option.name);
-    }
-  }
-  EXPECT_EQ(ReadTable("Presets"), known);
 }

@@ -95,7 +95,7 @@ CountDescriptors()
   return count;
 }
 
-constexpr std::size_t mostProcesses = 16; // as Documentation/Reliability.md states
+constexpr std::size_t mostProcesses = 16; // as Documentation/explanation/reader-processes.md states
 
 /** One tile of level 0; the text in which it is refused, or "other pixels" where they are not OpenSlide's. */
 std::string

@@ -147,7 +147,7 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   /** What cuDNN's algorithms take of it beside that, at most, where so much is free; they differ by precision. */
   std::int64_t deviceWorkspaceBytes{ 0 };
   /** Estimate for one step, or for the inference of the image, on one core of the machine that is described in
-   * Documentation/Performance.md, without reading pixels and labels. Threads share it. */
+   * Documentation/evidence/index.md, without reading pixels and labels. Threads share it. */
   double coreSeconds{ 0 };
   /** A sentence where the budget has made tiles smaller than they would be, or divided the network in another way, so
    * that the last bits of results depend on it, and where this CPU is slow in the precision. Empty: neither. */

@@ -54,7 +54,7 @@ struct GigapixelNetwork_EXPORT Layer
  * Others are refused with the reason (std::invalid_argument).
  *
  * \par Example
- * See Modules/Network/networks/remedios2023.json, and Documentation/Networks.md for graphs */
+ * See Modules/Network/networks/remedios2023.json, and Documentation/reference/network-file.md for graphs */
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:

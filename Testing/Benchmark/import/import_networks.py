@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Which published networks are taken over, each with random weights: the table of Documentation/Networks.md.
+"""Which published networks are taken over, each with random weights. Documentation/evidence/networks.md sums the tables up.
 
     pip install itk-gigapixel[torch] torchvision timm segmentation-models-pytorch monai dynamic_network_architectures unet
     Testing/Benchmark/import/import_networks.py [NAME...] > table.md

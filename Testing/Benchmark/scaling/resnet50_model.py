@@ -5,7 +5,7 @@
     resnet50_model.py [--side 16384] [--tflops 7.85] [--gigabytes 10]
 
 First what has to go from one GPU to another in a step, by the way in which the work is divided; then how the way that is
-taken here, slides to ranks, scales. Constants and where they come from stand in Documentation/Scaling.md.
+taken here, slides to ranks, scales. Constants and where they come from stand in Documentation/evidence/scaling.md.
 """
 
 import argparse

@@ -27,7 +27,7 @@ namespace
 using JSON = nlohmann::ordered_json;
 
 /** For a sample of a JPEG slide, in memory as the network takes it, on one core of the machine that is described in
- * Documentation/Performance.md. */
+ * Documentation/evidence/index.md. */
 constexpr double DecodingSeconds = 2.3e-9;
 /** For a voxel of a volume that is compressed by gzip, checked, read and normalized. */
 constexpr double VolumeSeconds = 4e-8;
@@ -185,7 +185,7 @@ AddNetworkSeconds(const NetworkDescription & network,
   {
     const Diagnostic problem = Diagnostic::Of(error);
     session.Warn(Diagnostic("W-PLAN-PACE",
-                            "the times are those of the machine in Documentation/Performance.md, since the network "
+                            "the times are those of the machine in Documentation/evidence/index.md, since the network "
                             "cannot be computed on this one: " +
                               problem.why,
                             problem.remedy)

@@ -17,7 +17,7 @@ namespace
 {
 
 /** The paper's 1e-3 learns as well, but takes twice as many steps from our initial weights; 1e-2 does not learn faster.
- * See Documentation/Learning.md. */
+ * See Documentation/how-to/training-options.md. */
 constexpr double LearningRateOfLayers = 3e-3;
 constexpr double SafeLearningRate = 1e-4;
 

@@ -32,7 +32,7 @@ struct GigapixelNetwork_EXPORT GraphTileCost
   std::int64_t scratchBytes{ 0 };   ///< of them, in files: see GetScratchBytes()
   std::int64_t reducedBytes{ 0 };   ///< of what the image is reduced to, which is in memory always
   double       operations{ 0 };     ///< of the whole image: multiplications and additions, halos counted
-  double       seconds{ 0 };        ///< of one core of the machine in Documentation/Performance.md
+  double       seconds{ 0 };        ///< of one core of the machine in Documentation/evidence/index.md
 
   /** Of the tiles that may be computed at the same time, in each group of them, how many take so many bytes. */
   std::vector<std::map<std::int64_t, std::int64_t, std::greater<>>> groups{};
