@@ -45,7 +45,7 @@ def score(mask, classes):
         figures = {
             "iou": both / float((mask & glass).sum() + tissue.sum()),
             "lost": 1 - both / float(tissue.sum()),
-            "kept": float(mask[glass].mean()),
+            "kept": float(mask[glass].mean()) if glass.any() else 0.0,
         }
     else:
         figures = {"called": float(mask[glass].mean())}
