@@ -14,22 +14,22 @@ from tissue_pictures import ARTIFACT, NOT_JUDGED, PEN, ROOT, TISSUE
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
 
 
-def run(*words):
+def run(program, *words):
     """The program's JSON."""
-    done = subprocess.run([str(word) for word in (PROGRAM, *words)], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in (program, *words)], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout)
 
 
-def label(work, picture, preset, *options):
+def label(work, picture, preset, program=PROGRAM):
     """The preset's mask, at the size of the picture, and the preset that was chosen."""
     slide = work / f"{picture['name']}.tif"
     if not slide.exists():
         tifffile.imwrite(slide, picture["pixels"], tile=(256, 256), compression="zlib")
     mask = work / f"{picture['name']}.{preset}.tif"
-    words = ["label", slide, "-o", mask, "--preset", preset, "--overwrite", "--json", "--quiet", *options]
-    told = run(*words, "--slide-mpp", picture["mpp"], "--downsample", max(1, round(4 / picture["mpp"])))
+    words = ["label", slide, "-o", mask, "--preset", preset, "--overwrite", "--json", "--quiet"]
+    told = run(program, *words, "--slide-mpp", picture["mpp"], "--downsample", max(1, round(4 / picture["mpp"])))
     height, width = picture["classes"].shape
     labels = tifffile.imread(mask, key=0)
     factor = told["downsample"]
@@ -45,7 +45,7 @@ def score(mask, classes):
         figures = {
             "iou": both / float((mask & glass).sum() + tissue.sum()),
             "lost": 1 - both / float(tissue.sum()),
-            "kept": float(mask[glass].mean()),
+            "kept": float(mask[glass].mean()) if glass.any() else 0.0,
         }
     else:
         figures = {"called": float(mask[glass].mean())}

@@ -48,11 +48,18 @@ def read_table():
         if found:
             low = float(found[1])
             mpp = (low * float(found[2] or low)) ** 0.5
-            stain = cells[1].split(", ", 1)[1]
+            group, stain = cells[1].split(", ", 1)
             may_train = "no" if re.search("VERIFY|licence file|GPL|BY-SA", cells[5]) else "yes"
-            row = {"name": cells[0], "source": cells[6].split(",")[0], "stain": stain, "mpp": mpp, "may_train": may_train}
-            rows[cells[0]] = row
+            row = {"name": cells[0], "source": cells[6].split(",")[0], "group": group, "stain": stain}
+            rows[cells[0]] = row | {"mpp": mpp, "may_train": may_train}
     return rows
+
+
+def find_held_out(images):
+    """Names of the images that no network learns: of their repository or group no image may be trained on."""
+    learned = [image for image in images if image["may_train"] == "yes"]
+    sources, groups = ({image.get(key) for image in learned} - {None} for key in ("source", "group"))
+    return {image["name"] for image in images if image["source"] not in sources and image.get("group") not in groups}
 
 
 def fill(shape, outlines, names):
