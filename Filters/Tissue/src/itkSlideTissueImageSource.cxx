@@ -281,7 +281,7 @@ SlideTissueImageSource::DescribeMaking()
   }
   text << (m_FullResolution ? " full-resolution" : "") << (m_OutputClasses ? " classes" : "") << model
        << " mpp=" << std::fixed << std::setprecision(6) << gigapixel::GetLevelZeroResolution(slide) << ' '
-       << gigapixel::IdentifySlide(slide.GetFileName(), slide.GetImage());
+       << gigapixel::IdentifySlide(slide);
   m_MadeBy = text.str();
 }
 

@@ -498,8 +498,7 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   m_Stages->slide->IsResampled() ? text << " resolution=" << this->GetMicronsPerPixel()
                                  : text << " level=" << this->GetLevel();
   text << " region=" << m_SlideRegion.GetIndex(0) << ',' << m_SlideRegion.GetIndex(1) << ',' << m_SlideRegion.GetSize(0)
-       << ',' << m_SlideRegion.GetSize(1) << ' '
-       << gigapixel::IdentifySlide(m_Stages->slide->GetFileName(), m_Stages->slide->GetImage());
+       << ',' << m_SlideRegion.GetSize(1) << ' ' << gigapixel::IdentifySlide(*m_Stages->slide);
   return text.str();
 }
 

@@ -33,8 +33,20 @@ public:
 
 private:
   /** What WholeSlideImageIO::CopySettings() copies. What selects pixels, tolerances among it, counts by its result. */
-  using Settings = std::
-    tuple<std::string, std::string, std::string, unsigned, double, double, bool, bool, bool, bool, bool, bool, bool>;
+  using Settings = std::tuple<std::string,
+                              std::string,
+                              std::string,
+                              std::string,
+                              unsigned,
+                              double,
+                              double,
+                              bool,
+                              bool,
+                              bool,
+                              bool,
+                              bool,
+                              bool,
+                              bool>;
 
   void Read();
 

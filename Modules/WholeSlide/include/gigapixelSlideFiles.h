@@ -7,6 +7,11 @@
 #include <cstdint>
 #include <string>
 
+namespace itk
+{
+class WholeSlideImageIO;
+} // namespace itk
+
 namespace gigapixel
 {
 
@@ -35,6 +40,9 @@ GigapixelWholeSlide_EXPORT bool IsReadAsLabels(const std::string & path);
  * is not the main one has its number before it. \param image as itk::WholeSlideImageIO::SetImage() takes it \throw
  * std::runtime_error one of them that is there cannot be read */
 GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path, const std::string & image = {});
+
+/** As above, of the slide that is read, with the channels and windows that were chosen before it. */
+GigapixelWholeSlide_EXPORT std::string IdentifySlide(const itk::WholeSlideImageIO & slide);
 
 } // namespace gigapixel
 

@@ -212,6 +212,51 @@ public:
   itkSetStringMacro(Image);
   itkGetStringMacro(Image);
 
+  /** \name Channels
+   * Reads channels by name or number (from 1; a name comes first), in this order. None, the default: all. Without a
+   * window samples come as they are stored; one channel of 8 bit is gray then, several are vectors. An unknown name or
+   * number, a name that several channels have, and a channel that is named twice are errors of ReadImageInformation()
+   * (E-SLIDE-CHANNEL). Associated images are read as they are. @{ */
+  void                             SetChannels(const std::vector<std::string> & channels);
+  const std::vector<std::string> & GetChannels() const;
+
+  /** Makes samples of 8 bit of those from LOW up to HIGH ("LOW,HIGH"): 255 (s - LOW) / (HIGH - LOW), rounded, halves
+   * up, from 0 to 255. "auto": the 0.1 and 99.9 percentile of each channel (as numpy.percentile) on the coarsest stored
+   * level of a million pixels or more, else on the finest; the same for all regions and levels. Both the same: what is
+   * above is 255. Empty, the default: samples as they are stored, except for SetAsPicture(). Samples are unsigned ones
+   * of 8 or 16 bit, or floats; channels are at most 64. */
+  itkSetStringMacro(Window);
+  itkGetStringMacro(Window);
+
+  /** Channels become a picture of 8 bit: one is gray, several are their colors added up (as the file says them, else
+   * blue, green, red, cyan, magenta, yellow and white in turn), each times its sample:
+   * min(255, floor((sum(color * sample) + 127) / 255)). Without a window: "auto". Where none is chosen, all channels
+   * with signal, whose samples differ on that level, are used, with a warning (W-SLIDE-CHANNELS-ALL). Gray and RGB of 8
+   * bit stay as they are, unless channels or a window are chosen. Default: off. */
+  itkSetMacro(AsPicture, bool);
+  itkGetConstMacro(AsPicture, bool);
+  itkBooleanMacro(AsPicture);
+
+  /** Which channels are read and how, as part of how an output was made; empty where none of the above changes pixels.
+   * After ReadImageInformation(). */
+  std::string GetChannelChoice() const;
+
+  /** The same for people: a line for each channel, its name and its window. */
+  std::string DescribeChannelChoice() const;
+
+  /** One of the channels that are read, as the file describes it. */
+  struct ChannelEntry
+  {
+    std::string name;
+    std::string color;      // "#rrggbb"; empty: not said
+    double      excitation; // nanometers; 0: not said
+    double      emission;
+  };
+#ifndef ITK_WRAPPING_PARSER // it knows no vectors of structures
+  std::vector<ChannelEntry> GetChannelEntries() const;
+#endif
+  /** @} */
+
   /** Reads the associated image of this name ("label", "macro", "thumbnail", ...) instead of a level; empty, the
    * default, reads the slide. */
   itkSetStringMacro(AssociatedImage);
@@ -427,6 +472,9 @@ private:
   bool                                             m_GiveWarnings{ true };
   std::string                                      m_AssociatedImage;
   std::string                                      m_Image;
+  std::vector<std::string>                         m_Channels;
+  std::string                                      m_Window;
+  bool                                             m_AsPicture{ false };
   unsigned int                                     m_Level{ 0 };
   unsigned int m_Plane{ 0 }; // the level (that is resampled), or an associated image's number behind the levels
 };

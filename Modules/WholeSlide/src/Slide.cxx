@@ -68,6 +68,72 @@ Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std
   return DecodeReducedTile(plane, tile, 1, out);
 }
 
+std::vector<SlideChannel>
+Slide::GetChannels() const
+{
+  static const char * const colors[] = { "red", "green", "blue" };
+  const SlidePlane &        base = m_Planes.front();
+  const bool                isColor = base.IsPicture() && base.channels == 3;
+  // One of colors describes them all.
+  std::vector<SlideChannel> channels = isColor && m_Channels.size() != 3 ? std::vector<SlideChannel>() : m_Channels;
+  channels.resize(base.channels);
+  for (unsigned i = 0; i < base.channels; ++i)
+  {
+    if (channels[i].name.empty())
+    {
+      channels[i].name = isColor ? colors[i] : base.channels == 1 ? "gray" : "channel" + std::to_string(i + 1);
+    }
+    if (isColor)
+    {
+      channels[i].color = { { 0, 0, 0 } };
+      (*channels[i].color)[i] = 255;
+    }
+  }
+  return channels;
+}
+
+std::string
+Slide::GetChannelChoice() const
+{
+  return {};
+}
+
+std::string
+Slide::DescribeChannelChoice() const
+{
+  return {};
+}
+
+std::string
+Slide::DecodeChannels(unsigned                           plane,
+                      std::uint64_t                      tile,
+                      const std::vector<unsigned> &      channels,
+                      const PixelSpan &                  out,
+                      std::unique_ptr<unsigned char[]> * scanned) const
+{
+  const SlidePlane &                      of = m_Planes[plane];
+  const std::size_t                       sample = of.GetSampleBytes();
+  const std::size_t                       pixel = of.channels * sample;
+  thread_local std::vector<unsigned char> all;
+  all.resize(pixel * of.tileWidth * of.tileHeight);
+  const PixelSpan whole{ all.data(),    pixel * of.tileWidth, of.tileWidth,
+                         of.tileHeight, of.channels,          static_cast<unsigned>(sample) };
+  std::string     damage = of.reduction > 1 ? DecodeReduced(of, tile, whole) : DecodeTile(plane, tile, whole, scanned);
+  for (std::uint32_t y = 0; y < out.height; ++y)
+  {
+    const unsigned char * from = whole.data + y * whole.stride;
+    unsigned char *       to = out.data + y * out.stride;
+    for (std::uint32_t x = 0; x < out.width; ++x, from += pixel)
+    {
+      for (const unsigned channel : channels)
+      {
+        to = std::copy_n(from + channel * sample, sample, to);
+      }
+    }
+  }
+  return damage;
+}
+
 std::size_t
 Slide::GetDecodingBytes(unsigned) const
 {
@@ -227,19 +293,43 @@ Slide::DecodeInto(unsigned                           plane,
       m_DamagedTiles.Add({ GetSource(plane), tile }, damage);
     }
   }
-  catch (const std::bad_alloc &)
+  catch (const std::exception & error)
+  {
+    RefuseTile(plane, tile, error);
+  }
+}
+
+/** As DecodeChannels(), with errors that name the tile, and without a word on damage: whoever reads the tile meets it.
+ */
+void
+Slide::DecodeMeasured(unsigned                      plane,
+                      std::uint64_t                 tile,
+                      const std::vector<unsigned> & channels,
+                      const PixelSpan &             out) const
+{
+  try
+  {
+    DecodeChannels(plane, tile, channels, out, nullptr);
+  }
+  catch (const std::exception & error)
+  {
+    RefuseTile(plane, tile, error);
+  }
+}
+
+void
+Slide::RefuseTile(unsigned plane, std::uint64_t tile, const std::exception & error) const
+{
+  if (dynamic_cast<const std::bad_alloc *>(&error) != nullptr)
   {
     throw SlideError(
       "E-MEMORY", m_Path, "there is not enough memory to decode a tile", "read smaller regions or a coarser level");
   }
-  catch (const std::exception & error)
-  {
-    const Diagnostic inner = Diagnostic::Of(error);
-    throw SlideError(inner.code == "E-OTHER" ? "E-CODEC-DATA" : inner.code,
-                     m_Path,
-                     DescribeTile(plane, tile) + " cannot be decoded: " + inner.why,
-                     inner.remedy.empty() ? DamagedTileRemedy : inner.remedy);
-  }
+  const Diagnostic inner = Diagnostic::Of(error);
+  throw SlideError(inner.code == "E-OTHER" ? "E-CODEC-DATA" : inner.code,
+                   m_Path,
+                   DescribeTile(plane, tile) + " cannot be decoded: " + inner.why,
+                   inner.remedy.empty() ? DamagedTileRemedy : inner.remedy);
 }
 
 void

@@ -14,8 +14,10 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,29 @@ struct SlideImage
   bool          isRead = false;
   bool          isMain = false; // the one that is read where none is asked for
   std::string   reason;         // why it is read, or not
+};
+
+/** What a file says of one of its channels. */
+struct SlideChannel
+{
+  std::string                                 name;              // empty where it says none
+  std::optional<std::array<unsigned char, 3>> color{};           // in which it is shown
+  double                                      excitation{ 0.0 }; // nanometers; 0: not said
+  double                                      emission{ 0.0 };
+};
+
+/** Which channels are read, and how. */
+struct ChannelChoice
+{
+  std::vector<std::string> channels{};         // names or numbers from 1, in the order that is wanted; none: all
+  std::string              window{};           // "LOW,HIGH" or "auto": samples become 8 bit; empty: as stored
+  bool                     isPicture{ false }; // of one channel gray, of several their colors added up
+
+  bool
+  operator<(const ChannelChoice & other) const
+  {
+    return std::tie(channels, window, isPicture) < std::tie(other.channels, other.window, other.isPicture);
+  }
 };
 
 /** What one sample of a pixel is. */
@@ -179,6 +204,12 @@ public:
                                            const std::string & image = {},
                                            TIFFReading         reading = {}); // Colors
 
+  /** As above, of channels that are chosen: see ChannelView. */
+  static std::shared_ptr<const Slide> Open(const std::string &   path,
+                                           const std::string &   image,
+                                           TIFFReading           reading,
+                                           const ChannelChoice & choice);
+
   /** Whether a reader that serves all TIFFs and slides by default should take this file; see
    * itk::WholeSlideImageIO::CanReadFile(). Never throws. */
   static bool IsClaimed(const std::string & path) noexcept;
@@ -213,6 +244,16 @@ public:
   {
     return m_Images;
   }
+
+  /** The channels that are read: what the file says, else the names red, green and blue, gray, or channel1 and so on.
+   */
+  std::vector<SlideChannel> GetChannels() const;
+
+  /** Which channels are read and how, by numbers, where they were chosen: all that decides on pixels. Else empty. */
+  virtual std::string GetChannelChoice() const;
+
+  /** The same for people, a line for each channel: its name, and its window where there is one. */
+  virtual std::string DescribeChannelChoice() const;
 
   const std::map<std::string, std::string> &
   GetProperties() const
@@ -324,6 +365,13 @@ protected:
                                         unsigned          reduction,
                                         const PixelSpan & out) const;
 
+  /** As DecodeTile(), of samples of these channels alone, as they are stored. Unless overridden, all are decoded. */
+  virtual std::string DecodeChannels(unsigned                           plane,
+                                     std::uint64_t                      tile,
+                                     const std::vector<unsigned> &      channels,
+                                     const PixelSpan &                  out,
+                                     std::unique_ptr<unsigned char[]> * scanned) const;
+
   /** By how much the codec of the plane can decode its tiles smaller: 1 (not), 2, 4 or 8. */
   virtual unsigned GetLargestReduction(unsigned plane) const;
 
@@ -352,6 +400,7 @@ protected:
   std::string                        m_Path;
   std::vector<SlidePlane>            m_Planes;
   std::vector<SlideImage>            m_Images;
+  std::vector<SlideChannel>          m_Channels; // those that the file says something of
   unsigned                           m_NumberOfLevels{ 0 };
   unsigned                           m_NumberOfReducedLevels{ 0 };
   std::map<std::string, std::string> m_Properties;
@@ -363,6 +412,7 @@ protected:
   std::array<unsigned char, 3>       m_Background{ { 255, 255, 255 } };
 
 private:
+  friend class ChannelView; // whose tiles are those of another slide
   struct Placement;
 
   void               RenderTile(unsigned          plane,
@@ -381,6 +431,11 @@ private:
                                 std::unique_ptr<unsigned char[]> * scanned) const;
   DecodedTilePointer DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target) const;
   DecodedTilePointer GetTile(unsigned plane, std::uint64_t tile, unsigned channels) const;
+  void               DecodeMeasured(unsigned                      plane,
+                                    std::uint64_t                 tile,
+                                    const std::vector<unsigned> & channels,
+                                    const PixelSpan &             out) const;
+  [[noreturn]] void  RefuseTile(unsigned plane, std::uint64_t tile, const std::exception & error) const;
   std::string        DecodeReduced(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
   void               AverageEdgeBlocks(const SlidePlane & of, std::uint64_t tile, const PixelSpan & out) const;
   unsigned           GetSource(unsigned plane) const;

@@ -6,6 +6,7 @@
 #include "formats/SlideFormat.h"
 
 #include "gigapixelFileIdentity.h"
+#include "itkWholeSlideImageIO.h"
 
 #include <stdexcept>
 
@@ -83,6 +84,13 @@ IdentifySlide(const std::string & path, const std::string & image)
     prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
   }
   return prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
+}
+
+std::string
+IdentifySlide(const itk::WholeSlideImageIO & slide)
+{
+  const std::string choice = slide.GetChannelChoice();
+  return (choice.empty() ? choice : choice + ' ') + IdentifySlide(slide.GetFileName(), slide.GetImage());
 }
 
 } // namespace gigapixel

@@ -40,7 +40,7 @@ RequirePicture(const itk::WholeSlideImageIO & slide)
     const bool isByte = slide.GetComponentType() == itk::IOComponentEnum::UCHAR;
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + DescribePixels(slide) + (isByte ? ", which are no colors" : ""),
-                             "convert it to 8-bit gray or RGB first")
+                             "read it as a picture (--channel, --window, SetAsPicture())")
                     .OfFile(slide.GetFileName())
                     .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
   }
@@ -53,7 +53,7 @@ RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
   {
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + DescribePixels(slide) + ", and networks take 8 bit",
-                             "convert it to 8 bit first")
+                             "choose channels and a window (--channel, --window, SetChannels(), SetWindow())")
                     .OfFile(slide.GetFileName())
                     .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
   }
@@ -64,7 +64,7 @@ RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + std::to_string(given) + (given == 1 ? " channel where " : " channels where ") +
                                std::to_string(channels) + (channels == 1 ? " is" : " are") + " needed",
-                             "convert it, or use a network of as many input channels")
+                             "choose channels (--channel, SetChannels()), or use a network of as many input channels")
                     .OfFile(slide.GetFileName())
                     .OfValue(std::to_string(given)));
   }

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ChannelView.h"
 #include "FileStamp.h"
 #include "OpenSlideProcess.h"
 #include "OpenSlideSlide.h"
@@ -158,13 +159,19 @@ OpenUnshared(const std::string & path, const std::string & image, TIFFReading re
 std::shared_ptr<const Slide>
 Slide::Open(const std::string & path, const std::string & image, TIFFReading reading)
 {
-  using Key = std::tuple<FileStamp, std::string, TIFFReading>;
+  return Open(path, image, reading, {});
+}
+
+std::shared_ptr<const Slide>
+Slide::Open(const std::string & path, const std::string & image, TIFFReading reading, const ChannelChoice & choice)
+{
+  using Key = std::tuple<FileStamp, std::string, TIFFReading, ChannelChoice>;
   // Never destroyed: readers in static objects may outlive any order of destruction.
   static std::mutex &                                mutex = *new std::mutex;
   static std::map<Key, std::weak_ptr<const Slide>> & slides = *new std::map<Key, std::weak_ptr<const Slide>>;
 
   const EndOfAsking end;
-  const Key         stamp(GetFileStamp(path), image, reading);
+  const Key         stamp(GetFileStamp(path), image, reading, choice);
   const auto        find = [&stamp]() -> std::shared_ptr<const Slide> {
     const auto found = slides.find(stamp);
     return found == slides.end() ? nullptr : found->second.lock();
@@ -176,7 +183,10 @@ Slide::Open(const std::string & path, const std::string & image, TIFFReading rea
       return open;
     }
   }
-  std::shared_ptr<const Slide>      slide = OpenUnshared(path, image, reading); // slow: no lock is held
+  // Both are slow: no lock is held.
+  std::shared_ptr<const Slide>      slide = ChannelView::IsAsked(choice)
+                                              ? ChannelView::Make(Open(path, image, reading), choice)
+                                              : OpenUnshared(path, image, reading);
   const std::lock_guard<std::mutex> lock(mutex);
   if (auto open = find())
   {

@@ -643,7 +643,11 @@ TIFFLayout::MergeChannels(std::vector<Image> & images, const std::vector<std::st
       merged.levels[level].furtherChannels.push_back(images[channel].levels[level].page);
     }
   }
-  channelNames = parts;
+  channels.clear();
+  for (const std::string & part : parts)
+  {
+    channels.push_back({ part });
+  }
   images = { merged };
 }
 

@@ -193,8 +193,9 @@ public:
   TIFFObstacle                         obstacle;        // why the pages are not one slide, whatever each of them is
   std::map<std::string, std::string>   properties;      // beside those of TIFF's tags, in OpenSlide's words
   std::optional<std::array<double, 2>> micronsPerPixel; // 0: unknown; unset: as the tags say
-  std::vector<std::string>             channelNames;    // fewer than there are where they have no names
-  std::vector<Diagnostic>              warnings;        // that the user should know
+  std::vector<SlideChannel>            channels;        // fewer than there are where nothing is said of them
+  bool                                 areChannelsColors{ false }; // three pages are red, green and blue
+  std::vector<Diagnostic>              warnings;                   // that the user should know
 
 private:
   TIFFPage &  AddPage(std::uint64_t offset, std::uint64_t & next);

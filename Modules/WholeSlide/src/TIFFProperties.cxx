@@ -141,9 +141,9 @@ TIFFSlide::FillProperties()
     y = m_Layout->micronsPerPixel->back();
   }
   std::string names;
-  for (const std::string & name : m_Layout->channelNames)
+  for (const SlideChannel & channel : m_Layout->channels)
   {
-    names += name + '\n';
+    names += channel.name + '\n';
   }
   if (names.find_first_not_of('\n') != std::string::npos)
   {

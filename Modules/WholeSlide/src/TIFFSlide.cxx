@@ -155,19 +155,29 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
 }
 
 /** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. Floats of 16 bit
- * become floats of 32. */
+ * become floats of 32. Where channels are named, of those pages alone, which have one sample a pixel. */
 void
-TIFFSlide::DecodeStored(const Source &     source,
-                        const SlidePlane & of,
-                        std::uint64_t      tile,
-                        StoredSize         stored,
-                        const PixelSpan &  out) const
+TIFFSlide::DecodeStored(const Source &                source,
+                        const SlidePlane &            of,
+                        std::uint64_t                 tile,
+                        StoredSize                    stored,
+                        const PixelSpan &             out,
+                        const std::vector<unsigned> & channels) const
 {
+  // Colors that are not stored are the background. All channels of a page are alike empty.
+  const std::vector<unsigned char> emptyPixel =
+    of.emptyPixel.empty() ? std::vector<unsigned char>(m_Background.begin(), m_Background.end()) : of.emptyPixel;
   std::vector<const Source *> pages{ &source };
   for (const Source & further : source.furtherChannels)
   {
     pages.push_back(&further);
   }
+  for (unsigned i = 0; i < channels.size(); ++i)
+  {
+    pages.push_back(pages[channels[i]]);
+  }
+  pages.erase(pages.begin(),
+              pages.end() - static_cast<std::ptrdiff_t>(channels.empty() ? pages.size() : channels.size()));
   const std::size_t outPixel = std::size_t{ out.channels } * out.sampleBytes;
   unsigned          channel = 0;
   for (const Source * const from : pages)
@@ -203,7 +213,7 @@ TIFFSlide::DecodeStored(const Source &     source,
         {
           if (!has)
           {
-            const auto empty = of.emptyPixel.begin() + std::ptrdiff_t{ channel } * out.sampleBytes;
+            const auto empty = emptyPixel.begin() + std::ptrdiff_t{ channel } * out.sampleBytes;
             std::copy(empty, empty + std::ptrdiff_t{ samples } * out.sampleBytes, to);
           }
           else if (isHalf)
@@ -276,7 +286,8 @@ bool
 TIFFSlide::IsDirect(const Source & source)
 {
   return IsImageCodec(*source.page) && source.page->samples != 4 && source.palette.empty() &&
-         !source.page->separatePlanes && source.page->photometric != static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
+         source.furtherChannels.empty() && !source.page->separatePlanes &&
+         source.page->photometric != static_cast<unsigned>(TIFFPhotometric::MinIsWhite);
 }
 
 StoredSize
@@ -323,7 +334,8 @@ TIFFSlide::GetDecodingBytes(unsigned plane) const
   const TIFFPage &    page = *source.page;
   const bool          isDirect = of.IsPicture() && IsDirect(source);
   const std::uint64_t stored = std::min(largest, m_Layout->GetFile().GetFile().GetSize()); // a larger one is refused
-  const std::size_t   samples = isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0));
+  const std::size_t   samples =
+    isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0) + source.furtherChannels.size());
   if (!source.transparency)
   {
     return stored + samples;
@@ -382,6 +394,22 @@ TIFFSlide::DecodeTile(unsigned                           plane,
 }
 
 std::string
+TIFFSlide::DecodeChannels(unsigned                           plane,
+                          std::uint64_t                      tile,
+                          const std::vector<unsigned> &      channels,
+                          const PixelSpan &                  out,
+                          std::unique_ptr<unsigned char[]> * scanned) const
+{
+  const Source & source = m_Sources[plane];
+  if (source.furtherChannels.empty() || source.page->samples > 1 || source.transparency)
+  {
+    return Slide::DecodeChannels(plane, tile, channels, out, scanned);
+  }
+  DecodeStored(source, m_Planes[plane], tile, GetStoredSize(plane, tile), out, channels);
+  return {};
+}
+
+std::string
 TIFFSlide::DecodePicture(unsigned                           plane,
                          std::uint64_t                      tile,
                          StoredSize                         stored,
@@ -395,7 +423,24 @@ TIFFSlide::DecodePicture(unsigned                           plane,
   {
     return DecodeImage(source, ReadPiece(source, tile), out, stored);
   }
-  const std::size_t     area = std::size_t{ of.tileWidth } * of.tileHeight;
+  const std::size_t area = std::size_t{ of.tileWidth } * of.tileHeight;
+  if (!source.furtherChannels.empty())
+  {
+    thread_local std::vector<unsigned char> rgb;
+    rgb.resize(3 * area);
+    const PixelSpan colors{ rgb.data(), std::size_t{ 3 } * of.tileWidth, of.tileWidth, of.tileHeight, 3 };
+    DecodeStored(source, of, tile, stored, colors);
+    for (std::uint32_t y = 0; y < stored.height; ++y)
+    {
+      const unsigned char * from = colors.data + y * colors.stride;
+      unsigned char *       to = out.data + y * out.stride;
+      for (std::uint32_t x = 0; x < out.width; ++x, from += 3)
+      {
+        to = out.channels == 3 ? std::copy_n(from, 3, to) : (*to = LumaFromRGB(from[0], from[1], from[2]), to + 1);
+      }
+    }
+    return {};
+  }
   unsigned char * const raw = samplesScratch.Get(area * (page.samples + (page.separatePlanes ? 1 : 0)));
   std::string           damage = DecodePieces(source, tile, of, stored, raw);
   const bool            marks = source.alpha != TIFFAlpha::None && scanned != nullptr;

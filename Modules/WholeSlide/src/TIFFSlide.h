@@ -26,6 +26,12 @@ protected:
                          const PixelSpan &                  out,
                          std::unique_ptr<unsigned char[]> * scanned) const override;
 
+  std::string DecodeChannels(unsigned                           plane,
+                             std::uint64_t                      tile,
+                             const std::vector<unsigned> &      channels,
+                             const PixelSpan &                  out,
+                             std::unique_ptr<unsigned char[]> * scanned) const override;
+
   std::string DecodeReducedTile(unsigned          plane,
                                 std::uint64_t     tile,
                                 unsigned          reduction,
@@ -65,11 +71,12 @@ private:
   void                  WarnOfEmptyTiles();
   void                  WarnOfLoss();
   void                  AddPlane(std::size_t page, std::string name, const std::vector<std::size_t> & furtherChannels);
-  void                  DecodeStored(const Source &     source,
-                                     const SlidePlane & of,
-                                     std::uint64_t      tile,
-                                     StoredSize         stored,
-                                     const PixelSpan &  out) const;
+  void                  DecodeStored(const Source &                source,
+                                     const SlidePlane &            of,
+                                     std::uint64_t                 tile,
+                                     StoredSize                    stored,
+                                     const PixelSpan &             out,
+                                     const std::vector<unsigned> & channels = {}) const;
   std::string           DecodePicture(unsigned                           plane,
                                       std::uint64_t                      tile,
                                       StoredSize                         stored,

@@ -141,6 +141,7 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
   m_ReadsLabels = m_Layout->reading == TIFFReading::Labels;
   m_Properties = m_Layout->properties;
   m_Images = m_Layout->DescribeImages();
+  m_Channels = m_Layout->channels;
   m_Warnings = m_Layout->warnings;
   PyramidDescription own;
   const TIFFPage &   first = m_Layout->GetPage(m_Layout->GetLevels().front().page);
@@ -164,6 +165,10 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
     AddPlane(associated.page, associated.name, {});
   }
   const TIFFPage & base = *m_Sources.front().page;
+  if (m_Channels.empty() && base.samples == 3 && base.photometric == static_cast<unsigned>(TIFFPhotometric::RGB))
+  {
+    m_Channels = { { "red", { { 255, 0, 0 } } }, { "green", { { 0, 255, 0 } } }, { "blue", { { 0, 0, 255 } } } };
+  }
   m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
   m_ColorProfile = base.GetBytes(TIFFTag::ICCProfile);
   FillProperties();
@@ -285,7 +290,7 @@ TIFFSlide::AddPlane(std::size_t number, std::string name, const std::vector<std:
   if (!furtherChannels.empty())
   {
     plane.channels = page.samples * static_cast<unsigned>(1 + furtherChannels.size());
-    plane.hasDyes = true;
+    plane.hasDyes = !m_Layout->areChannelsColors;
   }
   plane.holdsLabels = m_HoldsLabels || m_ReadsLabels || page.bits == 1 ||
                       page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette);

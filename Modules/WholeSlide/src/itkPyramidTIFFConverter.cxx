@@ -146,7 +146,8 @@ PyramidTIFFConverter::OpenShared(const WholeSlideImageIO & reader)
   return gigapixel::Slide::Open(reader.GetFileName(),
                                 reader.GetImage(),
                                 reader.GetStoredValues() ? gigapixel::TIFFReading::Labels
-                                                         : gigapixel::TIFFReading::Colors);
+                                                         : gigapixel::TIFFReading::Colors,
+                                { reader.GetChannels(), reader.GetWindow(), reader.GetAsPicture() });
 }
 
 /** The finest page of a TIFF whose samples may be labels: one per pixel. */
@@ -175,6 +176,10 @@ PyramidTIFFConverter::DecideLabels() const
   if (gigapixel::PyramidDescription::Parse(GetText(m_Slide->GetMetaDataDictionary(), "tiff.ImageDescription"), own))
   {
     return own.labels;
+  }
+  if (!m_Slide->GetChannelChoice().empty())
+  {
+    return false;
   }
   const auto        page = FindPageOfLabels(*m_Slide);
   const std::string stored = page && m_CopyTiles ? GetCompressor(page->compression) : "";

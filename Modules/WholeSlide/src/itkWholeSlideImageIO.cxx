@@ -92,6 +92,9 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Strict: " << (m_Strict ? "On" : "Off") << '\n';
   os << indent << "GiveWarnings: " << (m_GiveWarnings ? "On" : "Off") << '\n';
   os << indent << "Image: " << m_Image << '\n';
+  os << indent << "Channels: " << gigapixel::JoinNames(m_Channels) << '\n';
+  os << indent << "Window: " << m_Window << '\n';
+  os << indent << "AsPicture: " << (m_AsPicture ? "On" : "Off") << '\n';
   os << indent << "AssociatedImage: " << m_AssociatedImage << '\n';
   os << indent << "Level: " << m_Level << '\n';
   os << indent << "Decoder: " << (m_Slide ? m_Slide->GetDecoder() : "(none, no slide is open)") << '\n';
@@ -375,8 +378,10 @@ WholeSlideImageIO::ReadImageInformation()
   this->ReportDamage(); // of the slide before
   try
   {
-    m_Slide = gigapixel::Slide::Open(
-      m_FileName, m_Image, m_StoredValues ? gigapixel::TIFFReading::Labels : gigapixel::TIFFReading::Colors);
+    const auto reading = m_StoredValues ? gigapixel::TIFFReading::Labels : gigapixel::TIFFReading::Colors;
+    const auto choice = m_AssociatedImage.empty() ? gigapixel::ChannelChoice{ m_Channels, m_Window, m_AsPicture }
+                                                  : gigapixel::ChannelChoice();
+    m_Slide = gigapixel::Slide::Open(m_FileName, m_Image, reading, choice);
   }
   catch (const std::runtime_error & error)
   {

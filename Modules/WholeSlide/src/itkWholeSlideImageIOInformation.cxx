@@ -7,6 +7,7 @@
 #include "itkMetaDataObject.h"
 #include "itksys/Base64.h"
 
+#include <cstdio>
 #include <vector>
 
 namespace itk
@@ -24,6 +25,51 @@ EncodeBase64(const std::string & bytes)
 }
 
 } // namespace
+
+void
+WholeSlideImageIO::SetChannels(const std::vector<std::string> & channels)
+{
+  if (m_Channels != channels)
+  {
+    m_Channels = channels;
+    this->Modified();
+  }
+}
+
+const std::vector<std::string> &
+WholeSlideImageIO::GetChannels() const
+{
+  return m_Channels;
+}
+
+std::string
+WholeSlideImageIO::GetChannelChoice() const
+{
+  return this->GetSlide().GetChannelChoice();
+}
+
+std::string
+WholeSlideImageIO::DescribeChannelChoice() const
+{
+  return this->GetSlide().DescribeChannelChoice();
+}
+
+std::vector<WholeSlideImageIO::ChannelEntry>
+WholeSlideImageIO::GetChannelEntries() const
+{
+  std::vector<ChannelEntry> entries;
+  for (const gigapixel::SlideChannel & channel : this->GetSlide().GetChannels())
+  {
+    char color[8] = "";
+    if (channel.color)
+    {
+      const auto & rgb = *channel.color;
+      std::snprintf(color, sizeof(color), "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+    }
+    entries.push_back({ channel.name, color, channel.excitation, channel.emission });
+  }
+  return entries;
+}
 
 void
 WholeSlideImageIO::SetGeometry()

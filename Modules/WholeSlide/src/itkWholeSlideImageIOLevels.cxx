@@ -83,6 +83,9 @@ WholeSlideImageIO::CopySettings(const Self & other)
   this->SetFileName(other.GetFileName());
   this->Select(other.m_Selection);
   this->SetImage(other.m_Image);
+  this->SetChannels(other.m_Channels);
+  this->SetWindow(other.m_Window);
+  this->SetAsPicture(other.m_AsPicture);
   this->SetAssociatedImage(other.m_AssociatedImage);
   this->SetLevelZeroMicronsPerPixel(other.m_LevelZeroMicronsPerPixel);
   this->SetGray(other.m_Gray);

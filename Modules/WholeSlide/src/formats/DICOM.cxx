@@ -230,6 +230,7 @@ DICOMSlide::NameChannels(const std::vector<DICOMImage> & images, const std::vect
     }
     std::replace(name.begin(), name.end(), '\n', ' ');
     names += (names.empty() ? "" : "\n") + name;
+    m_Channels.push_back({ name });
   }
   m_Properties["gigapixel.channel-names"] = names;
 }

@@ -37,18 +37,47 @@ GetNumber(const XMLElement & element, const char * attribute, std::uint64_t othe
   return isNumber ? std::strtoull(text.c_str(), nullptr, 10) : otherwise;
 }
 
-/** In micrometers, as where no unit is named; 0 where it is not known, as of units like "pixel". */
+/** In micrometers; 0 where it is not known, as of units like "pixel". \param usual of the unit that is meant where none
+ * is named */
 double
-GetLength(const XMLElement & element, const std::string & attribute)
+GetLength(const XMLElement & element, const std::string & attribute, double usual = 1.0)
 {
   const std::string                     unit = element.Get(attribute + "Unit");
-  const std::pair<const char *, double> units[] = { { "", 1.0 },   { "\u00b5m", 1.0 }, { "\u03bcm", 1.0 },
+  const std::pair<const char *, double> units[] = { { "", usual }, { "\u00b5m", 1.0 }, { "\u03bcm", 1.0 },
                                                     { "um", 1.0 }, { "nm", 1e-3 },     { "mm", 1e3 },
                                                     { "cm", 1e4 }, { "m", 1e6 },       { "in", 25400.0 },
                                                     { "dm", 1e5 }, { "\u00c5", 1e-4 }, { "\u212b", 1e-4 } };
   const auto                            found =
     std::find_if(std::begin(units), std::end(units), [&unit](const auto & known) { return unit == known.first; });
   return found == std::end(units) ? 0.0 : ToNumber(element.Get(attribute)) * found->second;
+}
+
+/** A whole number with sign: red, green, blue and alpha from the highest byte on. */
+std::optional<std::array<unsigned char, 3>>
+GetColor(const std::string & text)
+{
+  const bool isNegative = !text.empty() && text.front() == '-';
+  const bool isNumber = text.size() > (isNegative ? 1 : 0) && text.size() < 12 &&
+                        text.find_first_not_of("0123456789", isNegative ? 1 : 0) == std::string::npos;
+  if (!isNumber)
+  {
+    return std::nullopt;
+  }
+  const auto bits = static_cast<std::uint32_t>(std::strtoll(text.c_str(), nullptr, 10));
+  return std::array<unsigned char, 3>{ { static_cast<unsigned char>(bits >> 24),
+                                         static_cast<unsigned char>(bits >> 16 & 255),
+                                         static_cast<unsigned char>(bits >> 8 & 255) } };
+}
+
+/** Whether three channels are named red, green and blue, as converters do that write colors on a page each. */
+bool
+AreColors(const std::vector<SlideChannel> & channels)
+{
+  constexpr std::array<const char *, 3> letters{ { "R", "G", "B" } };
+  constexpr std::array<const char *, 3> words{ { "Red", "Green", "Blue" } };
+  const auto isNamed = [](const SlideChannel & channel, const char * name) { return channel.name == name; };
+  return std::equal(channels.begin(), channels.end(), letters.begin(), letters.end(), isNamed) ||
+         std::equal(channels.begin(), channels.end(), words.begin(), words.end(), isNamed);
 }
 
 std::string
@@ -133,7 +162,7 @@ public:
   std::string                type;                    // of samples
   std::array<double, 2>      spacing{ { 0.0, 0.0 } }; // micrometers per pixel; 0: not said
   std::vector<std::uint64_t> samples;                 // of each Channel element: its part of SizeC
-  std::vector<std::string>   names;                   // of each Channel element; empty for one without
+  std::vector<SlideChannel>  elements;                // of each Channel element
 
   /** Of an image of one depth and one time with one sample a page: in which page of the file each channel is. */
   std::vector<std::uint64_t> pages;
@@ -191,7 +220,7 @@ OMEDescription::OMEDescription(const std::string & xml, const TIFFLayout & layou
   std::uint64_t first = 0;
   for (OMEImage & image : images)
   {
-    image.channels = image.channels == notSaid ? std::max<std::uint64_t>(1, image.names.size()) : image.channels;
+    image.channels = image.channels == notSaid ? std::max<std::uint64_t>(1, image.elements.size()) : image.channels;
     image.PlacePages(first, layout);
     first += image.CountPlanes();
   }
@@ -228,9 +257,12 @@ OMEDescription::Add(const XMLElement & element)
     return;
   }
   OMEImage & image = images.back();
-  if (element.name == "Channel" && image.names.size() < channelLimit)
+  if (element.name == "Channel" && image.elements.size() < channelLimit)
   {
-    image.names.push_back(element.Get("Name"));
+    image.elements.push_back({ element.Get("Name"),
+                               GetColor(element.Get("Color")),
+                               1000.0 * GetLength(element, "ExcitationWavelength", 1e-3),
+                               1000.0 * GetLength(element, "EmissionWavelength", 1e-3) });
     image.samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
   }
   if (element.name == "TiffData" && image.tiffData.size() < channelLimit)
@@ -503,13 +535,14 @@ SetObstacle(TIFFLayout & layout, const OMEDescription & described)
 void
 DescribeImage(TIFFLayout & layout, const OMEImage & image, std::size_t numberOfImages)
 {
-  layout.channelNames = image.names;
+  layout.channels = image.elements;
   layout.obstacle = image.FindContradiction(layout, numberOfImages);
   const TIFFPage & base = layout.GetPage(layout.GetLevels().front().page);
   if (layout.obstacle.what.empty() && base.samples == 1 && image.channels > 1)
   {
-    layout.channelNames.resize(image.channels);
+    layout.channels.resize(image.channels);
     AddChannels(layout, image);
+    layout.areChannelsColors = base.bits == 8 && AreColors(image.elements);
     if (base.photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite))
     {
       layout.obstacle = { "its channels are min-is-white gray, where only min-is-black is read",
@@ -568,7 +601,7 @@ Claims(const SlideFile & file)
   {
     const auto       layout = Describe(file);
     const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
-    const bool       isPyramid = layout->obstacle.what.empty() && !layout->channelNames.empty() && base.tiled &&
+    const bool       isPyramid = layout->obstacle.what.empty() && !layout->channels.empty() && base.tiled &&
                            layout->GetLevels().size() > 1 && FindObstacle(base).what.empty();
     return layout->IsTiledPyramid() || (isPyramid && !layout->HasOtherPages());
   }

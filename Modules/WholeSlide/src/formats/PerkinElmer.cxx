@@ -2,6 +2,11 @@
 // PerkinElmer (Akoya) QPTIFF: each page says in XML what it is and, of fluorescence, which channel.
 #include "SlideFormat.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
 #include <stdexcept>
 
 namespace gigapixel
@@ -28,11 +33,27 @@ Detect(const SlideFile & file)
   return page != nullptr && page->GetShortText(TIFFTag::ImageDescription).find(root) != std::string::npos;
 }
 
+/** "red,green,blue". */
+std::optional<std::array<unsigned char, 3>>
+GetColor(const std::string & text)
+{
+  std::array<unsigned, 3> rgb{};
+  const int               read = std::sscanf(text.c_str(), "%3u,%3u,%3u", &rgb[0], &rgb[1], &rgb[2]);
+  if (read != 3 || *std::max_element(rgb.begin(), rgb.end()) > 255)
+  {
+    return std::nullopt;
+  }
+  return std::array<unsigned char, 3>{
+    { static_cast<unsigned char>(rgb[0]), static_cast<unsigned char>(rgb[1]), static_cast<unsigned char>(rgb[2]) }
+  };
+}
+
 std::shared_ptr<TIFFLayout>
 Describe(const SlideFile & file)
 {
-  auto      layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
-  PageRules rules;
+  std::map<std::string, std::string> colors; // of channels, by their names
+  auto                               layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
+  PageRules                          rules;
   rules.areTextsNames = false;
   rules.arePartsChannels = true;
   for (std::size_t i = 0; i < layout->GetNumberOfMainPages(); ++i)
@@ -49,11 +70,16 @@ Describe(const SlideFile & file)
     {
       role.part = GetElementText(xml, "Name");
       role.name = role.part;
+      colors.emplace(role.part, GetElementText(xml, "Color"));
     }
     rules.roles.push_back(role);
   }
   auto images = layout->FindImages(rules);
   layout->SetImages(std::move(images));
+  for (SlideChannel & channel : layout->channels)
+  {
+    channel.color = GetColor(colors[channel.name]);
+  }
   return layout;
 }
 
