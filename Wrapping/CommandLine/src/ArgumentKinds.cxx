@@ -103,6 +103,29 @@ SlideImage()
 }
 
 Argument
+SlideChannel()
+{
+  return OptionText("channel", "N|NAME", "Channel of the slide; may be given several times.")
+    .Details("By its name or its number from 1, a name first; gigapixel info lists them.")
+    .Group(Reading)
+    .OfSlideFiles()
+    .Repeated();
+}
+
+Argument
+SlideWindow(const std::string & otherwise)
+{
+  return OptionText("window", "LOW,HIGH|auto", "Values of channels that become 0 and 255.")
+    .Details(
+      "Values between are scaled, others cut. auto: the 0.1 and 99.9 percentile of each channel, on the coarsest "
+      "level of a million pixels or more, the same for the whole slide. Several channels are added up in their "
+      "colors. Without it: " +
+      otherwise + '.')
+    .Group(Reading)
+    .OfSlideFiles();
+}
+
+Argument
 Required(Argument argument)
 {
   argument.required = true;

@@ -45,6 +45,10 @@ GigapixelCommandLine_EXPORT Argument SlideResolution();
 /** Which image of a file with several. */
 GigapixelCommandLine_EXPORT Argument SlideImage();
 
+/** Which channels, and which of their values are seen. */
+GigapixelCommandLine_EXPORT Argument SlideChannel();
+GigapixelCommandLine_EXPORT Argument SlideWindow(const std::string & otherwise);
+
 GigapixelCommandLine_EXPORT Argument Required(Argument argument);
 
 GigapixelCommandLine_EXPORT Argument OneOf(const std::string & alternative, Argument argument);

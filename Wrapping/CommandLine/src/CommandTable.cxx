@@ -228,6 +228,8 @@ Segment()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      SlideChannel(),
+      SlideWindow("values as they are stored, of 8 bit"),
       region,
       Tissue("it becomes 0."),
       Computing("device"),

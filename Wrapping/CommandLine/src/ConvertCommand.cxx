@@ -35,7 +35,7 @@ RefuseChannels(itk::WholeSlideImageIO & slide)
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + DescribePixels(slide) + ", and a pyramid holds one channel, or RGB of 8 bit",
                              std::string(mayBeColor ? "convert colors to 8 bit, or " : "") +
-                               "write the channel that is wanted to a file of its own, e.g. with bfconvert (-channel)")
+                               "choose one (--channel), or a picture of several (--window auto)")
                     .OfFile(slide.GetFileName())
                     .OfValue(std::to_string(channels)));
   }
@@ -102,7 +102,7 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
 
 /** All that decides on the pyramid's bytes, as it is kept in it. */
 std::string
-DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+DescribeMaking(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
   std::string text = slide.IsResampled() ? "convert resolution=" + FormatShortest(slide.GetMicronsPerPixel())
                                          : "convert level=" + std::to_string(slide.GetLevel());
@@ -116,8 +116,7 @@ DescribeMaking(const SlideTask & task, const itk::WholeSlideImageIO & slide, con
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }
   text += slide.GetStoredValues() ? " stored" : "";
-  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' +
-         IdentifySlide(task.slide, slide.GetImage());
+  return text + " mpp=" + FormatNumber(GetLevelZeroResolution(slide), 6) + ' ' + IdentifySlide(slide);
 }
 
 /** --strict of a pyramid that is there already: where nobody has looked at its tiles, which an earlier run may have
@@ -161,6 +160,7 @@ Describe(const SlideTask &                 task,
                                { "pyramid", task.output },
                                { "skipped", converter == nullptr } };
   AddLevel(json, slide);
+  AddChannels(json, slide);
   json["width"] = size[0];
   json["height"] = size[1];
   json["levels"] = pyramid->GetNumberOfLevels();
@@ -199,14 +199,14 @@ Format(const nlohmann::ordered_json & json)
 nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  const auto opened = OpenSlide(task.slide, values);
+  const auto opened = OpenSlide(task.slide, values, values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre);
   RefuseChannels(*opened);
   ChoosePixels(opened, values);
   const auto                                 converter = MakeConverter(*opened, values);
   const itk::WholeSlideImageIO::ConstPointer slide = converter->GetReadSlide();
   const auto                                 region = converter->GetRegionOfLevel(slide->GetLevel());
   const std::array<std::int64_t, 2> size{ static_cast<std::int64_t>(region[2]), static_cast<std::int64_t>(region[3]) };
-  const std::string                 madeBy = DescribeMaking(task, *slide, values);
+  const std::string                 madeBy = DescribeMaking(*slide, values);
   const bool                        wasThere =
     !values.Has("overwrite") && HasValidPyramid(task.output, size, slide->GetNumberOfComponents(), madeBy);
   if (!wasThere)

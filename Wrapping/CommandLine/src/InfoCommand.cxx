@@ -83,6 +83,22 @@ DescribeImages(const itk::WholeSlideImageIO & slide)
   return images;
 }
 
+/** What the file says of each channel. */
+JSON
+DescribeChannels(const itk::WholeSlideImageIO & slide)
+{
+  auto channels = JSON::array();
+  for (const auto & channel : slide.GetChannelEntries())
+  {
+    channels.push_back({ { "number", channels.size() + 1 },
+                         { "name", channel.name },
+                         { "color", channel.color.empty() ? JSON() : JSON(channel.color) },
+                         { "excitationNm", Known(channel.excitation) },
+                         { "emissionNm", Known(channel.emission) } });
+  }
+  return channels;
+}
+
 /** Name and size of each associated image. */
 JSON
 DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO & slide)
@@ -168,6 +184,7 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   {
     info["channelNames"].push_back(name);
   }
+  info["channelEntries"] = DescribeChannels(*slide);
   const auto [mppX, mppY] = slide->GetLevelZeroResolution();
   info["mpp"] = Known(resolution);
   info["mppX"] = Known(mppX);
@@ -279,6 +296,19 @@ FormatInfo(const JSON & info)
     text += ", " + FormatNumber(info["magnification"].get<double>(), 0) + "x objective";
   }
   text += '\n' + FormatLevels(info["levels"]);
+  for (const JSON & channel :
+       info["color"].get<bool>() || info["channels"] == 1 ? JSON::array() : info["channelEntries"])
+  {
+    text += "  channel " + channel["number"].dump() + "      " + Show(channel["name"]);
+    text += channel["color"].is_null() ? "" : ", " + Show(channel["color"]);
+    for (const auto & [key, word] : { std::pair("excitationNm", "excitation"), std::pair("emissionNm", "emission") })
+    {
+      text += channel[key].is_null()
+                ? ""
+                : std::string(", ") + word + ' ' + FormatNumber(channel[key].get<double>(), 0) + " nm";
+    }
+    text += '\n';
+  }
   for (const JSON & image : info["images"].size() > 1 ? info["images"] : JSON::array())
   {
     text += "  image " + image["number"].dump() + (image["read"].get<bool>() ? ", read  " : "        ") +

@@ -162,6 +162,7 @@ Describe(const SlideTask &              task,
                                    : nlohmann::ordered_json(static_cast<unsigned>(grid[0]));
   json["downsamples"] = grid;
   AddLevel(json, *source.GetReadSlide());
+  AddChannels(json, slide);
   json["width"] = size[0];
   json["height"] = size[1];
   AddResolution(json, std::array<double, 2>{ mppX, mppY });
@@ -223,10 +224,10 @@ RunTask(const SlideTask &              task,
   std::string preset = values.GetText("preset");
   if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
   {
-    ranks->CheckSame(
-      "label preset=" + preset + " grid=" + values.GetText(values.IsGiven("mpp") ? "mpp" : "downsample") +
-      (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
-      " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(task.slide, slide->GetImage()));
+    ranks->CheckSame("label preset=" + preset +
+                     " grid=" + values.GetText(values.IsGiven("mpp") ? "mpp" : "downsample") +
+                     (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+                     " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(*slide));
   }
   const auto source = SourceType::New();
   source->SetSlide(slide);

@@ -106,7 +106,7 @@ std::string
 DescribeMaking(const itk::WholeSlideImageIO & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
 {
   return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") + " size=" + std::to_string(size[0]) +
-         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide.GetFileName(), slide.GetImage()) +
+         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide) +
          " mask: " + IdentifyFile(mask.GetName(), HashedBytes::All);
 }
 } // namespace
@@ -151,7 +151,8 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   }
   nlohmann::ordered_json json{ { "picture", output },   { "slide", file },    { "mask", mask.GetName() },
                                { "skipped", wasThere }, { "width", size[0] }, { "height", height } };
-  const auto             damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
+  AddChannels(json, *slide);
+  const auto damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
   json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);
   session.PrintResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(height) +
                         FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),

@@ -153,6 +153,7 @@ private:
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(row.slide);
     slide->SetImage(m_Drawing.image);
+    slide->AsPictureOn();
     slide->GiveWarningsOff(); // which the command has shown that the report is of
     if (m_Drawing.slideMpp > 0)
     {

@@ -55,7 +55,8 @@ Label()
     "a tissue mask, without any training",
     "Finds the tissue of slides by thresholds and morphology, or by a ready network, and writes it as a mask pyramid: "
     "255 tissue, 0 background. With --json the shares of pen and artifacts are told where the preset knows them. "
-    "Slides are to have 8 bit, gray or RGB. Sizes are rounded up; a block at the border averages its real "
+    "Slides with other channels than gray or RGB of 8 bit are seen as a picture of their channels. Sizes are rounded "
+    "up; a block at the border averages its real "
     "pixels.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(Output("OUT",
@@ -78,6 +79,8 @@ Label()
       OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
       SlideResolution(),
       SlideImage(),
+      SlideChannel(),
+      SlideWindow("auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       ReportOfBatch(),
       Strict(),
@@ -180,6 +183,8 @@ Overlay()
              Switch("partial", "MASK covers a part of the slide (segment --region)."),
              SlideResolution(),
              SlideImage(),
+             SlideChannel(),
+             SlideWindow("auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
              Strict(),
              Overwrite() },
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
@@ -337,7 +342,8 @@ Convert()
     "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; levels "
     "that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it is; with "
     "--strict copied tiles are decoded, too, and such a one is refused. Slides of one channel or RGB are written, of 8 "
-    "or 16 bit or float. Resolution, objective power, vendor, color profile and classes are kept; the label and macro "
+    "or 16 bit or float; of several channels one (--channel), or a picture of them (--window). Resolution, objective "
+    "power, vendor, color profile and classes are kept; the label and macro "
     "pictures and what the file says of patient, operator and date are left out.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
       Required(out),
@@ -346,6 +352,8 @@ Convert()
       region,
       SlideResolution(),
       SlideImage(),
+      SlideChannel(),
+      SlideWindow("values as they are stored, of one channel or RGB"),
       Choice("compression",
              { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -110,18 +111,28 @@ RefuseContradiction(const itk::WholeSlideImageIO & slide, double stated)
 itk::WholeSlideImageIO::Pointer
 OpenPicture(const std::string & file, const ArgumentValues & values)
 {
-  const auto slide = OpenSlide(file, values);
+  const auto slide = OpenSlide(file, values, ChannelUse::Picture);
   RequirePicture(*slide);
   return slide;
 }
 
 itk::WholeSlideImageIO::Pointer
-OpenSlide(const std::string & file, const ArgumentValues & values)
+OpenSlide(const std::string & file, const ArgumentValues & values, ChannelUse use)
 {
   CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
   slide->SetImage(values.Has("image") ? values.GetText("image") : std::string());
+  const bool mayChoose = values.GetCommand().Find("channel") != nullptr;
+  if (mayChoose && values.Has("channel"))
+  {
+    slide->SetChannels(values.GetTexts("channel"));
+  }
+  if (mayChoose && values.Has("window"))
+  {
+    slide->SetWindow(values.GetText("window"));
+  }
+  slide->SetAsPicture(mayChoose && use == ChannelUse::Picture);
   if (values.Has("slide-mpp"))
   {
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
@@ -162,6 +173,16 @@ SelectPixels(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
       throw Refusal(Diagnostic(refusal).OfOption("--level", values.GetText("level")));
     }
     throw;
+  }
+}
+
+void
+AddChannels(nlohmann::ordered_json & json, const itk::WholeSlideImageIO & slide)
+{
+  std::istringstream lines(slide.DescribeChannelChoice());
+  for (std::string line; std::getline(lines, line);)
+  {
+    json["channels"].push_back(line);
   }
 }
 

@@ -9,19 +9,29 @@
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 #include <vector>
 
 namespace gigapixel::commandline
 {
 
+/** What becomes of channels. */
+enum class ChannelUse
+{
+  AsTheyAre, ///< samples as they are stored, or of 8 bit where a window is given
+  Picture    ///< gray or RGB of 8 bit, where a window is given or needed
+};
+
 /** Opens a slide with the resolution that the user states (--slide-mpp), if any; its information is read.
  * A file that says another resolution is refused.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
-                                                                      const ArgumentValues & values);
+                                                                      const ArgumentValues & values,
+                                                                      ChannelUse use = ChannelUse::AsTheyAre);
 
-/** As OpenSlide(), and refuses what is not gray or RGB of 8 bit, which would have to be squeezed.
+/** As OpenSlide(), of what is not gray or RGB of 8 bit a picture of its channels.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
                                                                         const ArgumentValues & values);
@@ -29,6 +39,9 @@ GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const st
 /** Reads the slide's information again, for the level of --level, or resampled to the resolution of --mpp, where one of
  * them is given. \throw std::runtime_error, itk::ExceptionObject one sentence that names the file and the option */
 GigapixelCommandLine_EXPORT void SelectPixels(itk::WholeSlideImageIO & slide, const ArgumentValues & values);
+
+/** Which channels were read, and with which windows, where they were chosen. */
+GigapixelCommandLine_EXPORT void AddChannels(nlohmann::ordered_json & json, const itk::WholeSlideImageIO & slide);
 
 /** Where the pixels of the slide's finest level lie. */
 GigapixelCommandLine_EXPORT Grid GetLevelZeroGrid(const itk::WholeSlideImageIO & slide);
