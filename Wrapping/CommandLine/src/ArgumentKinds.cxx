@@ -113,14 +113,13 @@ SlideChannel()
 }
 
 Argument
-SlideWindow(const std::string & otherwise)
+SlideWindow(const std::string & several, const std::string & otherwise)
 {
   return OptionText("window", "LOW,HIGH|auto", "Values of channels that become 0 and 255.")
     .Details(
       "Values between are scaled, others cut. auto: the 0.1 and 99.9 percentile of each channel, on the coarsest "
-      "level of a million pixels or more, the same for the whole slide. Several channels are added up in their "
-      "colors. Without it: " +
-      otherwise + '.')
+      "level of a million pixels or more, the same for the whole slide. " +
+      several + " Without it: " + otherwise + '.')
     .Group(Reading)
     .OfSlideFiles();
 }

@@ -45,9 +45,10 @@ GigapixelCommandLine_EXPORT Argument SlideResolution();
 /** Which image of a file with several. */
 GigapixelCommandLine_EXPORT Argument SlideImage();
 
-/** Which channels, and which of their values are seen. */
+/** Which channels, and which of their values are seen.
+ * \param several what becomes of several channels, a sentence \param otherwise what they are without a window */
 GigapixelCommandLine_EXPORT Argument SlideChannel();
-GigapixelCommandLine_EXPORT Argument SlideWindow(const std::string & otherwise);
+GigapixelCommandLine_EXPORT Argument SlideWindow(const std::string & several, const std::string & otherwise);
 
 GigapixelCommandLine_EXPORT Argument Required(Argument argument);
 

@@ -229,7 +229,7 @@ Segment()
       SlideResolution(),
       SlideImage(),
       SlideChannel(),
-      SlideWindow("values as they are stored, of 8 bit"),
+      SlideWindow("The network gets as many channels as are named.", "values as they are stored, of 8 bit"),
       region,
       Tissue("it becomes 0."),
       Computing("device"),

@@ -13,6 +13,8 @@ namespace
 {
 using Type = ArgumentType;
 
+constexpr const char * Sum = "Several channels are added up in their colors.";
+
 Argument
 TissuePreset()
 {
@@ -80,7 +82,7 @@ Label()
       SlideResolution(),
       SlideImage(),
       SlideChannel(),
-      SlideWindow("auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
+      SlideWindow(Sum, "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       ReportOfBatch(),
       Strict(),
@@ -184,7 +186,7 @@ Overlay()
              SlideResolution(),
              SlideImage(),
              SlideChannel(),
-             SlideWindow("auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
+             SlideWindow(Sum, "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
              Strict(),
              Overwrite() },
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
@@ -353,7 +355,7 @@ Convert()
       SlideResolution(),
       SlideImage(),
       SlideChannel(),
-      SlideWindow("values as they are stored, of one channel or RGB"),
+      SlideWindow(Sum, "values as they are stored, of one channel or RGB"),
       Choice("compression",
              { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",
