@@ -70,7 +70,7 @@ def test_manifest_says_what_was_made_of_what(batch):
             assert "outputs" not in entry
             continue
         data = (out / name).read_bytes()
-        assert entry["outputs"] == [{"file": name, "content": f"bytes={len(data)} hash={fnv(data)}"}]
+        assert entry["outputs"] == [{"file": name, "content": f"bytes={len(data)} hash={fnv(data)}", "field": "mask"}]
         with tifffile.TiffFile(out / name) as file:
             assert entry["inputs"] == {"slide": entry["inputs"]["slide"]} and entry["inputs"]["slide"] in file.pages[0].description
 

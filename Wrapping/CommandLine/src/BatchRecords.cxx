@@ -497,24 +497,22 @@ BatchRecords::Find(const SlideTask & task)
   {
     return std::nullopt;
   }
-  if (IdentifyOutputs(task, GetHashedBytes(m_Values.GetCommand())) != entry.value("outputs", Json()))
+  Json recorded = entry.value("outputs", Json::array());
+  for (std::size_t i = 0; i < std::min(recorded.size(), outputs.size()); ++i)
+  {
+    if (const std::string field = recorded[i].value("field", ""); !field.empty())
+    {
+      result[field] = outputs[i]; // which may have been named in another way
+    }
+    recorded[i].erase("field");
+  }
+  if (IdentifyOutputs(task, GetHashedBytes(m_Values.GetCommand())) != recorded)
   {
     throw Refusal(
       Diagnostic("E-OUTPUT-EXISTS",
                  "the output was changed after it was made: " + GetManifest(m_Folder) + " has another hash of it",
                  "write into another folder, or replace it by --overwrite")
         .OfFile(task.output));
-  }
-  // Files may be named in another way than they were then.
-  for (auto & item : result.items())
-  {
-    for (const std::string & output : outputs)
-    {
-      if (item.value().is_string() && GetName(item.value().get<std::string>()) == GetName(output))
-      {
-        item.value() = output;
-      }
-    }
   }
   return result;
 }
@@ -598,6 +596,16 @@ BatchRecords::Write(const SlideTask & task, const Json & result)
   if (!result.contains("error"))
   {
     entry["outputs"] = IdentifyOutputs(task, GetHashedBytes(m_Values.GetCommand()));
+    const auto outputs = task.GetOutputs();
+    for (const auto & item : result.items())
+    {
+      const auto found = std::find(
+        outputs.begin(), outputs.end(), item.value().is_string() ? item.value().get<std::string>() : std::string());
+      if (found != outputs.end())
+      {
+        entry["outputs"][found - outputs.begin()]["field"] = item.key();
+      }
+    }
   }
   entry["result"] = result;
   entry["result"].erase("skipped"); // which is said of a run
