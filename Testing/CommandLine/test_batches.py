@@ -12,7 +12,10 @@ import numpy
 import pytest
 import tifffile
 
+pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
+
 from conftest import PROGRAM, blobs, fails, run, write_slide
+from report_pages import Page
 
 WORDS = ["--preset", "remedios2023"]
 
@@ -87,6 +90,23 @@ def test_failures_are_a_table_and_tried_again_when_asked(batch):
     (slides / "cut.tif").write_bytes((slides / "000.tif").read_bytes())  # another file, which is tried without being asked
     assert [result["skipped"] for result in run(*words).json] == [True, True, False]
     assert not (out / "failed.csv").exists() and "error" not in read_manifest(out)["cut.pyramid.tif"]["result"]
+
+
+def test_status_counts_what_the_records_say(batch, tmp_path):
+    _, out, _, results = batch
+    status = run("status", out, "--json").json
+    assert status == {"folder": str(out), "slides": 3, "done": 2, "failed": 1, "codes": {results[2]["error"]["code"]: 1}, "running": [],
+                      "left": 0, "secondsLeft": 0}
+    assert fails("status", tmp_path / "slides").code == "E-FOLDER-EMPTY"
+    assert fails("status", tmp_path / "none").code == "E-FILE-MISSING"
+
+
+def test_report_of_a_folder_is_what_its_manifest_says(batch, tmp_path):
+    _, out, _, results = batch
+    run("report", out, "-o", tmp_path / "page.html")
+    slides = Page(tmp_path / "page.html").slides
+    assert set(slides) == {"000", "001", "cut"} and slides["cut"]["error"] == results[2]["error"]
+    assert [slides[name]["tissueMm2"] for name in ("000", "001")] == [result["tissueMm2"] for result in results[:2]]
 
 
 def test_manifest_decides_what_is_done(batch):
@@ -223,6 +243,9 @@ def test_a_lock_of_a_living_machine_is_waited_for(tmp_path):
         time.sleep(0.01)
     assert (out / "001.pyramid.tif").exists() and process.poll() is None and lock.exists()
     assert not (out / "000.pyramid.tif").exists()
+    status = run("status", out, "--json").json
+    assert status["running"] == [{"slide": "a", "host": "elsewhere", "pid": 1}] and status["secondsLeft"] > 0
+    assert [status[key] for key in ("slides", "done", "failed", "left")] == [2, 1, 0, 1]
     set_age(lock, 3600)
     assert process.communicate() and process.returncode == 0
     assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
