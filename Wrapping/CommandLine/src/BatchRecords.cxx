@@ -347,18 +347,19 @@ BatchFolder::Read(const std::string & folder)
       times.push_back(GetTime(file));
     }
   }
-  std::int64_t begin = 0;
+  std::optional<std::int64_t> begin; // times may be negative
   for (const std::string & file : FindFiles(state, BatchEnding))
   {
     const auto outputs = ReadOutputs(file);
     found.outputs.insert(outputs.begin(), outputs.end());
-    begin = std::max(begin, GetTime(file));
+    begin = std::max(begin.value_or(GetTime(file)), GetTime(file));
   }
   found.holders = BatchLock::FindHolders(state);
-  const auto made = std::count_if(times.begin(), times.end(), [begin](std::int64_t time) { return time >= begin; });
-  if (made > 0 && begin > 0)
+  const auto made =
+    std::count_if(times.begin(), times.end(), [begin](std::int64_t time) { return begin && time >= *begin; });
+  if (made > 0 && begin)
   {
-    const fs::file_time_type::duration each((*std::max_element(times.begin(), times.end()) - begin) / made);
+    const fs::file_time_type::duration each((*std::max_element(times.begin(), times.end()) - *begin) / made);
     found.secondsForEach = std::chrono::duration<double>(each).count();
   }
   return found;
