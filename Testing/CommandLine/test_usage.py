@@ -8,7 +8,7 @@ import pytest
 from conftest import fails, run
 
 COMMANDS = json.loads(run("--describe").out)
-NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "report", "rasterize", "outline", "measure",
+NAMES = ["info", "label", "train", "segment", "evaluate", "overlay", "report", "status", "rasterize", "outline", "measure",
          "convert", "synthesize"]
 NAMES += ["classify", "features", "plan", "networks", "import", "doctor"]
 

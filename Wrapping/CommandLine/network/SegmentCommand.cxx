@@ -475,7 +475,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   Tiling tiling = GetTiling(values, session);
   tiling.patches = GetPatches(values, model->network);
-  const auto             tasks = AssignOutputs(list, values.GetText("output"), "--output");
+  auto                   tasks = AssignOutputs(list, values.GetText("output"), "--output");
   const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   std::vector<SlideTask> probabilities;
   if (values.Has("probability"))
@@ -493,6 +493,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
           .OfFile(tasks[i].output)
           .OfOption("--probability", values.GetText("probability")));
     }
+    tasks[i].further = { probabilities[i].output };
   }
   return RunSharedBatch(values,
                         session,

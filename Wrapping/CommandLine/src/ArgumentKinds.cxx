@@ -174,9 +174,21 @@ Overwrite()
 {
   return Switch("overwrite", "Replace outputs that exist.")
     .Details(
-      "Without it, a whole output that was made of the same slide in the same way (it tells so itself) is kept and "
+      "Without it, a whole output that was made of the same slide in the same way (it, or manifest.json of its folder, "
+      "tells so) is kept and "
       "skipped, so that an interrupted batch goes on where it was; what was made otherwise is an error.")
     .Group(Running);
+}
+
+Argument
+Retry()
+{
+  return Switch("retry", "Try slides again that failed in an earlier run.")
+    .Details(
+      "Without it, a slide of failed.csv in the folder of results is tried again only if it or an option has changed, "
+      "or if the machine was to blame: its disk, its memory.")
+    .Group(Running)
+    .DecidesNothing();
 }
 
 Argument

@@ -245,6 +245,7 @@ Segment()
       Computing("scratch"),
       ReportOfBatch(),
       Strict(),
+      Retry(),
       Overwrite() },
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
@@ -361,6 +362,7 @@ Features()
       Computing("tile-size"),
       Computing("memory"),
       Strict(),
+      Retry(),
       Overwrite() },
     { "gigapixel features slides/ --model run -o features/ --tissue masks/",
       "gigapixel features slide.svs --model resnet50.safetensors -o slide.h5" },
@@ -519,9 +521,9 @@ const std::vector<Command> &
 GetCommands()
 {
   static const std::vector<Command> commands = [] {
-    std::vector<Command> all{ Info(),     Label(),     Train(),   Segment(),  Evaluate(), Overlay(),
-                              Report(),   Rasterize(), Outline(), Measure(),  Convert(),  Synthesize(),
-                              Classify(), Features(),  Plan(),    Networks(), Import(),   Doctor() };
+    std::vector<Command> all{ Info(),     Label(),     Train(),    Segment(), Evaluate(), Overlay(),    Report(),
+                              Status(),   Rasterize(), Outline(),  Measure(), Convert(),  Synthesize(), Classify(),
+                              Features(), Plan(),      Networks(), Import(),  Doctor() };
     for (Command & command : all)
     {
       for (Argument & argument : CommonArguments())

@@ -6,6 +6,7 @@
 #include "ITKMessages.h"
 #include "ImageFormats.h"
 #include "NetworkModule.h"
+#include "StatusCommand.h"
 
 #include "gigapixelCoreShare.h"
 #include "gigapixelNearestNames.h"
@@ -222,7 +223,7 @@ FindCommandFunction(const Command & command)
     { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
     { "overlay", RunOverlay }, { "rasterize", RunRasterize },   { "outline", RunOutline },
     { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
-    { "measure", RunMeasure }, { "report", RunReport },
+    { "measure", RunMeasure }, { "report", RunReport },         { "status", RunStatus },
   };
   return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
 }

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportCommand.h"
 
+#include "BatchRecords.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "ReportFigures.h"
@@ -89,7 +90,11 @@ bool
 TakeResults(const std::string & file, Content & content)
 {
   std::ifstream stream(file, std::ios::binary);
-  const Json    results = Json::parse(stream, nullptr, false);
+  Json          results = Json::parse(stream, nullptr, false);
+  if (const Json ofManifest = GetResultsOfManifest(results); !ofManifest.empty())
+  {
+    results = ofManifest;
+  }
   return content.rows.AddResults(results, fs::absolute(file).parent_path().string()) > 0;
 }
 
@@ -150,6 +155,10 @@ TakeFolder(const std::string & folder, Content & content)
         TakeRun(name, content);
         found = true;
       }
+    }
+    else if (fs::path(name).filename() == "failed.csv")
+    {
+      continue; // which manifest.json says as well
     }
     else if (GetEnding(name) == ".csv" && TableReader(name, "E-REPORT-INPUT").FindColumn("slide") >= 0)
     {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideBatch.h"
 
+#include "BatchRecords.h"
 #include "DiagnosticJSON.h"
 #include "Doubt.h"
 #include "ITKMessages.h"
@@ -16,9 +17,15 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <optional>
+#include <thread>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -246,20 +253,231 @@ KeepWarningsOf(const SlideTask & task, const std::vector<SlideTask> & tasks, std
   others = std::move(later);
 }
 
-/** The rank's share of the slides. The first result gets the warnings that came before it. */
-std::vector<Outcome>
-DoShare(const std::vector<SlideTask> & tasks, const std::string & kind, const SlideWork & work, Ranks & ranks)
+/** The result of a slide that is recorded, with the warnings and doubts that it had. */
+nlohmann::ordered_json
+Restore(nlohmann::ordered_json result,
+        const SlideTask &      task,
+        const std::string &    kind,
+        const Session &        session,
+        std::string &          text)
 {
-  std::vector<Outcome>    outcomes;
-  std::vector<Diagnostic> before = TakeWarnings();
+  const std::vector<Diagnostic> before = TakeWarnings();
+  std::for_each(before.begin(), before.end(), KeepWarning);
+  for (const auto & doubt : result.value("doubts", nlohmann::ordered_json::array()))
+  {
+    const auto getNumber = [&doubt](const char * key) {
+      return doubt.at(key).is_number() ? doubt.at(key).get<double>() : std::numeric_limits<double>::quiet_NaN();
+    };
+    const auto & file = doubt.at("file");
+    KeepDoubt({ doubt.at("code").get<std::string>(),
+                getNumber("value"),
+                getNumber("limit"),
+                file.is_string() ? file.get<std::string>() : std::string() });
+  }
+  for (const auto & entry : result.value("warnings", nlohmann::ordered_json::array()))
+  {
+    const Diagnostic warning = ParseDiagnostic(entry);
+    if (std::none_of(before.begin(), before.end(), [&warning](const Diagnostic & each) {
+          return each.GetText() == warning.GetText();
+        }))
+    {
+      session.Warn(warning);
+    }
+  }
+  result.erase("doubts");
+  result.erase("warnings");
+  result[kind] = task.slide;
+  if (!result.contains("error"))
+  {
+    result["skipped"] = true;
+    text += task.output + ": was there already\n";
+  }
+  return result;
+}
+
+/** Says now and then how far a batch is, and how long it will take. */
+class Pace
+{
+public:
+  Pace(const Session & session, std::size_t slides)
+    : m_Session(session)
+    , m_Slides(slides)
+  {}
+
+  void
+  Count(bool isDoneNow)
+  {
+    ++m_Done;
+    m_DoneNow += isDoneNow ? 1 : 0;
+    const auto now = Clock::now();
+    if (m_DoneNow == 0 || m_Done == m_Slides || now - m_Said < std::chrono::seconds(10))
+    {
+      return;
+    }
+    m_Said = now;
+    const double seconds = std::chrono::duration<double>(now - m_Begin).count();
+    m_Session.Say(std::to_string(m_Done) + " of " + std::to_string(m_Slides) + " are done, " +
+                  FormatDuration(seconds / static_cast<double>(m_DoneNow) * static_cast<double>(m_Slides - m_Done)) +
+                  " left");
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  const Session &         m_Session;
+  const std::size_t       m_Slides;
+  std::size_t             m_Done{ 0 };
+  std::size_t             m_DoneNow{ 0 }; ///< by this process, in this run
+  const Clock::time_point m_Begin{ Clock::now() };
+  Clock::time_point       m_Said{ m_Begin };
+};
+
+/** Works on the slides of a batch that are not done, one after the other. */
+class Worker
+{
+public:
+  Worker(const std::vector<SlideTask> & tasks,
+         const std::string &            kind,
+         const SlideWork &              work,
+         BatchRecords &                 records,
+         const Session &                session,
+         bool                           isAlone)
+    : m_Tasks(tasks)
+    , m_Kind(kind)
+    , m_Work(work)
+    , m_Records(records)
+    , m_Session(session)
+    , m_IsAlone(isAlone)
+    , m_Before(TakeWarnings())
+  {}
+
+  /** \return nothing: another process works on the slide */
+  std::optional<Outcome>
+  DoSlide(const SlideTask & task)
+  {
+    if (auto found = m_IsAlone ? this->FindDone(task) : std::nullopt)
+    {
+      return found;
+    }
+    std::unique_ptr<BatchLock> lock;
+    if (m_IsAlone && m_Records.AreKept())
+    {
+      if (!m_Records.Lock(task, lock))
+      {
+        return std::nullopt;
+      }
+      if (auto found = this->FindDone(task)) // by another process, meanwhile
+      {
+        return found;
+      }
+    }
+    KeepWarningsOf(task, m_Tasks, m_Before);
+    Outcome outcome = WorkOn(task, m_Kind, m_Work);
+    m_Records.Add(task, outcome.result);
+    m_HasWorked = true;
+    return outcome;
+  }
+
+  /** Whether the last slide was worked on. */
+  bool
+  HasWorked()
+  {
+    return std::exchange(m_HasWorked, false);
+  }
+
+  void
+  SayWhatFailedBefore() const
+  {
+    if (m_FailedBefore > 0)
+    {
+      m_Session.Say(std::to_string(m_FailedBefore) + ' ' + m_Kind + (m_FailedBefore == 1 ? "" : "s") +
+                    " failed in an earlier run and were not tried again: --retry tries them.");
+    }
+  }
+
+private:
+  /** The outcome that is recorded. */
+  std::optional<Outcome>
+  FindDone(const SlideTask & task)
+  {
+    std::optional<nlohmann::ordered_json> found;
+    std::exception_ptr                    refusal;
+    try
+    {
+      found = m_Records.Find(task);
+    }
+    catch (const std::exception &)
+    {
+      refusal = std::current_exception();
+    }
+    if (!found && !refusal)
+    {
+      return std::nullopt;
+    }
+    KeepWarningsOf(task, m_Tasks, m_Before);
+    const Outcome outcome = WorkOn(task, m_Kind, [&](const SlideTask &, std::string & text) {
+      if (refusal)
+      {
+        std::rethrow_exception(refusal);
+      }
+      return Restore(*found, task, m_Kind, m_Session, text);
+    });
+    m_FailedBefore += !refusal && !outcome.failure.IsEmpty() ? 1 : 0;
+    return outcome;
+  }
+
+  const std::vector<SlideTask> & m_Tasks;
+  const std::string &            m_Kind;
+  const SlideWork &              m_Work;
+  BatchRecords &                 m_Records;
+  const Session &                m_Session;
+  const bool                     m_IsAlone;
+  std::vector<Diagnostic>        m_Before; ///< the first result gets the warnings that came before it
+  std::size_t                    m_FailedBefore{ 0 };
+  bool                           m_HasWorked{ false };
+};
+
+/** The rank's share of the slides. Those that another process works on wait until it is done, or dead. */
+std::vector<Outcome>
+DoShare(const std::vector<SlideTask> & tasks, Worker & worker, const Session & session, Ranks & ranks)
+{
+  std::vector<const SlideTask *> own;
   for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
   {
-    ThrowIfInterrupted();
-    ranks.ReportProgress();
-    KeepWarningsOf(tasks[i], tasks, before);
-    outcomes.push_back(WorkOn(tasks[i], kind, work));
+    own.push_back(&tasks[i]);
   }
-  return outcomes;
+  std::vector<std::optional<Outcome>> outcomes(own.size());
+  Pace                                pace(session, own.size());
+  bool                                isWaiting = false;
+  for (std::size_t left = own.size(); left > 0;)
+  {
+    const std::size_t before = left;
+    for (std::size_t i = 0; i < own.size(); ++i)
+    {
+      ThrowIfInterrupted();
+      ranks.ReportProgress();
+      if (!outcomes[i] && (outcomes[i] = worker.DoSlide(*own[i])))
+      {
+        --left;
+        pace.Count(worker.HasWorked());
+      }
+    }
+    if (left == before)
+    {
+      if (!std::exchange(isWaiting, true))
+      {
+        session.Say("Waiting for another process, which works on the last of them: " + std::to_string(left) + " left.");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  }
+  worker.SayWhatFailedBefore();
+  std::vector<Outcome> done;
+  for (auto & outcome : outcomes)
+  {
+    done.push_back(std::move(*outcome));
+  }
+  return done;
 }
 
 /** What works on a slide that was dealt to it: alone, but the others of its job see its progress. */
@@ -280,7 +498,7 @@ private:
   std::shared_ptr<Ranks> m_Job;
 };
 
-/** As RunBatch() says. */
+/** As RunBatch() says. \param isAlone whether each slide is the work of one process, which so may be another one's */
 int
 DealSlides(const ArgumentValues &         values,
            const Session &                session,
@@ -288,7 +506,8 @@ DealSlides(const ArgumentValues &         values,
            const SlideList &              list,
            const SlideWork &              work,
            const BatchEnd &               finish,
-           Ranks &                        ranks)
+           Ranks &                        ranks,
+           bool                           isAlone = true)
 {
   try
   {
@@ -304,9 +523,15 @@ DealSlides(const ArgumentValues &         values,
       ranks.Broadcast(rank, &agreed, sizeof(agreed));
     }
     CheckReportOfBatch(values);
-    const auto outcomes = Gather(DoShare(tasks, list.kind, work, ranks), tasks.size(), ranks);
-    bool       failed =
+    BatchRecords records(values, tasks);
+    Worker       worker(tasks, list.kind, work, records, session, isAlone);
+    const auto   outcomes = Gather(DoShare(tasks, worker, session, ranks), tasks.size(), ranks);
+    bool         failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
+    if (ranks.GetRank() == 0)
+    {
+      records.Finish(session);
+    }
     if (finish && ranks.GetRank() == 0)
     {
       finish(outcomes);
@@ -354,7 +579,7 @@ AssignOutputs(const SlideList &   list,
     MakeFolderWithFirstOutput(output);
     for (const std::string & slide : list.slides)
     {
-      tasks.push_back({ slide, GetOutputInFolder(output, slide, content) });
+      tasks.push_back({ slide, GetOutputInFolder(output, slide, content), output });
     }
   }
   CheckTasks(tasks, list.kind);
@@ -495,7 +720,7 @@ RunSharedBatch(
     if (ranks->GetRank() == 0)
     {
       Ranks alone;
-      return DealSlides(values, session, tasks, list, share, {}, alone);
+      return DealSlides(values, session, tasks, list, share, {}, alone, false);
     }
     std::string ignored;
     std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

@@ -22,8 +22,18 @@ namespace gigapixel::commandline
 /** One slide and where its result goes. */
 struct SlideTask
 {
-  std::string slide;
-  std::string output;
+  std::string              slide;
+  std::string              output;
+  std::string              folder{};  ///< of all results, which has records of them; empty: the output was named
+  std::vector<std::string> further{}; ///< outputs of the same slide
+
+  std::vector<std::string>
+  GetOutputs() const
+  {
+    std::vector<std::string> outputs{ output };
+    outputs.insert(outputs.end(), further.begin(), further.end());
+    return outputs;
+  }
 };
 
 /** Pairs slides, or volumes, with outputs. The output is a .tif file for one slide, else a folder with
@@ -50,13 +60,13 @@ struct SlideOutcome
   Diagnostic             failure; ///< empty: none
 };
 
-/** Does the work for each slide, whatever happens to the others; where a launcher started several ranks, each of them
- * does its share of the slides. Then reports those that failed, and prints the result, as one process would: one JSON
- * object for one slide given as a file, else a list in the order of the slides. With several ranks that is rank 0, and
- * all return the same; a rank that dies or hangs ends the job. \param work returns the JSON of its result, and appends
- * the text for people to its second argument; a result that has an "error" (ToJSON) is shown, but the
- * slide is one that failed
- * \param finish is called, by rank 0, with what became of each slide, in their order, before it is shown */
+/** Does the work for each slide that is not done (BatchRecords), whatever happens to the others; where a launcher
+ * started several ranks, each of them does its share of the slides. Then reports those that failed, and prints the
+ * result, as one process would: one JSON object for one slide given as a file, else a list in the order of the slides.
+ * With several ranks that is rank 0, and all return the same; a rank that dies or hangs ends the job. \param work
+ * returns the JSON of its result, and appends the text for people to its second argument; a result that has an "error"
+ * (ToJSON) is shown, but the slide is one that failed \param finish is called, by rank 0, with what became of each
+ * slide, in their order, before it is shown */
 GigapixelCommandLine_EXPORT int RunBatch(
   const ArgumentValues &                                                               values,
   const Session &                                                                      session,

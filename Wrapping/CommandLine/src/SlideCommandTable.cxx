@@ -86,6 +86,7 @@ Label()
       Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
       ReportOfBatch(),
       Strict(),
+      Retry(),
       Overwrite() },
     { "gigapixel label slide.svs -o slide.tissue.tif",
       "gigapixel label slides/ -o masks/ --mpp 4",
@@ -219,6 +220,20 @@ Report()
              Replace() },
            { "gigapixel report masks/ --slides slides/ -o report.html",
              "gigapixel report masks/ predictions.csv run/ -o report.html --anonymous" } };
+}
+
+Command
+Status()
+{
+  return {
+    "status",
+    "how far a batch is",
+    "Says of a folder that label, segment, features or convert writes into how many slides are done, how many "
+    "failed by code, which ones are worked on by which process, how many are left, and how long those will take. "
+    "Reads the records of the folder, and no slide.",
+    { Required(InputFile("FOLDER", "", "folder", "The folder of the results.")) },
+    { "gigapixel status masks/", "gigapixel status masks/ --json" }
+  };
 }
 
 Command
@@ -385,6 +400,7 @@ Convert()
              "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
       Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
       Strict(),
+      Retry(),
       Overwrite() },
     { "gigapixel convert slide.svs slide.pyramid.tif",
       "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",

@@ -11,6 +11,7 @@ Command Label();
 Command Evaluate();
 Command Overlay();
 Command Report();
+Command Status();
 Command Rasterize();
 Command Outline();
 Command Measure();

@@ -100,7 +100,8 @@ OverCommand(const std::string &          name,
   for (const Argument & argument : command.arguments)
   {
     const bool isForShells = argument.name == "json" || argument.name == "quiet" || argument.name == "help" ||
-                             argument.name == "help-all" || argument.name == "overwrite" || argument.name == "report";
+                             argument.name == "help-all" || argument.name == "overwrite" || argument.name == "report" ||
+                             argument.name == "retry";
     if (!isForShells)
     {
       module.arguments.push_back(FromTable(argument));

@@ -1,0 +1,251 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Batches into a folder: what its manifest says, that it decides what is done, killed ones, and several processes on one folder."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import numpy
+import pytest
+import tifffile
+
+pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
+
+from conftest import PROGRAM, blobs, fails, run, write_slide
+from report_pages import Page
+
+WORDS = ["--preset", "remedios2023"]
+
+
+def fnv(data):
+    """FNV-1a of 64 bit, http://www.isthe.com/chongo/tech/comp/fnv/."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:x}"
+
+
+def make_slides(folder, number, size=64):
+    folder.mkdir()
+    for i in range(number):
+        pixels = numpy.where(blobs(size, size, i)[..., None] > 0, numpy.array([200, 100, 150], numpy.uint8), numpy.uint8(245))
+        write_slide(folder / f"{i:03}.tif", pixels)
+    return folder
+
+
+def read_manifest(out):
+    return {entry["output"]: entry for entry in json.loads((out / "manifest.json").read_text())["slides"]}
+
+
+def edit(out, name, change):
+    manifest = json.loads((out / "manifest.json").read_text())
+    change(next(entry for entry in manifest["slides"] if entry["output"] == name))
+    (out / "manifest.json").write_text(json.dumps(manifest))
+
+
+def read_all(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def batch(tmp_path):
+    """Two slides and a damaged one, labeled: (slides, out, words, results)"""
+    slides, out = make_slides(tmp_path / "slides", 2, 600), tmp_path / "out"
+    (slides / "cut.tif").write_bytes((slides / "000.tif").read_bytes()[:2000])
+    words = ["label", slides, "-o", out, *WORDS, "--json"]
+    return slides, out, words, run(*words, code=1).json
+
+
+def test_manifest_says_what_was_made_of_what(batch):
+    slides, out, _, results = batch
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "failed.csv", "manifest.json"]
+    entries = read_manifest(out)
+    assert list(entries) == ["000.pyramid.tif", "001.pyramid.tif", "cut.pyramid.tif"]
+    version = run("--version").out.split()[1]
+    for result, (name, entry) in zip(results, entries.items()):
+        assert (entry["slide"], entry["command"], entry["version"]) == (result["slide"], "label", version)
+        assert entry["options"] == {"preset": "remedios2023", "downsample": "8"}
+        assert entry["result"] == {key: value for key, value in result.items() if key != "skipped"}
+        if "error" in result:
+            assert "outputs" not in entry
+            continue
+        data = (out / name).read_bytes()
+        assert entry["outputs"] == [{"file": name, "content": f"bytes={len(data)} hash={fnv(data)}", "field": "mask"}]
+        with tifffile.TiffFile(out / name) as file:
+            assert entry["inputs"] == {"slide": entry["inputs"]["slide"]} and entry["inputs"]["slide"] in file.pages[0].description
+
+
+def test_failures_are_a_table_and_tried_again_when_asked(batch):
+    slides, out, words, results = batch
+    error = results[2]["error"]
+    (row,) = csv.DictReader((out / "failed.csv").read_text().splitlines())
+    assert row == {"slide": str(slides / "cut.tif"), **{key: error[key] or "" for key in ("code", "file", "why", "do")}}
+    edit(out, "cut.pyramid.tif", lambda entry: entry["result"]["error"].update(code="E-OTHER"))
+    assert run(*words, code=1).json[2]["error"]["code"] == "E-OTHER"  # as it is recorded
+    again = run(*words, "--retry", code=1).json
+    assert again[2]["error"] == error and all(result["skipped"] for result in again[:2])
+    (slides / "cut.tif").write_bytes((slides / "000.tif").read_bytes())  # another file, which is tried without being asked
+    assert [result["skipped"] for result in run(*words).json] == [True, True, False]
+    assert not (out / "failed.csv").exists() and "error" not in read_manifest(out)["cut.pyramid.tif"]["result"]
+
+
+def test_status_counts_what_the_records_say(batch, tmp_path):
+    _, out, _, results = batch
+    status = run("status", out, "--json").json
+    assert status == {"folder": str(out), "slides": 3, "done": 2, "failed": 1, "codes": {results[2]["error"]["code"]: 1}, "running": [],
+                      "left": 0, "secondsLeft": 0}
+    assert fails("status", tmp_path / "slides").code == "E-FOLDER-EMPTY"
+    assert fails("status", tmp_path / "none").code == "E-FILE-MISSING"
+
+
+def test_report_of_a_folder_is_what_its_manifest_says(batch, tmp_path):
+    _, out, _, results = batch
+    run("report", out, "-o", tmp_path / "page.html")
+    slides = Page(tmp_path / "page.html").slides
+    assert set(slides) == {"000", "001", "cut"} and slides["cut"]["error"] == results[2]["error"]
+    assert [slides[name]["tissueMm2"] for name in ("000", "001")] == pytest.approx([result["tissueMm2"] for result in results[:2]], rel=1e-9)
+
+
+def test_manifest_decides_what_is_done(batch):
+    slides, out, words, results = batch
+    before = read_all(out)
+    assert [result.get("skipped") for result in run(*words, code=1).json] == [True, True, None]
+    assert read_all(out) == before
+    edit(out, "000.pyramid.tif", lambda entry: entry["result"].update(tissueFraction=0.125))
+    assert run(*words, code=1).json[0]["tissueFraction"] == 0.125
+    edit(out, "000.pyramid.tif", lambda entry: entry["inputs"].update(slide="bytes=1 hash=1"))  # then the mask itself does
+    assert run(*words, code=1).json[0] == {**results[0], "skipped": True}
+    assert read_all(out) == before
+
+
+def test_folders_without_a_manifest_go_on(batch):
+    slides, out, words, results = batch
+    before = read_all(out)
+    for name in ("manifest.json", "failed.csv"):
+        (out / name).unlink()
+    again = run(*words, code=1).json
+    assert again == [{**result, "skipped": True} if "skipped" in result else result for result in results]
+    assert read_all(out) == before
+
+
+def test_changed_outputs_and_foreign_files_are_kept(batch):
+    slides, out, words, _ = batch
+    mask = out / "000.pyramid.tif"
+    data = bytearray(mask.read_bytes())
+    data[-1] ^= 1
+    mask.write_bytes(data)
+    error = run(*words, code=1).json[0]["error"]
+    assert (error["code"], error["file"]) == ("E-OUTPUT-EXISTS", str(mask)) and mask.read_bytes() == data
+    assert "error" not in run(*words, "--overwrite", code=1).json[0] and mask.read_bytes() != data
+    for name in ("manifest.json", "failed.csv"):
+        own = (out / name).read_bytes()
+        (out / name).write_text("mine")
+        refused = fails("label", slides, "-o", out, *WORDS)
+        assert (refused.code, refused.file) == ("E-OUTPUT-EXISTS", str(out / name)) and (out / name).read_text() == "mine"
+        (out / name).write_bytes(own)
+
+
+@pytest.mark.usefixtures("network")
+def test_doubts_of_what_is_done_are_kept(tmp_path):
+    """A mask of segment does not say that it is empty; the record of it does."""
+    (tmp_path / "slides").mkdir()
+    for name in "ab":
+        write_slide(tmp_path / f"slides/{name}.tif", numpy.full((300, 300, 3), 245, numpy.uint8))
+    words = ["segment", tmp_path / "slides", "-o", tmp_path / "out", "--probability", tmp_path / "p", "--model", "tissue", "--json"]
+    first, again = run(*words), run(*words)
+    assert [doubt["code"] for result in first.json for doubt in result["doubts"]] == ["W-DOUBT-MASK-EMPTY"] * 2
+    assert again.json == [{**result, "skipped": True} for result in first.json] and again.codes == first.codes
+    (tmp_path / "p/a.pyramid.tif").unlink()
+    assert [result["skipped"] for result in run(*words).json] == [False, True]
+
+
+def start(words, cwd):
+    return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
+
+
+def count_records(out):
+    return len(list(out.glob(".gigapixel/*.record.json")))
+
+
+def test_killed_three_times(tmp_path):
+    """What is made is, to the byte, what is made undisturbed: masks, manifest, failures and report."""
+    slides = make_slides(tmp_path / "slides", 40)
+    (slides / "005.tif").write_bytes((slides / "000.tif").read_bytes()[:300])
+    words = ["label", "slides", "-o", "out", *WORDS, "--report", "report.html", "--quiet"]
+    run(*words, cwd=tmp_path, code=1)
+    whole, report = read_all(tmp_path / "out"), (tmp_path / "report.html").read_bytes()
+    (tmp_path / "out").rename(tmp_path / "whole")
+    (tmp_path / "report.html").unlink()
+    for number in (8, 16, 24):
+        process = start(words, tmp_path)
+        while process.poll() is None and count_records(tmp_path / "out") < number:
+            time.sleep(0.001)
+        process.kill()
+        process.communicate()
+        assert process.returncode < 0, "it was done before it could be killed"
+        made = {name: data for name, data in read_all(tmp_path / "out").items() if not name.startswith(".")}
+        assert number - 2 <= len(made) < 39 and made.items() <= whole.items()
+    run(*words, cwd=tmp_path, code=1)
+    assert read_all(tmp_path / "out") == whole and (tmp_path / "report.html").read_bytes() == report
+
+
+def test_two_processes_do_nothing_twice(tmp_path):
+    make_slides(tmp_path / "slides", 40)
+    words = ["label", "slides", "-o", "out", *WORDS, "--json", "--quiet"]
+    run(*words, cwd=tmp_path)
+    whole = read_all(tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "whole")
+    told = []
+    for process in [start(words, tmp_path) for _ in range(2)]:
+        out, err = process.communicate()
+        assert process.returncode == 0, err
+        told.append(json.loads(out))
+    assert [len(results) for results in told] == [40, 40]
+    for pair in zip(*told):
+        assert sorted(result["skipped"] for result in pair) == [False, True]
+    assert all(any(not result["skipped"] for result in results) for results in told)  # each has worked
+    assert read_all(tmp_path / "out") == whole
+
+
+def write_lock(out, name, number, machine, age):
+    (out / ".gigapixel").mkdir(parents=True, exist_ok=True)
+    lock = out / f".gigapixel/{fnv(name.encode())}.{number}.lock"
+    lock.write_text(json.dumps({"host": "elsewhere", "machine": machine, "pid": 1, "about": {"slide": "a"}}))
+    set_age(lock, age)
+    return lock
+
+
+def set_age(lock, age):
+    now = time.time()
+    os.utime(lock, (now - age, now - age))
+
+
+@pytest.mark.parametrize("machine, age", [("gone", 3600), ("gone", 200), (None, 0)])
+def test_locks_of_the_dead_hold_nobody_up(tmp_path, machine, age):
+    """Of a machine that is gone, by its silence; of a process of this machine, as the system says, without waiting."""
+    machine = machine or pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    for number in (1, 2):
+        write_lock(out, "000.pyramid.tif", number, machine, age)
+    run("label", slides, "-o", out, *WORDS)
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+
+
+def test_a_lock_of_a_living_machine_is_waited_for(tmp_path):
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    lock = write_lock(out, "000.pyramid.tif", 1, "other", 0)
+    process = start(["label", slides, "-o", out, *WORDS], tmp_path)
+    while count_records(out) < 1:
+        assert process.poll() is None
+        time.sleep(0.01)
+    assert (out / "001.pyramid.tif").exists() and process.poll() is None and lock.exists()
+    assert not (out / "000.pyramid.tif").exists()
+    status = run("status", out, "--json").json
+    assert status["running"] == [{"slide": "a", "host": "elsewhere", "pid": 1}] and status["secondsLeft"] > 0
+    assert [status[key] for key in ("slides", "done", "failed", "left")] == [2, 1, 0, 1]
+    set_age(lock, 3600)
+    assert process.communicate() and process.returncode == 0
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
