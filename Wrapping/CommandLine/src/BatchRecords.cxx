@@ -75,8 +75,8 @@ bool
 IsOfMachine(const Json & error)
 {
   const std::string code = error.value("code", "");
-  const auto        starts = { "E-OUTPUT", "E-DISK", "E-MEMORY", "E-DEVICE", "E-THREADS", "E-READER", "E-RANK" };
-  return std::any_of(starts.begin(), starts.end(), [&code](const char * start) { return code.rfind(start, 0) == 0; });
+  const auto        kinds = { "OUTPUT", "DISK", "MEMORY", "DEVICE", "THREADS", "READER", "RANK" };
+  return std::any_of(kinds.begin(), kinds.end(), [&code](const char * kind) { return code.rfind(kind, 2) == 2; });
 }
 
 /** A short name for a file beside others, whatever the name is that it stands for. */
