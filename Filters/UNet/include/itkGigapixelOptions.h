@@ -7,9 +7,9 @@
 #define itkGigapixelOptionMacro(type, Name, member)                                                                    \
   virtual void Set##Name(const type & given)                                                                           \
   {                                                                                                                    \
-    if (member != given)                                                                                               \
+    if ((member) != given)                                                                                             \
     {                                                                                                                  \
-      member = given;                                                                                                  \
+      (member) = given;                                                                                                \
       this->Modified();                                                                                                \
     }                                                                                                                  \
   }                                                                                                                    \

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace gigapixel
 {
@@ -225,15 +226,15 @@ ChannelView::KeepChannelsWithSignal(const std::vector<ChannelRange> & ranges)
       names.push_back(m_Available[m_Chosen[i]].name);
     }
   }
-  m_Chosen = chosen;
-  m_Windows = windows;
+  m_Chosen = std::move(chosen);
+  m_Windows = std::move(windows);
   if (m_Available.size() > 1)
   {
     m_Warnings.push_back(Diagnostic("W-SLIDE-CHANNELS-ALL",
                                     "no channel is chosen, and all with signal are used together: " + JoinNames(names),
                                     "choose channels where it matters (--channel, SetChannels())")
                            .OfFile(m_Slide->GetPath())
-                           .OfValue(std::to_string(chosen.size())));
+                           .OfValue(std::to_string(m_Chosen.size())));
   }
 }
 

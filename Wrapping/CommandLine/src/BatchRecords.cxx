@@ -455,7 +455,7 @@ Json
 BatchRecords::FindEntry(const std::string & output)
 {
   const std::string name = ToText(GetName(output));
-  const Json        record =
+  Json              record =
     Json::parse(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()), nullptr, false);
   if (IsEntry(record) && record["output"] == name)
   {

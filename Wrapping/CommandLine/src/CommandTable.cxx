@@ -71,6 +71,7 @@ std::vector<Argument>
 ArgumentsOf(const std::vector<OptionEntry<TOptions>> & table)
 {
   std::vector<Argument> arguments;
+  arguments.reserve(table.size());
   for (const OptionEntry<TOptions> & entry : table)
   {
     arguments.push_back(entry.option);

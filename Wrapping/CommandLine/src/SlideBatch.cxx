@@ -415,7 +415,7 @@ private:
       return std::nullopt;
     }
     KeepWarningsOf(task, m_Tasks, m_Before);
-    const Outcome outcome = WorkOn(task, m_Kind, [&](const SlideTask &, std::string & text) {
+    Outcome outcome = WorkOn(task, m_Kind, [&](const SlideTask &, std::string & text) {
       if (refusal)
       {
         std::rethrow_exception(refusal);
@@ -456,7 +456,12 @@ DoShare(const std::vector<SlideTask> & tasks, Worker & worker, const Session & s
     {
       ThrowIfInterrupted();
       ranks.ReportProgress();
-      if (!outcomes[i] && (outcomes[i] = worker.DoSlide(*own[i])))
+      if (outcomes[i])
+      {
+        continue;
+      }
+      outcomes[i] = worker.DoSlide(*own[i]);
+      if (outcomes[i])
       {
         --left;
         pace.Count(worker.HasWorked());
@@ -473,6 +478,7 @@ DoShare(const std::vector<SlideTask> & tasks, Worker & worker, const Session & s
   }
   worker.SayWhatFailedBefore();
   std::vector<Outcome> done;
+  done.reserve(outcomes.size());
   for (auto & outcome : outcomes)
   {
     done.push_back(std::move(*outcome));

@@ -187,7 +187,7 @@ DescribeSize(const ArgumentValues & values)
 }
 
 void
-CheckNames(const Specimen & specimen, const ArgumentValues & values)
+CheckNames(const Specimen & specimen)
 {
   CheckEnding("OUT", specimen.slide, "slide");
   if (!specimen.truth.empty())
@@ -212,7 +212,7 @@ SynthesizeOne(const ArgumentValues & values, const Session & session)
   Specimen   specimen{ values.GetText("OUT"), text("truth"), text("outlines") };
   specimen.seed = static_cast<unsigned>(values.GetInteger("seed"));
   specimen.decoys = values.Has("decoys");
-  CheckNames(specimen, values);
+  CheckNames(specimen);
   const bool skipped = !DrawSpecimen(specimen, values, session);
 
   nlohmann::ordered_json json{ { "slide", specimen.slide }, { "truth", nullptr }, { "skipped", skipped } };

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <locale>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -37,9 +38,12 @@ Detect(const SlideFile & file)
 std::optional<std::array<unsigned char, 3>>
 GetColor(const std::string & text)
 {
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
   std::array<unsigned, 3> rgb{};
-  const int               read = std::sscanf(text.c_str(), "%3u,%3u,%3u", &rgb[0], &rgb[1], &rgb[2]);
-  if (read != 3 || *std::max_element(rgb.begin(), rgb.end()) > 255)
+  char                    comma = 0;
+  stream >> rgb[0] >> comma >> rgb[1] >> comma >> rgb[2];
+  if (!stream || comma != ',' || *std::max_element(rgb.begin(), rgb.end()) > 255)
   {
     return std::nullopt;
   }
