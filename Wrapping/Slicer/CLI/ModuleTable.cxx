@@ -52,7 +52,9 @@ FromTable(const Argument & tableArgument)
   argument.description += argument.details.empty() ? "" : ' ' + argument.details; // a form has no longer help
   argument.shortName = 0;
   argument.repeated = false;
-  argument.alternative.clear(); // the command behind judges that, by what differs from the defaults
+  // The command behind judges these, by what differs from the defaults.
+  argument.alternative.clear();
+  argument.needs.clear();
   switch (argument.type)
   {
     case ArgumentType::Switch:
