@@ -16,8 +16,8 @@ struct GigapixelNetwork_EXPORT BegunRun
 {
   NetworkDescription network;
   std::string        precision; ///< see Device::Find()
-  /** Those that decide on its bits, see DecidesOnBits(); freeze has the arrays that were frozen. All others, the device
-   * among them, have their defaults. */
+  /** The options that decide on its bits, see DecidesOnBits(); freeze has the arrays that were frozen. All others, the
+   * device among them, have their defaults. */
   TrainingOptions options;
   /** An earlier version wrote its network, and took probabilities at the end for logits: its losses are others now. */
   bool hasOtherOutput{ false };

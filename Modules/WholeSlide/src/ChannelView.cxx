@@ -27,7 +27,7 @@ constexpr std::size_t mostWindows = 64;
 /** Channels whose samples are counted at a time: each has a table of half a megabyte. */
 constexpr std::size_t countedTogether = 16;
 
-/** Of a level that windows are found on. */
+/** The least pixels of a level that windows are found on. */
 constexpr std::uint64_t leastPixels = 1000000;
 
 /** For channels of which the file says no color, in this order. */

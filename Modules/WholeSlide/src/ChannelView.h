@@ -60,8 +60,8 @@ private:
 
   unsigned char Scale(std::size_t chosen, const unsigned char * sample) const;
 
-  /** Of the chosen channels on the level that windows are found on; tiles are counted on several threads, and decoded
-   * for some channels at a time. */
+  /** The ranges of the chosen channels on the level that windows are found on; tiles are counted on several threads,
+   * and decoded for some channels at a time. */
   std::vector<ChannelRange> FindRanges() const;
 
   template <typename TVisitor>

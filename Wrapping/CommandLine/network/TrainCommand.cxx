@@ -200,7 +200,7 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
   return options;
 }
 
-/** Of what is given some may belong to something else than the run that goes on has. */
+/** Refuses options that are given and belong to something else than the run that goes on has. */
 void
 CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 {

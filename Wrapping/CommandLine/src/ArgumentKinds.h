@@ -69,7 +69,7 @@ GigapixelCommandLine_EXPORT Argument Replace();
 /** The page that commands on many slides write. */
 GigapixelCommandLine_EXPORT Argument ReportOfBatch();
 
-/** Of commands whose results of many slides go into a folder, which has records of them (BatchRecords). */
+/** The option of commands whose results of many slides go into a folder with records of them (BatchRecords). */
 GigapixelCommandLine_EXPORT Argument Retry();
 
 /** Of all commands that read pixels of slides. */

@@ -46,7 +46,7 @@ constexpr std::int64_t BandRows = 256;        ///< that a picture is turned by a
 constexpr std::int64_t TrainingBytes = 80;    ///< for each weight: Adam's moments, models, their files
 constexpr std::int64_t InferenceBytes = 12;   ///< for each weight: the model's, the kernels', and both in double before
 
-// Of one core of the machine in Documentation/evidence/index.md: the kernels reach the same for training and inference.
+// One core of the machine in Documentation/evidence/index.md: the kernels reach the same for training and inference.
 constexpr double OperationsPerSecond = 47e9; // those of the halos counted
 
 constexpr std::int64_t DefaultTileSize = 2048;
