@@ -18,4 +18,12 @@
     return member;                                                                                                     \
   }
 
+/** Set of all options of a list at once. \param Options such as ComputingOptions */
+#define itkGigapixelSetOptionsMacro(Options, member)                                                                   \
+  virtual void Set##Options(const gigapixel::Options & given)                                                          \
+  {                                                                                                                    \
+    (member) = given;                                                                                                  \
+    this->Modified();                                                                                                  \
+  }
+
 #endif

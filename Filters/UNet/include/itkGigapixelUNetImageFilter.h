@@ -99,12 +99,7 @@ public:
   itkBooleanMacro(SharedMemory);
 
   /** All of them at once. */
-  void
-  SetComputingOptions(const gigapixel::ComputingOptions & options)
-  {
-    m_Computing = options;
-    this->Modified();
-  }
+  itkGigapixelSetOptionsMacro(ComputingOptions, m_Computing);
   /** @} */
 
   /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it. Without any, the

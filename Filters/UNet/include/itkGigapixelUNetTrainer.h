@@ -210,12 +210,7 @@ public:
   itkBooleanMacro(SharedMemory);
 
   /** All of them at once. */
-  void
-  SetComputingOptions(const gigapixel::ComputingOptions & options)
-  {
-    m_Computing = options;
-    this->Modified();
-  }
+  itkGigapixelSetOptionsMacro(ComputingOptions, m_Computing);
   /** @} */
 
   /** Goes on with the run in the run folder, bit for bit, or begins it; off by default, which refuses a folder with a

@@ -119,12 +119,7 @@ public:
   itkBooleanMacro(SharedMemory);
 
   /** All of them at once. */
-  void
-  SetComputingOptions(const gigapixel::ComputingOptions & options)
-  {
-    m_Computing = options;
-    this->Modified();
-  }
+  itkGigapixelSetOptionsMacro(ComputingOptions, m_Computing);
   /** @} */
 
   /** \name As of GigapixelUNetImageFilter. @{ */
