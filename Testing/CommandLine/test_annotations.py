@@ -96,6 +96,50 @@ def test_mask_to_outlines_and_back(tmp_path):
     assert (tmp_path / "flipped.geojson").read_text() == (tmp_path / "o.geojson").read_text()
 
 
+def read_nrrd(path):
+    """Fields, keys and pixels (y, x) of an attached gzip NRRD of bytes, https://teem.sourceforge.net/nrrd/format.html."""
+    header, data = path.read_bytes().split(b"\n\n", 1)
+    lines = header.decode().splitlines()[1:]
+    keys = dict(line.split(":=", 1) for line in lines if ":=" in line)
+    fields = dict(line.split(": ", 1) for line in lines if ":=" not in line and not line.startswith("#"))
+    assert fields["encoding"] in ("gz", "gzip") and fields["type"] in ("unsigned char", "uchar", "uint8")
+    width, height, depth = map(int, fields["sizes"].split())
+    return fields, keys, numpy.frombuffer(gzip.decompress(data), numpy.uint8).reshape(depth, height, width)[0]
+
+
+def test_mask_to_segmentation(tmp_path, slide):
+    """Where the mask lies on the slide (700 x 500, 0.5 um), at a quarter of its resolution."""
+    mask = blobs(125, 175)
+    write_slide(tmp_path / "mask.tif", mask, 2.0)
+    file = tmp_path / "mask.seg.nrrd"
+    assert run("outline", tmp_path / "mask.tif", "--like", slide, "-o", file, "--class", "Tumor", "--json").json["segments"] == 1
+    fields, keys, labels = read_nrrd(file)
+    assert (labels == mask // 255).all() and fields["space"] == "left-posterior-superior"
+    numbers = [float(number) for number in fields["space directions"].replace("(", "").replace(")", "").replace(",", " ").split()]
+    assert numbers == pytest.approx([0.002, 0, 0, 0, 0.002, 0, 0, 0, 1])
+    # Centers of pixels: four pixels of the slide end where one of the mask does.
+    corner = [float(number) for number in fields["space origin"].strip("()").split(",")]
+    assert corner == pytest.approx([1.5 * 0.0005, 1.5 * 0.0005, 0])  # the slide's first pixel is at 0
+    assert (keys["Segment0_Name"], keys["Segment0_LabelValue"], keys.get("Segment1_Name")) == ("Tumor", "1", None)
+    # As a mask it is the same again.
+    assert run("evaluate", file, tmp_path / "mask.tif", "--json").json["dice"] == 1
+    assert fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", file).code == "E-OUTPUT-EXISTS"
+    assert fails("outline", tmp_path / "mask.tif", "--like", slide, "-o", tmp_path / "m.seg.nrrd", "--origin", "bounds", code=2).code == "E-OPTION-APPLIES"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([slide.name, "mask.tif", "mask.seg.nrrd"])
+
+
+def test_classes_become_segments(tmp_path, synthetic):
+    """With the names and colors that label writes."""
+    run("label", synthetic[0], "-o", tmp_path / "classes.tif", "--classes")
+    run("outline", tmp_path / "classes.tif", "--like", synthetic[0], "-o", tmp_path / "c.seg.nrrd")
+    _, keys, labels = read_nrrd(tmp_path / "c.seg.nrrd")
+    pixels = tifffile.imread(tmp_path / "classes.tif")
+    assert (labels == pixels).all()
+    present = [int(value) for value in numpy.unique(pixels) if value]
+    assert [int(keys[f"Segment{i}_LabelValue"]) for i in range(len(present))] == present
+    assert keys["Segment0_Name"] == "tissue" and f"Segment{len(present)}_Name" not in keys
+
+
 def codes(*arguments):
     """Codes and values of the warnings."""
     return [(w["code"], w["value"]) for w in run(*arguments, "--json").json.get("warnings", [])]

@@ -70,6 +70,12 @@ struct GigapixelCohort_EXPORT Cohort
   static Cohort Load(const std::string & fileName, bool needsSplit = true, const std::string & objective = {});
 };
 
+/** The files in one column of a CSV file, in the order of its rows, with paths as a Cohort has them. Files that are not
+ * there are named, too: whoever opens them says so.
+ * \throw Refusal there is no such column, no row, or an empty field */
+GigapixelCohort_EXPORT std::vector<std::string> ReadFileColumn(const std::string & fileName,
+                                                               const std::string & column);
+
 } // namespace gigapixel
 
 #endif

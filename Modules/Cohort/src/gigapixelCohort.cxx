@@ -262,17 +262,18 @@ ParseSplit(const std::string & file, int line, const std::string & text)
 }
 
 /** A path of the table seen from the table's folder. It is put together, and no more: where a link and ".." lead, the
- * file system alone knows. A table that is a link itself has two folders, and its author may have meant either. */
-std::string
-ResolveFile(const std::string & file, int line, const char * column, const std::string & path)
+ * file system alone knows. A table that is a link itself has two folders, and its author may have meant either.
+ * \return the path in the first of them, where there is no such file */
+fs::path
+SeeFromTable(const std::string & file, int line, const std::string & column, const std::string & path)
 {
   if (path.empty())
   {
-    TableReader::Fail(file, line, Diagnostic("E-COHORT-FORMAT", std::string("the ") + column + " is empty"));
+    TableReader::Fail(file, line, Diagnostic("E-COHORT-FORMAT", "the " + column + " is empty"));
   }
-  const fs::path  besideName = fs::path(file).parent_path() / path;
+  fs::path        besideName = fs::path(file).parent_path() / path;
   std::error_code error;
-  const fs::path  besideFile = fs::canonical(file, error).parent_path() / path;
+  fs::path        besideFile = fs::canonical(file, error).parent_path() / path;
   const bool      isBesideName = fs::exists(besideName, error);
   const bool      isBesideFile = fs::is_symlink(file, error) && fs::exists(besideFile, error);
   if (isBesideName && isBesideFile && !fs::equivalent(besideName, besideFile, error))
@@ -280,17 +281,24 @@ ResolveFile(const std::string & file, int line, const char * column, const std::
     TableReader::Fail(file,
                       line,
                       Diagnostic("E-COHORT-FORMAT",
-                                 std::string("the ") + column + " " + path + " is there twice, beside this link (" +
+                                 "the " + column + " " + path + " is there twice, beside this link (" +
                                    besideName.string() + ") and beside the table that it leads to (" +
                                    besideFile.string() + ")",
                                  "name the table itself, or one of them"));
   }
-  if (!isBesideName && !isBesideFile)
+  return isBesideFile && !isBesideName ? besideFile : besideName;
+}
+
+std::string
+ResolveFile(const std::string & file, int line, const std::string & column, const std::string & path)
+{
+  const fs::path  seen = SeeFromTable(file, line, column, path);
+  std::error_code error;
+  if (!fs::exists(seen, error))
   {
-    TableReader::Fail(
-      file, line, Diagnostic("E-FILE-MISSING", std::string("there is no ") + column + " " + besideName.string()));
+    TableReader::Fail(file, line, Diagnostic("E-FILE-MISSING", "there is no " + column + " " + seen.string()));
   }
-  return (isBesideName ? besideName : besideFile).string();
+  return seen.string();
 }
 
 /** Of a volume a file for each modality, joined by commas. A file that is there under the whole name goes before.
@@ -313,13 +321,15 @@ SplitFiles(const fs::path & folder, const std::string & path)
   return files;
 }
 
+/** \param resolve makes a path of each of a volume's files */
+template <typename TResolve>
 std::string
-ResolveSlide(const std::string & file, int line, const std::string & path)
+ResolveEach(const std::string & file, const std::string & path, const TResolve & resolve)
 {
   std::string resolved;
   for (const std::string & part : SplitFiles(fs::path(file).parent_path(), path))
   {
-    resolved += (resolved.empty() ? "" : ",") + ResolveFile(file, line, "slide", part);
+    resolved += (resolved.empty() ? "" : ",") + resolve(part);
   }
   return resolved;
 }
@@ -478,7 +488,9 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
     const auto   field = [&](int column) { return fields[static_cast<std::size_t>(column)]; };
     CohortEntry  entry;
     entry.line = row.line;
-    entry.slide = ResolveSlide(fileName, entry.line, field(columns.slide));
+    entry.slide = ResolveEach(fileName, field(columns.slide), [&](const std::string & part) {
+      return ResolveFile(fileName, entry.line, "slide", part);
+    });
     entry.mask = columns.mask < 0 ? "" : ResolveFile(fileName, entry.line, "mask", field(columns.mask));
     entry.label = columns.label < 0 ? "" : field(columns.label);
     if (columns.label >= 0 && entry.label.empty())
@@ -545,6 +557,30 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
   classes.erase("");
   cohort.classes.assign(classes.begin(), classes.end());
   return cohort;
+}
+
+std::vector<std::string>
+ReadFileColumn(const std::string & fileName, const std::string & column)
+{
+  TableReader reader(fileName);
+  const int   found = reader.FindColumn(column);
+  if (found < 0)
+  {
+    reader.Fail(
+      1, "the column \"" + column + "\" is missing", "name the columns in the first line, with commas between");
+  }
+  std::vector<std::string> files;
+  for (TableReader::Row row; reader.Next(row);)
+  {
+    files.push_back(ResolveEach(fileName, row.fields[static_cast<std::size_t>(found)], [&](const std::string & part) {
+      return SeeFromTable(fileName, row.line, column, part).string();
+    }));
+  }
+  if (files.empty())
+  {
+    reader.Fail(1, "it names no file below its header");
+  }
+  return files;
 }
 
 } // namespace gigapixel

@@ -30,6 +30,15 @@ Slides(const std::string & description)
 }
 
 Argument
+SlidesOfBatch()
+{
+  return Slides("Slide files; or folders, patterns ('*.svs'), tables (CSV) or manifests of slides.")
+    .Details(
+      "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the table. A "
+      "manifest is the manifest.json of a folder of results.");
+}
+
+Argument
 ReportOfBatch()
 {
   return OutputFile("report", "HTML", "report", "Write a page on all slides as well, as the command report does.")

@@ -70,6 +70,30 @@ GetName(const std::string & output)
   return fs::path(output).filename().string();
 }
 
+/** The path of a slide, or the paths of a volume's files, seen from elsewhere. */
+template <typename TMove>
+std::string
+MoveSlide(const std::string & slide, const TMove & move)
+{
+  std::string moved;
+  for (const std::string & file : itk::GigapixelSplitModalities(slide))
+  {
+    moved += (moved.empty() ? "" : ",") + move(fs::path(file)).string();
+  }
+  return moved;
+}
+
+/** A path seen from a folder, so that both may be moved together. Links keep their names, which outputs are called by.
+ */
+fs::path
+SeeFrom(const fs::path & path, const std::string & folder)
+{
+  std::error_code ignored;
+  const fs::path  absolute = fs::absolute(path, ignored);
+  const fs::path  canonical = fs::weakly_canonical(absolute.parent_path(), ignored) / absolute.filename();
+  return canonical.lexically_relative(fs::weakly_canonical(fs::absolute(folder, ignored), ignored));
+}
+
 /** Whether a failure is of the machine or of what is written, and says nothing of the slide. */
 bool
 IsOfMachine(const Json & error)
@@ -318,17 +342,32 @@ GetTime(const std::string & file)
 } // namespace
 
 Json
-GetResultsOfManifest(const Json & manifest)
+ReadManifestEntries(const std::string & file)
 {
-  Json results = Json::array();
-  if (manifest.is_object() && manifest.value("format", Json()) == Format)
+  const Json manifest = Json::parse(ReadAll(file), nullptr, false);
+  Json       entries = Json::array();
+  if (!manifest.is_object() || manifest.value("format", Json()) != Format)
   {
-    for (const Json & entry : manifest.value("slides", Json::array()))
+    return entries;
+  }
+  const std::string folder = fs::path(file).parent_path().string();
+  for (Json entry : manifest.value("slides", Json::array()))
+  {
+    if (IsEntry(entry) && entry.value("slide", Json()).is_string())
     {
-      results.push_back(entry.is_object() ? entry.value("result", Json()) : Json());
+      entry["slide"] = MoveSlide(entry["slide"], [&folder](const fs::path & path) { return folder / path; });
+      entry["output"] = (fs::path(folder) / entry["output"].get<std::string>()).string();
+      for (const char * const key : { "slide", "volume" })
+      {
+        if (entry["result"].contains(key))
+        {
+          entry["result"][key] = entry["slide"];
+        }
+      }
+      entries.push_back(std::move(entry));
     }
   }
-  return results;
+  return entries;
 }
 
 BatchFolder
@@ -434,7 +473,8 @@ BatchRecords::Describe(const SlideTask & task)
   Json & described = m_Described[task.output];
   if (described.is_null())
   {
-    described = { { "slide", ToText(task.slide) },
+    const std::string slide = MoveSlide(task.slide, [this](const fs::path & file) { return SeeFrom(file, m_Folder); });
+    described = { { "slide", ToText(slide) },
                   { "output", ToText(GetName(task.output)) },
                   { "version", GIGAPIXEL_VERSION },
                   { "command", m_Values.GetCommand().name },

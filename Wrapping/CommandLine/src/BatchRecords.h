@@ -22,9 +22,9 @@ namespace gigapixel::commandline
 
 struct SlideTask;
 
-/** What a folder of results says of them. Entries are by the names of their outputs, each with "slide", "output",
- * "version", "command", "options", "inputs" and "outputs" (IdentifyFile() of each), and "result", which has an "error"
- * where the slide failed. */
+/** What a folder of results says of them. Entries are by the names of their outputs, each with "slide" (as seen from
+ * the folder), "output", "version", "command", "options", "inputs" and "outputs" (IdentifyFile() of each), and
+ * "result", which has an "error" where the slide failed. */
 struct BatchFolder
 {
   std::map<std::string, nlohmann::ordered_json> entries;
@@ -36,9 +36,9 @@ struct BatchFolder
   static BatchFolder Read(const std::string & folder);
 };
 
-/** The results that a manifest has, as the commands have told them, of manifest.json as JSON; empty: it is something
- * else. */
-nlohmann::ordered_json GetResultsOfManifest(const nlohmann::ordered_json & manifest);
+/** What a manifest has of each slide: "slide", its path, "output", the path of its output, and "result", as the command
+ * has told it, but with these paths. Empty: the file is something else. */
+nlohmann::ordered_json ReadManifestEntries(const std::string & file);
 
 /** \class BatchRecords
  * \brief The records of a batch whose results go into a folder: manifest.json, which says what was made of what and

@@ -204,9 +204,11 @@ Segment()
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
     "many channels as the network takes, of 8 bits; color is made gray where it takes one. Models for volumes write "
     "volumes of class numbers, with the place in the patient that the input has.",
-    { Slides("Slide files, or folders of slides; volumes for a model for volumes.")
+    { Slides("Slide files; or folders, patterns ('*.svs'), tables (CSV) or manifests of slides. Or volumes.")
         .Details(
-          "In a folder, a DICOM series is one slide. Volumes are NIfTI, NRRD or MetaImage files, or folders of "
+          "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the table. A "
+          "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are NIfTI, NRRD or "
+          "MetaImage files, or folders of "
           "them; the files of several modalities are joined by commas (flair.nii.gz,t1.nii.gz), in the network's "
           "order."),
       Required(InputFile("model", "NAME|RUN|FILE", "model", "A ready model, a run's folder, or a .safetensors file."))
@@ -283,7 +285,7 @@ Classify()
     "(p_grade:GRADE), or the values (predicted_value:NAME). A batch that was interrupted goes on where it was when it "
     "is "
     "started again.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    { SlidesOfBatch(),
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("CSV", "table", "The table, a .csv file.")),
@@ -342,7 +344,7 @@ Features()
     "seeing exactly what the whole slide shows it. For each slide an HDF5 file as TRIDENT and CLAM read it: features "
     "(a "
     "row for each position), coords (x and y, at level 0, of the square that it stands for), and slide_features.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    { SlidesOfBatch(),
       Required(
         InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
       Required(Output("OUT",

@@ -2,6 +2,8 @@
 #ifndef MaskImage_h
 #define MaskImage_h
 
+#include "MaskClass.h"
+
 #include "gigapixelGridMatch.h"
 #include "itkGigapixelImageIOSource.h"
 
@@ -13,13 +15,6 @@
 
 namespace gigapixel::commandline
 {
-
-/** What a label stands for. */
-struct MaskClass
-{
-  std::string                  name;
-  std::array<unsigned char, 3> color; ///< RGB, in which viewers show it as well
-};
 
 /** \class MaskImage
  * \brief A mask whose rows are read from the top: whatever training reads as one, in the same way. Every value but 0 is

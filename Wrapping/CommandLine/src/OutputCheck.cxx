@@ -54,6 +54,7 @@ GetFormat(const std::string & content)
     { "picture", { "a PNG picture", { ".png" } } },
     { "report", { "a page of HTML", { ".html", ".htm" } } },
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
+    { "outlines", { "GeoJSON or a segmentation in NRRD", { ".geojson", ".json", ".seg.nrrd" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
     { "label volume", { "a volume of labels", { ".nii.gz", ".nii", ".nrrd", ".mha" } } },
     { "volume", { "a volume in NRRD", { ".nrrd" } } },

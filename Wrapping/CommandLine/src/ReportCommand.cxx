@@ -91,9 +91,13 @@ TakeResults(const std::string & file, Content & content)
 {
   std::ifstream stream(file, std::ios::binary);
   Json          results = Json::parse(stream, nullptr, false);
-  if (const Json ofManifest = GetResultsOfManifest(results); !ofManifest.empty())
+  if (const Json entries = ReadManifestEntries(file); !entries.empty())
   {
-    results = ofManifest;
+    results = Json::array();
+    for (const Json & entry : entries)
+    {
+      results.push_back(entry.at("result"));
+    }
   }
   return content.rows.AddResults(results, fs::absolute(file).parent_path().string()) > 0;
 }

@@ -277,7 +277,11 @@ ReportRows::FindSlides(const std::vector<std::string> & places)
     std::error_code ignored;
     if (!fs::is_directory(place, ignored))
     {
-      files[GetSlideName(place)].push_back(place);
+      const auto listed = ExpandName(place, "slide");
+      for (const std::string & file : listed.empty() ? std::vector<std::string>{ place } : listed)
+      {
+        files[GetSlideName(file)].push_back(file);
+      }
       continue;
     }
     for (fs::directory_iterator entry(place, ignored), end; !ignored && entry != end; entry.increment(ignored))

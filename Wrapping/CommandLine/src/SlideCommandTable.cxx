@@ -60,7 +60,7 @@ Label()
     "Slides with other channels than gray or RGB of 8 bit are seen as a picture of their channels. Sizes are rounded "
     "up; a block at the border averages its real "
     "pixels.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    { SlidesOfBatch(),
       Required(Output("OUT",
                       "label",
                       "The mask: a .tif file for one slide; a folder (for several slides or a folder of them, or "
@@ -200,7 +200,8 @@ Report()
   Argument results = Required(InputFile(
     "RESULT", "", "result", "Folders of masks and results, runs, tables with a column slide, results of --json."));
   results.repeated = true;
-  Argument slides = InputFile("slides", "FOLDER|FILE", "slide", "Where slides lie that no result names by its path.");
+  Argument slides = InputFile(
+    "slides", "FOLDER|FILE", "slide", "Slides that no result names by its path: files, folders, patterns or tables.");
   slides.repeated = true;
   Argument size =
     Integer("size", "", 64, 4096, "Longer side of pictures. Without it: up to 1600, less for many slides.");
@@ -272,21 +273,23 @@ Rasterize()
 Command
 Outline()
 {
-  Argument name{ "class", Type::Text, "NAME", "Class of the outlines.", "Tissue" };
+  Argument name{ "class", Type::Text, "NAME", "Class of the outlines, or name of the segment.", "Tissue" };
   return { "outline",
-           "a mask, as outlines to look at and to correct",
+           "a mask, for other programs to look at and to correct",
            "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
-           "its holes for each piece, along the edges of the mask's pixels.",
+           "its holes for each piece, along the edges of the mask's pixels. Or writes a segmentation of 3D Slicer "
+           "(.seg.nrrd), which lies on the slide: one segment, or one for each class of the mask.",
            { Required(InputFile(
                "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
              LikeSlide(),
-             Required(Output("GEOJSON", "annotations", "The outlines, a .geojson file.")),
+             Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
              name,
              OutlineOrigin(),
              SlideResolution(),
              SlideImage(),
              Replace() },
-           { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson" } };
+           { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson",
+             "gigapixel outline slide.mask.tif --like slide.svs -o slide.seg.nrrd" } };
 }
 
 Command
@@ -313,7 +316,7 @@ Measure()
       InputFile("slide",
                 "SLIDE|FOLDER",
                 "slide",
-                "The slide of the masks, or the folder of their slides, which are known by their names."),
+                "The slide of the masks, or a folder, pattern or table of their slides, known by their names."),
       Required(Output("CSV", "table", "The table, a .csv file.")),
       Choice(
         "connectivity",
@@ -362,7 +365,7 @@ Convert()
     "or 16 bit or float; of several channels one (--channel), or a picture of them (--window). Resolution, objective "
     "power, vendor, color profile and classes are kept; the label and macro "
     "pictures and what the file says of patient, operator and date are left out.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide."),
+    { SlidesOfBatch(),
       Required(out),
       Level(),
       LevelResolution(),

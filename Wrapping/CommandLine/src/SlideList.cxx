@@ -1,6 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
+#include "BatchRecords.h"
+
+#include "gigapixelCohort.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelSlideFiles.h"
 
@@ -18,6 +21,8 @@
 #include <map>
 #include <set>
 #include <system_error>
+
+#include <glob.h>
 
 namespace fs = std::filesystem;
 
@@ -357,13 +362,79 @@ FindInFolder(const std::string & folder, const Kind & kind, const Session & sess
   return found;
 }
 
+/** The files that match a pattern, sorted by name. Hidden ones do not, as in a shell. */
+std::vector<std::string>
+FindMatches(const std::string & pattern)
+{
+  glob_t     found{};
+  const int  error = glob(pattern.c_str(), 0, nullptr, &found);
+  const auto names = std::vector<std::string>(found.gl_pathv, found.gl_pathv + (error ? 0 : found.gl_pathc));
+  globfree(&found);
+  if (names.empty())
+  {
+    throw Refusal(
+      Diagnostic("E-FILE-MISSING", "no file matches " + pattern, "check the name of its folder and the ending")
+        .OfFile(pattern));
+  }
+  return names;
+}
+
+void
+TellPassedOver(const std::string & folder, const PassedOver & passed, const Session & session, SlideList & list)
+{
+  if (!passed.files.empty() || !passed.folders.empty())
+  {
+    session.Say("Passed over in " + folder + ": " + DescribePassedOver(passed, list.kind) +
+                (passed.folders.empty() ? "." : "; name a folder itself, too, if " + list.kind + "s are in it."));
+    list.passedOver.push_back(passed);
+  }
+}
+
+/** The files that one name stands for. \param list learns how they were given */
+std::vector<std::string>
+LookUp(const std::string & name, const Kind & kind, const Session & session, SlideList & list)
+{
+  std::vector<std::string> files;
+  std::error_code          error;
+  if (fs::is_directory(name, error))
+  {
+    const bool isDicom = itk::GigapixelIsDicomFolder(name);
+    if (isDicom && kind.name == Volumes.name)
+    {
+      return { name };
+    }
+    PassedOver passed;
+    files = FindInFolder(name, kind, session, passed);
+    files = kind.name == Slides.name ? KeepOneOfEachSeries(files) : files;
+    TellPassedOver(name, passed, session, list);
+    // The folder of a DICOM slide is as good as its file.
+    const bool isOne = files.size() == 1 && !FindSlideSeries(files.front()).identifier.empty();
+    list.isFolder = list.isFolder || !isOne || kind.name == Volumes.name;
+    list.isList = list.isList || !isDicom || !isOne;
+    return files;
+  }
+  const std::vector<std::string> listed = ExpandName(name, kind.name);
+  if (listed.empty())
+  {
+    return { name };
+  }
+  list.isFolder = list.isList = true;
+  for (const std::string & each : listed)
+  {
+    const auto found =
+      fs::is_directory(each, error) ? LookUp(each, kind, session, list) : std::vector<std::string>{ each };
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return kind.name == Slides.name ? KeepOneOfEachSeries(files) : files;
+}
+
 /** Of what is given all that is of a kind. */
 SlideList
-FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, const Session & session)
+FindAll(const std::vector<std::string> & names, const Kind & kind, const Session & session)
 {
-  SlideList list{ {}, IsList(filesAndFolders) };
+  SlideList list;
   list.kind = kind.name;
-  const bool         areVolumes = kind.name == Volumes.name;
+  list.isList = names.size() > 1;
   std::set<fs::path> seen;
   // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
   const auto getEntry = [](const std::string & file) {
@@ -372,28 +443,14 @@ FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, con
     const fs::path  folder = fs::canonical(path.parent_path(), error);
     return error ? path : folder / path.filename();
   };
-  for (const std::string & name : filesAndFolders)
+  for (const std::string & name : names)
   {
-    std::error_code ignored;
-    PassedOver      passed;
-    const bool      isFolder = fs::is_directory(name, ignored) && !(areVolumes && itk::GigapixelIsDicomFolder(name));
-    auto            found = isFolder ? FindInFolder(name, kind, session, passed) : std::vector<std::string>{ name };
-    found = isFolder && kind.name == Slides.name ? KeepOneOfEachSeries(found) : found;
-    for (const std::string & slide : found)
+    for (const std::string & slide : LookUp(name, kind, session, list))
     {
       if (seen.insert(getEntry(slide)).second)
       {
         list.slides.push_back(slide);
       }
-    }
-    // The folder of a DICOM slide is as good as its file.
-    list.isFolder = list.isFolder ||
-                    (isFolder && (areVolumes || found.size() > 1 || FindSlideSeries(found.front()).identifier.empty()));
-    if (!passed.files.empty() || !passed.folders.empty())
-    {
-      session.Say("Passed over in " + name + ": " + DescribePassedOver(passed, kind.name) +
-                  (passed.folders.empty() ? "." : "; name a folder itself, too, if " + kind.name + "s are in it."));
-      list.passedOver.push_back(passed);
     }
   }
   return list;
@@ -401,12 +458,38 @@ FindAll(const std::vector<std::string> & filesAndFolders, const Kind & kind, con
 
 } // namespace
 
-bool
-IsList(const std::vector<std::string> & filesAndFolders)
+std::vector<std::string>
+ExpandName(const std::string & name, const std::string & kind)
 {
-  std::error_code     ignored; // a loop of links, say: whoever opens it says so
-  const std::string & first = filesAndFolders.front();
-  return filesAndFolders.size() > 1 || (fs::is_directory(first, ignored) && !itk::GigapixelIsDicomFolder(first));
+  std::error_code ignored;
+  if (!fs::exists(name, ignored) && name.find_first_of("*?[") != std::string::npos)
+  {
+    return FindMatches(name);
+  }
+  const bool isMask = kind == Masks.name;
+  if (GetLowerExtension(name) == ".csv")
+  {
+    return ReadFileColumn(name, isMask ? "mask" : "slide");
+  }
+  if (fs::path(name).filename() != "manifest.json")
+  {
+    return {};
+  }
+  std::vector<std::string> files;
+  for (const nlohmann::ordered_json & entry : ReadManifestEntries(name))
+  {
+    if (!isMask || !entry["result"].contains("error"))
+    {
+      files.push_back(entry[isMask ? "output" : "slide"]);
+    }
+  }
+  if (files.empty())
+  {
+    throw Refusal(
+      Diagnostic("E-FILE-KIND", "it is no manifest of results, or names none", "name the folder of the files")
+        .OfFile(name));
+  }
+  return files;
 }
 
 bool
@@ -416,21 +499,21 @@ EndsWith(const std::string & text, const std::string & ending)
 }
 
 SlideList
-FindSlides(const std::vector<std::string> & filesAndFolders, const Session & session)
+FindSlides(const std::vector<std::string> & names, const Session & session)
 {
-  return FindAll(filesAndFolders, Slides, session);
+  return FindAll(names, Slides, session);
 }
 
 SlideList
-FindVolumes(const std::vector<std::string> & filesAndFolders, const Session & session)
+FindVolumes(const std::vector<std::string> & names, const Session & session)
 {
-  return FindAll(filesAndFolders, Volumes, session);
+  return FindAll(names, Volumes, session);
 }
 
 SlideList
-FindMasks(const std::vector<std::string> & filesAndFolders, const Session & session)
+FindMasks(const std::vector<std::string> & names, const Session & session)
 {
-  return FindAll(filesAndFolders, Masks, session);
+  return FindAll(names, Masks, session);
 }
 
 void

@@ -24,38 +24,39 @@ struct PassedOver
 struct SlideList
 {
   std::vector<std::string> slides;
-  bool                     isList{ false };   ///< so is the result: more than one name was given, or a folder
-  bool                     isFolder{ false }; ///< a folder was given that is more than one DICOM slide or series
+  bool                     isList{ false };   ///< so is the result: more than one name was given, or a name for several
+  bool                     isFolder{ false }; ///< a pattern, a table or a folder of more than one DICOM slide was given
   std::vector<PassedOver>  passedOver{};
   std::string              kind{ "slide" }; ///< or "volume", "mask": for people, and the key of its name in results
 };
 
-/** Files as given; a folder stands for the slides in it that our reader claims, sorted by name, without mask pyramids
- * (one channel, *.pyramid.tif, but for slides that we converted): of those that others wrote it is said. Damaged files
- * that are slides by their names are among them, so that they fail instead of vanishing. Of all else in a folder it is
- * said that it is passed over: other files and folders, but not what is hidden, belongs to a slide (the folder of a
- * .mrxs, other files of a DICOM series), or is kept beside slides: tables, notes, outlines, pictures, features, our
- * masks, and folders of nothing else. \throw std::runtime_error for a name that is neither, and for a folder without
- * slides */
-GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & filesAndFolders,
-                                                 const Session &                  session);
+/** What a name stands for that is no file or folder of slides itself: the files that match a pattern (*, ?, [ ]; a file
+ * of this very name goes before), those in a column of a table (.csv), or those that a manifest of results says. Empty:
+ * it is none of these.
+ * \param kind the column: "slide" (of volumes as well), or "mask", which is the output in a manifest
+ * \throw Refusal nothing matches, or the table or manifest cannot be read */
+GigapixelCommandLine_EXPORT std::vector<std::string> ExpandName(const std::string & name, const std::string & kind);
+
+/** Files as given, and what names stand for (ExpandName()); a folder stands for the slides in it that our reader
+ * claims, sorted by name, without mask pyramids (one channel, *.pyramid.tif, but for slides that we converted): of
+ * those that others wrote it is said. Damaged files that are slides by their names are among them, so that they fail
+ * instead of vanishing. Of all else in a folder it is said that it is passed over: other files and folders, but not
+ * what is hidden, belongs to a slide (the folder of a .mrxs, other files of a DICOM series), or is kept beside slides:
+ * tables, notes, outlines, pictures, features, our masks, and folders of nothing else. \throw std::runtime_error for a
+ * name that is neither, and for a folder without slides */
+GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & names, const Session & session);
 
 /** The same for volumes, which are known by their names: files as given, of several modalities joined by commas; a
  * folder stands for the volumes in it, also those that are the folder of a DICOM series, sorted by name. Files that the
  * header of a volume has its voxels in belong to it. */
-GigapixelCommandLine_EXPORT SlideList FindVolumes(const std::vector<std::string> & filesAndFolders,
-                                                  const Session &                  session);
+GigapixelCommandLine_EXPORT SlideList FindVolumes(const std::vector<std::string> & names, const Session & session);
 
 /** The same for masks: files as given; a folder stands for the mask pyramids in it (one channel, *.pyramid.tif), sorted
  * by name. */
-GigapixelCommandLine_EXPORT SlideList FindMasks(const std::vector<std::string> & filesAndFolders,
-                                                const Session &                  session);
+GigapixelCommandLine_EXPORT SlideList FindMasks(const std::vector<std::string> & names, const Session & session);
 
 /** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
 GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);
-
-/** Whether the result is a list: more than one name was given, or a folder. */
-GigapixelCommandLine_EXPORT bool IsList(const std::vector<std::string> & filesAndFolders);
 
 bool EndsWith(const std::string & text, const std::string & ending);
 

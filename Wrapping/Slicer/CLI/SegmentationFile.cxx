@@ -1,35 +1,27 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SegmentationFile.h"
 
+#include "SegmentationNRRD.h"
+
 #include "gigapixelDiagnostic.h"
 #include "itkImage.h"
 #include "itkImageFileReader.h"
-#include "itkImageFileWriter.h"
-#include "itkMetaDataObject.h"
 #include "itkNrrdImageIO.h"
 
 #include <algorithm>
-#include <locale>
 #include <numeric>
-#include <sstream>
 #include <vector>
 
 namespace gigapixel::slicer
 {
 namespace
 {
-using ImageType = itk::Image<unsigned char, 3>;
-using Histogram = std::array<std::int64_t, 256>;
+using commandline::Segment;
+using Histogram = commandline::LabelCounts;
+using ImageType = commandline::SegmentationImage;
 
 /** A side that Slicer shows and edits without delay. */
 constexpr itk::SizeValueType ComfortableSide = 4096;
-
-struct Segment
-{
-  std::string   name;
-  unsigned char value; ///< in the mask
-  unsigned char label; ///< in the segmentation
-};
 
 /** How often each value stands in the finest level, read in bands. */
 Histogram
@@ -48,23 +40,6 @@ CountValues(const itk::WholeSlideImageIO & mask)
                   [&histogram](unsigned char value) { ++histogram[value]; });
   }
   return histogram;
-}
-
-/** A mask without class numbers has one object, also when there is nothing of it on this slide; beside class numbers,
- * 255 is what is to be ignored. */
-std::vector<Segment>
-FindSegments(const Histogram & histogram, const std::string & objectName)
-{
-  std::vector<Segment> segments;
-  for (unsigned value = 1; value < 255; ++value)
-  {
-    if (histogram[value] > 0)
-    {
-      const auto label = static_cast<unsigned char>(value);
-      segments.push_back({ "Class " + std::to_string(value), label, label });
-    }
-  }
-  return segments.empty() ? std::vector<Segment>{ { objectName, 255, 1 } } : segments;
 }
 
 unsigned
@@ -88,76 +63,6 @@ ChooseLevel(const itk::WholeSlideImageIO & mask, std::int64_t wanted)
     ++level;
   }
   return level;
-}
-
-/** Colors that stand out from hematoxylin and eosin, and from each other. */
-const char *
-GetColor(std::size_t index)
-{
-  static constexpr const char * colors[] = { "0.10 0.75 0.35", "0.95 0.75 0.10", "0.10 0.60 0.95", "0.95 0.45 0.10",
-                                             "0.55 0.35 0.95", "0.10 0.80 0.80", "0.60 0.60 0.20", "0.90 0.20 0.20" };
-  return colors[index % std::size(colors)];
-}
-
-/** The grid of all pixels in Slicer's words: index to RAS in mm, row by row, then the first and last index of each
- * axis. */
-std::string
-DescribeGrid(const ImageType & image)
-{
-  const auto         size = image.GetLargestPossibleRegion().GetSize();
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(17);
-  for (unsigned row = 0; row < 3; ++row)
-  {
-    const int sign = row < 2 ? -1 : 1; // LPS to RAS
-    for (unsigned column = 0; column < 3; ++column)
-    {
-      // Where nothing stands a plain 0: a product with it might be -0.
-      const double part = image.GetDirection()[row][column];
-      text << (part == 0 ? 0 : sign * part * image.GetSpacing()[column]) << ';';
-    }
-    text << sign * image.GetOrigin()[row] << ';';
-  }
-  text << "0;0;0;1;0;" << size[0] - 1 << ";0;" << size[1] - 1 << ";0;" << size[2] - 1 << ';';
-  return text.str();
-}
-
-void
-Describe(ImageType & image, const std::vector<Segment> & segments)
-{
-  auto &     dictionary = image.GetMetaDataDictionary();
-  const auto size = image.GetLargestPossibleRegion().GetSize();
-  const auto set = [&dictionary](const std::string & key, const std::string & value) {
-    itk::EncapsulateMetaData<std::string>(dictionary, key, value);
-  };
-  for (std::size_t i = 0; i < segments.size(); ++i)
-  {
-    const std::string key = "Segment" + std::to_string(i) + '_';
-    set(key + "ID", "segment_" + std::to_string(segments[i].label));
-    set(key + "Name", segments[i].name);
-    set(key + "Color", GetColor(i));
-    set(key + "LabelValue", std::to_string(segments[i].label));
-    set(key + "Layer", "0");
-    set(key + "Extent",
-        "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 " + std::to_string(size[2] - 1));
-  }
-  set("Segmentation_MasterRepresentation", "Binary labelmap");
-  // Without it Slicer would cut off what is around the segments when it saves them, and the file were no mask of the
-  // slide.
-  set("Segmentation_ReferenceImageExtentOffset", "0 0 0");
-  set("Segmentation_ConversionParameters", "Reference image geometry|" + DescribeGrid(image) + "|Grid of the mask&");
-}
-
-void
-Write(const ImageType & image, const std::string & file)
-{
-  const auto writer = itk::ImageFileWriter<ImageType>::New();
-  writer->SetImageIO(itk::NrrdImageIO::New());
-  writer->SetInput(&image);
-  writer->SetFileName(file);
-  writer->UseCompressionOn();
-  writer->Update();
 }
 
 /** A level with the mask's values made labels, where it lies on the slide. */
@@ -204,13 +109,12 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
 {
   const unsigned  chosen = ChooseLevel(mask, level);
   const Histogram histogram = CountValues(mask);
-  const auto      segments = FindSegments(histogram, objectName);
+  const auto      segments = commandline::FindSegments(histogram, {}, objectName);
   // Level k of a mask holds pixel (2^k x, 2^k y) of its level 0.
   const auto                  reduction = static_cast<double>(std::int64_t(1) << chosen);
   const std::array<double, 2> downsamples{ { place.downsamples[0] * reduction, place.downsamples[1] * reduction } };
   const auto                  image = ReadLevel(mask, chosen, place, downsamples, segments);
-  Describe(*image, segments);
-  Write(*image, file);
+  commandline::WriteSegments(*image, segments, file);
 
   const auto   all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
   const double object =
@@ -251,8 +155,7 @@ WriteVolumeSegmentation(const std::string &              labels,
       found.emplace_back(segments.back().name, milliliters * static_cast<double>(histogram[value]));
     }
   }
-  Describe(image, segments);
-  Write(image, file);
+  commandline::WriteSegments(image, segments, file);
   return found;
 }
 

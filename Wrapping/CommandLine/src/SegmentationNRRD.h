@@ -1,0 +1,52 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SegmentationNRRD_h
+#define SegmentationNRRD_h
+
+#include "MaskClass.h"
+
+#include "GigapixelCommandLineExport.h"
+
+#include "itkImage.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gigapixel::commandline
+{
+
+/** Labels of a segmentation; a mask is one slice, in mm and LPS. */
+using SegmentationImage = itk::Image<unsigned char, 3>;
+
+/** How often each value stands in a mask. */
+using LabelCounts = std::array<std::int64_t, 256>;
+
+/** What becomes a segment. */
+struct Segment
+{
+  std::string   name;
+  unsigned char value{ 0 }; ///< in the mask
+  unsigned char label{ 0 }; ///< in the segmentation
+  std::string   color{};    ///< red, green and blue from 0 to 1; empty: one that stands out
+};
+
+/** Segments for each class that a mask has. A mask without class numbers has one object, also when there is nothing of
+ * it on this slide; beside class numbers, 255 is what is to be ignored.
+ * \param classes that the mask names
+ * \param objectName of the segment of a mask without classes, which gets the label 1 */
+GigapixelCommandLine_EXPORT std::vector<Segment> FindSegments(const LabelCounts &                        counts,
+                                                              const std::map<unsigned char, MaskClass> & classes,
+                                                              const std::string &                        objectName);
+
+/** Writes labels as a segmentation that 3D Slicer loads with names and colors: compressed NRRD. The fields are those of
+ * Slicer's segmentation files (https://slicer.readthedocs.io/en/latest/developer_guide/modules/segmentations.html).
+ * \param image gets the fields as metadata */
+GigapixelCommandLine_EXPORT void WriteSegments(SegmentationImage &          image,
+                                               const std::vector<Segment> & segments,
+                                               const std::string &          file);
+
+} // namespace gigapixel::commandline
+
+#endif
