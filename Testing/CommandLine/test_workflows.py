@@ -16,8 +16,8 @@ WORKFLOWS = pathlib.Path(__file__).parents[2] / "Examples/Workflows"
 
 
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
-def test_script_of_slurm_is_sound():
-    subprocess.run(["shellcheck", WORKFLOWS / "slurm-array.sh"], check=True)
+def test_scripts_are_sound():
+    subprocess.run(["shellcheck", *WORKFLOWS.glob("*.sh")], check=True)
 
 
 def test_tasks_of_slurm_share_a_folder(tmp_path):
