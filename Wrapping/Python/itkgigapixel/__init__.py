@@ -12,6 +12,8 @@
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
 >>> rows, places = gp.features("new.svs", module)    # of patches, by any module of PyTorch
 >>> rows = gp.measure("mask.pyramid.tif", "slide.svs") # of each component: area, place, colors
+>>> gp.evaluate("mask.pyramid.tif", "truth.tif")["dice"]
+>>> gp.outline("mask.pyramid.tif", "slide.svs", "slide.geojson") # for QuPath; rasterize() is the way back
 >>> gp.report("masks", "report.html", slides="slides") # one page on all slides
 >>> patches = gp.torch.PatchDataset(["slide.svs"])   # for PyTorch's DataLoader
 
@@ -30,6 +32,7 @@ from itkgigapixel.errors import GigapixelError, GigapixelWarning
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
+from itkgigapixel.masks import evaluate, outline, overlay, rasterize
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
@@ -41,8 +44,8 @@ from itkgigapixel.volumes import segment_volume
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "presets",
-           "report", "segment", "segment_volume", "to_torch", "train"]
+__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "presets",
+           "rasterize", "report", "segment", "segment_volume", "to_torch", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import pathlib
 import tempfile
@@ -24,6 +25,10 @@ def open_source(slide: Path | Slide, mpp: Optional[float]):
         given = isinstance(slide, Slide)
         slide = Slide(slide.path if given else slide, mpp, given and slide.strict, slide._image if given else None)
     return slide, slide._open()
+
+
+def path_of(slide: Path | Slide) -> str:
+    return slide.path if isinstance(slide, Slide) else file_name(slide)
 
 
 def stated_of(slides: Iterable, slide_mpp: Optional[float]) -> tuple[Optional[float], bool]:
@@ -119,14 +124,19 @@ def with_mask(option: str) -> Callable[[Function], Function]:
     """For functions whose argument is the name of a mask's file: an array is written to one that lasts as long as the call."""
 
     def decorate(function: Function) -> Function:
+        place = list(inspect.signature(function).parameters).index(option)
+
         @functools.wraps(function)
         def called(*args, **kwargs):
-            if not isinstance(kwargs.get(option), np.ndarray):
+            mask = args[place] if len(args) > place else kwargs.get(option)
+            if not isinstance(mask, np.ndarray):
                 return function(*args, **kwargs)
             with tempfile.TemporaryDirectory() as folder:
                 with in_a_sentence():
-                    kwargs[option] = write_mask(kwargs[option], folder, option)
-                return function(*args, **kwargs)
+                    written = write_mask(mask, folder, option)
+                if len(args) > place:
+                    return function(*args[:place], written, *args[place + 1 :], **kwargs)
+                return function(*args, **{**kwargs, option: written})
 
         return called  # type: ignore[return-value]
 

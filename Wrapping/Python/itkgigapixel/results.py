@@ -14,7 +14,7 @@ from typing import Optional, Sequence
 import numpy as np
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.files import image_of, stated_of, write_mask
+from itkgigapixel.files import image_of, path_of, stated_of, write_mask
 from itkgigapixel.program import run
 from itkgigapixel.slide import Path, Slide, file_name
 
@@ -55,7 +55,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         table = pathlib.Path(folder, "table.csv") if output is None else pathlib.Path(file_name(output))
         options = {
-            "slide": _path_of(slide) if slides else "",
+            "slide": path_of(slide) if slides else "",
             "output": table,
             "connectivity": operator.index(connectivity),
             "level": "" if level is None else operator.index(level),
@@ -108,10 +108,6 @@ def report(
     }
     run("report", options, _names_of(results, "results"))
     return output
-
-
-def _path_of(slide: Path | Slide) -> str:
-    return slide.path if isinstance(slide, Slide) else file_name(slide)
 
 
 def _names_of(files: Path | Sequence[Path], option: str) -> list[str]:
