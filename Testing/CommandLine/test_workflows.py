@@ -7,9 +7,12 @@ import pathlib
 import shutil
 import subprocess
 
+import numpy
 import pytest
 
-from conftest import PROGRAM, run
+Image = pytest.importorskip("PIL.Image", reason="python3-pil reads pictures")
+
+from conftest import PROGRAM, run, write_slide
 from report_pages import Page
 
 WORKFLOWS = pathlib.Path(__file__).parents[2] / "Examples/Workflows"
@@ -30,12 +33,29 @@ def test_tasks_of_slurm_share_a_folder(tmp_path):
     assert (status["slides"], status["done"], status["running"], status["left"]) == (4, 4, [], 0)
 
 
+def write_slides(folder, source):
+    """Four slides 0.tif to 3.tif with their truths 0.truth.tif to 3.truth.tif: drawn, or stained nuclei of real tissue."""
+    if source == "drawn":
+        for number in range(4):
+            run("synthesize", f"{number}.tif", "--size", "256x192", "--mpp", 2, "--seed", number, "--truth", f"{number}.truth.tif", cwd=folder)
+        return
+    data = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", pathlib.Path(__file__).parents[3] / "shared/data"))
+    labels = sorted((data / "histology").glob("*_labels.png"))[:4]
+    if len(labels) < 4:
+        pytest.skip("no real slides (GIGAPIXEL_TEST_DATA)")
+    for number, file in enumerate(labels):
+        picture = numpy.asarray(Image.open(str(file).replace("_labels", "")).convert("RGB"))
+        write_slide(folder / f"{number}.tif", picture)
+        write_slide(folder / f"{number}.truth.tif", numpy.where(numpy.asarray(Image.open(file)) > 0, 255, 0).astype(numpy.uint8))
+
+
+@pytest.mark.parametrize("source", ["drawn", "real"])
 @pytest.mark.usefixtures("network")
 @pytest.mark.skipif(not (os.environ.get("GIGAPIXEL_SNAKEMAKE") or shutil.which("snakemake")), reason="snakemake is not installed (PyPI)")
-def test_snakemake_from_cohort_to_report(tmp_path):
+def test_snakemake_from_cohort_to_report(tmp_path, source):
     """Killed after the training, it does not train again."""
+    write_slides(tmp_path, source)
     for number, split in enumerate(("train", "validation", "test", "test")):
-        run("synthesize", f"{number}.tif", "--size", "256x192", "--mpp", 2, "--seed", number, "--truth", f"{number}.truth.tif", cwd=tmp_path)
         with open(tmp_path / "cohort.csv", "a") as table:
             table.write(("" if number else "slide,mask,split\n") + f"{number}.tif,{number}.truth.tif,{split}\n")
     work = tmp_path / "work"
