@@ -8,12 +8,15 @@ list=/usr/local/share/gigapixel-packages
 case ${1:-} in
   build)
     cd "$(dirname "$0")/../.."
+    # Not in build/, which may have come from the machine outside, with its paths.
+    export GIGAPIXEL_BUILD=/tmp/gigapixel-build
     Utilities/build
-    cmake --install build --prefix /usr/local --strip
+    cmake --install "$GIGAPIXEL_BUILD" --prefix /usr/local --strip
     # Of what the program and its modules load. The C library is in every image, under a name that dpkg does not know.
     find /usr/local -type f '(' -perm /u+x -o -name '*.so*' ')' -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
       xargs realpath | grep -v '^/usr/local' | xargs dpkg -S 2>/dev/null | cut -d: -f1 | sort -u >"$list" || true
     [ -s "$list" ]
+    echo libopenslide0 >>"$list" # which the program loads by its name
     ;;
   packages)
     apt-get update -qq

@@ -1,6 +1,7 @@
 // Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 // Shows what gigapixel made of the image that is open in QuPath (0.5 or later): outlines, masks and maps of its name.
-// Set the folder below, then Run, or Run for project. In QuPath: Automate, Script editor.
+// In QuPath: Automate, Script editor. Set the folder below, then Run; for outlines and masks also Run for project.
+// A second run adds the outlines once more.
 import qupath.lib.common.GeneralTools
 import qupath.lib.gui.QuPathGUI
 import qupath.lib.gui.viewer.overlays.BufferedImageOverlay
@@ -29,8 +30,8 @@ if (outlines.isFile()) {
     def map = ImageServers.buildServer(mask.path)
     def downsample = Math.max(1.0, Math.max(map.width, map.height) / 4096.0)
     def ratio = map.pixelCalibration.pixelWidthMicrons / server.pixelCalibration.pixelWidthMicrons
-    if (Math.abs(map.width * ratio - server.width) > 2 * ratio || Math.abs(map.height * ratio - server.height) > 2 * ratio) {
-        println "${mask.name} is not of the area that QuPath shows of ${slide.name}: show its outlines instead."
+    if (!Double.isFinite(ratio) || Math.abs(map.width * ratio - server.width) > 2 * ratio || Math.abs(map.height * ratio - server.height) > 2 * ratio) {
+        println "${mask.name} has no resolution, or is not of the area that QuPath shows of ${slide.name}: show its outlines instead."
         return
     }
     def picture = map.readRegion(RegionRequest.createInstance(map, downsample))
@@ -39,7 +40,7 @@ if (outlines.isFile()) {
     viewer.customPixelLayerOverlay = new BufferedImageOverlay(viewer.overlayOptions, region, picture)
 } else {
     // The program knows where a mask lies on its slide, and QuPath's corner of a slide (--origin bounds).
-    def made = File.createTempFile(name, ".geojson")
+    def made = File.createTempFile("gigapixel-", ".geojson")
     def process = [program, "outline", mask.path, "--like", slide.path, "--origin", "bounds", "--class", className,
                    "-o", made.path, "--overwrite", "--quiet"].execute()
     def out = new StringBuilder(), err = new StringBuilder()

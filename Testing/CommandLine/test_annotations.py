@@ -138,6 +138,23 @@ def test_classes_become_segments(tmp_path, synthetic):
     present = [int(value) for value in numpy.unique(pixels) if value]
     assert [int(keys[f"Segment{i}_LabelValue"]) for i in range(len(present))] == present
     assert keys["Segment0_Name"] == "tissue" and f"Segment{len(present)}_Name" not in keys
+    words = ["outline", tmp_path / "classes.tif", "--like", synthetic[0], "-o", tmp_path / "d.seg.nrrd"]
+    assert fails(*words, "--class", "Tumor").code == "E-OPTION-APPLIES"
+
+
+def test_labels_that_a_segmentation_cannot_have(tmp_path, slide):
+    write_slide(tmp_path / "l.tif", (blobs(125, 175) > 0).astype(numpy.uint16) * 300, 2.0)
+    assert fails("outline", tmp_path / "l.tif", "--like", slide, "-o", tmp_path / "l.seg.nrrd").code == "E-LABEL-VALUE"
+    assert not (tmp_path / "l.seg.nrrd").exists()
+
+
+def test_segmentation_of_a_slide_without_resolution(tmp_path):
+    write_slide(tmp_path / "s.tif", numpy.full((80, 64, 3), 200, numpy.uint8), None)
+    write_slide(tmp_path / "m.tif", blobs(80, 64), None)
+    words = ["outline", tmp_path / "m.tif", "--like", tmp_path / "s.tif", "-o", tmp_path / "m.seg.nrrd"]
+    assert run(*words).codes == ["W-MASK-RESOLUTION"]
+    assert "W-MASK-RESOLUTION" not in run(*words, "--overwrite", "--slide-mpp", 0.5).codes
+    assert read_nrrd(tmp_path / "m.seg.nrrd")[0]["space directions"].startswith("(0.0005")
 
 
 def codes(*arguments):

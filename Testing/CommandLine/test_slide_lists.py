@@ -2,14 +2,14 @@
 """Slides by patterns, tables and manifests, wherever a command takes several."""
 
 import csv
-import json
 import os
 import shutil
 
 import numpy
 import pytest
 
-from conftest import blobs, fails, run, write_slide
+from conftest import blobs, fails, obey_permissions, run, write_slide
+from dicom_slides import write_slide_file
 
 WORDS = ["--preset", "remedios2023", "--quiet"]
 
@@ -99,3 +99,65 @@ def test_report_finds_slides_by_pattern(folder):
     for place in ("slides/*.tif", write_table(folder / "list.csv", ["slide"], ["slides/a.tif"], ["slides/b.tif"], ["slides/c.tif"])):
         result = run("report", "masks", "--slides", place, "-o", "page.html", "--overwrite", "--json", cwd=folder).json
         assert (result["slides"], result["missing"]) == (3, 0)
+
+
+def test_what_is_named_does_not_vanish(folder):
+    """Beside one whole DICOM slide, damaged and missing files are slides that fail. In its own folder they would be parts of it."""
+    pixels = numpy.random.default_rng(1).integers(0, 255, (80, 112, 3), numpy.uint8)
+    for place in ("d", "e"):
+        (folder / place).mkdir()
+    write_slide_file(folder / "d/good.dcm", pixels)
+    (folder / "e/broken.dcm").write_bytes((folder / "d/good.dcm").read_bytes()[:700])
+    table = write_table(folder / "list.csv", ["slide"], ["d/good.dcm"], ["e/broken.dcm"], ["e/missing.dcm"])
+    results = run("info", table, "--json", code=1).json
+    assert get_names(results) == ["good.dcm", "broken.dcm", "missing.dcm"]
+    assert ["error" in each for each in results] == [False, True, True]
+    assert get_names(run("info", "[de]/*.dcm", "--json", code=1, cwd=folder).json) == ["good.dcm", "broken.dcm"]
+
+
+def test_pipes_are_no_slides(folder):
+    os.mkfifo(folder / "slides/pipe.tif")
+    results = run("label", "slides/[ap]*.tif", "-o", "masks", *WORDS, "--json", code=1, cwd=folder).json
+    assert [each.get("error", {}).get("code") for each in results] == [None, "E-FILE-KIND"]
+    os.mkfifo(folder / "manifest.json")
+    assert fails("info", folder / "manifest.json").code == "E-FILE-KIND"
+    # A manifest that is none of ours is not replaced, whatever it is.
+    assert fails("label", folder / "slides/a.tif", "-o", f"{folder}/", *WORDS[:2]).code == "E-OUTPUT-EXISTS"
+
+
+def test_tables_that_name_inputs_are_not_replaced(folder):
+    run("label", "slides/*.tif", "-o", "masks", *WORDS, cwd=folder)
+    table = write_table(folder / "list.csv", ["slide", "mask"], ["slides/a.tif", "masks/a.pyramid.tif"])
+    before = table.read_bytes()
+    assert fails("measure", table, "-o", table, "--overwrite").code == "E-OUTPUT-INPUT"
+    assert fails("measure", folder / "masks/a.pyramid.tif", "--slide", table, "-o", table, "--overwrite").code == "E-OUTPUT-INPUT"
+    assert table.read_bytes() == before
+
+
+def test_names_with_commas_and_links_to_manifests(folder):
+    shutil.copy(folder / "slides/a.tif", folder / "slides/x,y.tif")
+    run("label", "slides", "-o", "masks", *WORDS, cwd=folder)
+    (folder / "links").mkdir()
+    os.symlink(folder / "masks/manifest.json", folder / "links/manifest.json")
+    for manifest, place in (("masks/manifest.json", folder), (folder / "links/manifest.json", "/")):
+        results = run("info", manifest, "--json", cwd=place).json
+        assert get_names(results) == ["a.tif", "b.tif", "c.tif", "x,y.tif"] and all(each["width"] == 64 for each in results)
+
+
+def test_a_manifest_nested_too_deeply_is_none(folder):
+    deep = '{"a":' * 100000 + "1" + "}" * 100000
+    (folder / "manifest.json").write_text(f'{{"format": "gigapixel manifest 1", "slides": [{deep}]}}')
+    assert fails("info", folder / "manifest.json").code == "E-FILE-KIND"
+    assert fails("status", folder).code == "E-OUTPUT-EXISTS"
+
+
+def test_folders_that_may_not_be_read(folder):
+    (folder / "no").mkdir(mode=0)
+    for pattern in ("*/a*.tif", "no/*.tif"):
+        assert fails("info", pattern, cwd=folder, preexec_fn=obey_permissions).code == "E-FILE-ACCESS"
+
+
+def test_folders_of_other_things_match_patterns(folder):
+    (folder / "notes").mkdir()
+    (folder / "notes/read.txt").write_text("no slide")
+    assert get_names(run("info", "[ns]*", "--json", cwd=folder).json) == ["a.tif", "b.tif", "c.tif"]

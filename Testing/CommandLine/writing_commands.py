@@ -15,6 +15,7 @@ COMMANDS = {
     "label": ["label", "slide.tif", "-o", "out/mask.tif", "--full-resolution"],
     "overlay": ["overlay", "slide.tif", "truth.tif", "-o", "out/picture.png"],
     "outline": ["outline", "truth.tif", "--like", "slide.tif", "-o", "out/outlines.geojson"],
+    "outline to a segmentation": ["outline", "truth.tif", "--like", "slide.tif", "-o", "out/mask.seg.nrrd"],
     "measure": ["measure", "truth.tif", "--slide", "slide.tif", "-o", "out/table.csv"],
     "rasterize": ["rasterize", "outlines.geojson", "--like", "slide.tif", "-o", "out/mask.tif", "--downsample", "1"],
     "segment": ["segment", "slide.tif", "--model", "tissue", "-o", "out/mask.tif", "--probability", "out/probability.tif"],
@@ -46,7 +47,7 @@ def get_words_again(command, words, folder):
     if command == "train":
         return words + ["--resume"]
     # Those that do not know their own outputs, and one that does as long as its table is not there.
-    knowsNot = command in ("overlay", "outline", "measure", "rasterize", "evaluate", "import") and outputs
+    knowsNot = command in ("overlay", "outline", "outline to a segmentation", "measure", "rasterize", "evaluate", "import") and outputs
     return words + ["--overwrite"] if knowsNot or "predictions.csv" in outputs else words
 
 

@@ -126,6 +126,21 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   return first ? *first : *found;
 }
 
+/** What spreadsheets of some languages call CSV. */
+void
+RefuseOtherSeparators(const std::string & file, const TableReader::Row & header)
+{
+  const std::size_t separator = header.fields.size() == 1 ? header.fields[0].find_first_of(";\t") : std::string::npos;
+  if (separator != std::string::npos)
+  {
+    TableReader::Fail(file,
+                      header.line,
+                      Diagnostic("E-COHORT-FORMAT",
+                                 std::string("its columns are to be separated by commas, not by ") +
+                                   (header.fields[0][separator] == ';' ? "semicolons" : "tabs")));
+  }
+}
+
 Columns
 ReadHeader(const std::string &       file,
            const TableReader::Row &  header,
@@ -141,15 +156,7 @@ ReadHeader(const std::string &       file,
                                                                { "label", &columns.label },
                                                                { "region", &columns.region },
                                                                { "patient", &columns.patient } } };
-  const std::size_t separator = header.fields.size() == 1 ? header.fields[0].find_first_of(";\t") : std::string::npos;
-  if (separator != std::string::npos)
-  {
-    TableReader::Fail(file,
-                      header.line,
-                      Diagnostic("E-COHORT-FORMAT",
-                                 std::string("its columns are to be separated by commas, not by ") +
-                                   (header.fields[0][separator] == ';' ? "semicolons" : "tabs")));
-  }
+  RefuseOtherSeparators(file, header);
   for (std::size_t i = 0; i < header.fields.size(); ++i)
   {
     const auto found =
@@ -564,10 +571,10 @@ ReadFileColumn(const std::string & fileName, const std::string & column)
 {
   TableReader reader(fileName);
   const int   found = reader.FindColumn(column);
+  RefuseOtherSeparators(fileName, reader.GetHeader());
   if (found < 0)
   {
-    reader.Fail(
-      1, "the column \"" + column + "\" is missing", "name the columns in the first line, with commas between");
+    reader.Fail(1, "the column \"" + column + "\" is missing", "name the columns in the first line");
   }
   std::vector<std::string> files;
   for (TableReader::Row row; reader.Next(row);)

@@ -5,7 +5,6 @@
 #include "gigapixelAtomicFile.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelHash.h"
-#include "gigapixelHiddenFile.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelNIfTIImageIO.h"
@@ -16,7 +15,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
 
 namespace itk
 {
@@ -67,6 +72,63 @@ GetWholeRegion(const ImageIOBase & io)
   }
   return region;
 }
+
+/** \class HiddenFile
+ * \brief A file beside its target, with the target's ending, by which ImageIOs know what to write; it goes with its
+ * owner. What a killed process has left goes when the same target is written again. */
+class HiddenFile
+{
+public:
+  explicit HiddenFile(const std::string & target)
+  {
+    const fs::path path = fs::absolute(target);
+    // Of names like a.b.nii.gz the format's ending begins at .nii.
+    const std::string name = path.filename().string();
+    const std::size_t gzip = name.rfind(".nii.gz");
+    const std::string ending = gzip == std::string::npos ? path.extension().string() : name.substr(gzip);
+    const std::string start = '.' + name + ".writing-";
+    this->RemoveLeft(path.parent_path(), start, ending);
+    m_Name = (path.parent_path() / (start + std::to_string(::getpid()) + ending)).string();
+  }
+
+  ~HiddenFile()
+  {
+    std::error_code error;
+    fs::remove(m_Name, error);
+  }
+
+  HiddenFile(const HiddenFile &) = delete;
+  HiddenFile & operator=(const HiddenFile &) = delete;
+
+  const std::string &
+  GetName() const
+  {
+    return m_Name;
+  }
+
+private:
+  /** Of processes that are no more. */
+  static void
+  RemoveLeft(const fs::path & folder, const std::string & start, const std::string & ending)
+  {
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    {
+      const std::string name = entry->path().filename().string();
+      if (name.rfind(start, 0) == 0 && name.size() > start.size() + ending.size())
+      {
+        const long process = std::strtol(name.c_str() + start.size(), nullptr, 10);
+        if (process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH)
+        {
+          std::error_code ignored;
+          fs::remove(entry->path(), ignored);
+        }
+      }
+    }
+  }
+
+  std::string m_Name;
+};
 
 void
 WriteLabels(const std::string &               file,
@@ -147,10 +209,7 @@ RequireLabels(const std::string & file, std::vector<std::uint8_t> & labels, cons
 /** Readers and writers do not tell of a full disk, and it is not the only reason.
  * \param bytes that the labels take at most */
 [[noreturn]] void
-RefuseUnwritten(const std::string &           fileName,
-                const gigapixel::HiddenFile & hidden,
-                std::string                   reason,
-                std::size_t                   bytes)
+RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::string reason, std::size_t bytes)
 {
   const std::string what = fileName + " could not be written to the end, and nothing was left behind";
   std::error_code   error;
@@ -222,6 +281,17 @@ GetNIfTIGrid(gigapixel::VolumeGrid grid)
     }
   }
   return grid;
+}
+
+void
+CopyInto(gigapixel::AtomicFile & output, const std::string & file)
+{
+  std::ifstream     stream(file, std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  while (stream.read(piece.data(), static_cast<std::streamsize>(piece.size())), stream.gcount() > 0)
+  {
+    output.Append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
 }
 
 } // namespace
@@ -299,8 +369,8 @@ GigapixelWriteLabelVolume(const std::string &           fileName,
                           const std::string &           madeBy)
 {
   GigapixelRequireLabelPlace(fileName, grid);
-  gigapixel::AtomicFile       output(fileName, mayReplace);
-  const gigapixel::HiddenFile hidden(fileName);
+  gigapixel::AtomicFile output(fileName, mayReplace);
+  const HiddenFile      hidden(fileName);
   try
   {
     WithName(fileName, "E-OUTPUT-WRITE", [&] { WriteLabels(hidden.GetName(), fileName, labels, grid, madeBy); });
@@ -315,7 +385,7 @@ GigapixelWriteLabelVolume(const std::string &           fileName,
     }
     RefuseUnwritten(fileName, hidden, gigapixel::Diagnostic::Of(failure).why, labels.size());
   }
-  hidden.CopyInto(output);
+  CopyInto(output, hidden.GetName());
   output.Commit();
 }
 

@@ -180,6 +180,7 @@ CheckTable(const std::string & option, const ArgumentValues & values, const std:
   const std::string & file = values.GetText(option);
   CheckEnding("--" + option, file, "table");
   RefuseInput(file, slides);
+  RefuseInput(file, values.GetTexts("SLIDE"));
   if (values.Has("cohort"))
   {
     RefuseInput(file, { values.GetText("cohort") });

@@ -51,6 +51,22 @@ GetStateFolder(const std::string & folder)
   return (fs::path(folder) / ".gigapixel").string();
 }
 
+/** A file of ours; discarded: it is something else, such as one that is nested beyond what a stack holds. */
+Json
+Parse(const std::string & text)
+{
+  constexpr int deepest = 100;
+  bool          isTooDeep = false;
+  Json          json = Json::parse(
+    text,
+    [&isTooDeep](int depth, Json::parse_event_t, Json &) {
+      isTooDeep = isTooDeep || depth > deepest;
+      return depth <= deepest;
+    },
+    false);
+  return isTooDeep ? Json(Json::value_t::discarded) : json;
+}
+
 std::string
 ToLine(const Json & json)
 {
@@ -70,28 +86,39 @@ GetName(const std::string & output)
   return fs::path(output).filename().string();
 }
 
-/** The path of a slide, or the paths of a volume's files, seen from elsewhere. */
-template <typename TMove>
+/** The path of a slide, or the paths of a volume's files, seen from a folder, so that both may be moved together. Links
+ * keep their names, which outputs are called by. */
 std::string
-MoveSlide(const std::string & slide, const TMove & move)
+SeeFrom(const std::string & slide, const std::string & folder)
 {
-  std::string moved;
+  std::string seen;
   for (const std::string & file : itk::GigapixelSplitModalities(slide))
   {
-    moved += (moved.empty() ? "" : ",") + move(fs::path(file)).string();
+    std::error_code ignored;
+    const fs::path  absolute = fs::absolute(file, ignored);
+    const fs::path  canonical = fs::weakly_canonical(absolute.parent_path(), ignored) / absolute.filename();
+    const fs::path  place = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+    seen += (seen.empty() ? "" : ",") + canonical.lexically_relative(place).string();
   }
-  return moved;
+  return seen;
 }
 
-/** A path seen from a folder, so that both may be moved together. Links keep their names, which outputs are called by.
- */
-fs::path
-SeeFrom(const fs::path & path, const std::string & folder)
+/** The way back. \param folder canonical */
+std::string
+SeeFromHere(const std::string & slide, const fs::path & folder)
 {
   std::error_code ignored;
-  const fs::path  absolute = fs::absolute(path, ignored);
-  const fs::path  canonical = fs::weakly_canonical(absolute.parent_path(), ignored) / absolute.filename();
-  return canonical.lexically_relative(fs::weakly_canonical(fs::absolute(folder, ignored), ignored));
+  const fs::path  here = fs::canonical(fs::current_path(ignored), ignored);
+  const bool      isOne = fs::exists(folder / slide, ignored); // its name may have commas
+  std::string     seen;
+  for (std::size_t begin = 0; begin <= slide.size();)
+  {
+    const std::size_t end = isOne ? slide.size() : std::min(slide.find(',', begin), slide.size());
+    const fs::path    file = (folder / slide.substr(begin, end - begin)).lexically_normal();
+    seen += (begin == 0 ? "" : ",") + file.lexically_proximate(here).string();
+    begin = end + 1;
+  }
+  return seen;
 }
 
 /** Whether a failure is of the machine or of what is written, and says nothing of the slide. */
@@ -114,6 +141,11 @@ Hash(const std::string & text)
 std::string
 ReadAll(const std::string & file)
 {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) // a pipe would wait for a writer for ever
+  {
+    return {};
+  }
   std::ifstream stream(file, std::ios::binary);
   return { std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
 }
@@ -154,7 +186,7 @@ std::vector<std::string>
 ReadOutputs(const std::string & file)
 {
   std::vector<std::string> outputs;
-  const Json               batch = Json::parse(ReadAll(file), nullptr, false);
+  const Json               batch = Parse(ReadAll(file));
   for (const Json & output : batch.is_object() ? batch.value("outputs", Json::array()) : Json::array())
   {
     outputs.push_back(output.is_string() ? output.get<std::string>() : std::string());
@@ -165,7 +197,8 @@ ReadOutputs(const std::string & file)
 bool
 IsEntry(const Json & entry)
 {
-  return entry.is_object() && entry.value("output", Json()).is_string() && entry.value("result", Json()).is_object();
+  return entry.is_object() && entry.value("output", Json()).is_string() && entry.value("result", Json()).is_object() &&
+         entry.value("command", Json("")).is_string() && entry.value("outputs", Json::array()).is_array();
 }
 
 bool
@@ -193,7 +226,7 @@ ReadManifest(const std::string & folder)
   {
     return entries;
   }
-  const Json manifest = Json::parse(ReadAll(file), nullptr, false);
+  const Json manifest = Parse(ReadAll(file));
   if (!manifest.is_object() || manifest.value("format", Json()) != Format)
   {
     RefuseForeign(file, "it is no manifest of results");
@@ -344,19 +377,21 @@ GetTime(const std::string & file)
 Json
 ReadManifestEntries(const std::string & file)
 {
-  const Json manifest = Json::parse(ReadAll(file), nullptr, false);
+  const Json manifest = Parse(ReadAll(file));
   Json       entries = Json::array();
   if (!manifest.is_object() || manifest.value("format", Json()) != Format)
   {
     return entries;
   }
-  const std::string folder = fs::path(file).parent_path().string();
+  // A link to a manifest leads to where its slides are seen from.
+  std::error_code ignored;
+  const fs::path  folder = fs::canonical(file, ignored).parent_path();
   for (Json entry : manifest.value("slides", Json::array()))
   {
     if (IsEntry(entry) && entry.value("slide", Json()).is_string())
     {
-      entry["slide"] = MoveSlide(entry["slide"], [&folder](const fs::path & path) { return folder / path; });
-      entry["output"] = (fs::path(folder) / entry["output"].get<std::string>()).string();
+      entry["slide"] = SeeFromHere(entry["slide"], folder);
+      entry["output"] = SeeFromHere(GetName(entry["output"]), folder);
       for (const char * const key : { "slide", "volume" })
       {
         if (entry["result"].contains(key))
@@ -379,7 +414,7 @@ BatchFolder::Read(const std::string & folder)
   std::vector<std::int64_t> times;
   for (const std::string & file : FindFiles(state, RecordEnding))
   {
-    const Json entry = Json::parse(ReadAll(file), nullptr, false);
+    const Json entry = Parse(ReadAll(file));
     if (IsEntry(entry))
     {
       found.entries[entry["output"].get<std::string>()] = entry;
@@ -473,8 +508,7 @@ BatchRecords::Describe(const SlideTask & task)
   Json & described = m_Described[task.output];
   if (described.is_null())
   {
-    const std::string slide = MoveSlide(task.slide, [this](const fs::path & file) { return SeeFrom(file, m_Folder); });
-    described = { { "slide", ToText(slide) },
+    described = { { "slide", ToText(SeeFrom(task.slide, m_Folder)) },
                   { "output", ToText(GetName(task.output)) },
                   { "version", GIGAPIXEL_VERSION },
                   { "command", m_Values.GetCommand().name },
@@ -697,7 +731,7 @@ BatchRecords::Gather()
   auto files = FindFiles(m_State, RecordEnding);
   for (const std::string & file : files)
   {
-    const Json entry = Json::parse(ReadAll(file), nullptr, false);
+    const Json entry = Parse(ReadAll(file));
     if (IsEntry(entry))
     {
       entries[entry["output"].get<std::string>()] = entry;

@@ -69,19 +69,19 @@ public:
     if (found.empty())
     {
       throw Refusal(Diagnostic("E-FILE-MISSING",
-                               "the folder " + m_Given + " has no slide of the name " + name,
+                               m_Given + " has no slide of the name " + name,
                                "name the mask as its slide, or measure it alone with its slide")
                       .OfFile(mask)
                       .OfOption("--slide", m_Given));
     }
     if (found.size() > 1)
     {
-      throw Refusal(Diagnostic("E-FILE-NAME",
-                               "the folder " + m_Given + " has several slides of the name " + name + ": " + found[0] +
-                                 " and " + found[1],
-                               "measure the mask alone with its slide")
-                      .OfFile(mask)
-                      .OfOption("--slide", m_Given));
+      throw Refusal(
+        Diagnostic("E-FILE-NAME",
+                   m_Given + " has several slides of the name " + name + ": " + found[0] + " and " + found[1],
+                   "measure the mask alone with its slide")
+          .OfFile(mask)
+          .OfOption("--slide", m_Given));
     }
     return found.front();
   }
@@ -421,6 +421,11 @@ CheckTable(const ArgumentValues &  values,
   CheckEnding("--output", output, "table");
   RefuseInput(output, masks.slides);
   RefuseInput(output, slides.GetAll());
+  RefuseInput(output, values.GetTexts("MASK"));
+  if (values.IsGiven("slide"))
+  {
+    RefuseInput(output, { values.GetText("slide") });
+  }
   if (!values.Has("overwrite") && unfinished.HasAny() && std::filesystem::exists(output))
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS",

@@ -9,11 +9,8 @@
 #include "SlideList.h"
 
 #include "gigapixelAnnotation.h"
-#include "gigapixelAtomicFile.h"
 #include "gigapixelFormatCount.h"
-#include "gigapixelHiddenFile.h"
 #include "gigapixelMaskOutline.h"
-#include "gigapixelPlainMessage.h"
 
 #include <nlohmann/json.hpp>
 
@@ -115,6 +112,13 @@ WriteSegmentation(const MaskImage &              mask,
 {
   Written    written{ "segment" };
   const Size size = mask.GetSize();
+  if (!GetLevelZeroGrid(slide).IsSpacingKnown())
+  {
+    session.Warn(Diagnostic("W-MASK-RESOLUTION",
+                            "the slide's resolution is not known, and a pixel of it is taken for 1 mm",
+                            "state the resolution with --slide-mpp")
+                   .OfFile(values.GetText("like")));
+  }
   const auto image = SegmentationImage::New();
   image->SetRegions(SegmentationImage::SizeType{
     { static_cast<itk::SizeValueType>(size.width), static_cast<itk::SizeValueType>(size.height), 1 } });
@@ -137,7 +141,14 @@ WriteSegmentation(const MaskImage &              mask,
     std::copy_n(rows, count * size.width, image->GetBufferPointer() + y * size.width);
     std::for_each(rows, rows + count * size.width, [&counts](unsigned char value) { ++counts[value]; });
   });
-  const auto                     segments = FindSegments(counts, mask.GetClasses(), values.GetText("class"));
+  const auto segments = FindSegments(counts, mask.GetClasses(), values.GetText("class"));
+  if (values.IsGiven("class") && segments.front().value != 255)
+  {
+    throw Refusal(
+      Diagnostic("E-OPTION-APPLIES", "the mask has classes, which are segments by their own names", "leave it out")
+        .OfFile(mask.GetName())
+        .OfOption("--class", values.GetText("class")));
+  }
   std::array<unsigned char, 256> labels{};
   for (const Segment & segment : segments)
   {
@@ -148,19 +159,7 @@ WriteSegmentation(const MaskImage &              mask,
   std::transform(
     pixels, pixels + size.width * size.height, pixels, [&labels](unsigned char value) { return labels[value]; });
   written.number = segments.size();
-  AtomicFile       file(values.GetText("output"), values.Has("overwrite"));
-  const HiddenFile hidden(values.GetText("output"));
-  try
-  {
-    WriteSegments(*image, segments, hidden.GetName());
-  }
-  catch (const itk::ExceptionObject & error)
-  {
-    throw Refusal(Diagnostic("E-OUTPUT-WRITE", CleanMessage(error.GetDescription()), "look whether its disk is full")
-                    .OfFile(values.GetText("output")));
-  }
-  hidden.CopyInto(file);
-  file.Commit();
+  WriteSegments(*image, segments, values.GetText("output"), values.Has("overwrite"));
   return written;
 }
 } // namespace
@@ -178,7 +177,8 @@ RunOutline(const ArgumentValues & values, const Session & session)
       Diagnostic("E-OPTION-APPLIES", "--origin is of outlines; a segmentation lies in mm", "leave it out")
         .OfOption("--origin", values.GetText("origin")));
   }
-  const MaskImage mask(values.GetText("MASK"));
+  const MaskImage mask(values.GetText("MASK"),
+                       isSegmentation ? itk::HighSamples::RefusedAsLabels : itk::HighSamples::Are255);
   const auto      slide = OpenSlide(values.GetText("like"), values);
   const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   RefuseExisting(output, values.Has("overwrite"));

@@ -1,13 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SegmentationNRRD.h"
 
-#include "itkImageFileWriter.h"
-#include "itkMetaDataObject.h"
-#include "itkNrrdImageIO.h"
+#include "gigapixelAtomicFile.h"
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
 #include <locale>
+#include <memory>
 #include <sstream>
+#include <stdexcept>
+
+#include <zlib.h>
 
 namespace gigapixel::commandline
 {
@@ -55,30 +59,84 @@ DescribeGrid(const SegmentationImage & image)
   return text.str();
 }
 
-void
-Describe(SegmentationImage & image, const std::vector<Segment> & segments)
+/** A value of a key in one line (https://teem.sourceforge.net/nrrd/format.html#general.5). */
+std::string
+Escape(const std::string & text)
 {
-  auto &     dictionary = image.GetMetaDataDictionary();
-  const auto size = image.GetLargestPossibleRegion().GetSize();
-  const auto set = [&dictionary](const std::string & key, const std::string & value) {
-    itk::EncapsulateMetaData<std::string>(dictionary, key, value);
-  };
+  std::string escaped;
+  for (const char c : text)
+  {
+    escaped += c == '\\' ? std::string("\\\\") : c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return escaped;
+}
+
+std::string
+MakeHeader(const SegmentationImage & image, const std::vector<Segment> & segments)
+{
+  const auto         size = image.GetLargestPossibleRegion().GetSize();
+  const auto &       origin = image.GetOrigin();
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(17);
+  text << "NRRD0004\ntype: unsigned char\ndimension: 3\nspace: left-posterior-superior\nsizes: " << size[0] << ' '
+       << size[1] << ' ' << size[2] << "\nspace directions:";
+  for (unsigned axis = 0; axis < 3; ++axis)
+  {
+    for (unsigned row = 0; row < 3; ++row)
+    {
+      text << (row == 0 ? " (" : ",") << image.GetDirection()[row][axis] * image.GetSpacing()[axis];
+    }
+    text << ')';
+  }
+  text << "\nkinds: domain domain domain\nencoding: gzip\nspace origin: (" << origin[0] << ',' << origin[1] << ','
+       << origin[2] << ")\n";
   for (std::size_t i = 0; i < segments.size(); ++i)
   {
+    const Segment &   segment = segments[i];
     const std::string key = "Segment" + std::to_string(i) + '_';
-    set(key + "ID", "segment_" + std::to_string(segments[i].label));
-    set(key + "Name", segments[i].name);
-    set(key + "Color", segments[i].color.empty() ? GetColor(i) : segments[i].color);
-    set(key + "LabelValue", std::to_string(segments[i].label));
-    set(key + "Layer", "0");
-    set(key + "Extent",
-        "0 " + std::to_string(size[0] - 1) + " 0 " + std::to_string(size[1] - 1) + " 0 " + std::to_string(size[2] - 1));
+    text << key << "ID:=segment_" << +segment.label << '\n'
+         << key << "Name:=" << Escape(segment.name) << '\n'
+         << key << "Color:=" << (segment.color.empty() ? GetColor(i) : segment.color) << '\n'
+         << key << "LabelValue:=" << +segment.label << '\n'
+         << key << "Layer:=0\n"
+         << key << "Extent:=0 " << size[0] - 1 << " 0 " << size[1] - 1 << " 0 " << size[2] - 1 << '\n';
   }
-  set("Segmentation_MasterRepresentation", "Binary labelmap");
-  // Without it Slicer would cut off what is around the segments when it saves them, and the file were no mask of the
-  // slide.
-  set("Segmentation_ReferenceImageExtentOffset", "0 0 0");
-  set("Segmentation_ConversionParameters", "Reference image geometry|" + DescribeGrid(image) + "|Grid of the mask&");
+  // Without the offset Slicer would cut off what is around the segments when it saves them, and the file were no mask
+  // of the slide.
+  text << "Segmentation_MasterRepresentation:=Binary labelmap\nSegmentation_ReferenceImageExtentOffset:=0 0 0\n"
+       << "Segmentation_ConversionParameters:=Reference image geometry|" << DescribeGrid(image)
+       << "|Grid of the mask&\n\n";
+  return text.str();
+}
+
+/** Appends bytes as a stream of gzip. */
+void
+AppendCompressed(const unsigned char * bytes, std::size_t count, AtomicFile & file)
+{
+  z_stream   stream{};
+  const auto window = 15 + 16; // the largest, with the header of gzip
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  {
+    throw std::runtime_error(std::string("zlib cannot begin: ") + (stream.msg ? stream.msg : "no reason is told"));
+  }
+  const std::unique_ptr<z_stream, int (*)(z_streamp)> ending(&stream, deflateEnd);
+  std::vector<unsigned char>                          piece(1 << 18);
+  int                                                 state = Z_OK;
+  stream.next_in = const_cast<unsigned char *>(bytes); // zlib reads it alone
+  while (state != Z_STREAM_END)
+  {
+    if (stream.avail_in == 0)
+    {
+      const std::size_t given = std::min<std::size_t>(count, std::numeric_limits<uInt>::max());
+      stream.avail_in = static_cast<uInt>(given);
+      count -= given;
+    }
+    stream.next_out = piece.data();
+    stream.avail_out = static_cast<uInt>(piece.size());
+    state = deflate(&stream, count == 0 ? Z_FINISH : Z_NO_FLUSH);
+    file.Append(piece.data(), piece.size() - stream.avail_out);
+  }
 }
 } // namespace
 
@@ -87,13 +145,15 @@ FindSegments(const LabelCounts &                        counts,
              const std::map<unsigned char, MaskClass> & classes,
              const std::string &                        objectName)
 {
+  const bool hasNone = std::all_of(counts.begin() + 1, counts.end(), [](std::int64_t count) { return count == 0; });
   std::vector<Segment> segments;
   for (unsigned value = 1; value < 255; ++value)
   {
-    if (counts[value] > 0)
+    const auto label = static_cast<unsigned char>(value);
+    const auto known = classes.find(label);
+    // One segment at least, so that there is something to draw in.
+    if (counts[value] > 0 || (hasNone && known != classes.end()))
     {
-      const auto label = static_cast<unsigned char>(value);
-      const auto known = classes.find(label);
       segments.push_back(known == classes.end()
                            ? Segment{ "Class " + std::to_string(value), label, label }
                            : Segment{ known->second.name, label, label, ToColor(known->second.color) });
@@ -103,15 +163,15 @@ FindSegments(const LabelCounts &                        counts,
 }
 
 void
-WriteSegments(SegmentationImage & image, const std::vector<Segment> & segments, const std::string & file)
+WriteSegments(const SegmentationImage &    image,
+              const std::vector<Segment> & segments,
+              const std::string &          file,
+              bool                         mayReplace)
 {
-  Describe(image, segments);
-  const auto writer = itk::ImageFileWriter<SegmentationImage>::New();
-  writer->SetImageIO(itk::NrrdImageIO::New());
-  writer->SetInput(&image);
-  writer->SetFileName(file);
-  writer->UseCompressionOn();
-  writer->Update();
+  AtomicFile output(file, mayReplace);
+  output.Append(MakeHeader(image, segments));
+  AppendCompressed(image.GetBufferPointer(), image.GetBufferedRegion().GetNumberOfPixels(), output);
+  output.Commit();
 }
 
 } // namespace gigapixel::commandline

@@ -40,12 +40,14 @@ GigapixelCommandLine_EXPORT std::vector<Segment> FindSegments(const LabelCounts 
                                                               const std::map<unsigned char, MaskClass> & classes,
                                                               const std::string &                        objectName);
 
-/** Writes labels as a segmentation that 3D Slicer loads with names and colors: compressed NRRD. The fields are those of
- * Slicer's segmentation files (https://slicer.readthedocs.io/en/latest/developer_guide/modules/segmentations.html).
- * \param image gets the fields as metadata */
-GigapixelCommandLine_EXPORT void WriteSegments(SegmentationImage &          image,
+/** Writes labels as a segmentation that 3D Slicer loads with names and colors: NRRD
+ * (https://teem.sourceforge.net/nrrd/format.html), gzip, with the fields of Slicer's segmentations
+ * (https://slicer.readthedocs.io/en/latest/developer_guide/modules/segmentations.html). ITK's writer does not see every
+ * write that fails. \throw std::runtime_error the file cannot be written; nothing is left of it then */
+GigapixelCommandLine_EXPORT void WriteSegments(const SegmentationImage &    image,
                                                const std::vector<Segment> & segments,
-                                               const std::string &          file);
+                                               const std::string &          file,
+                                               bool                         mayReplace = true);
 
 } // namespace gigapixel::commandline
 

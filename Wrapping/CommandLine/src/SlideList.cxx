@@ -4,6 +4,7 @@
 #include "BatchRecords.h"
 
 #include "gigapixelCohort.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelSlideFiles.h"
 
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -104,9 +106,7 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
-/** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. Where a
- * folder is one such slide and nothing else, a file that cannot be read is a part of it, of which the slide tells, or
- * is refused where it is to be strict; else it may be a slide of its own, which is not to vanish. */
+/** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
 {
@@ -115,7 +115,9 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
   std::map<std::string, std::size_t> places;
   for (const std::string & file : files)
   {
-    const SlideSeries series = FindSlideSeries(file);
+    // A pipe would wait for a writer for ever.
+    std::error_code   error;
+    const SlideSeries series = fs::is_regular_file(file, error) ? FindSlideSeries(file) : SlideSeries{};
     const auto        place = places.find(series.identifier);
     if (place == places.end())
     {
@@ -133,12 +135,20 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
       pixels[place->second] = series.pixels;
     }
   }
-  const auto isPart = [](const std::string & file) { return !FindDICOMDamage(file).empty(); };
-  if (places.size() == 1 && std::count_if(slides.begin(), slides.end(), isPart) + 1 == std::ptrdiff_t(slides.size()))
-  {
-    return { slides[places.begin()->second] };
-  }
   return slides;
+}
+
+/** Where a folder is one DICOM slide and nothing else, a file that cannot be read is a part of it, of which the slide
+ * tells, or is refused where it is to be strict; else it may be a slide of its own, which is not to vanish. */
+std::vector<std::string>
+LeaveOutDamagedParts(const std::vector<std::string> & slides)
+{
+  const auto isPart = [](const std::string & file) { return !FindDICOMDamage(file).empty(); };
+  const auto isWhole = [](const std::string & file) { return !FindSlideSeries(file).identifier.empty(); };
+  const auto whole = std::find_if(slides.begin(), slides.end(), isWhole);
+  const bool isOne = whole != slides.end() && std::count_if(slides.begin(), slides.end(), isWhole) == 1 &&
+                     std::count_if(slides.begin(), slides.end(), isPart) + 1 == std::ptrdiff_t(slides.size());
+  return isOne ? std::vector<std::string>{ *whole } : slides;
 }
 
 /** Whether a file that the readers of slides do not claim is a slide by its name: it is to be reported, not passed
@@ -367,9 +377,17 @@ std::vector<std::string>
 FindMatches(const std::string & pattern)
 {
   glob_t     found{};
-  const int  error = glob(pattern.c_str(), 0, nullptr, &found);
+  const auto mayNotRead = [](const char *, int number) { return number == EACCES ? 1 : 0; };
+  const int  error = glob(pattern.c_str(), 0, mayNotRead, &found);
   const auto names = std::vector<std::string>(found.gl_pathv, found.gl_pathv + (error ? 0 : found.gl_pathc));
   globfree(&found);
+  if (error == GLOB_ABORTED)
+  {
+    throw Refusal(Diagnostic("E-FILE-ACCESS",
+                             "a folder that " + pattern + " leads through may not be read",
+                             "get the right to read it, or name its neighbors")
+                    .OfFile(pattern));
+  }
   if (names.empty())
   {
     throw Refusal(
@@ -405,7 +423,7 @@ LookUp(const std::string & name, const Kind & kind, const Session & session, Sli
     }
     PassedOver passed;
     files = FindInFolder(name, kind, session, passed);
-    files = kind.name == Slides.name ? KeepOneOfEachSeries(files) : files;
+    files = kind.name == Slides.name ? LeaveOutDamagedParts(KeepOneOfEachSeries(files)) : files;
     TellPassedOver(name, passed, session, list);
     // The folder of a DICOM slide is as good as its file.
     const bool isOne = files.size() == 1 && !FindSlideSeries(files.front()).identifier.empty();
@@ -419,11 +437,18 @@ LookUp(const std::string & name, const Kind & kind, const Session & session, Sli
     return { name };
   }
   list.isFolder = list.isList = true;
+  list.given.push_back(name);
   for (const std::string & each : listed)
   {
-    const auto found =
-      fs::is_directory(each, error) ? LookUp(each, kind, session, list) : std::vector<std::string>{ each };
-    files.insert(files.end(), found.begin(), found.end());
+    if (!fs::is_directory(each, error))
+    {
+      files.push_back(each);
+    }
+    else if (MayHold(each, kind)) // a pattern matches folders of tables and notes, too
+    {
+      const auto found = LookUp(each, kind, session, list);
+      files.insert(files.end(), found.begin(), found.end());
+    }
   }
   return kind.name == Slides.name ? KeepOneOfEachSeries(files) : files;
 }
@@ -475,6 +500,7 @@ ExpandName(const std::string & name, const std::string & kind)
   {
     return {};
   }
+  RequireReadable(name);
   std::vector<std::string> files;
   for (const nlohmann::ordered_json & entry : ReadManifestEntries(name))
   {

@@ -26,6 +26,7 @@ struct SlideList
   std::vector<std::string> slides;
   bool                     isList{ false };   ///< so is the result: more than one name was given, or a name for several
   bool                     isFolder{ false }; ///< a pattern, a table or a folder of more than one DICOM slide was given
+  std::vector<std::string> given{};           ///< tables and manifests that name slides: they are inputs as well
   std::vector<PassedOver>  passedOver{};
   std::string              kind{ "slide" }; ///< or "volume", "mask": for people, and the key of its name in results
 };
