@@ -18,6 +18,7 @@ try
   }
   itk::WholeSlideImageIOFactory::RegisterOneFactory();
   const auto trainer = itk::GigapixelUNetTrainer::New();
+  trainer->SetNetwork("remedios2023"); // small and gray; without this line a U-Net in RGB, which takes far longer
   trainer->SetRunFolder(argv[1]);
   trainer->SetEpochs(5);
   for (int i = 2; i < argc; i += 2)

@@ -121,8 +121,8 @@ def digest_label(folder, preset, seed, threads):
 def get_training(folder, kind, seed, run_folder):
     """Arguments of a training of as many steps as epochs, because there is one slide to train on."""
     arguments = ["train", "--cohort", folder / f"{seed}.csv", "--seed", seed, "--epochs", STEPS, "--tile-size", TILE]
-    options = {"gray": [], "rgb": ["--network", folder / "rgb.json"], "dice": ["--loss", "dice"]}
-    return [*arguments, *options[kind], "-o", run_folder]
+    network = folder / "rgb.json" if kind == "rgb" else "remedios2023"
+    return [*arguments, "--network", network, *(["--loss", "dice"] if kind == "dice" else []), "-o", run_folder]
 
 
 def digest_run(run_folder):
@@ -164,7 +164,7 @@ def make_fresh_model(folder, seed):
     run_folder = folder / f"{seed}.fresh"
     if not run_folder.exists():
         options = ["--seed", seed, "--epochs", 1, "--learning-rate", 1e-9, "--tile-size", TILE]
-        run("train", "--cohort", folder / f"{seed}.csv", "-o", run_folder, *options)
+        run("train", "--cohort", folder / f"{seed}.csv", "-o", run_folder, "--network", "remedios2023", *options)
     return run_folder
 
 

@@ -8,7 +8,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_slide
+from conftest import TRAIN, fails, run, write_slide
 
 RECORD = "gigapixel.source-damaged-tiles = "
 
@@ -193,7 +193,7 @@ def test_segment_and_train(damage, synthetic, tmp_path):
     assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))
     table = tmp_path / "cohort.csv"
     table.write_text(f"slide,mask,split\n{slide},{synthetic[1]},train\n")
-    train = ["train", "--cohort", table, "--epochs", 1, "-o"]
+    train = [*TRAIN, "--cohort", table, "--epochs", 1, "-o"]
     assert run(*train, tmp_path / "run", "--json").json["damagedTiles"] == 2
     refused = fails(*train, tmp_path / "strict", "--strict")
     assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))

@@ -16,7 +16,7 @@ import pytest
 import tifffile
 from PIL import Image
 
-from conftest import NETWORKS, PROGRAM, blobs, find_codes, run, segment, write_nrrd, write_png, write_slide
+from conftest import NETWORKS, PROGRAM, TRAIN, blobs, find_codes, run, segment, write_nrrd, write_png, write_slide
 from test_dicom_series import SHAPE, encode_runs, to_pictures, to_pieces, write_series
 from volumes import write_metaimage, write_nifti, write_nrrd_volume
 
@@ -257,7 +257,7 @@ def test_cohorts(inputs, counts, tmp_path):
     content = (inputs / "cohort.csv").read_bytes()
     for name in ("a.tif", "b.tif", "a.m.tif", "b.m.tif"):
         content = content.replace(name.encode(), str(inputs / name).encode())
-    words = ["train", "--cohort", "IN", "-o", "out/run", "--epochs", "1"]
+    words = [*TRAIN, "--cohort", "IN", "-o", "out/run", "--epochs", "1"]
     damage(counts, "cohort", [words], inputs, tmp_path / "case", "cohort.csv", content)
 
 
@@ -265,7 +265,7 @@ def test_cohorts(inputs, counts, tmp_path):
 def test_checkpoints(inputs, counts, tmp_path):
     """A run goes on from its damaged checkpoint, or is as it was."""
     begun, case = tmp_path / "begun", tmp_path / "case"
-    words = ["train", "--cohort", "cohort.csv", "--epochs", "1", "--quiet", "-o"]
+    words = [*TRAIN, "--cohort", "cohort.csv", "--epochs", "1", "--quiet", "-o"]
     run(*words, begun, cwd=inputs)
     run(*words, begun, "--resume", cwd=inputs)
     content = (begun / "last.safetensors").read_bytes()

@@ -13,7 +13,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import PROGRAM, fails, find_codes, run, write_slide
+from conftest import PROGRAM, TRAIN, fails, find_codes, run, write_slide
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -80,7 +80,7 @@ def test_files_of_other_kinds(files, cohort):
     check([*segment, files / "net.onnx"], "net.onnx", "E-FILE-KIND")
     check([*segment, files / "weights.pth"], "weights.pth", "E-FILE-KIND")
     check([*segment, files / "net.json"], "net.json", "E-FILE-KIND")
-    weights = ["train", "--cohort", cohort, "-o", files / "run", "--weights"]
+    weights = [*TRAIN, "--cohort", cohort, "-o", files / "run", "--weights"]
     check([*weights, files / "net.onnx"], "net.onnx", "E-FILE-KIND")
     check([*weights, files / "notes.txt"], "notes.txt", "E-FILE-KIND")
     make = ["import", "-o", files / "new.safetensors"]

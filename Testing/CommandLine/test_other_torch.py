@@ -23,6 +23,11 @@ def test_it_is_refused_before_anything_is_computed(cohort, tmp_path):
     environment = {**os.environ, "LD_PRELOAD": OTHER}
     refused = fails(*words, "-o", tmp_path / "run", "--network", "unet:base=1,depth=1", env=environment)
     assert (refused.code, refused.value) == ("E-INSTALLATION", "0.4.1")
+    assert "remedios2023" not in refused.do
+    # Nobody named the default: there is another way out than to install something.
+    refused = fails(*words, "-o", tmp_path / "run", env=environment)
+    assert (refused.code, refused.value) == ("E-INSTALLATION", "0.4.1") and not (tmp_path / "run").exists()
+    assert "pip install" in refused.do and "--network remedios2023" in refused.do
     doctor = run("doctor", "--json", env=environment).json["network"]
     assert doctor["torch"] is None and "0.4.1" in doctor["problem"]
     # Chains of layers do without it, and without the other one the network trains.

@@ -8,7 +8,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_nrrd, write_png, write_slide
+from conftest import TRAIN, fails, run, write_nrrd, write_png, write_slide
 
 
 def weights(folder):
@@ -41,10 +41,10 @@ def test_cohort_behind_a_link_trains_on_its_own_slides(study, network):
     for name in ("a.tif", "b.tif"):
         shutil.copy(study / "study" / "slides" / "b.tif", study / "slides" / name)
     common = ["--epochs", 1, "--seed", 3]
-    run("train", "--cohort", study / "study" / "lists" / "cohort.csv", "-o", study / "straight", *common)
-    run("train", "--cohort", study / "link" / "cohort.csv", "-o", study / "linked", *common)
+    run(*TRAIN, "--cohort", study / "study" / "lists" / "cohort.csv", "-o", study / "straight", *common)
+    run(*TRAIN, "--cohort", study / "link" / "cohort.csv", "-o", study / "linked", *common)
     shutil.rmtree(study / "slides")
-    run("train", "--cohort", study / "link" / "cohort.csv", "-o", study / "alone", *common)
+    run(*TRAIN, "--cohort", study / "link" / "cohort.csv", "-o", study / "alone", *common)
     assert weights(study / "straight") == weights(study / "linked") == weights(study / "alone")
 
 
@@ -61,7 +61,7 @@ def test_resume_from_anywhere_by_any_name(study, tmp_path, network):
     for name in ("a", "b"):
         (moved / f"renamed-{name}.tif").symlink_to(moved / "slides" / f"{name}.tif")
     other.write_text(cohort.read_text().replace("../slides/a.tif", "renamed-a.tif").replace("../", ""))
-    run("train", "--cohort", cohort, "-o", tmp_path / "straight", "--epochs", 6)
+    run(*TRAIN, "--cohort", cohort, "-o", tmp_path / "straight", "--epochs", 6)
     for epochs, (folder, table, output) in enumerate(
         (
             (tmp_path, cohort, moved / "run"),
@@ -73,16 +73,16 @@ def test_resume_from_anywhere_by_any_name(study, tmp_path, network):
         ),
         start=1,
     ):
-        run("train", "--cohort", table, "-o", output, "--epochs", epochs, "--resume", cwd=folder)
+        run(*TRAIN, "--cohort", table, "-o", output, "--epochs", epochs, "--resume", cwd=folder)
     assert weights(moved / "run") == weights(tmp_path / "straight")
     assert (moved / "run" / "history.csv").read_bytes() == (tmp_path / "straight" / "history.csv").read_bytes()
 
     # What is different stays so, whatever it is called.
     cohort.write_text(elsewhere.read_text().replace("a.truth", "b.truth", 1))
-    refused = fails("train", "--cohort", cohort, "-o", moved / "run", "--epochs", 7, "--resume")
+    refused = fails(*TRAIN, "--cohort", cohort, "-o", moved / "run", "--epochs", 7, "--resume")
     assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "training samples")
     run("synthesize", moved / "slides" / "a.tif", "--size", "400x300", "--seed", 7, "--overwrite")
-    refused = fails("train", "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
+    refused = fails(*TRAIN, "--cohort", elsewhere, "-o", moved / "run", "--epochs", 7, "--resume")
     assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "training samples")
 
 
@@ -108,7 +108,7 @@ def test_resume_with_a_mask_that_was_moved(study, tmp_path, network, kind):
 
     def train(mask, epochs):
         (tmp_path / "c.csv").write_text(f"slide,mask,split\n{study / 'study' / 'slides' / 'a.tif'},{mask},train\n")
-        return ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", epochs, "--resume"]
+        return [*TRAIN, "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", epochs, "--resume"]
 
     run(*train(write(tmp_path / "here", truth), 1))
     shutil.move(tmp_path / "here", tmp_path / "there")
@@ -124,7 +124,7 @@ def test_one_pixel_of_a_large_mask_counts(synthetic, tmp_path, network):
     (tmp_path / "c.csv").write_text(f"slide,mask,split\n{synthetic[0]},{mask},train\n")
     segment = ["segment", synthetic[0], "--model", "tissue", "--tissue", mask, "-o", tmp_path / "segmented.tif", "--json"]
     overlay = ["overlay", synthetic[0], mask, "-o", tmp_path / "overlay.png", "--json"]
-    train = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--resume", "--epochs"]
+    train = [*TRAIN, "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--resume", "--epochs"]
     run(*segment)
     run(*overlay)
     run(*train, 1)
@@ -145,7 +145,7 @@ def test_region_of_a_resumed_run_is_compared(study, tmp_path, network):
 
     def train(region, epochs, *options):
         table.write_text(f"slide,mask,split,region\n../slides/a.tif,../slides/a.truth.tif,train,{region}\n")
-        return ["train", "--cohort", table, "-o", tmp_path / "run", "--epochs", epochs, *options]
+        return [*TRAIN, "--cohort", table, "-o", tmp_path / "run", "--epochs", epochs, *options]
 
     run(*train("0 0 128 128", 1))
     refused = fails(*train("64 0 128 128", 2, "--resume"))

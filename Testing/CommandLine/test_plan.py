@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from conftest import fails, run
+from conftest import CHAIN, fails, run
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -32,7 +32,7 @@ def test_doctor_misses_the_folder_for_temporary_files(tmp_path):
 
 
 def test_plan():
-    plan = run("plan", "--size", "16000x64000", "--memory", "2G", "--json").json
+    plan = run("plan", "--size", "16000x64000", *CHAIN, "--memory", "2G", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
     rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
     assert len(rows) == 6
@@ -43,19 +43,19 @@ def test_plan():
     assert streamed["tiles"] == -(-16000 // side) * -(-64000 // side)
     whole = rows["training", "--tile-size image"]
     assert not whole["fits"] and "without --tile-size image" in whole["reason"]
-    assert "training" in run("plan", "--size", "16000x64000").out
-    small = run("plan", "--size", "2000x2000", "--precision", "bf16", "--json").json["plans"]
+    assert "training" in run("plan", "--size", "16000x64000", *CHAIN).out
+    small = run("plan", "--size", "2000x2000", *CHAIN, "--precision", "bf16", "--json").json["plans"]
     rows = {(row["purpose"], row["options"]): row for row in small}
     extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
     assert extra == pytest.approx(2 * 2000 * 2000 - 2048 * 2048, abs=1e6)  # the reader keeps no tiles
     assert 2 * 2000 * 2000 < rows["training", ""]["deviceBytes"] < streamed["deviceBytes"]
-    rows = run("plan", "--size", "2000x1500", "--tile-size", "image", "--json").json["plans"]
+    rows = run("plan", "--size", "2000x1500", *CHAIN, "--tile-size", "image", "--json").json["plans"]
     assert [row["options"] for row in rows[:2]] == ["--tile-size image", "--tile-size image --shared-memory"]
     assert {(row["tileSize"], row["tiles"]) for row in rows} == {(2016, 1)}
     assert '8 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "4", code=2).err
-    small = run("plan", "--size", "9x9", "--memory", "1").out
+    small = run("plan", "--size", "9x9", *CHAIN, "--memory", "1").out
     assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
-    assert "less than 0.1 s" in run("plan", "--size", "9x9").out
+    assert "less than 0.1 s" in run("plan", "--size", "9x9", *CHAIN).out
     slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
     assert re.search(r"about \d+ days \d\d h ", slow)
     assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
@@ -70,7 +70,7 @@ def test_plan_of_images_that_nobody_has(name):
 
 
 def test_plan_of_patches():
-    arguments = ["plan", "--size", "16000x64000", "--semantics", "patch", "--memory"]
+    arguments = ["plan", "--size", "16000x64000", *CHAIN, "--semantics", "patch", "--memory"]
     inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
     assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.5"]
     row = inference[0]
@@ -109,7 +109,7 @@ def test_networks_that_label_slides_keep_maps_in_a_scratch_folder(tmp_path):
 
 def test_more_threads_than_cores_are_no_faster(tmp_path):
     cores = len(os.sched_getaffinity(0))
-    words = ["plan", "--size", "16000x16000", "--memory", "2G", "--threads"]
+    words = ["plan", "--size", "16000x16000", *CHAIN, "--memory", "2G", "--threads"]
     many, all_of_them = run(*words, 16 * cores, "--json"), run(*words, cores, "--json")
     assert f"--threads {16 * cores}" in many.err and "--threads" not in all_of_them.err
     for there, here in zip(many.json["plans"], all_of_them.json["plans"]):

@@ -9,7 +9,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import PROGRAM, UNSANITIZED, fails, run, write_png, write_slide
+from conftest import CHAIN, PROGRAM, TRAIN, UNSANITIZED, fails, run, write_png, write_slide
 
 pytestmark = [pytest.mark.usefixtures("network"), UNSANITIZED]
 
@@ -125,9 +125,9 @@ def test_least_limit_is_the_peak_of_the_process(preset, size, tmp_path):
 
 
 def test_plan_says_whose_memory_is_too_little(tmp_path):
-    given = run("plan", "--size", "9x9", "--memory", "1.5M").out
+    given = run("plan", "--size", "9x9", *CHAIN, "--memory", "1.5M").out
     assert "the memory limit of 1.5M is too small" in given
-    free = run("plan", "--size", "1000000000x1000000000", "--tile-size", "image").out
+    free = run("plan", "--size", "1000000000x1000000000", *CHAIN, "--tile-size", "image").out
     assert "the memory that is free on this machine (" in free and "memory limit of" not in free
 
 
@@ -135,7 +135,7 @@ def test_plan_says_whose_memory_is_too_little(tmp_path):
 def test_plan_refuses_what_the_engine_refuses(precision):
     refused = fails("plan", "--size", "900x900", "--network", "unet", "--precision", precision)
     assert (refused.code, refused.value) == ("E-PRECISION", precision)
-    assert run("plan", "--size", "900x900", "--precision", precision, "--json").json["plans"][0]["fits"]
+    assert run("plan", "--size", "900x900", *CHAIN, "--precision", precision, "--json").json["plans"][0]["fits"]
 
 
 def test_parameters_are_counted_alike():
@@ -167,7 +167,7 @@ def test_what_is_decoded_as_a_whole_is_planned(layout, slides, tmp_path):
             tifffile.imwrite(tmp_path / name, mask, **pieces, **resolution)
         rows.append(f"{i}.tif,{name},train")
     (tmp_path / "c.csv").write_text("\n".join(rows) + "\n")
-    train = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, "--threads", 1, "--memory"]
+    train = [*TRAIN, "--cohort", tmp_path / "c.csv", "--epochs", 1, "--threads", 1, "--memory"]
     refusal = fails(*train, "24M", "-o", tmp_path / "no")
     assert refusal.code == "E-MEMORY-BUDGET" and (refusal.option, refusal.value) == ("--memory", "24M")
     least = int(re.search(r"at least (\d+)M are needed", refusal)[1])

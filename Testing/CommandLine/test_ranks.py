@@ -14,7 +14,7 @@ import time
 import pytest
 import tifffile
 
-from conftest import PROGRAM, fails, run
+from conftest import PROGRAM, TRAIN, fails, run
 
 
 def free_port():
@@ -199,8 +199,8 @@ def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, netwo
     rows = [f"{seed}.tif,truth/{seed}.pyramid.tif,{split}" for seed, split in enumerate(["train", "train", "validation"])]
     cohort.write_text("slide,mask,split\n" + "\n".join(rows) + "\n")
     options = ["--cohort", cohort, "--epochs", 2, "--images-per-step", 2, "--tile-size", 256]
-    run("train", *options, "-o", tmp_path / "alone")
-    outputs = run_ranks(3, "train", *options, "-o", tmp_path / "ranks", "--json")
+    run(*TRAIN, *options, "-o", tmp_path / "alone")
+    outputs = run_ranks(3, *TRAIN, *options, "-o", tmp_path / "ranks", "--json")
     assert json.loads(outputs[0])["epochs"] == 2
     assert outputs[1:] == ["", ""]
     for name in ("best.safetensors", "last.safetensors", "history.csv"):
@@ -436,7 +436,7 @@ def test_an_interruption_ends_waiting_for_the_others(command, tall_slide, tmp_pa
 def test_an_interruption_of_one_rank_ends_the_training_of_all(interrupted, slides, tmp_path, network):
     cohort = tmp_path / "cohort.csv"
     cohort.write_text(f"slide,mask,split\n{slides}/0.tif,{slides}/truth/0.pyramid.tif,train\n")
-    options = ["train", "--cohort", cohort, "-o", tmp_path / "run"]
+    options = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run"]
     processes = start_ranks([0, 1], [*options, "--epochs", 100000], WORLD_SIZE="2")
     history = tmp_path / "run" / "history.csv"
     while not history.exists():
@@ -447,5 +447,5 @@ def test_an_interruption_of_one_rank_ends_the_training_of_all(interrupted, slide
     assert [process.returncode for process in processes] == [130, 130], outputs
     done = len(history.read_text().splitlines()) - 1
     run_ranks(2, *options, "--epochs", done + 1, "--resume")
-    run("train", "--cohort", cohort, "-o", tmp_path / "alone", "--epochs", done + 1)
+    run(*TRAIN, "--cohort", cohort, "-o", tmp_path / "alone", "--epochs", done + 1)
     assert (tmp_path / "run" / "best.safetensors").read_bytes() == (tmp_path / "alone" / "best.safetensors").read_bytes()

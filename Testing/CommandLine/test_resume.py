@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, fails, find_codes, find_memory_of_segments, obey_permissions, run, settings, weights
+from conftest import CHAIN, PROGRAM, TRAIN, fails, find_codes, find_memory_of_segments, obey_permissions, run, settings, weights
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -19,13 +19,13 @@ NETWORKS = pathlib.Path(__file__).parents[2] / "Modules/Network/networks"
 def begun(cohort, tmp_path_factory):
     """A run of an epoch, with weights by chance."""
     folder = tmp_path_factory.mktemp("begun") / "run"
-    run("train", "--cohort", cohort, "-o", folder, "--epochs", 1)
+    run(*TRAIN, "--cohort", cohort, "-o", folder, "--epochs", 1)
     return folder
 
 
 def test_run_knows_its_first_weights(begun, cohort, tmp_path):
     other = tmp_path / "other"
-    words = ["train", "--cohort", cohort, "--learning-rate", 0.01, "-o"]
+    words = [*TRAIN, "--cohort", cohort, "--learning-rate", 0.01, "-o"]
     given = tmp_path / "given.safetensors"
     shutil.copy(begun / "best.safetensors", given)
     run(*words, tmp_path / "run", "--epochs", 1, "--weights", given)
@@ -64,7 +64,7 @@ def test_ready_model_gives_first_weights(cohort, tmp_path, monkeypatch):
 
 def test_resume_begins_a_run_where_there_is_none(begun, cohort, tmp_path):
     """So that a script may always give it; and a misspelt folder is seen."""
-    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume", "--json"]
+    words = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--resume", "--json"]
     (warning,) = run(*words).json["warnings"]
     assert (warning["code"], warning["file"]) == ("W-TRAINING", str(tmp_path / "run"))
     assert weights(tmp_path / "run") == weights(begun)
@@ -126,9 +126,19 @@ def test_resume_knows_its_network_and_precision(cohort, tmp_path):
     assert settings(tmp_path / "run") == settings(tmp_path / "straight")
 
 
+def test_a_run_with_the_former_default_goes_on_with_it(cohort, tmp_path):
+    words = ["train", "--cohort", cohort, "-o"]
+    run(*words, tmp_path / "run", *CHAIN, "--epochs", 1)
+    run(*words, tmp_path / "straight", *CHAIN, "--epochs", 2)
+    run(*words, tmp_path / "run", "--resume", "--epochs", 2)
+    assert settings(tmp_path / "run") == settings(tmp_path / "straight") and weights(tmp_path / "run") == weights(tmp_path / "straight")
+    refused = fails(*words, tmp_path / "run", "--resume", "--network", "unet", "--epochs", 3)
+    assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "network")
+
+
 def test_resume_knows_its_options(cohort, tmp_path):
     """What decides on the bits need not be given again, and others are refused; how long to train is none of it."""
-    words = ["train", "--cohort", cohort, "--network", "remedios2023"]
+    words = [*TRAIN, "--cohort", cohort]
     begun = ["--learning-rate", 0.01, "--optimizer", "sgd", "--momentum", 0.5, "--weight-decay", 0.001, "--clip-gradient", 0.3, "--warmup", 2,
              "--freeze", "L1", "--jitter", 0.1, "--seed", 7, "--no-augmentation", "--learning-rate-schedule", "plateau",
              "--learning-rate-decay", 0.5, "--plateau-patience", 1]
@@ -144,7 +154,7 @@ def test_resume_knows_its_options(cohort, tmp_path):
     run(*again)
     assert settings(tmp_path / "run") == settings(tmp_path / "straight")
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
-    run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--epochs", 2, "--learning-rate-schedule", "cosine")
+    run(*TRAIN, "--cohort", cohort, "-o", tmp_path / "cosine", "--epochs", 2, "--learning-rate-schedule", "cosine")
     run("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume")
     assert len((tmp_path / "cosine" / "history.csv").read_text().splitlines()) == 3
     assert fails("train", "--cohort", cohort, "-o", tmp_path / "cosine", "--resume", "--epochs", 3).value == "epochs"
@@ -166,7 +176,7 @@ def test_weights_of_a_part_are_asked_for(cohort, tmp_path):
 
 
 def test_options_without_effect(cohort, tmp_path):
-    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2]
+    words = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 2]
     for option, code in ((["--momentum", 0.9], "E-OPTION-NEEDS"), (["--plateau-patience", 3], "E-OPTION-NEEDS"), (["--ignored-label", 255], "E-OPTION-VALUE")):
         refused = fails(*words, *option, code=2)
         assert (refused.code, refused.option) == (code, option[0])
@@ -183,20 +193,20 @@ def test_options_without_effect(cohort, tmp_path):
 def test_scratch_folder_without_effect(cohort, tmp_path):
     said = "--scratch changes nothing here"
     words = ["train", "--cohort", cohort, "--epochs", 1, "-o"]
-    assert run(*words, tmp_path / "run", "--scratch", tmp_path).err.count(said) == 1
+    assert run(*words, tmp_path / "run", *CHAIN, "--scratch", tmp_path).err.count(said) == 1
     slide = cohort.parent / "a.tif"
     segment = ["segment", slide, "--model", tmp_path / "run", "-o", tmp_path / "m.tif", "--overwrite"]
     assert run(*segment, "--scratch", tmp_path).err.count(said) == 1
     assert said not in run(*segment).err
     plan = ["plan", "--size", "400x300", "--scratch", tmp_path]
-    assert run(*plan).err.count(said) == 1
+    assert run(*plan, *CHAIN).err.count(said) == 1
     norms = ["--network", "unet:base=2,depth=2,norm=instance"]
     assert said not in run(*words, tmp_path / "norms", *norms, "--scratch", tmp_path).err
     assert said not in run(*plan, *norms).err
 
 
 def test_folders_that_are_not_there(cohort, tmp_path):
-    words = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1]
+    words = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1]
     file = tmp_path / "file"
     file.write_text("")
     for command in (words, ["plan", "--size", "100x100"]):
@@ -217,9 +227,9 @@ def test_folders_that_are_read_only(cohort, tmp_path):
     closed.chmod(0o555)
     slide = cohort.parent / "a.tif"
     for words in (
-        ["train", "--cohort", cohort, "-o", closed / "run", "--epochs", 1],
-        ["train", "--cohort", cohort, "-o", closed, "--epochs", 1],
-        ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--scratch", closed],
+        [*TRAIN, "--cohort", cohort, "-o", closed / "run", "--epochs", 1],
+        [*TRAIN, "--cohort", cohort, "-o", closed, "--epochs", 1],
+        [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--scratch", closed],
         ["segment", slide, "--model", "tissue", "-o", closed / "m.tif"],
         ["segment", slide, "--model", "tissue", "-o", f"{closed}/masks/"],
         ["label", slide, "-o", closed / "m.tif"],
@@ -253,8 +263,8 @@ def test_scratch_folder_without_room(tmp_path):
 
 
 def test_examples_of_the_help_run(tmp_path):
-    """As they stand there, one after the other, in a folder with a cohort: the second goes on with the run of the first.
-    Folds, which want labels, are in test_cross_validation.py."""
+    """As they stand there but for the network, which is a fast one, one after the other, in a folder with a cohort: the second
+    goes on with the run of the first. Folds, which want labels, are in test_cross_validation.py."""
     for name, seed in (("a", 1), ("b", 2)):
         run("synthesize", tmp_path / f"{name}.tif", "--size", "160x128", "--seed", seed, "--truth", tmp_path / f"{name}.m.tif")
     (tmp_path / "cohort.csv").write_text("slide,mask,split\na.tif,a.m.tif,train\nb.tif,b.m.tif,validation\n")
@@ -263,5 +273,5 @@ def test_examples_of_the_help_run(tmp_path):
     for words in lines:
         if "--resume" not in words:
             shutil.rmtree(tmp_path / "run", ignore_errors=True)
-        run(*words[1:], "--quiet", cwd=tmp_path)
+        run(*TRAIN, *words[2:], "--quiet", cwd=tmp_path)
         assert (tmp_path / "run" / "best.safetensors").exists()

@@ -9,7 +9,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import fails, run, write_slide
+from conftest import TRAIN, fails, run, write_slide
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -173,7 +173,7 @@ def test_region_beyond_the_slide(trained, cohort, tmp_path):
     table = tmp_path / "c.csv"
     table.write_text(f'slide,mask,split,region\n{slide},{cohort.parent / "b.truth.tif"},train,"500,600,400,400"\n')
     for level, region in ((0, "500,600,400,400"), (1, "250,300,200,200")):
-        refused = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1, "--level", level)
+        refused = fails(*TRAIN, "--cohort", table, "-o", tmp_path / "run", "--epochs", 1, "--level", level)
         assert (refused.code, refused.file, refused.value) == ("E-REGION", str(slide), region)
     assert not (tmp_path / "c.tif").exists() and not (tmp_path / "run").exists()
 
@@ -332,5 +332,5 @@ def test_masks_of_one_class_are_warned_of(cohort, tmp_path):
         shutil.copy(cohort.parent / f"{name}.tif", tmp_path)
         write_slide(tmp_path / f"{name}.truth.tif", numpy.zeros((700, 800), numpy.uint8), 0.5)
     shutil.copy(cohort, tmp_path)
-    said = run("train", "--cohort", tmp_path / cohort.name, "-o", tmp_path / "run", "--epochs", 1)
+    said = run(*TRAIN, "--cohort", tmp_path / cohort.name, "-o", tmp_path / "run", "--epochs", 1)
     assert said.codes.count("W-DOUBT-MASK-EMPTY") == 2

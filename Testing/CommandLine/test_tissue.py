@@ -7,7 +7,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import blobs, fails, run, write_slide
+from conftest import TRAIN, blobs, fails, run, write_slide
 
 pytestmark = pytest.mark.usefixtures("network")
 
@@ -101,7 +101,7 @@ def test_segmentation_takes_glass_for_white_and_makes_it_0(slides, model, tmp_pa
 
 def test_a_mask_that_is_not_there_is_named(slides, model, tmp_path):
     one = slides / "tissue" / "a.pyramid.tif"
-    refused = fails("train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
+    refused = fails(*TRAIN, "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--tissue", one)
     assert (refused.code, refused.file) == ("E-OPTION-CONFLICT", str(one))
     (tmp_path / "empty").mkdir()
     options = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue"]
@@ -135,7 +135,7 @@ def test_a_mask_of_another_slide_is_refused(slides, model, tmp_path):
     run(*segment, tmp_path / "a.pyramid.tif")
     cohort = tmp_path / "cohort.csv"
     cohort.write_text(f"slide,mask,split\n{a},{a.parent / 'a.mask.tif'},train\n")
-    train = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED, "--tissue"]
+    train = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED, "--tissue"]
     refused = fails(*train, tmp_path / "b.pyramid.tif")
     assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "b.pyramid.tif"))
 
@@ -147,7 +147,7 @@ def test_masks_without_tissue(slides, model, tmp_path):
     for name in "abc":
         source = empty if name == "c" else slides / "tissue" / f"{name}.pyramid.tif"
         (folder / f"{name}.pyramid.tif").write_bytes(source.read_bytes())
-    train = ["train", "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--ignored-label", IGNORED]
+    train = [*TRAIN, "--cohort", slides / "plain" / "cohort.csv", "-o", tmp_path / "run", "--ignored-label", IGNORED]
     refused = fails(*train, "--tissue", folder)  # of the validation: before the first epoch
     assert (refused.code, refused.file) == ("E-MASK-EMPTY", str(folder / "c.pyramid.tif"))
     segment = ["segment", slides / "plain" / "a.tif", "--model", model, "-o", tmp_path / "out.tif", "--tissue", empty]
@@ -160,9 +160,9 @@ def test_one_mask_serves_several_regions_of_its_slide(slides, tmp_path):
     a, regions = slides / "plain" / "a.tif", ('"0,0,400,300"', '"0,300,400,300"')
     lines = "".join(f"{a},{a.parent / 'a.mask.tif'},{split},{r}\n" for r, split in zip(regions, ("train", "validation")))
     cohort.write_text("slide,mask,split,region\n" + lines)
-    train = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED]
+    train = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--ignored-label", IGNORED]
     run(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
     cohort.write_text(cohort.read_text().replace("0,300,400,300", "600,0,100,300").replace("validation", "train"))  # nothing but glass
-    train[4] = tmp_path / "run2"
+    train[train.index(tmp_path / "run")] = tmp_path / "run2"
     refused = fails(*train, "--tissue", slides / "tissue" / "a.pyramid.tif")
     assert refused.code == "E-MASK-EMPTY" and str(a) in refused.why

@@ -12,7 +12,7 @@ import numpy
 import pytest
 import tifffile
 
-from conftest import PROGRAM, UNSANITIZED, fails, find_memory_of_segments, run, segment, settings, weights, write_nrrd, write_slide
+from conftest import CHAIN, PROGRAM, TRAIN, UNSANITIZED, fails, find_memory_of_segments, run, segment, settings, weights, write_nrrd, write_slide
 from test_terminal import read_until, start_on_terminal
 
 pytestmark = pytest.mark.usefixtures("network")
@@ -29,8 +29,47 @@ def test_training_writes_a_run_and_says_how_it_went(trained):
     assert seconds["pixels"] + seconds["labels"] + seconds["network"] <= seconds["all"]
 
 
+def test_default_for_masks_is_a_unet_in_rgb(tmp_path):
+    """What it learns is what the preset does by its name, in the same memory."""
+    run("synthesize", tmp_path / "a.tif", "--size", "160x128", "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    told = {}
+    for name, words in (("default", []), ("named", ["--network", "unet"])):
+        told[name] = run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / name, "--epochs", 1, *words, "--json").json
+    network = settings(tmp_path / "default")["network"]
+    assert (network["name"], network["input"]["channels"]) == ("unet", 3)
+    assert settings(tmp_path / "default") == settings(tmp_path / "named") and weights(tmp_path / "default") == weights(tmp_path / "named")
+    assert told["default"]["plan"] == told["named"]["plan"]
+    plan = run("plan", "--size", "160x128", "--json").json
+    assert (plan["network"], plan["parameters"]) == ("unet", 1942577)
+
+
+def test_default_says_what_fits_gray_slides(tmp_path):
+    write_slide(tmp_path / "a.tif", numpy.full((128, 160), 200, numpy.uint8))
+    write_slide(tmp_path / "m.tif", numpy.eye(128, 160, dtype=numpy.uint8))
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    words = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1]
+    refused = fails(*words)
+    assert (refused.code, refused.value) == ("E-MODEL-INPUT", "1") and "unet:channels=1" in refused.do and not (tmp_path / "run").exists()
+    run(*words, "--network", "unet:channels=1")
+
+
+def test_time_is_estimated_where_it_takes_minutes(tmp_path):
+    """Before the first step, which is not waited for."""
+    run("synthesize", tmp_path / "a.tif", "--size", "512x512", "--truth", tmp_path / "m.tif")
+    (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,m.tif,train\n")
+    words = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--threads", 1, "--epochs", 10000]
+    process = subprocess.Popen([PROGRAM, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    while "estimated peak memory" not in (line := process.stderr.readline()):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    epoch, hours, minutes = map(float, re.search(r"estimated time ([\d.]+) s an epoch, (\d+) h (\d+) min for 10000 epochs", line).groups())
+    assert process.returncode == 130 and 3600 * hours + 60 * minutes == pytest.approx(10000 * epoch, rel=0.1)
+
+
 def test_loss_is_chosen(trained, cohort, tmp_path):
-    options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
+    options = [*TRAIN, "--cohort", cohort, "--epochs", 1, "--learning-rate", 0.01, "--json", "-o"]
     entropy = run(*options, tmp_path / "entropy").json
     weighted = run(*options, tmp_path / "weighted", "--class-weights", "1,3").json
     dice = run(*options, tmp_path / "dice", "--loss", "dice").json
@@ -38,14 +77,14 @@ def test_loss_is_chosen(trained, cohort, tmp_path):
     assert 0 < dice["validationLoss"] < 1
     refused = fails(*options, tmp_path / "dice", "--loss", "cross-entropy", "--resume")
     assert (refused.code, refused.file, refused.value) == ("E-RUN-CONFLICT", str(tmp_path / "dice"), "loss")
-    run(*options, tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
+    run("train", *options[3:], tmp_path / "dice", "--resume")  # the run knows its network, and what it minimizes
     assert fails(*options, tmp_path / "new", "--class-weights", "1,2,3").code == "E-NETWORK-FORMAT"
     refused = fails(*options, tmp_path / "new", "--class-weights", "1;2", code=2)
     assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--class-weights", "1;2")
 
 
 def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
-    options = ["train", "--cohort", cohort, "--epochs", 2, "--json", "-o", tmp_path / "run"]
+    options = [*TRAIN, "--cohort", cohort, "--epochs", 2, "--json", "-o", tmp_path / "run"]
     options += ["--optimizer", "sgd", "--learning-rate", 0.05, "--momentum", 0.8, "--weight-decay", 1e-4, "--clip-gradient", 0.5]
     options += ["--learning-rate-schedule", "cosine", "--warmup", 1, "--freeze", "L1", "--freeze", "L2.bias", "--jitter", 0.1]
     options += ["--loss", "dice+cross-entropy"]
@@ -75,7 +114,7 @@ def test_options_of_training_are_kept_in_the_run(cohort, tmp_path):
 
 
 def test_options_of_training_that_cannot_be(cohort, tmp_path):
-    options = ["train", "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
+    options = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "new", "--epochs", 2]
     refused = fails(*options, "--freeze", "L8")
     assert (refused.code, refused.value) == ("E-OPTION-VALUE", "L8")
     for words in (
@@ -93,13 +132,13 @@ def test_options_of_training_that_cannot_be(cohort, tmp_path):
 
 
 def test_tile_sizes_that_are_no_multiples(cohort, tmp_path):
-    words = [["train", "--cohort", cohort], ["segment", cohort.parent / "a.tif", "--model", "tissue"]]
+    words = [[*TRAIN, "--cohort", cohort], ["segment", cohort.parent / "a.tif", "--model", "tissue"]]
     for command in ([*word, "-o", tmp_path / "out.tif"] for word in words):
         for side, near in ((33, ("32", "64")), (95, ("64", "96"))):
             refused = fails(*command, "--tile-size", side)
             assert (refused.code, refused.value) == ("E-OPTION-VALUE", str(side))
             assert all(size in refused.do for size in near)
-    plan = fails("plan", "--size", "900x900", "--tile-size", 33)
+    plan = fails("plan", "--size", "900x900", *CHAIN, "--tile-size", 33)
     assert (plan.code, plan.value) == ("E-OPTION-VALUE", "33") and not (tmp_path / "out.tif").exists()
 
 
@@ -114,7 +153,7 @@ def test_rates_have_digits(tmp_path):
 def test_training_begins_with_given_weights(trained, cohort, tmp_path):
     options = ["train", "--cohort", cohort, "--epochs", 1, "--learning-rate", 1e-9, "--json", "-o"]
     given = run(*options, tmp_path / "given", "--network", trained[0], "--weights", trained[0] / "best.safetensors").json
-    drawn = run(*options, tmp_path / "drawn").json
+    drawn = run(*options, tmp_path / "drawn", *CHAIN).json
     assert abs(given["validationLoss"] - trained[1].json["validationLoss"]) < 1e-4 < abs(given["validationLoss"] - drawn["validationLoss"])
     refused = fails(*options, tmp_path / "drawn", "--weights", trained[0], "--resume")
     assert (refused.code, refused.value) == ("E-RUN-CONFLICT", "first weights")
@@ -122,10 +161,10 @@ def test_training_begins_with_given_weights(trained, cohort, tmp_path):
 
 
 def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
-    options = ["train", "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
+    options = [*TRAIN, "--cohort", cohort, "--epochs", 3, "--learning-rate", 0.01, "--json", "-o"]
     run(*options, tmp_path / "shared", "--shared-memory")
     assert (tmp_path / "shared" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
-    run(*options[:3], "--learning-rate", 0.01, "-o", tmp_path / "other", "--shared-memory", "--epochs", 1)
+    run(*options[:5], "--learning-rate", 0.01, "-o", tmp_path / "other", "--shared-memory", "--epochs", 1)
     run(*options, tmp_path / "other", "--resume")
     assert (tmp_path / "other" / "best.safetensors").read_bytes() == (trained[0] / "best.safetensors").read_bytes()
     assert fails(*options, tmp_path / "other", "--tile-size", "image", "--resume").value == "tile size"
@@ -157,7 +196,7 @@ def test_cache_is_refused_with_what_took_its_place(tmp_path):
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):
-    for command in (["segment", cohort.parent / "a.tif", "--model", trained[0]], ["train", "--cohort", cohort]):
+    for command in (["segment", cohort.parent / "a.tif", "--model", trained[0]], [*TRAIN, "--cohort", cohort]):
         refused = fails(*command, "-o", tmp_path / "none.tif", "--device", "gpu", code=2)
         assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--device", "gpu")
     refused = fails("segment", cohort.parent / "a.tif", "--model", trained[0], "-o", tmp_path / "mask.tif", "--device", "mps")
@@ -165,7 +204,7 @@ def test_device_that_is_not_there(trained, cohort, tmp_path):
     if "none" not in run("doctor", "--json").json["network"]["gpu"]:
         pytest.skip("there is a GPU")
     folder, mask = tmp_path / "run", tmp_path / "mask.tif"
-    for words in (["train", "--cohort", cohort, "-o", folder, "--device", "cuda"], ["segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1"]):
+    for words in ([*TRAIN, "--cohort", cohort, "-o", folder, "--device", "cuda"], ["segment", cohort.parent / "a.tif", "--model", trained[0], "-o", mask, "--device", "cuda:1"]):
         refused = fails(*words)
         assert (refused.code, refused.value) == ("E-DEVICE-MISSING", words[-1]) and "--device cpu" in refused.do
     assert not folder.exists() and not mask.exists()
@@ -206,7 +245,7 @@ def test_interrupted_before_the_first_step(cohort, tmp_path):
 
 def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path):
     folder, _ = trained
-    options = ["train", "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]
+    options = [*TRAIN, "--cohort", cohort, "-o", tmp_path / "run", "--learning-rate", 0.01]
     process, terminal = start_on_terminal([*options, "--epochs", 100000])
     read_until(terminal, r"epoch 1/")
     process.send_signal(signal.SIGINT)
@@ -217,7 +256,7 @@ def test_interrupted_training_resumes_to_the_same_bits(trained, cohort, tmp_path
     done = len((tmp_path / "run" / "history.csv").read_text().splitlines()) - 1
     epochs = done + 2
     run(*options, "--epochs", epochs, "--resume")
-    run("train", "--cohort", cohort, "-o", tmp_path / "straight", "--learning-rate", 0.01, "--epochs", epochs)
+    run(*TRAIN, "--cohort", cohort, "-o", tmp_path / "straight", "--learning-rate", 0.01, "--epochs", epochs)
     assert weights(tmp_path / "run") == weights(tmp_path / "straight")
 
 
@@ -284,7 +323,7 @@ def test_bad_models_and_cohorts(trained, cohort, tmp_path):
         for file in ("a.tif", "a.truth.tif"):
             shutil.copy(cohort.parent / file, folder)
         (folder / name).write_text(text)
-        refused = fails("train", "--cohort", folder / name, "-o", out / "run")
+        refused = fails(*TRAIN, "--cohort", folder / name, "-o", out / "run")
         assert refused.file == str(folder / name), refused
         assert refused.code == {"missing.csv": "E-FILE-MISSING", "empty.csv": "E-FILE-DAMAGED"}.get(name, "E-COHORT-FORMAT"), refused
     assert list(out.iterdir()) == []
@@ -296,9 +335,9 @@ def test_pixels_that_are_not_square_are_resampled_or_refused(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", pixels, photometric="rgb", **words)
     tifffile.imwrite(tmp_path / "t.tif", (pixels[..., 0] > 128).astype(numpy.uint8), **words)
     (tmp_path / "c.csv").write_text("slide,mask,split\na.tif,t.tif,train\n")
-    refused = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1)
+    refused = fails(*TRAIN, "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1)
     assert (refused.code, refused.file) == ("E-SLIDE-RESOLUTION", str(tmp_path / "a.tif")) and "--mpp" in refused.do
-    run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1, "--mpp", 0.5)
+    run(*TRAIN, "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1, "--mpp", 0.5)
 
 
 def test_masks_of_3d_slicer(cohort, tmp_path):
@@ -317,7 +356,7 @@ def test_masks_of_3d_slicer(cohort, tmp_path):
     for name, mask in masks.items():
         table = tmp_path / f"{name}.csv"
         table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
-        words = ["train", "--cohort", table, "-o", tmp_path / name, "--epochs", 1]
+        words = [*TRAIN, "--cohort", table, "-o", tmp_path / name, "--epochs", 1]
         if name in codes:
             refused = fails(*words)
             assert (refused.code, refused.file) == (codes[name], str(mask)) and not (tmp_path / name).exists()
@@ -342,8 +381,8 @@ def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
         mask.write_text(text)
         table = tmp_path / "c.csv"
         table.write_text(f"slide,mask,split\n{cohort.parent / 'a.tif'},{mask},train\n")
-        words = [mask, cohort.parent / "a.truth.tif"] if command == "evaluate" else ["--cohort", table, "-o", tmp_path / "run"]
-        refused = fails(command, *words)
+        words = {"evaluate": ["evaluate", mask, cohort.parent / "a.truth.tif"], "train": [*TRAIN, "--cohort", table, "-o", tmp_path / "run"]}
+        refused = fails(*words[command])
         assert (refused.code, refused.file) == (code, str(mask))
         assert "nrrd]" not in refused and ".cxx" not in refused and "0x" not in refused
 
@@ -351,7 +390,7 @@ def test_damaged_masks_are_told_of_in_a_sentence(cohort, tmp_path, command):
 def test_a_region_outside_of_its_slide_is_told_with_its_line(cohort, tmp_path):
     slide, mask = cohort.parent / "a.tif", cohort.parent / "a.truth.tif"
     (tmp_path / "c.csv").write_text(f"slide,mask,split,region\n{slide},{mask},train,\n{slide},{mask},train,90000 0 50 60\n")
-    refused = fails("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run")
+    refused = fails(*TRAIN, "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run")
     assert (refused.code, refused.file, refused.value) == ("E-REGION", str(tmp_path / "c.csv"), "3")
     assert "90000,0,50,60" in refused.why and str(slide) in refused.why and "800 x 700" in refused.why
     assert not (tmp_path / "run").exists()
@@ -387,7 +426,7 @@ def test_mask_of_another_slide(cohort, tmp_path):
     shutil.copy(cohort.parent / "a.truth.tif", tmp_path)
     table = tmp_path / "c.csv"
     table.write_text("slide,mask,split\ns.tif,a.truth.tif,train\n")
-    refused = fails("train", "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
+    refused = fails(*TRAIN, "--cohort", table, "-o", tmp_path / "run", "--epochs", 1)
     assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "a.truth.tif"))
 
 
@@ -399,7 +438,7 @@ def test_many_slides_take_what_is_planned(tmp_path):
         for ending in ("tif", "m.tif"):
             shutil.copy(tmp_path / f"0.{ending}", tmp_path / f"{number}.{ending}")
     (tmp_path / "c.csv").write_text("slide,mask,split\n" + "".join(f"{i}.tif,{i}.m.tif,train\n" for i in range(32)))
-    words = ["train", "--cohort", tmp_path / "c.csv", "--epochs", 1, "--no-augmentation", "--tile-size", 256, "--threads", 1, "--json"]
+    words = [*TRAIN, "--cohort", tmp_path / "c.csv", "--epochs", 1, "--no-augmentation", "--tile-size", 256, "--threads", 1, "--json"]
     for memory in (100, 300):
         told = run(*words, "-o", tmp_path / f"{memory}", "--memory", f"{memory}M").json
         assert told["peakBytes"] < 1.15 * told["estimatedPeakBytes"] < memory * 1024**2

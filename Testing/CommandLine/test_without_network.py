@@ -13,7 +13,11 @@ from conftest import PROGRAM, find_codes
 
 @pytest.fixture
 def program(tmp_path):
-    """The program and its libraries, of the folder of modules only OpenSlide's program, in a place of their own."""
+    return copy_program(tmp_path, "*-reader")
+
+
+def copy_program(tmp_path, *modules):
+    """The program and its libraries, of the folder of modules only these, in a place of their own."""
     build = pathlib.Path(PROGRAM).resolve().parents[1]
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib").mkdir()
@@ -21,8 +25,9 @@ def program(tmp_path):
     for library in (build / "lib").glob("libGigapixel*.so*"):
         shutil.copy(library, tmp_path / "lib", follow_symlinks=False)
     (tmp_path / "lib/ITKGigapixel").mkdir()
-    for reader in (build / "lib/ITKGigapixel").glob("*-reader"):
-        shutil.copy(reader, tmp_path / "lib/ITKGigapixel")
+    for pattern in modules:
+        for module in (build / "lib/ITKGigapixel").glob(pattern):
+            shutil.copy(module, tmp_path / "lib/ITKGigapixel")
     return tmp_path / "bin" / "gigapixel"
 
 
@@ -48,3 +53,14 @@ def test_missing_module(program, synthetic, tmp_path):
     # Help needs no LibTorch either, and a build without the network is a healthy one.
     assert run_program(program, "train", "--help").returncode == 0
     assert run_program(program, "doctor").returncode == 0
+
+
+def test_missing_torch(synthetic, tmp_path, network):
+    """What trains masks by default needs it, and another network, which is named, does not."""
+    program = copy_program(tmp_path, "*-reader", "libGigapixelNetworkCommands.so", "libGigapixelFusedKernels.so")
+    (tmp_path / "c.csv").write_text(f"slide,mask,split\n{synthetic[0]},{synthetic[1]},train\n")
+    train = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", "--epochs", 1]
+    refused = run_program(program, *train)
+    assert refused.returncode == 1 and find_codes(refused.stderr) == ["E-INSTALLATION"]
+    assert "pip install" in refused.stderr and "--network remedios2023" in refused.stderr and not (tmp_path / "run").exists()
+    assert run_program(program, *train, "--network", "remedios2023").returncode == 0

@@ -60,7 +60,7 @@ def test_snakemake_from_cohort_to_report(tmp_path, source):
             table.write(("" if number else "slide,mask,split\n") + f"{number}.tif,{number}.truth.tif,{split}\n")
     work = tmp_path / "work"
     words = [os.environ.get("GIGAPIXEL_SNAKEMAKE", "snakemake"), "-s", WORKFLOWS / "Snakefile", "--cores", "2", "--directory", work,
-             "--config", f"cohort={tmp_path / 'cohort.csv'}", f"program={PROGRAM}", "training=--epochs 2"]
+             "--config", f"cohort={tmp_path / 'cohort.csv'}", f"program={PROGRAM}", "training=--epochs 2 --network remedios2023"]
     subprocess.run([*words, "--until", "train"], check=True, capture_output=True)
     trained = (work / "run/best.safetensors").stat().st_mtime_ns
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True)

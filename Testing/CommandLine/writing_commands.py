@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from conftest import run, weights
+from conftest import TRAIN, run, weights
 
 COMMANDS = {
     "synthesize": ["synthesize", "out/slide.tif", "--size", "900x700", "--truth", "out/truth.tif"],
@@ -23,7 +23,7 @@ COMMANDS = {
     "features": ["features", "a.tif", "--model", "labels-run", "-o", "out/a.h5"],
     "evaluate": ["evaluate", "predictions.csv", "--pictures", "out/pictures"],
     "import": ["import", "network.onnx", "-o", "out/model.safetensors"],
-    "train": ["train", "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
+    "train": [*TRAIN, "--cohort", "cohort.csv", "-o", "out/run", "--epochs", "3", "--learning-rate", "0.01"],
 }
 OF_NETWORKS = ("segment", "classify", "features", "import", "train")
 

@@ -270,17 +270,17 @@ def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
     pixels.DeepCopy(drawn.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap"))
     drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Vessel")
     assert "its segments are in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
-    values.slideMpp, values.run, values.epochs = 0.0, str(tmp_path / "run"), 1
+    values.slideMpp, values.run, values.network, values.epochs = 0.0, str(tmp_path / "run"), "remedios2023", 1
     rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "", "train")]
     assert (finish(gigapixel_slide, logic.train(values, rows)) / "last.safetensors").exists()
 
 
 def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
-    values.run, values.epochs = str(tmp_path / "run"), 2
+    values.run, values.network, values.epochs = str(tmp_path / "run"), "remedios2023", 2
     rows = [(slide, mask, "", split) for slide, mask, split in cohort]
     finish(gigapixel_slide, logic.train(values, rows))
-    values.epochs = 3  # and it goes on
+    values.network, values.epochs = "", 3  # and it goes on, with its network
     folder = finish(gigapixel_slide, logic.train(values, rows))
     history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
     assert len(history) == 3

@@ -256,7 +256,7 @@ def test_segment_a_volume(volume, tmp_path):
 def test_train(cohort, tmp_path):
     table, run_folder = tmp_path / "cohort.csv", tmp_path / "run"
     table.write_text("\n".join(",".join(map(str, row)) for row in [("slide", "mask", "split"), *cohort]))
-    told = run("GigapixelUNetTrain", cohort=table, run=run_folder, epochs=2, returnparameterfile=tmp_path / "results")
+    told = run("GigapixelUNetTrain", cohort=table, run=run_folder, network="remedios2023", epochs=2, returnparameterfile=tmp_path / "results")
     results = results_of(tmp_path / "results")
     history = (run_folder / "history.csv").read_text().splitlines()
     assert results["epochsDone"] == "2" and len(history) == 3

@@ -112,7 +112,7 @@ def test_results(application, slide):
 def test_train_and_segment(application, slide, cohort, tmp_path):
     table = tmp_path / "cohort.csv"
     table.write_text("\n".join(",".join(map(str, row)) for row in [("slide", "mask", "split"), *cohort]))
-    node = start(application, "GigapixelUNetTrain", cohort=table, run=tmp_path / "run", epochs=2)
+    node = start(application, "GigapixelUNetTrain", cohort=table, run=tmp_path / "run", network="remedios2023", epochs=2)
     application.wait(node)
     assert node.GetStatusString() == "Completed", node.GetErrorText()
     assert node.GetParameterAsString("epochsDone") == "2" and "epoch 2/2" in node.GetOutputText()

@@ -210,11 +210,13 @@ TEST(GigapixelFileSource, TrainingOnSlidesEqualsTrainingOnTheirImages)
   const auto            image = ReadWithITK<GrayImage>(file, 1);
 
   const auto slides = itk::GigapixelUNetTrainer::New();
+  slides->SetNetwork("remedios2023");
   slides->SetEpochs(2);
   slides->SetMicronsPerPixel(1.0);
   slides->AddTrainingSlide(file, maskFile, Region{ 128, 64, 801, 640 }); // level-0 pixels
   slides->Update();
   const auto images = itk::GigapixelUNetTrainer::New();
+  images->SetNetwork("remedios2023");
   images->SetEpochs(2);
   images->AddTrainingImage(
     image.GetPointer(), mask.GetPointer(), itk::ImageRegion<2>({ { 64, 32 } }, { { 401, 320 } }));

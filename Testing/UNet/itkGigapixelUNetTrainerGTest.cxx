@@ -52,6 +52,7 @@ GigapixelUNetTrainer::Pointer
 MakeTrainer(int epochs = 3)
 {
   const auto trainer = GigapixelUNetTrainer::New();
+  trainer->SetNetwork("remedios2023");
   trainer->SetEpochs(epochs);
   trainer->SetTileSize(128);
   return trainer;
@@ -196,6 +197,37 @@ TEST(GigapixelUNetTrainer, ProgressRisesAndEventsCountStepsAndEpochs)
 }
 
 // Of the four channels the network is given, one is the image and the others are black.
+TEST(GigapixelUNetTrainer, TakesAUNetInRGBForMasksByDefault)
+{
+  const Pair a(1);
+  const auto trainer = GigapixelUNetTrainer::New();
+  trainer->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  EXPECT_EQ(trainer->LoadNetwork().name, "unet");
+  EXPECT_EQ(trainer->LoadNetwork().channels, 3);
+  EXPECT_TRUE(trainer->TakesDefaultForMasks());
+  EXPECT_REFUSAL(trainer->Update(), "E-MODEL-INPUT"); // the image is gray
+  trainer->SetNetwork("unet");
+  EXPECT_FALSE(trainer->TakesDefaultForMasks());
+
+  const auto ofLabels = GigapixelUNetTrainer::New();
+  ofLabels->AddLabeledTrainingImage(a.image.GetPointer(), "one");
+  ofLabels->AddLabeledTrainingImage(a.image.GetPointer(), "two");
+  EXPECT_FALSE(ofLabels->TakesDefaultForMasks());
+
+  // A run that was begun with the former default goes on with it.
+  const TemporaryFolder folder{ "unet" };
+  const auto            begun = MakeTrainer(1);
+  begun->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  begun->SetRunFolder(folder.File("run"));
+  begun->Update();
+  const auto resumed = GigapixelUNetTrainer::New();
+  resumed->AddTrainingImage(a.image.GetPointer(), a.mask.GetPointer());
+  resumed->SetRunFolder(folder.File("run"));
+  resumed->SetResume(true);
+  EXPECT_FALSE(resumed->TakesDefaultForMasks());
+  EXPECT_EQ(resumed->LoadNetwork().name, "remedios2023");
+}
+
 TEST(GigapixelUNetTrainer, LearnsFromImagesOfFourChannels)
 {
   const Pair a(1);

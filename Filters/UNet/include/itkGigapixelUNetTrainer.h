@@ -55,15 +55,19 @@ public:
   itkTypeMacro(GigapixelUNetTrainer, ProcessObject);
 
   /** A preset, the path of a JSON file, or a model, whose network is taken. See gigapixel::NetworkDescription::Load().
-   * Empty, the default: of a run that is resumed the run's, else "remedios2023", or, where slides have labels and no
-   * masks, "resnet18" with as many classes. Of a cohort with other truths of slides the ResNets get the outputs that
-   * these want. */
+   * Empty, the default: of a run that is resumed the run's, else "unet", which takes RGB and needs LibTorch, or, where
+   * slides have labels and no masks, "resnet18" with as many classes. Of a cohort with other truths of slides the
+   * ResNets get the outputs that these want. */
   itkSetStringMacro(Network);
   itkGetStringMacro(Network);
 
   /** The network that is trained, with the loss that was asked for. Where there are ranks, all of them call it.
    * \throw std::exception it cannot be read */
   gigapixel::NetworkDescription LoadNetwork() const;
+
+  /** Whether the network is the default for masks, which needs LibTorch where "remedios2023" does not. Where there are
+   * ranks, all of them call it. \throw std::exception the run that is resumed cannot be read */
+  bool TakesDefaultForMasks() const;
 
   /** \name How the network learns: Set and Get of each entry of gigapixelLearningOptionList.h, such as SetEpochs(). @{
    */

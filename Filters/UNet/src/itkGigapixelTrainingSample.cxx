@@ -274,7 +274,7 @@ GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples)
     });
   return onlyTruths   ? "resnet18"
          : onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, GetLabels(samples).size()))
-                      : "remedios2023";
+                      : "unet";
 }
 
 std::vector<std::string>

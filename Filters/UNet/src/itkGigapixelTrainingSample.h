@@ -44,7 +44,7 @@ gigapixel::Sample MakeTrainingSample(const gigapixel::PhysicalImage &      pixel
                                      const gigapixel::Region &             region,
                                      const gigapixel::NetworkDescription & network);
 
-/** "remedios2023", or where all samples have labels and no masks "resnet18" with as many classes; where they have other
+/** "unet", or where all samples have labels and no masks "resnet18" with as many classes; where they have other
  * truths, with what else that wants. */
 std::string GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples);
 

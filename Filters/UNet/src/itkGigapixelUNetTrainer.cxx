@@ -4,6 +4,7 @@
 #include "itkGigapixelException.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideMemory.h"
+#include "gigapixelTorchVersion.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelTrainingSample.h"
 #include "gigapixelJoinNames.h"
@@ -256,6 +257,13 @@ gigapixel::NetworkDescription
 GigapixelUNetTrainer::LoadNetwork() const
 {
   return this->MakeNetwork(this->FindBegunRun());
+}
+
+bool
+GigapixelUNetTrainer::TakesDefaultForMasks() const
+{
+  return m_Network.empty() && !this->FindBegunRun() &&
+         !gigapixel::NetworkDescription::Load(GetDefaultNetwork(m_Implementation->samples)).LabelsImage();
 }
 
 gigapixel::NetworkDescription
@@ -518,6 +526,27 @@ GigapixelUNetTrainer::Update()
   this->GetOutput(0)->Update();
 }
 
+namespace
+{
+
+/** Nobody chose the default, so that its refusal names the network that does without LibTorch. */
+void
+RequireTorchOfDefault()
+{
+  try
+  {
+    gigapixel::GetTorchVersion();
+  }
+  catch (const std::runtime_error & error)
+  {
+    gigapixel::Diagnostic problem = gigapixel::Diagnostic::Of(error);
+    problem.remedy += ", or train the small network that does without: --network remedios2023";
+    throw gigapixel::Refusal(problem);
+  }
+}
+
+} // namespace
+
 void
 GigapixelUNetTrainer::GenerateData()
 {
@@ -532,6 +561,10 @@ GigapixelUNetTrainer::GenerateData()
   {
     const auto begun = this->FindBegunRun();
     const auto network = this->MakeNetwork(begun);
+    if (this->TakesDefaultForMasks())
+    {
+      RequireTorchOfDefault();
+    }
     if (begun && begun->hasOtherOutput)
     {
       const gigapixel::Diagnostic warning("W-MODEL-OUTPUT",

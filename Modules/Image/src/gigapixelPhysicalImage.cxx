@@ -82,12 +82,13 @@ AdaptChannels(std::shared_ptr<PixelSource> pixels, unsigned channels, const std:
   {
     return std::make_shared<GraySource>(std::move(pixels));
   }
-  throw Refusal(Diagnostic("E-MODEL-INPUT",
-                           "it has " + FormatCount(given, "channel") + " where " + std::to_string(channels) +
-                             (channels == 1 ? " is" : " are") + " needed",
-                           "convert it, or describe a network with that many input channels")
-                  .OfFile(name)
-                  .OfValue(std::to_string(given)));
+  throw Refusal(
+    Diagnostic("E-MODEL-INPUT",
+               "it has " + FormatCount(given, "channel") + " where " + std::to_string(channels) +
+                 (channels == 1 ? " is" : " are") + " needed",
+               "convert it, or take a network of as many channels, such as unet:channels=" + std::to_string(given))
+      .OfFile(name)
+      .OfValue(std::to_string(given)));
 }
 
 } // namespace gigapixel

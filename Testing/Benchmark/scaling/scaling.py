@@ -75,7 +75,7 @@ def measure_epochs(build, rounds=3):
 
         def train(ranks, epochs):
             run = tempfile.mkdtemp(dir=folder)
-            options = ["--cohort", table, "--epochs", epochs, "--threads", 1, "-o", run]
+            options = ["--cohort", table, "--network", "remedios2023", "--epochs", epochs, "--threads", 1, "-o", run]
             return run_ranks(ranks, [program, "train", "--quiet", *options])[1]
 
         def measure_epoch(ranks):

@@ -12,6 +12,7 @@ main()
   const auto truth = itk::SyntheticSlideTruthImageSource::New();
   truth->SetSize(400, 300);
   const auto trainer = itk::GigapixelUNetTrainer::New();
+  trainer->SetNetwork("remedios2023"); // installations may have no LibTorch
   trainer->SetEpochs(1);
   trainer->AddTrainingImage(slide->GetOutput(), truth->GetOutput());
   trainer->Update();

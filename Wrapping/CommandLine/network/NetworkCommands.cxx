@@ -332,7 +332,10 @@ SayIfNetworkHidesFile(const std::string & name, const Session & session)
 NetworkDescription
 LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
-  SayIfNetworkHidesFile(values.GetText(argument), session);
+  if (values.IsGiven(argument))
+  {
+    SayIfNetworkHidesFile(values.GetText(argument), session);
+  }
   return NetworkDescription::Load(values.GetText(argument));
 }
 

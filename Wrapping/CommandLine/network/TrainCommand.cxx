@@ -18,6 +18,7 @@
 #include "gigapixelJoinRanks.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelTableReader.h"
+#include "gigapixelUsableCores.h"
 #include "gigapixelVolumePrediction.h"
 
 #include "itkGigapixelUNetTrainer.h"
@@ -324,6 +325,22 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
   return text;
 }
 
+/** How long CPUs take, by the plan: it may be weeks. Pixels of validation count as those of training. Empty: less than
+ * a minute. */
+std::string
+FormatTime(const Workload & workload, const MemoryPlan & plan, const itk::GigapixelUNetTrainer & trainer, int ranks)
+{
+  constexpr double Minute = 60;
+  const int        threads = std::min(static_cast<int>(trainer.GetNumberOfWorkUnits()), CountUsableCores());
+  const int        together = ranks * std::clamp(plan.tilesInFlight, 1, std::max(1, threads));
+  const double     steps = workload.pixelsPerEpoch / static_cast<double>(GetPixels(workload.largest));
+  const double     epoch = steps * plan.coreSeconds / together;
+  const double     all = epoch * trainer.GetEpochs();
+  return all < Minute ? std::string()
+                      : "; estimated time " + FormatDuration(epoch) + " an epoch, " + FormatDuration(all) + " for " +
+                          std::to_string(trainer.GetEpochs()) + " epochs";
+}
+
 /** Trains with a line of what it takes, a line of progress and a line for each epoch.
  * \return the plan of the run, with what slides take beside it in its peak */
 MemoryPlan
@@ -331,6 +348,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
       const Workload &              workload,
       const ImageRun &              run,
       const Session &               session,
+      int                           ranks,
       const std::function<void()> & whenStepped)
 {
   const ArgumentValues & values = run.values;
@@ -342,7 +360,8 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     plan = trainer.GetMemoryPlan();
     plan.peakBytes +=
       GetSlideBytes(run, GetBudget(values)) - run.reading.GetSpareBytes(session.GetThreads(), GetBudget(values));
-    progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling));
+    progress.Interject(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling) +
+                       (values.GetText("device") == "cpu" ? FormatTime(workload, plan, trainer, ranks) : ""));
     if (IsScratchIdle(values, plan))
     {
       progress.Interject(IdleScratch);
@@ -443,7 +462,10 @@ TrainOn(const Cohort &                 cohort,
   const auto trainer = itk::GigapixelUNetTrainer::New();
   trainer->SetRanks(ranks);
   Configure(*trainer, values, options);
-  SayIfNetworkHidesFile(values.GetText("network"), session);
+  if (values.IsGiven("network"))
+  {
+    SayIfNetworkHidesFile(values.GetText("network"), session);
+  }
   if (values.Has("weights"))
   {
     SayIfModelHidesFile(values.GetText("weights"), session);
@@ -469,7 +491,7 @@ TrainOn(const Cohort &                 cohort,
   computing.precision = values.IsGiven("precision") ? computing.precision : std::string();
   computing.memoryLimit = static_cast<std::uint64_t>(GetBudget(values));
   trainer->SetComputingOptions(computing);
-  const MemoryPlan   plan = Train(*trainer, workload, run, session, whenStepped);
+  const MemoryPlan   plan = Train(*trainer, workload, run, session, ranks->GetNumberOfRanks(), whenStepped);
   const std::int64_t damagedTiles = SumOverRanks(CountDamagedTiles(workload), *ranks);
   if (ranks->GetRank() > 0)
   {

@@ -169,12 +169,14 @@ Network()
 {
   Argument network =
     OptionText("network", "NAME|FILE", "A preset, a JSON file, or a model's.")
-      .Details("Presets may have options (remedios2023, unet:base=32,depth=3; see gigapixel networks). "
-               "A JSON file has layers or operations. Of a model (.safetensors, or a run's folder) the "
-               "weights are not taken. A preset's name means the preset; a file of that name is meant "
-               "by ./NAME.")
+      .Details(
+        "Presets may have options (remedios2023, unet:base=32,depth=3; see gigapixel networks). A JSON file has "
+        "layers or operations. Of a model (.safetensors, or a run's folder) the weights are not taken. A preset's "
+        "name means the preset; a file of that name is meant by ./NAME. unet takes RGB and needs LibTorch; "
+        "remedios2023 is gray, small and fast, and needs none. Without the option, train takes resnet18 where "
+        "slides have labels and no masks, and of a run that is resumed the run's.")
       .Group("Network");
-  network.defaultValue = "remedios2023";
+  network.defaultValue = "unet";
   return network;
 }
 

@@ -12,13 +12,14 @@ from itkgigapixel.built import TORCH
 from itkgigapixel.errors import error_of
 
 
-def require_torch() -> None:
+def require_torch(otherwise: str = "") -> None:
     """Load the libraries of PyTorch, without importing it.
 
+    :param otherwise: what else may be done where they are missing, as it follows on "install it"
     :raises ImportError: one sentence that says what to install, where PyTorch is missing or another than the minor version
         that the package was built for (PyTorch's C++ interface changes with each)
     """
-    install = f"install it (pip install 'torch=={TORCH}.*')"
+    install = f"install it (pip install 'torch=={TORCH}.*'){otherwise}"
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:

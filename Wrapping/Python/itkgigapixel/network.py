@@ -61,7 +61,8 @@ def train(
     :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades"
         or "values"; "": classes where there are labels or masks, else the only kind that there is
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
-        taken; None: with *resume* the run's, else "remedios2023", or "resnet18" where slides have labels
+        taken; None: with *resume* the run's, else "unet", which takes RGB and needs PyTorch ("remedios2023", small and gray, does not), or
+        "resnet18" where slides have labels
     :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
         :func:`label` names them, or an array (y, x) of bool or uint8 that covers one; what is no tissue is white to the network
         and takes no part; "": everything counts

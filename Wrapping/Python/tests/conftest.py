@@ -96,6 +96,7 @@ def image(array: np.ndarray):
 
 def trainer(picture, folder, epochs=1, rate=1e-3):
     result = itk.GigapixelUNetTrainer.New()
+    result.SetNetwork("remedios2023")
     result.SetRunFolder(str(folder))
     result.SetEpochs(epochs)
     result.SetLearningRate(rate)

@@ -35,7 +35,7 @@ def test_errors_of_filters(drawn, tmp_path):
     assert error.code == "E-TISSUE-PRESET"
     error = refusal(RuntimeError, gp.segment, drawn[0], str(tmp_path / "no.safetensors"))
     assert (error.code, error.file) == ("E-FILE-MISSING", str(tmp_path / "no.safetensors"))
-    error = refusal(RuntimeError, gp.train, [("nowhere.tif", drawn[1])], epochs=1)
+    error = refusal(RuntimeError, gp.train, [("nowhere.tif", drawn[1])], network="remedios2023", epochs=1)
     assert (error.code, error.file) == ("E-FILE-MISSING", "nowhere.tif")
 
 
@@ -94,7 +94,7 @@ def test_every_function_names_its_arguments(drawn, tmp_path):
         (gp.convert, (slide, tmp_path / "a.pyramid.tif"), {"region": (0, 0, 0, 1)}, "E-REGION", "region"),
         (gp.label, (slide,), {"downsample": 0}, "E-OPTION-VALUE", "downsample"),
         (gp.train, ([(slide, mask, (0, 0, 5))],), {"epochs": 1}, "E-REGION", None),
-        (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"epochs": 1}, "E-REGION", None),
+        (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"network": "remedios2023", "epochs": 1}, "E-REGION", None),
         (gp.features, (slide, None), {"patch": 0}, "E-OPTION-VALUE", "patch"),
         (gp.segment_volume, ("volume.nii.gz", "run"), {"semantics": "some"}, None, "semantics"),
         (gp.import_onnx, (tmp_path / "model.onnx",), {"tile_size": -3}, None, "tile_size"),
@@ -182,7 +182,7 @@ def test_a_missing_file_is_one_of_pythons(tmp_path):
         gp.Slide(name)
     assert (raised.value.errno, raised.value.filename, raised.value.code) == (errno.ENOENT, name, "E-FILE-MISSING")
     with pytest.raises(FileNotFoundError):
-        gp.train([("nowhere.tif", "nowhere-mask.tif")], epochs=1)
+        gp.train([("nowhere.tif", "nowhere-mask.tif")], network="remedios2023", epochs=1)
     with pytest.raises(FileNotFoundError):
         gp.classify(name, str(tmp_path / "no-run"))
 

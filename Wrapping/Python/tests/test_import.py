@@ -102,10 +102,23 @@ def test_networks_without_torch(drawn, tmp_path):
     """Chains of layers need nothing of PyTorch: training and segmentation are the same without it."""
     code = WITHOUT + """
 import itk, itkgigapixel as gp
-model = gp.train([sys.argv[2:4]], sys.argv[4], epochs=1)
+model = gp.train([sys.argv[2:4]], sys.argv[4], network="remedios2023", epochs=1)
 print(tuple(gp.segment(sys.argv[2], model).GetLargestPossibleRegion().GetSize()), 'libtorch' in open('/proc/self/maps').read())
 """
     assert python(code, "torch", *drawn, str(tmp_path / "run")) == "(3000, 2000) False\n"
+
+
+def test_default_network_without_torch(drawn, tmp_path):
+    """Nobody named it: beside the installation there is the name of a network that does without."""
+    code = WITHOUT + """
+import itkgigapixel as gp
+try:
+    gp.train([sys.argv[2:4]], sys.argv[4], epochs=1)
+except ImportError as error:
+    print(error.code, "pip install" in error.do and "remedios2023" in error.do)
+"""
+    assert python(code, "torch", *drawn, str(tmp_path / "run")) == "E-INSTALLATION True\n"
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_options_of_training_are_pytorchs(name, picture, start, tmp_path):
     """Ten steps with PyTorch's own optimizers, schedulers and clipping."""
     options, steps = OPTIONS[name], 10
     sample = [(image(picture[0]), image(picture[1]))]
-    gp.train(sample, tmp_path / "run", epochs=steps, augment=False, tile_size=256, **options)
+    gp.train(sample, tmp_path / "run", network="remedios2023", epochs=steps, augment=False, tile_size=256, **options)
     p = parameters(load(start / "last.safetensors")[1])
     optimizer, trained = make_optimizer(p, options)
     schedule = torch.optim.lr_scheduler
@@ -177,7 +177,7 @@ def test_images_of_a_step_are_a_batch(picture, tmp_path):
     """Two images of one size, one after the other, are PyTorch's batch of both."""
     other = (np.roll(picture[0], 100, 1), np.roll(picture[1], 77, 0))
     samples = [(image(pixels), image(truth)) for pixels, truth in (picture, other)]
-    options = {"images_per_step": 2, "augment": False, "tile_size": 256}
+    options = {"network": "remedios2023", "images_per_step": 2, "augment": False, "tile_size": 256}
     gp.train(samples, tmp_path / "start", epochs=1, learning_rate=1e-30, **options)
     gp.train(samples, tmp_path / "run", epochs=5, learning_rate=1e-3, **options)
     p = parameters(load(tmp_path / "start" / "last.safetensors")[1])
@@ -244,7 +244,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
 try:
-    gp.train([sys.argv[1:3]], sys.argv[3], epochs=10000)
+    gp.train([sys.argv[1:3]], sys.argv[3], network="remedios2023", epochs=10000)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -287,8 +287,8 @@ def test_resume_by_any_path(drawn, tmp_path, monkeypatch):
     """From another folder, by relative paths, through a link and with a slash at the end, to the same bits."""
     slide, mask = (pathlib.Path(path) for path in drawn)
     region = (512, 256, 512, 384)
-    gp.train([(slide, mask, region)], tmp_path / "straight", epochs=3)
-    gp.train([(slide, mask, region)], tmp_path / "run", epochs=1)
+    gp.train([(slide, mask, region)], tmp_path / "straight", network="remedios2023", epochs=3)
+    gp.train([(slide, mask, region)], tmp_path / "run", network="remedios2023", epochs=1)
     (tmp_path / "link").symlink_to(slide.parent)
     monkeypatch.chdir(tmp_path)
     gp.train([(f"link/{slide.name}", f"link/./{mask.name}", region)], "run/", epochs=2, resume=True)
@@ -313,8 +313,8 @@ def test_masks_may_be_arrays(drawn, tmp_path, kind):
     for content, file in zip((values, np.pad(values, ((0, 0), (300, 0)), constant_values=255)[:, :1500]), files):
         itk.imwrite(itk.image_view_from_array(np.ascontiguousarray(content)), str(file))
     tissue = itk.array_from_image(itk.imread(str(files[1]), itk.UC)).astype(kind) * kind(255)
-    of_file = gp.train([(slide, files[0])], tmp_path / "file", tissue=files[1], epochs=2)
-    gp.train([(slide, array)], tmp_path / "array", tissue=tissue, epochs=1)
+    of_file = gp.train([(slide, files[0])], tmp_path / "file", network="remedios2023", tissue=files[1], epochs=2)
+    gp.train([(slide, array)], tmp_path / "array", network="remedios2023", tissue=tissue, epochs=1)
     of_array = gp.train([(slide, array)], tmp_path / "array", tissue=tissue, epochs=2, resume=True)
     assert of_array.GetIdentity() == of_file.GetIdentity()
     segmented = [itk.array_from_image(gp.segment(slide, of_file, tissue=each, probability=True)) for each in (files[1], tissue)]
@@ -373,7 +373,7 @@ def test_the_image_of_a_slide_is_trained_on(tmp_path):
     tifffile.imwrite(mask, (pixels[1][..., 0] > 128).astype(np.uint8) * 255, photometric="minisblack", **stored)
 
     def train(slide, folder):
-        gp.train([(slide, mask)], tmp_path / folder, epochs=1)
+        gp.train([(slide, mask)], tmp_path / folder, network="remedios2023", epochs=1)
         return parameters(load(tmp_path / folder / "last.safetensors")[1])
 
     first, second, expected = train(gp.Slide(two, image=1), "1"), train(gp.Slide(two, image=2), "2"), train(alone, "alone")
@@ -425,7 +425,7 @@ def test_threshold_is_of_models_with_one_output(drawn, tmp_path):
     ],
 )
 def test_choices_that_are_none(drawn, choice, error, code):
-    for call in (lambda: gp.train([drawn], epochs=1, **choice), lambda: gp.segment(drawn[0], "tissue", **choice)):
+    for call in (lambda: gp.train([drawn], network="remedios2023", epochs=1, **choice), lambda: gp.segment(drawn[0], "tissue", **choice)):
         with refused(error, code) as raised:
             call()
         if error is ValueError:
@@ -485,7 +485,7 @@ def test_a_slide_of_four_channels_is_segmented(tmp_path):
 
 def test_functions_from_slide_to_segmentation(drawn, tmp_path):
     sample = (drawn[0], drawn[1], (0, 0, 1500, 2000))
-    model = gp.train([sample], tmp_path / "run", epochs=2, loss="dice", class_weights=(0, 1), progress=True)
+    model = gp.train([sample], tmp_path / "run", network="remedios2023", epochs=2, loss="dice", class_weights=(0, 1), progress=True)
     assert model.GetMicronsPerPixel() == pytest.approx(0.5)
     path = gp.segment(drawn[0], model, tmp_path / "mask.pyramid.tif", progress=True)
     mask = gp.Slide(path)

@@ -176,10 +176,10 @@ def test_conversion_is_the_programs(slide, tmp_path):
 def test_train_and_segment(drawn, tmp_path):
     cohort = tmp_path / "cohort.csv"
     cohort.write_text(f"slide,mask,split\n{drawn[0]},{drawn[1]},train\n")
-    gigapixel("train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1, "--seed", 4, "--quiet")
+    gigapixel("train", "--cohort", cohort, "-o", tmp_path / "run", "--network", "remedios2023", "--epochs", 1, "--seed", 4, "--quiet")
     gigapixel("segment", drawn[0], "--model", tmp_path / "run", "-o", tmp_path / "program.pyramid.tif", "--quiet")
     # The same run from Python has the same bits.
-    gp.train(cohort, tmp_path / "again", epochs=1, seed=4)
+    gp.train(cohort, tmp_path / "again", network="remedios2023", epochs=1, seed=4)
     segmented = gp.segment(drawn[0], tmp_path / "again", tmp_path / "python.pyramid.tif")
     assert np.array_equal(gp.Slide(segmented).read(gray=True), gp.Slide(tmp_path / "program.pyramid.tif").read(gray=True))
 
@@ -193,7 +193,7 @@ def test_a_training_that_is_told_to_end_does(drawn, tmp_path):
     """By SIGTERM, as batch systems do: after the epochs so far, with what resumes them."""
     cohort, history = tmp_path / "cohort.csv", tmp_path / "run" / "history.csv"
     cohort.write_text(f"slide,mask,split\n{drawn[0]},{drawn[1]},train\n")
-    words = [PROGRAM, "train", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", "100000"]
+    words = [PROGRAM, "train", "--cohort", cohort, "-o", tmp_path / "run", "--network", "remedios2023", "--epochs", "100000"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not history.exists():
             time.sleep(0.05)

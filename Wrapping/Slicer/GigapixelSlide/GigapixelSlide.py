@@ -219,6 +219,12 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             _("The class of the whole slide, for networks that classify slides."),
         )
         self.runPath = self._path(form, _("Run folder:"), _("Weights and history go there; a run in it goes on."))
+        self.network = qt.QLineEdit()
+        self.network.toolTip = _(
+            "A preset, such as unet or remedios2023, which is small, gray and fast; a JSON file, or a model. "
+            "Empty: the run's, else unet for masks, and resnet18 for labels."
+        )
+        form.addRow(_("Network:"), self.network)
         self.epochs = qt.QSpinBox()
         self.epochs.minimum, self.epochs.maximum = 1, 100000
         form.addRow(_("Epochs:"), self.epochs)
@@ -252,7 +258,8 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
         self.classifierPath.currentPath = values.classifier
         self.scanModelPath.currentPath = values.scanModel
-        self.runPath.currentPath, self.epochs.value, self.memory.text = values.run, values.epochs, values.memory
+        self.runPath.currentPath, self.network.text = values.run, values.network
+        self.epochs.value, self.memory.text = values.epochs, values.memory
 
     def _takeValues(self):
         values = self.logic.getParameterNode()
@@ -264,7 +271,8 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         )
         values.classifier = self.classifierPath.currentPath
         values.scan, values.scanModel = self.scan.currentNode(), self.scanModelPath.currentPath
-        values.run, values.epochs, values.memory = self.runPath.currentPath, self.epochs.value, self.memory.text
+        values.run, values.network = self.runPath.currentPath, self.network.text
+        values.epochs, values.memory = self.epochs.value, self.memory.text
         return values
 
     # What the user does.

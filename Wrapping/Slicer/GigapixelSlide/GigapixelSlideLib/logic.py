@@ -38,6 +38,7 @@ class GigapixelSlideParameterNode:
     scanModel: str = ""  # for volumes
     mask: str = ""  # where the mask pyramid is kept; not kept
     run: str = ""
+    network: str = ""
     epochs: int = 20
     memory: str = "2G"
 
@@ -235,6 +236,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             lambda: folder,
             cohort=str(cohort),
             run=str(folder),
+            **({"network": values.network} if values.network else {}),
             epochs=values.epochs,
             memory=values.memory,
             resume="yes" if goesOn else "no",
