@@ -199,7 +199,8 @@ Format(const nlohmann::ordered_json & json)
 nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  const auto opened = OpenSlide(task.slide, values, values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre);
+  const auto use = values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre;
+  const auto opened = OpenSlide(task.slide, values, session, use);
   RefuseChannels(*opened);
   ChoosePixels(opened, values);
   const auto                                 converter = MakeConverter(*opened, values);

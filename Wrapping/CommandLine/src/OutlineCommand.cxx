@@ -67,7 +67,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
   CheckEnding("--output", output, "annotations");
   RefuseInput(output, { values.GetText("MASK"), values.GetText("like") });
   const MaskImage mask(values.GetText("MASK"));
-  const auto      slide = OpenSlide(values.GetText("like"), values);
+  const auto      slide = OpenSlide(values.GetText("like"), values, session);
   const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   const auto      origin = GetOutlineOrigin(*slide, values, session);
   RefuseExisting(output, values.Has("overwrite"));
