@@ -148,33 +148,35 @@ def test_plans_count_channels_that_are_chosen(folder):
 
 
 def test_models_of_labels_find_channels(tmp_path):
-    """train, classify and features; the same as of gray slides."""
+    """train, classify and features; the same as of slides that hold the values."""
     h5py = pytest.importorskip("h5py")
-    rows = {"chosen": [], "gray": []}
+    rows = {"chosen": [], "plain": []}
     for number in range(2):
         planes = draw(170, 140, 2, seed=10 * number)
         planes[1] += 500 * number
         write(tmp_path / f"{number}.ome.tif", planes, ["A", "B"])
-        write_plain(tmp_path / f"{number}.tif", show(planes[1], WINDOW))
-        for kind, ending in (("chosen", "ome.tif"), ("gray", "tif")):
+        write_plain(tmp_path / f"{number}.tif", numpy.stack([show(planes[c], WINDOW) for c in (1, 0)], -1))
+        for kind, ending in (("chosen", "ome.tif"), ("plain", "tif")):
             rows[kind].append(f"{tmp_path / f'{number}.{ending}'},{'ab'[number]},train\n")
     found = {}
-    for kind, choice in (("chosen", ["--channel", "B", "--window", "100,2000"]), ("gray", [])):
+    for kind, choice in (("chosen", ["--channel", "B", "--channel", "A", "--window", "100,2000"]), ("plain", [])):
         table = tmp_path / f"{kind}.csv"
         table.write_text("slide,label,split\n" + "".join(rows[kind]))
-        words = ["--network", "resnet18:width=2", "--tile-size", 96, "--epochs", 1, *choice]
+        words = ["--network", "resnet18:width=2,channels=2", "--tile-size", 96, "--epochs", 1, *choice]
         run("train", "--cohort", table, "-o", tmp_path / kind, *words)
         slide = tmp_path / ("0.ome.tif" if kind == "chosen" else "0.tif")
-        run("classify", slide, "--model", tmp_path / kind, "-o", tmp_path / f"{kind}.p.csv")
+        map_of = run("classify", slide, "--model", tmp_path / kind, "-o", tmp_path / f"{kind}.p.csv", "--maps", tmp_path / f"{kind}.maps", "--json")
         run("features", slide, "--model", tmp_path / kind, "-o", tmp_path / f"{kind}.h5")
         with open(tmp_path / f"{kind}.p.csv", newline="") as file:
             row = next(csv.DictReader(file))
         with h5py.File(tmp_path / f"{kind}.h5") as file:
-            found[kind] = {name: value for name, value in row.items() if name != "slide"}, file["features"][:]
-    assert found["chosen"][0] == found["gray"][0]
-    assert numpy.array_equal(found["chosen"][1], found["gray"][1]) and numpy.ptp(found["gray"][1]) > 0
+            arrays = file["features"][:], tifffile.imread(map_of.json["map"]["file"], key=0)
+        found[kind] = {name: value for name, value in row.items() if name != "slide"}, arrays
+    assert found["chosen"][0] == found["plain"][0]
+    for chosen, plain in zip(found["chosen"][1], found["plain"][1]):
+        assert numpy.array_equal(chosen, plain) and numpy.ptp(plain) > 0
     slide = write(tmp_path / "other.ome.tif", draw(170, 140, 2), ["A", "C"])
     for command, target in (("classify", "n.csv"), ("features", "n.h5")):
         refused = fails(command, slide, "--model", tmp_path / "chosen", "-o", tmp_path / target)
         assert (refused.code, refused.file, refused.value) == ("E-SLIDE-CHANNEL", str(slide), "B")
-        run(command, slide, "--model", tmp_path / "chosen", "-o", tmp_path / target, "--channel", "C")
+        run(command, slide, "--model", tmp_path / "chosen", "-o", tmp_path / target, "--channel", "C", "--channel", "A")
