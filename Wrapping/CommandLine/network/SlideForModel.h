@@ -6,6 +6,7 @@
 
 #include "gigapixelModel.h"
 #include "gigapixelPhysicalImage.h"
+#include "itkGigapixelFileSource.h"
 
 #include <string>
 
