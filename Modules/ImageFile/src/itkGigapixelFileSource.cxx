@@ -364,6 +364,33 @@ OpenFile(const std::string &         fileName,
   return image;
 }
 
+/** What a slide says of itself and of the one that it was made of. Its pixels may be of any kind: nobody reads them. */
+gigapixel::PhysicalImage
+IdentifyImage(const std::string & fileName, const std::string & image)
+{
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  const auto slide = WholeSlideImageIO::New();
+  slide->SetFileName(fileName);
+  slide->SetImage(image);
+  slide->GiveWarningsOff(); // whoever reads the slide gives them
+  try
+  {
+    slide->ReadImageInformation();
+    gigapixel::PhysicalImage identity;
+    identity.content = gigapixel::IdentifySlide(*slide);
+    identity.madeOf = FindMadeOf(*slide);
+    return identity;
+  }
+  catch (const ExceptionObject &)
+  {
+    // It is no slide, or cannot be read, which is said below.
+  }
+#endif
+  GigapixelResolution resolution;
+  resolution.content.image = image;
+  return OpenFile(fileName, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
+}
+
 } // namespace
 
 gigapixel::PhysicalImage
@@ -440,12 +467,8 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 gigapixel::PhysicalImage
 GigapixelTissueSource(const std::string & fileName, const std::string & slide, const std::string & image)
 {
-  gigapixel::PhysicalImage mask = GigapixelMaskSource(fileName);
-  GigapixelResolution      resolution;
-  resolution.content.image = image;
-  const gigapixel::PhysicalImage made =
-    mask.madeOf.empty() ? gigapixel::PhysicalImage()
-                        : OpenFile(slide, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
+  gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
+  const gigapixel::PhysicalImage made = mask.madeOf.empty() ? gigapixel::PhysicalImage() : IdentifyImage(slide, image);
   if (mask.madeOf != made.content && mask.madeOf != made.madeOf && !mask.madeOf.empty())
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-GRID",
