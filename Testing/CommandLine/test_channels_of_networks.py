@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("network")
 WINDOW = (100, 2000)
 CHOICE = ["--channel", "CD3", "--channel", "DAPI", "--window", "100,2000"]
 SIZE = (200, 300)
+EPOCHS = 60
 
 
 def describe(channels, name="nuclei"):
@@ -48,7 +49,7 @@ def folder(tmp_path_factory):
 def train(folder, slide, target, network, *words):
     table = target.with_suffix(".csv")
     table.write_text(f"slide,mask,split\n{folder / slide},{folder / 'mask.tif'},train\n")
-    words = ["--network", folder / network, "--epochs", 5, "--learning-rate", 0.2, "--no-augmentation", *words]
+    words = ["--network", folder / network, "--epochs", EPOCHS, "--learning-rate", 0.1, "--no-augmentation", *words]
     return run("train", "--cohort", table, "-o", target, "--mpp", 0.5, *words, "--json")
 
 
@@ -122,10 +123,10 @@ def test_slides_of_a_training_have_the_same_names(folder, tmp_path):
 
 def test_a_run_goes_on_with_its_channels(folder, tmp_path):
     train(folder, "slide.ome.tif", tmp_path / "run", "two.json", *CHOICE)
-    words = ["train", "--cohort", tmp_path / "run.csv", "-o", tmp_path / "run", "--mpp", 0.5, "--resume", "--epochs", 6]
+    words = ["train", "--cohort", tmp_path / "run.csv", "-o", tmp_path / "run", "--mpp", 0.5, "--resume", "--epochs", EPOCHS + 1]
     other = ["--channel", "DAPI", "--channel", "CD3", "--window", "100,2000"]
     assert fails(*words, *other).code == "E-RUN-CONFLICT"
-    assert run(*words, *CHOICE, "--json").json["epochs"] == 6
+    assert run(*words, *CHOICE, "--json").json["epochs"] == EPOCHS + 1
     assert run("info", tmp_path / "run", "--json").json["slideChannels"] == ["CD3", "DAPI"]
 
 
