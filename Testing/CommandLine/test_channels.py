@@ -1,13 +1,18 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Channels of slides: which are read, as what values, and as what picture. References are tifffile and NumPy."""
 
+import csv
 import json
+import os
+import signal
 
 import numpy
 import pytest
 import tifffile
 from conftest import fails, run
 from PIL import Image
+from shared_tiles import find_tile, make_tile, write_shared_tiles
+from test_terminal import read_until, start_on_terminal
 
 NAMES = ["DAPI", "CD3", "CD8"]
 COLORS = [(0, 0, 255), (255, 64, 0), (0, 255, 0)]
@@ -210,7 +215,7 @@ def test_names_come_before_numbers(tmp_path):
 @pytest.mark.parametrize("window", ["5", "9,3", "3,3", "a,b", "1,2,3", "nan,3", "0,inf", ","])
 def test_windows_that_are_none(slide, window):
     path, _ = slide
-    refused = fails("convert", path, path.with_name("out.tif"), "--channel", "1", "--window=" + window)
+    refused = fails("convert", path, path.with_name("out.tif"), "--channel", "1", "--window=" + window, code=2)
     assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--window", window)
 
 
@@ -254,3 +259,71 @@ def test_strips_and_levels(tmp_path):
         assert numpy.array_equal(convert(path, "--channel", "2", "--level", level)[0], planes[level][1])
     tifffile.imwrite(tmp_path / "strips.ome.tif", planes[0], ome=True, metadata={"axes": "CYX"}, rowsperstrip=50, photometric="minisblack")
     assert numpy.array_equal(convert(tmp_path / "strips.ome.tif", "--channel", "channel3")[0], planes[0][2])
+
+
+def measure(path, *options):
+    """Rows of the components of a mask with two halves, by their numbers."""
+    mask = path.with_name("mask.tif")
+    halves = numpy.zeros((200, 300), numpy.uint8)
+    halves[:, :100], halves[:, 150:] = 1, 1
+    tifffile.imwrite(mask, halves, tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    run("measure", mask, "--slide", path, "-o", path.with_name("t.csv"), "--overwrite", *options)
+    with open(path.with_name("t.csv"), newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["component"] != "0"]
+    return rows, [slice(0, 100), slice(150, 300)]
+
+
+def test_measure_has_columns_of_the_chosen_channels(slide):
+    path, planes = slide
+    rows, columns = measure(path, "--channel", "CD8", "--channel", "1")
+    assert [name for name in rows[0] if name.endswith("_mean")] == ["CD8_mean", "DAPI_mean"]
+    for row, part in zip(rows, columns):
+        for name, plane in (("CD8", planes[2]), ("DAPI", planes[0])):
+            pixels = plane[:, part].astype(float)
+            assert float(row[f"{name}_mean"]) == pytest.approx(pixels.mean(), rel=1e-12)
+            assert float(row[f"{name}_p95"]) == pytest.approx(numpy.percentile(pixels, 95), rel=1e-12)
+    rows, columns = measure(path, "--channel", "CD3", "--window", "100,2000")
+    for row, part in zip(rows, columns):
+        assert float(row["CD3_mean"]) == pytest.approx(show(planes[1], (100, 2000))[:, part].mean(), rel=1e-12)
+
+
+def test_measure_of_channels_needs_a_slide(slide):
+    path, _ = slide
+    measure(path)
+    for option, value in (("--channel", "CD3"), ("--window", "auto")):
+        refused = fails("measure", path.with_name("mask.tif"), "-o", path.with_name("none.csv"), option, value, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-NEEDS", option)
+    refused = fails("measure", path.with_name("mask.tif"), "--slide", path, "-o", path.with_name("none.csv"), "--channel", "CD4")
+    assert (refused.code, refused.option, refused.value) == ("E-SLIDE-CHANNEL", "--channel", "CD4")
+
+
+def test_a_mask_of_channels_lies_on_its_slide(tmp_path):
+    """Of 16 bit, whose pixels no network and no mask can be made of without a choice."""
+    planes = draw(1200, 900, 3)
+    path = write(tmp_path / "s.ome.tif", planes)
+    run("label", path, "-o", tmp_path / "mask.tif", "--preset", "fluorescence", "--channel", "DAPI")
+    run("measure", tmp_path / "mask.tif", "--slide", path, "-o", tmp_path / "t.csv", "--channel", "DAPI")
+    with open(tmp_path / "t.csv", newline="") as file:
+        assert sum(float(row["DAPI_mean"]) > 600 for row in csv.DictReader(file)) >= 1
+
+
+def test_directories_may_share_tiles(tmp_path):
+    """The reference of the tests below."""
+    path = write_shared_tiles(tmp_path / "s.ome.tif", ["A", "B", "C"], 1100, (4,))
+    assert numpy.array_equal(tifffile.imread(path, key=0)[:512, :512], make_tile(find_tile(0, 0, 0)))
+    pixels, _ = convert(path, "--channel", "C")
+    assert numpy.array_equal(pixels, tifffile.imread(path, key=2))
+    assert numpy.array_equal(pixels[512:1024, :512], make_tile(find_tile(2, 0, 1)))
+    assert numpy.array_equal(convert(path, "--channel", "B", "--level", "1")[0], tifffile.TiffFile(path).pages[1].pages[0].asarray())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_finding_windows_is_shown_and_interrupted(tmp_path, number):
+    path = write_shared_tiles(tmp_path / "s.ome.tif", ["A", "B"], 40000)  # 3.2 gigapixels to be read, in a file of 8 MB
+    process, terminal = start_on_terminal(["convert", path, tmp_path / "out.tif", "--window", "auto", "--channel", "A", "--channel", "B"])
+    shown = read_until(terminal, r"windows of [^\r]*\d+ %")
+    process.send_signal(number)
+    shown += read_until(terminal, r"Interrupted")
+    assert process.wait(timeout=120) == 130, shown
+    os.close(terminal)
+    assert os.listdir(tmp_path) == ["s.ome.tif"]

@@ -11,7 +11,8 @@
 namespace itk
 {
 class WholeSlideImageIO;
-}
+struct GigapixelSlideContent;
+} // namespace itk
 
 namespace gigapixel
 {
@@ -34,7 +35,8 @@ public:
   void AddHeld(const PhysicalImage & image);
 
   /** A slide or a mask as the engine's sources read it. \throw std::runtime_error it cannot be opened */
-  void AddFile(const std::string & file, int channels, const std::string & image = {});
+  void AddFile(const std::string & file, int channels, const itk::GigapixelSlideContent & content);
+  void AddFile(const std::string & file, int channels);
 
   /** \param budget 0: not known
    * \return of the image that is read ahead and the one that is computed, and of further readers as far as an eighth of

@@ -6,6 +6,7 @@
 #include "gigapixelComputingOptions.h"
 #include "gigapixelActivationMap.h"
 #include "gigapixelModel.h"
+#include "itkGigapixelFileSource.h"
 #include "itkGigapixelImageSource.h"
 #include "itkGigapixelOptions.h"
 #include "itkImage.h"
@@ -94,6 +95,14 @@ public:
   /** Number (from 1) or name of the image to read, of a slide's file with several; empty, the default: the main one. */
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
+
+  /** Channels of a slide's file, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; by default
+   * those that the model was trained on, or the slide as it is. @{ */
+  void                             SetSlideChannels(const std::vector<std::string> & channels);
+  const std::vector<std::string> & GetSlideChannels() const;
+  itkSetStringMacro(SlideWindow);
+  itkGetStringMacro(SlideWindow);
+  /** @} */
 
   /** The level of a slide to read, where the resolution of the slide or of the model is unknown. By default pixels of
    * the model's resolution are read, or level 0. */
@@ -202,6 +211,8 @@ private:
 
   std::string                 m_ModelFileName;
   std::string                 m_SlideImage;
+  std::vector<std::string>    m_SlideChannels;
+  std::string                 m_SlideWindow;
   std::optional<unsigned int> m_Level;
   double                      m_LevelZeroMicronsPerPixel{ 0 };
   std::string                 m_Tissue;
@@ -219,7 +230,7 @@ struct GigapixelSlideOptions
   std::optional<unsigned> level; ///< none: that of the model's resolution
   double                  levelZeroMicronsPerPixel{ 0 };
   std::string             tissue; ///< a mask, or a folder of masks; empty: everything is
-  std::string             image;  ///< of a file with several, as WholeSlideImageIO::SetImage() takes it
+  GigapixelSlideContent   content;
 };
 
 /** A slide's file with the channels and at the resolution that the model was trained on, its glass white. Its `content`

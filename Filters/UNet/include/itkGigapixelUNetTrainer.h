@@ -206,6 +206,15 @@ public:
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 
+  /** Channels of slides, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; none, the default:
+   * slides as they are. They count for slides that are given as files, which have to have the same names for them. The
+   * model keeps names and window, and finds the channels of other slides by their names. @{ */
+  void                             SetSlideChannels(const std::vector<std::string> & channels);
+  const std::vector<std::string> & GetSlideChannels() const;
+  itkSetStringMacro(SlideWindow);
+  itkGetStringMacro(SlideWindow);
+  /** @} */
+
   /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
    * SetDevice(). @{ */
 #define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
@@ -298,6 +307,8 @@ private:
   double                      m_MicronsPerPixel{ 0 };
   double                      m_LevelZeroMicronsPerPixel{ 0 };
   std::string                 m_SlideImage;
+  std::vector<std::string>    m_SlideChannels;
+  std::string                 m_SlideWindow;
   bool                        m_Resume{ false };
 
   struct Implementation;

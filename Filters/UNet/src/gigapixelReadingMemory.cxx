@@ -59,17 +59,25 @@ ReadingMemory::AddHeld(const PhysicalImage & image)
 }
 
 void
-ReadingMemory::AddFile(const std::string &                  file,
-                       [[maybe_unused]] int                 channels,
-                       [[maybe_unused]] const std::string & image)
+ReadingMemory::AddFile(const std::string & file, int channels)
+{
+  this->AddFile(file, channels, {});
+}
+
+void
+ReadingMemory::AddFile(const std::string &                                 file,
+                       [[maybe_unused]] int                                channels,
+                       [[maybe_unused]] const itk::GigapixelSlideContent & content)
 {
 #ifndef GIGAPIXEL_HAS_WHOLESLIDE
   this->AddHeld(itk::GigapixelOpenWithoutSlides(file));
 #else
   const auto slide = itk::WholeSlideImageIO::New();
   slide->GiveWarningsOff(); // those who read the file give them
-  slide->SetImage(image);
-  if (image.empty() && !slide->CanReadFile(file.c_str()))
+  slide->SetImage(content.image);
+  slide->SetChannels(content.channels);
+  slide->SetWindow(content.window);
+  if (!content.IsChosen() && !slide->CanReadFile(file.c_str()))
   {
     try
     {

@@ -144,7 +144,7 @@ GigapixelClassifier::OpenImage()
     options.level = m_Level;
     options.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
     options.tissue = m_Tissue;
-    options.image = m_SlideImage;
+    options.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
     return GigapixelSlideForModel(state.slide, model, options);
   }
   gigapixel::PhysicalImage image = state.open();
@@ -161,6 +161,18 @@ GigapixelClassifier::OpenImage()
       std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Tissue), image.grid, image.name));
   }
   return image;
+}
+
+void
+GigapixelClassifier::SetSlideChannels(const std::vector<std::string> & channels)
+{
+  GigapixelSetMember(*this, m_SlideChannels, channels);
+}
+
+const std::vector<std::string> &
+GigapixelClassifier::GetSlideChannels() const
+{
+  return m_SlideChannels;
 }
 
 int
@@ -185,7 +197,10 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
   {
     gigapixel::SlideMemory memory{ model.network, image.grid.size, gigapixel::Purpose::Inference };
     memory.tileSize = run.tileSize;
-    memory.reading.AddFile(m_Implementation->slide, model.network.channels, m_SlideImage);
+    const GigapixelSlideContent chosen{ m_SlideImage, m_SlideChannels, m_SlideWindow };
+    memory.reading.AddFile(m_Implementation->slide,
+                           model.network.channels,
+                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window));
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
     run.SetLimit(run.budget, [memory](std::int64_t limit) { return memory.GetBytes(limit); });
@@ -394,6 +409,8 @@ GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Level: " << m_Level.value_or(0) << (m_Level ? "" : " (not set)") << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
+  os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
+  os << indent << "SlideWindow: " << m_SlideWindow << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
   os << indent << "ComputeMap: " << (m_ComputeMap ? "On" : "Off") << '\n';
   os << indent << "MapClass: " << (m_MapClass.empty() ? "(by itself)" : m_MapClass) << '\n';
@@ -415,14 +432,14 @@ GigapixelSlideForModel(const std::string &           fileName,
   resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
   resolution.tolerance = gigapixel::ResolutionTolerance;
   resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
-  resolution.image = options.image;
+  resolution.content = GigapixelContentForModel(fileName, options.content, model.channels, model.window);
   resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
   gigapixel::PhysicalImage image = GigapixelFileSource(fileName, resolution, channels);
   image.pixels = gigapixel::AdaptChannels(image.pixels, channels, image.name);
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
-    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.image);
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.content.image);
     const auto                     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
     image.pixels = gigapixel::MakeGlassWhite(image.pixels, tissue);

@@ -438,4 +438,23 @@ CommonResolution::GetWarning() const
     .OfValue("0");
 }
 
+void
+CommonChannels::Add(const gigapixel::PhysicalImage & image)
+{
+  if (m_Name.empty())
+  {
+    m_Name = image.name;
+    m_Channels = image.channels;
+  }
+  if (image.channels != m_Channels)
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SLIDE-CHANNELS",
+                            "its channels are " + gigapixel::JoinNames(image.channels) + ", and those of " + m_Name +
+                              " are " + gigapixel::JoinNames(m_Channels),
+                            "choose channels by names that all slides have (--channel, SetSlideChannels())")
+        .OfFile(image.name));
+  }
+}
+
 } // namespace itk

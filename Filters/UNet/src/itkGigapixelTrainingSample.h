@@ -93,6 +93,26 @@ private:
   std::string m_Unknown;
 };
 
+/** \class CommonChannels
+ * \brief The channels that were chosen of all slides: a network tells them apart by their places alone. */
+class CommonChannels
+{
+public:
+  /** \throw std::runtime_error when they have other names. */
+  void Add(const gigapixel::PhysicalImage & image);
+
+  /** Their names; none: slides are read as they are. */
+  const std::vector<std::string> &
+  Get() const
+  {
+    return m_Channels;
+  }
+
+private:
+  std::vector<std::string> m_Channels;
+  std::string              m_Name;
+};
+
 } // namespace itk
 
 #endif

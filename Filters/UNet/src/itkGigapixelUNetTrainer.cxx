@@ -65,6 +65,18 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 }
 
 void
+GigapixelUNetTrainer::SetSlideChannels(const std::vector<std::string> & channels)
+{
+  GigapixelSetMember(*this, m_SlideChannels, channels);
+}
+
+const std::vector<std::string> &
+GigapixelUNetTrainer::GetSlideChannels() const
+{
+  return m_SlideChannels;
+}
+
+void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
   if (!sample.truth.empty() && m_Implementation->objective.kind == gigapixel::Objective::Kind::Classes)
@@ -369,7 +381,7 @@ namespace
 void
 CountMemory(const GigapixelTrainingSample &       sample,
             const gigapixel::PhysicalImage &      pixels,
-            const std::string &                   image,
+            const GigapixelSlideContent &         content,
             gigapixel::Size                       size,
             const gigapixel::NetworkDescription & network,
             gigapixel::SlideMemory &              memory)
@@ -377,7 +389,7 @@ CountMemory(const GigapixelTrainingSample &       sample,
   const auto area = [](gigapixel::Size each) { return each.width * each.height; };
   memory.image = area(size) > area(memory.image) ? size : memory.image;
   ++memory.images;
-  memory.reading.AddFile(sample.pixelsFile, network.channels, image);
+  memory.reading.AddFile(sample.pixelsFile, network.channels, content);
   memory.reading.AddResampling(pixels);
   if (!sample.maskFile.empty() && !network.LabelsImage())
   {
@@ -402,13 +414,13 @@ void
 GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
   if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0 ||
-      !m_SlideImage.empty())
+      !m_SlideImage.empty() || !m_SlideChannels.empty() || !m_SlideWindow.empty())
   {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-OPTION-APPLIES",
-                            "tissue, level, micrometers per pixel and image are of slides, and the network " +
-                              network.name + " takes volumes",
-                            "leave them out"));
+    throw gigapixel::Refusal(gigapixel::Diagnostic(
+      "E-OPTION-APPLIES",
+      "tissue, level, micrometers per pixel, image, channels and window are of slides, and the network " +
+        network.name + " takes volumes",
+      "leave them out"));
   }
   GigapixelTrainingVolumes volumes;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
@@ -449,9 +461,10 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   resolution.level = m_Level;
   resolution.micronsPerPixel = m_MicronsPerPixel;
   resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
-  resolution.image = m_SlideImage;
+  resolution.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
   CommonResolution       common;
+  CommonChannels         channels;
   bool                   anyTraining = false;
   gigapixel::SlideMemory memory{ network, {}, gigapixel::Purpose::Training };
   memory.tileSize = m_Computing.tileSize;
@@ -468,6 +481,10 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
                       : hasMask && !network.LabelsImage() ? GigapixelMaskSource(definition.maskFile)
                                                           : gigapixel::PhysicalImage();
     common.Add(pixels);
+    if (!definition.pixelsFile.empty())
+    {
+      channels.Add(pixels);
+    }
     const auto              tissue = this->OpenTissue(pixels.name);
     const gigapixel::Sample sample = MakeTrainingSample(
       pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network);
@@ -475,7 +492,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     anyTraining = anyTraining || !definition.validates;
     if (m_Computing.memoryLimit > 0 && !definition.pixelsFile.empty())
     {
-      CountMemory(definition, pixels, m_SlideImage, sample.pixels->GetSize(), network, memory);
+      CountMemory(definition, pixels, resolution.content, sample.pixels->GetSize(), network, memory);
     }
   }
   if (!anyTraining)
@@ -492,6 +509,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     itkWarningMacro(<< gigapixel::Remember(warning));
   }
   trainer.SetMicronsPerPixel(common.Get());
+  trainer.SetChannels(channels.Get(), channels.Get().empty() ? std::string() : m_SlideWindow);
 }
 
 bool
@@ -653,6 +671,8 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
+  os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
+  os << indent << "SlideWindow: " << m_SlideWindow << '\n';
 #define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
   os << indent << #Name ": " << m_Computing.member << '\n';
 #include "gigapixelComputingOptionList.h"

@@ -214,6 +214,12 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
 {
   WholeSlideImageIO & slide = *m_Stages->slide;
   const double        wanted = m_Stages->model->micronsPerPixel;
+  const auto          content = GigapixelContentForModel(slide.GetFileName(),
+                                                { slide.GetImage(), slide.GetChannels(), slide.GetWindow() },
+                                                m_Stages->model->channels,
+                                                m_Stages->model->window);
+  slide.SetChannels(content.channels);
+  slide.SetWindow(content.window);
   slide.SetGray(false);
   slide.ReadImageInformation();
   gigapixel::RequireChannels(slide, static_cast<unsigned>(m_Stages->model->network.channels));

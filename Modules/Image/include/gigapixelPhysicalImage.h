@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace gigapixel
 {
@@ -31,7 +32,8 @@ struct PhysicalImage
   std::int64_t                 heldBytes{ 0 };    ///< of pixels that are read as a whole, and kept from then on
   std::int64_t                 readingBytes{ 0 }; ///< and beside them while they are read
   std::array<double, 2>        downsamples{ { 1, 1 } }; ///< level-0 pixels in one, x and y; regions are given in them
-  std::int64_t decodingBytes{ 0 }; ///< that each reading thread takes where pixels are averaged to a resolution
+  std::int64_t decodingBytes{ 0 };   ///< that each reading thread takes where pixels are averaged to a resolution
+  std::vector<std::string> channels; ///< names of those that were chosen, or shown with a window; none: as they came
 };
 
 /** The source itself where it has the channels that are wanted, or its gray values where one channel is wanted of

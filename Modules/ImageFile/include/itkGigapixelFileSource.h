@@ -6,19 +6,46 @@
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelImageIOSource.h"
 
+#include <string>
+#include <vector>
+
 namespace itk
 {
 
-/** Which pixels of a slide are read, and of which image. */
+/** What is read of a slide's file, as WholeSlideImageIO::SetImage(), SetChannels() and SetWindow() take it. */
+struct GigapixelSlideContent
+{
+  std::string              image;    ///< empty: the main one
+  std::vector<std::string> channels; ///< none: all
+  std::string              window;   ///< empty: samples as they are stored
+
+  /** Whether a slide's reader alone can give it. */
+  bool
+  IsChosen() const
+  {
+    return !image.empty() || !channels.empty() || !window.empty();
+  }
+};
+
+/** Which pixels of a slide are read, and of which image and channels. */
 struct GigapixelResolution
 {
   unsigned level{ 0 };
   double   micronsPerPixel{ 0 };          ///< if not 0: pixels of that resolution, whatever level says
   double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
   double   tolerance{ 0 };                ///< a level whose resolution differs by so much or less is read as it is
-  std::string image;                      ///< as WholeSlideImageIO::SetImage() takes it; empty: the main one
-  bool        emptyAsBackground{ false }; ///< whether gray tiles that are not stored show the background, else 0
+  bool     emptyAsBackground{ false };    ///< whether gray tiles that are not stored show the background, else 0
+  GigapixelSlideContent content;
 };
+
+/** What is read of a slide with a model that was trained on channels: what is chosen, and where no channels or no
+ * window are, those of the training. Channels are found by their names alone, wherever they stand in the file.
+ * \param channels,window of the model; no channels: it was trained on slides as they are
+ * \throw std::runtime_error the slide does not have exactly one channel of such a name (E-SLIDE-CHANNEL) */
+GigapixelImageFile_EXPORT GigapixelSlideContent GigapixelContentForModel(const std::string &              fileName,
+                                                                         GigapixelSlideContent            chosen,
+                                                                         const std::vector<std::string> & channels,
+                                                                         const std::string &              window);
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
  * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.

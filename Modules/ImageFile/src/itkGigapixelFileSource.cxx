@@ -6,6 +6,7 @@
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelGridMatch.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelPNGMask.h"
 #include "itkImageIOFactory.h"
@@ -150,6 +151,19 @@ MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
   return GigapixelImageIOSource(make, slide->GetFileName(), high).pixels;
 }
 
+/** The names of those that were chosen, or shown with a window. */
+std::vector<std::string>
+FindChosenChannels(const WholeSlideImageIO & slide)
+{
+  std::vector<std::string> names;
+  for (const auto & channel :
+       slide.GetChannelChoice().empty() ? std::vector<WholeSlideImageIO::ChannelEntry>() : slide.GetChannelEntries())
+  {
+    names.push_back(channel.name);
+  }
+  return names;
+}
+
 /** Pages of the same size may be masks of anything. */
 void
 RefuseSeveralMasks(const WholeSlideImageIO & mask)
@@ -179,7 +193,9 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               HighSamples                        high)
 {
   slide->SetFileName(fileName);
-  slide->SetImage(resolution.image);
+  slide->SetImage(resolution.content.image);
+  slide->SetChannels(resolution.content.channels);
+  slide->SetWindow(resolution.content.window);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
   slide->SetLevel(resolution.level);
   if (resolution.micronsPerPixel > 0)
@@ -209,9 +225,10 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.name = fileName;
   result.pixels = MakePixels(slide, high);
   result.grid = gigapixel::Grid::Of(*slide);
-  result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(fileName, slide->GetImage())
+  result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(*slide)
                                                             : gigapixel::IdentifyFile(fileName, bytes);
   result.madeOf = FindMadeOf(*slide);
+  result.channels = FindChosenChannels(*slide);
   result.downsamples = slide->GetLevelDownsamples(slide->GetLevel());
   result.decodingBytes =
     slide->IsResampled() ? static_cast<std::int64_t>(slide->GetDecodingBytes(slide->GetLevel())) : std::int64_t{ 0 };
@@ -311,7 +328,7 @@ OpenFile(const std::string &         fileName,
       throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
     }
   };
-  if (isTIFFMask || !resolution.image.empty() || slide->CanReadFile(fileName.c_str()))
+  if (isTIFFMask || resolution.content.IsChosen() || slide->CanReadFile(fileName.c_str()))
   {
     return openSlide();
   }
@@ -347,12 +364,89 @@ OpenFile(const std::string &         fileName,
   return image;
 }
 
+/** What a slide says of itself and of the one that it was made of. Its pixels may be of any kind: nobody reads them. */
+gigapixel::PhysicalImage
+IdentifyImage(const std::string & fileName, const std::string & image)
+{
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  const auto slide = WholeSlideImageIO::New();
+  slide->SetFileName(fileName);
+  slide->SetImage(image);
+  slide->GiveWarningsOff(); // whoever reads the slide gives them
+  try
+  {
+    slide->ReadImageInformation();
+    gigapixel::PhysicalImage identity;
+    identity.content = gigapixel::IdentifySlide(*slide);
+    identity.madeOf = FindMadeOf(*slide);
+    return identity;
+  }
+  catch (const ExceptionObject &)
+  {
+    // It is no slide, or cannot be read, which is said below.
+  }
+#endif
+  GigapixelResolution resolution;
+  resolution.content.image = image;
+  return OpenFile(fileName, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
+}
+
 } // namespace
 
 gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
   return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples, HighSamples::Refused);
+}
+
+GigapixelSlideContent
+GigapixelContentForModel(const std::string &                               fileName,
+                         GigapixelSlideContent                             chosen,
+                         [[maybe_unused]] const std::vector<std::string> & channels,
+                         const std::string &                               window)
+{
+  if (channels.empty())
+  {
+    return chosen;
+  }
+  chosen.window = chosen.window.empty() ? window : chosen.window;
+  if (!chosen.channels.empty())
+  {
+    return chosen;
+  }
+  chosen.channels = channels;
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  const auto slide = WholeSlideImageIO::New();
+  slide->SetFileName(fileName);
+  slide->SetImage(chosen.image);
+  slide->GiveWarningsOff(); // whoever reads the slide gives them
+  try
+  {
+    slide->ReadImageInformation();
+  }
+  catch (const ExceptionObject & error)
+  {
+    throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
+  }
+  const auto entries = slide->GetChannelEntries();
+  for (const std::string & name : channels)
+  {
+    const auto found =
+      std::count_if(entries.begin(), entries.end(), [&name](const auto & entry) { return entry.name == name; });
+    if (found != 1)
+    {
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-CHANNEL",
+                                                     "it has " +
+                                                       std::string(found == 0 ? "no channel" : "several channels") +
+                                                       " '" + name + "', which the model was trained on",
+                                                     "choose the channels that stand for " +
+                                                       gigapixel::JoinNames(channels) + " (--channel, SetChannels())")
+                                 .OfFile(fileName)
+                                 .OfValue(name));
+    }
+  }
+#endif
+  return chosen;
 }
 
 gigapixel::PhysicalImage
@@ -373,12 +467,8 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 gigapixel::PhysicalImage
 GigapixelTissueSource(const std::string & fileName, const std::string & slide, const std::string & image)
 {
-  gigapixel::PhysicalImage mask = GigapixelMaskSource(fileName);
-  GigapixelResolution      resolution;
-  resolution.image = image;
-  const gigapixel::PhysicalImage made =
-    mask.madeOf.empty() ? gigapixel::PhysicalImage()
-                        : OpenFile(slide, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
+  gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
+  const gigapixel::PhysicalImage made = mask.madeOf.empty() ? gigapixel::PhysicalImage() : IdentifyImage(slide, image);
   if (mask.madeOf != made.content && mask.madeOf != made.madeOf && !mask.madeOf.empty())
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-GRID",

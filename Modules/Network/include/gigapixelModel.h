@@ -6,6 +6,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace gigapixel
 {
@@ -31,6 +33,10 @@ struct GigapixelNetwork_EXPORT Model
   /** Of a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
    * not trained here. */
   std::optional<bool> tissueOnly;
+  /** Names of the channels of slides that it was trained on, in the network's order, and the window that made 8 bit of
+   * them ("LOW,HIGH" or "auto"; empty: none). None: slides as they are. */
+  std::vector<std::string> channels{};
+  std::string              window{};
 
   /** A ready model by its name (see GetNames()), a model file, or a training run's folder (its best weights). A folder
    * that has the name of a ready model is loaded as "./name".

@@ -119,6 +119,9 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
+  /** Channels and window of all samples, kept in the model: see Model. */
+  void SetChannels(const std::vector<std::string> & channels, const std::string & window);
+
   /** Gets what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a
    * volume in each of 16 slices) or validation masks that lack a class, a budget that makes tiles smaller. */
   void SetWarning(const std::function<void(const Diagnostic &)> & warning);

@@ -14,16 +14,17 @@ namespace gigapixel
 /** What a value is, and so how its text is checked. */
 enum class OptionType
 {
-  Switch,  ///< given or not; takes no value
-  Text,    ///<
-  Choice,  ///< one of Option::choices
-  Integer, ///<
-  Number,  ///<
-  Memory,  ///< bytes: 512M, 2G, 1.5G (powers of 1024)
-  Extent,  ///< width x height in pixels: 16000x64000
-  Box,     ///< the same, or width x height x depth in voxels: 240x240x155
-  Region,  ///< x,y,width,height in pixels
-  File     ///< a file or a folder
+  Switch,   ///< given or not; takes no value
+  Text,     ///<
+  Choice,   ///< one of Option::choices
+  Integer,  ///<
+  Number,   ///<
+  Memory,   ///< bytes: 512M, 2G, 1.5G (powers of 1024)
+  Extent,   ///< width x height in pixels: 16000x64000
+  Box,      ///< the same, or width x height x depth in voxels: 240x240x155
+  Region,   ///< x,y,width,height in pixels
+  Interval, ///< low,high, the one below the other, or one of Option::choices
+  File      ///< a file or a folder
 };
 
 /** Which way a file goes: front ends make a file dialog of the one kind or of the other. */

@@ -224,7 +224,8 @@ public:
    * up, from 0 to 255. "auto": the 0.1 and 99.9 percentile of each channel (as numpy.percentile) on the coarsest stored
    * level of a million pixels or more, else on the finest; the same for all regions and levels. Both the same: what is
    * above is 255. Empty, the default: samples as they are stored, except for SetAsPicture(). Samples are unsigned ones
-   * of 8 or 16 bit, or floats; channels are at most 64. */
+   * of 8 or 16 bit, or floats; channels are at most 64. ReadImageInformation() reads that level where nobody has
+   * before: it invokes ProgressEvent, and throws ProcessAborted where an observer calls AbortGenerateDataOn(). */
   itkSetStringMacro(Window);
   itkGetStringMacro(Window);
 

@@ -77,17 +77,19 @@ ChannelView::IsAsked(const ChannelChoice & choice)
 }
 
 std::shared_ptr<const Slide>
-ChannelView::Make(std::shared_ptr<const Slide> slide, const ChannelChoice & choice)
+ChannelView::Make(std::shared_ptr<const Slide> slide, const ChannelChoice & choice, const OpeningProgress & progress)
 {
   const bool isPicture = slide->GetPlanes().front().IsPicture();
   if (choice.channels.empty() && choice.window.empty() && (isPicture || !choice.isPicture))
   {
     return slide;
   }
-  return std::shared_ptr<const Slide>(new ChannelView(std::move(slide), choice));
+  return std::shared_ptr<const Slide>(new ChannelView(std::move(slide), choice, progress));
 }
 
-ChannelView::ChannelView(std::shared_ptr<const Slide> slide, const ChannelChoice & choice)
+ChannelView::ChannelView(std::shared_ptr<const Slide> slide,
+                         const ChannelChoice &        choice,
+                         const OpeningProgress &      progress)
   : Slide(slide->GetPath())
   , m_Slide(std::move(slide))
   , m_Available(m_Slide->GetChannels())
@@ -102,12 +104,13 @@ ChannelView::ChannelView(std::shared_ptr<const Slide> slide, const ChannelChoice
   m_MissingParts = m_Slide->m_MissingParts;
   m_Origin = m_Slide->m_Origin;
   m_Background = m_Slide->m_Background;
+  m_DamagedTiles = m_Slide->m_DamagedTiles; // which all that read the file count
   const auto resolution = m_Slide->GetMicronsPerPixel();
   SetMicronsPerPixel(resolution[0], resolution[1], true);
   Choose(choice);
   if (choice.isPicture || !choice.window.empty())
   {
-    SetWindows(choice);
+    SetWindows(choice, progress);
     FillTables();
   }
   SetColors();
@@ -172,7 +175,7 @@ ChannelView::Choose(const ChannelChoice & choice)
 }
 
 void
-ChannelView::SetWindows(const ChannelChoice & choice)
+ChannelView::SetWindows(const ChannelChoice & choice, const OpeningProgress & progress)
 {
   if (m_Sample != SampleType::UInt8 && m_Sample != SampleType::UInt16 && m_Sample != SampleType::Float32)
   {
@@ -197,7 +200,7 @@ ChannelView::SetWindows(const ChannelChoice & choice)
   }
   if (isAutomatic || keepsSome)
   {
-    const auto ranges = FindRanges();
+    const auto ranges = FindRanges(progress);
     for (std::size_t i = 0; i < ranges.size() && isAutomatic; ++i)
     {
       m_Windows.push_back(ranges[i].window);
@@ -496,11 +499,14 @@ ChannelView::GetMeasuredLevel() const
   return level;
 }
 
-/** Calls visit(tile, samples of its pixels inside the level, or null where it is not stored, their number), for one
+/** Calls visit(samples of a tile's pixels inside the level, or null where it is not stored, their number), for one
  * tile at a time. Of several tiles that fail the first one is told. */
 template <typename TVisitor>
 void
-ChannelView::VisitTiles(unsigned plane, const std::vector<unsigned> & channels, const TVisitor & visit) const
+ChannelView::VisitTiles(unsigned                      plane,
+                        const std::vector<unsigned> & channels,
+                        const TVisitor &              visit,
+                        const OpeningProgress &       progress) const
 {
   const SlidePlane &         of = m_Slide->m_Planes[plane];
   const std::uint64_t        across = of.GetTilesAcross();
@@ -511,7 +517,7 @@ ChannelView::VisitTiles(unsigned plane, const std::vector<unsigned> & channels, 
   std::exception_ptr         failure;
   std::mutex                 mutex;
   const auto threads = std::min<std::uint64_t>(itk::MultiThreaderBase::GetGlobalDefaultNumberOfThreads(), tiles);
-  RunOnThreads(static_cast<unsigned>(threads), [&](unsigned) {
+  RunOnThreads(static_cast<unsigned>(threads), [&](unsigned thread) {
     std::vector<unsigned char> samples;
     for (std::uint64_t tile = next++; tile < tiles && tile < failed; tile = next++)
     {
@@ -537,6 +543,10 @@ ChannelView::VisitTiles(unsigned plane, const std::vector<unsigned> & channels, 
         }
         const std::lock_guard<std::mutex> lock(mutex);
         visit(has ? samples.data() : nullptr, width * height);
+        if (thread == 0 && progress)
+        {
+          progress(static_cast<double>(std::min<std::uint64_t>(next, tiles)) / static_cast<double>(tiles));
+        }
       }
       catch (...)
       {
@@ -556,7 +566,7 @@ ChannelView::VisitTiles(unsigned plane, const std::vector<unsigned> & channels, 
 }
 
 std::vector<ChannelRange>
-ChannelView::FindRanges() const
+ChannelView::FindRanges(const OpeningProgress & progress) const
 {
   const unsigned             plane = GetMeasuredLevel();
   const SlidePlane &         of = m_Slide->m_Planes[plane];
@@ -590,13 +600,18 @@ ChannelView::FindRanges() const
         }
       }
     };
-    for (unsigned pass = 0; pass < histograms.front().GetNumberOfPasses(); ++pass)
+    const unsigned passes = histograms.front().GetNumberOfPasses();
+    for (unsigned pass = 0; pass < passes; ++pass)
     {
       for (ChannelHistogram & histogram : histograms)
       {
         pass > 0 ? histogram.BeginSecondPass() : void();
       }
-      VisitTiles(plane, channels, count);
+      const auto advance = [&](double share) {
+        const double all = static_cast<double>(m_Chosen.size()), counted = static_cast<double>(end - first);
+        progress((static_cast<double>(first) + counted * (pass + share) / passes) / all);
+      };
+      VisitTiles(plane, channels, count, progress ? OpeningProgress(advance) : OpeningProgress());
     }
     for (const ChannelHistogram & histogram : histograms)
     {

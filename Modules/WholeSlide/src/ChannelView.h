@@ -28,7 +28,9 @@ public:
   static bool IsAsked(const ChannelChoice & choice);
 
   /** The slide itself where the choice changes nothing. Throws SlideError. */
-  static std::shared_ptr<const Slide> Make(std::shared_ptr<const Slide> slide, const ChannelChoice & choice);
+  static std::shared_ptr<const Slide> Make(std::shared_ptr<const Slide> slide,
+                                           const ChannelChoice &        choice,
+                                           const OpeningProgress &      progress = {});
 
   std::string GetChannelChoice() const override;
   std::string DescribeChannelChoice() const override;
@@ -43,11 +45,11 @@ protected:
   void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
-  ChannelView(std::shared_ptr<const Slide> slide, const ChannelChoice & choice);
+  ChannelView(std::shared_ptr<const Slide> slide, const ChannelChoice & choice, const OpeningProgress & progress);
 
   void     Choose(const ChannelChoice & choice);
   unsigned FindChannel(const std::string & wanted) const;
-  void     SetWindows(const ChannelChoice & choice);
+  void     SetWindows(const ChannelChoice & choice, const OpeningProgress & progress);
   void     KeepChannelsWithSignal(const std::vector<ChannelRange> & ranges);
   void     FillTables();
   void     SetColors();
@@ -62,10 +64,13 @@ private:
 
   /** The ranges of the chosen channels on the level that windows are found on; tiles are counted on several threads,
    * and decoded for some channels at a time. */
-  std::vector<ChannelRange> FindRanges() const;
+  std::vector<ChannelRange> FindRanges(const OpeningProgress & progress) const;
 
   template <typename TVisitor>
-  void VisitTiles(unsigned plane, const std::vector<unsigned> & channels, const TVisitor & visit) const;
+  void VisitTiles(unsigned                      plane,
+                  const std::vector<unsigned> & channels,
+                  const TVisitor &              visit,
+                  const OpeningProgress &       progress) const;
 
   std::shared_ptr<const Slide>              m_Slide;
   std::vector<SlideChannel>                 m_Available; // channels of the slide

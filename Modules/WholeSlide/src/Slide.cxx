@@ -290,7 +290,7 @@ Slide::DecodeInto(unsigned                           plane,
       m_Planes[plane].reduction > 1 ? DecodeReduced(m_Planes[plane], tile, out) : DecodeTile(plane, tile, out, scanned);
     if (!damage.empty())
     {
-      m_DamagedTiles.Add({ GetSource(plane), tile }, damage);
+      m_DamagedTiles->Add({ GetSource(plane), tile }, damage);
     }
   }
   catch (const std::exception & error)
@@ -335,7 +335,7 @@ Slide::RefuseTile(unsigned plane, std::uint64_t tile, const std::exception & err
 void
 Slide::RefuseDamaged(unsigned plane, std::uint64_t tile) const
 {
-  const std::string damage = m_DamagedTiles.Find({ GetSource(plane), tile });
+  const std::string damage = m_DamagedTiles->Find({ GetSource(plane), tile });
   if (!damage.empty())
   {
     throw SlideError("E-SLIDE-DAMAGED",
@@ -350,7 +350,7 @@ std::vector<Diagnostic>
 Slide::TakeDamageWarnings() const
 {
   std::vector<Diagnostic> warnings;
-  for (const DamagedTiles::Damage & damage : m_DamagedTiles.TakeUnnamed())
+  for (const DamagedTiles::Damage & damage : m_DamagedTiles->TakeUnnamed())
   {
     const std::string  what = DescribeTile(damage.place.first, damage.place.second) + " is damaged: " + damage.what;
     const char * const further = damage.isLastNamed ? ". Further damaged tiles are only counted" : "";

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -98,6 +99,10 @@ struct ChannelChoice
     return std::tie(channels, window, isPicture) < std::tie(other.channels, other.window, other.isPicture);
   }
 };
+
+/** Hears which share is done of what opening a slide takes beside reading what the file says of itself, on the thread
+ * that opens it. It may throw, which ends it. */
+using OpeningProgress = std::function<void(double)>;
 
 /** What one sample of a pixel is. */
 enum class SampleType
@@ -205,10 +210,11 @@ public:
                                            TIFFReading         reading = {}); // Colors
 
   /** As above, of channels that are chosen: see ChannelView. */
-  static std::shared_ptr<const Slide> Open(const std::string &   path,
-                                           const std::string &   image,
-                                           TIFFReading           reading,
-                                           const ChannelChoice & choice);
+  static std::shared_ptr<const Slide> Open(const std::string &     path,
+                                           const std::string &     image,
+                                           TIFFReading             reading,
+                                           const ChannelChoice &   choice,
+                                           const OpeningProgress & progress = {});
 
   /** Whether a reader that serves all TIFFs and slides by default should take this file; see
    * itk::WholeSlideImageIO::CanReadFile(). Never throws. */
@@ -289,7 +295,7 @@ public:
   std::uint64_t
   GetNumberOfDamagedTiles() const
   {
-    return m_DamagedTiles.GetCount();
+    return m_DamagedTiles->GetCount();
   }
 
   /** A warning for each of them that nobody has been told of, by levels and then row by row; of all together there are
@@ -449,7 +455,7 @@ private:
 
   std::uint64_t                      m_Number;
   mutable std::atomic<std::uint64_t> m_StreamBottom{ 0 }; // where the last rectangle ended, of any plane
-  mutable DamagedTiles               m_DamagedTiles;      // by the plane that is stored
+  std::shared_ptr<DamagedTiles>      m_DamagedTiles{ std::make_shared<DamagedTiles>() }; // by the plane that is stored
   std::array<double, 2>              m_MicronsPerPixel{ { 0.0, 0.0 } };
 };
 

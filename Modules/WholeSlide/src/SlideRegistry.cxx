@@ -163,7 +163,11 @@ Slide::Open(const std::string & path, const std::string & image, TIFFReading rea
 }
 
 std::shared_ptr<const Slide>
-Slide::Open(const std::string & path, const std::string & image, TIFFReading reading, const ChannelChoice & choice)
+Slide::Open(const std::string &     path,
+            const std::string &     image,
+            TIFFReading             reading,
+            const ChannelChoice &   choice,
+            const OpeningProgress & progress)
 {
   using Key = std::tuple<FileStamp, std::string, TIFFReading, ChannelChoice>;
   // Never destroyed: readers in static objects may outlive any order of destruction.
@@ -185,7 +189,7 @@ Slide::Open(const std::string & path, const std::string & image, TIFFReading rea
   }
   // Both are slow: no lock is held.
   std::shared_ptr<const Slide>      slide = ChannelView::IsAsked(choice)
-                                              ? ChannelView::Make(Open(path, image, reading), choice)
+                                              ? ChannelView::Make(Open(path, image, reading), choice, progress)
                                               : OpenUnshared(path, image, reading);
   const std::lock_guard<std::mutex> lock(mutex);
   if (auto open = find())

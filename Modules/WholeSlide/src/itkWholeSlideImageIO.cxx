@@ -381,7 +381,20 @@ WholeSlideImageIO::ReadImageInformation()
     const auto reading = m_StoredValues ? gigapixel::TIFFReading::Labels : gigapixel::TIFFReading::Colors;
     const auto choice = m_AssociatedImage.empty() ? gigapixel::ChannelChoice{ m_Channels, m_Window, m_AsPicture }
                                                   : gigapixel::ChannelChoice();
-    m_Slide = gigapixel::Slide::Open(m_FileName, m_Image, reading, choice);
+    const auto progress = [this](double share) {
+      this->UpdateProgress(static_cast<float>(share));
+      if (this->GetAbortGenerateData())
+      {
+        throw ProcessAborted(__FILE__, __LINE__);
+      }
+    };
+    this->AbortGenerateDataOff();
+    m_Slide = gigapixel::Slide::Open(m_FileName, m_Image, reading, choice, progress);
+  }
+  catch (const ProcessAborted &)
+  {
+    m_Slide = nullptr;
+    throw;
   }
   catch (const std::runtime_error & error)
   {

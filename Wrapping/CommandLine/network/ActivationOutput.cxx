@@ -123,7 +123,11 @@ DrawActivation(const ActivationMap &          map,
                const itk::WholeSlideImageIO & slide,
                Progress &                     progress)
 {
-  Picture      picture = DrawThumbnail(slide, FitSize(slide.GetLevelSize(0), LongerSide), progress);
+  const auto shown = itk::WholeSlideImageIO::New(); // channels that the network saw are no picture yet
+  shown->CopySettings(slide);
+  shown->AsPictureOn();
+  shown->ReadImageInformation();
+  Picture      picture = DrawThumbnail(*shown, FitSize(slide.GetLevelSize(0), LongerSide), progress);
   const double greatest = static_cast<double>(*std::max_element(map.values.begin(), map.values.end()));
   for (unsigned y = 0; y < picture.height && greatest > 0; ++y)
   {

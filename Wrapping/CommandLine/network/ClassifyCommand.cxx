@@ -277,7 +277,7 @@ ClassifyOnce(const std::string &    file,
              const Session &        session,
              UnfinishedTable &      unfinished)
 {
-  const SlideForModel slide(file, model, values);
+  const SlideForModel slide(file, model, values, session);
   const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
   const std::string   madeBy = slide.DescribeMaking("classify", model, values) +
                              (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
@@ -372,7 +372,7 @@ CheckMaps(const std::vector<SlideTask> & tasks, const ArgumentValues & values, c
 nlohmann::ordered_json
 ClassifySlide(const std::string & file, const Model & model, const ArgumentValues & values, const Session & session)
 {
-  const SlideForModel slide(file, model, values);
+  const SlideForModel slide(file, model, values, session);
   return Classify(slide, PlanSlide(slide, {}, model, values, session), {}, model, values, session);
 }
 

@@ -162,7 +162,7 @@ RunTask(const SlideTask &      task,
         std::string &          text)
 {
   const double        begin = GetCPUSeconds();
-  const SlideForModel slide(task.slide, model, values);
+  const SlideForModel slide(task.slide, model, values, session);
   const std::string   madeBy = slide.DescribeMaking("features", model, values);
   const Size          size = slide.image.grid.size;
   const bool          wasThere = !values.Has("overwrite") && HasFeatures(task.output, madeBy, values.Has("strict"));

@@ -3,6 +3,7 @@
 
 #include "ModelDescription.h"
 
+#include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
 
@@ -46,6 +47,11 @@ Describe(const std::string & name)
   {
     json["tissueOnly"] = *model.tissueOnly;
   }
+  if (!model.channels.empty())
+  {
+    json["slideChannels"] = model.channels;
+    json["window"] = model.window.empty() ? JSON() : JSON(model.window);
+  }
   return json;
 }
 
@@ -68,6 +74,11 @@ Format(const std::string & name, const JSON & json)
   if (json.contains("tissueOnly"))
   {
     text += std::string("  trained on  ") + (json["tissueOnly"] ? "tissue alone (--tissue)" : "whole slides") + '\n';
+  }
+  if (json.contains("slideChannels"))
+  {
+    text += "  of slides   channels " + JoinNames(json["slideChannels"].get<std::vector<std::string>>()) +
+            (json["window"].is_null() ? "" : ", window " + json["window"].get<std::string>()) + '\n';
   }
   return text + "  tiles       of " + json["tileSize"].dump() + GetUnit(json) + '\n';
 }

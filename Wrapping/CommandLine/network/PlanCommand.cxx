@@ -355,12 +355,12 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
     RequireVolumeChannels(volume, network);
     return { name, volume.grid.size, CountMemory(volume, network) };
   }
-  const auto slide = OpenSlide(name, values);
+  const auto slide = OpenSlide(name, values, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
   PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
-  planned.training.AddFile(name, network.channels, slide->GetImage());
+  planned.training.AddFile(name, network.channels, GetContent(values));
   planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
   planned.inference.AddResampling(*slide);

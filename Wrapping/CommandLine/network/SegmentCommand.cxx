@@ -417,7 +417,8 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto         slide = OpenSlide(task.slide, values);
+  const auto content = itk::GigapixelContentForModel(task.slide, GetContent(values), model->channels, model->window);
+  const auto slide = OpenSlide(task.slide, content, values, session);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
   if (HasOwnMask(segmentation))
   {

@@ -24,7 +24,7 @@ OpenImage(const std::string & fileName, const Model & model, const ArgumentValue
   }
   options.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
   options.tissue = values.Has("tissue") ? values.GetText("tissue") : std::string();
-  options.image = values.Has("image") ? values.GetText("image") : std::string();
+  options.content = GetContent(values);
   return itk::GigapixelSlideForModel(fileName, model, options);
 }
 
@@ -70,9 +70,13 @@ LoadModelOfImages(const ArgumentValues & values, const Session & session)
   return model;
 }
 
-SlideForModel::SlideForModel(const std::string & fileName, const Model & model, const ArgumentValues & values)
+SlideForModel::SlideForModel(const std::string &    fileName,
+                             const Model &          model,
+                             const ArgumentValues & values,
+                             const Session &        session)
   : name(fileName)
-  , file(OpenSlide(fileName, values))
+  , content(itk::GigapixelContentForModel(fileName, GetContent(values), model.channels, model.window))
+  , file(OpenSlide(fileName, content, values, session))
   , image(OpenImage(fileName, model, values))
   , tiling(MakeTiling(model, values))
 {
@@ -99,7 +103,7 @@ SlideForModel::Plan(const Model &          model,
 {
   const Size    size = image.grid.size;
   ReadingMemory reading;
-  reading.AddFile(name, model.network.channels, file->GetImage());
+  reading.AddFile(name, model.network.channels, content);
   reading.AddResampling(image);
   const int threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
   ImageRun  run{ values, model.network, size, Purpose::Inference, tiling };

@@ -6,6 +6,7 @@
 
 #include "gigapixelModel.h"
 #include "gigapixelPhysicalImage.h"
+#include "itkGigapixelFileSource.h"
 
 #include <string>
 
@@ -22,7 +23,10 @@ struct SlideForModel
 {
   /** With the level, resolution and tissue of the command line; says nothing.
    * \throw std::exception one sentence that names the file */
-  SlideForModel(const std::string & fileName, const Model & model, const ArgumentValues & values);
+  SlideForModel(const std::string &    fileName,
+                const Model &          model,
+                const ArgumentValues & values,
+                const Session &        session);
 
   /** All that decides on the result, in a line.
    * \param what the command */
@@ -38,6 +42,7 @@ struct SlideForModel
                   std::int64_t           handedOnBytes = 0) const;
 
   std::string                     name;
+  itk::GigapixelSlideContent      content;
   itk::WholeSlideImageIO::Pointer file; ///< which counts damaged tiles
   PhysicalImage                   image;
   Tiling                          tiling;

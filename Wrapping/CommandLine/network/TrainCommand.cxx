@@ -123,9 +123,10 @@ Size
 MeasureSlide(const CohortEntry &        entry,
              const NetworkDescription & network,
              const ArgumentValues &     values,
+             const Session &            session,
              Workload &                 workload)
 {
-  const auto slide = OpenSlide(entry.slide, values);
+  const auto slide = OpenSlide(entry.slide, values, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
   RequireInside(entry, *slide, values.GetText("cohort"));
   if (!network.LabelsImage() && !entry.mask.empty())
@@ -134,7 +135,7 @@ MeasureSlide(const CohortEntry &        entry,
   }
   SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
-  workload.reading.AddFile(entry.slide, network.channels, slide->GetImage());
+  workload.reading.AddFile(entry.slide, network.channels, GetContent(values));
   workload.reading.AddResampling(*slide);
   if (!network.LabelsImage() && !entry.mask.empty())
   {
@@ -145,7 +146,10 @@ MeasureSlide(const CohortEntry &        entry,
 
 /** Opens every slide, or volume, once, so that what cannot work is said before anything starts. */
 Workload
-MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const ArgumentValues & values)
+MeasureCohort(const Cohort &             cohort,
+              const NetworkDescription & network,
+              const ArgumentValues &     values,
+              const Session &            session)
 {
   Workload workload;
   for (const CohortEntry & entry : cohort.entries)
@@ -155,8 +159,8 @@ MeasureCohort(const Cohort & cohort, const NetworkDescription & network, const A
       continue;
     }
     RequireSameAxes(entry.slide, network, "the network " + network.name);
-    const Size size =
-      network.TakesVolumes() ? MeasureVolume(entry, network, workload) : MeasureSlide(entry, network, values, workload);
+    const Size size = network.TakesVolumes() ? MeasureVolume(entry, network, workload)
+                                             : MeasureSlide(entry, network, values, session, workload);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -246,7 +250,10 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
   trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
-  trainer.SetSlideImage(values.Has("image") ? values.GetText("image") : "");
+  const itk::GigapixelSlideContent content = GetContent(values);
+  trainer.SetSlideImage(content.image);
+  trainer.SetSlideChannels(content.channels);
+  trainer.SetSlideWindow(content.window);
   trainer.SetResume(values.Has("resume"));
 }
 
@@ -479,7 +486,7 @@ TrainOn(const Cohort &                 cohort,
     session.Say(IsOrientation(network.orientation) ? "volumes are oriented " + network.orientation
                                                    : std::string("volumes are shown as they are stored"));
   }
-  const Workload workload = MeasureCohort(cohort, network, values);
+  const Workload workload = MeasureCohort(cohort, network, values, session);
   CheckIgnoredLabel(values, network);
   TakeLoss(values, network);
   const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);

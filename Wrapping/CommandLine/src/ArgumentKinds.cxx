@@ -124,7 +124,8 @@ SlideChannel()
 Argument
 SlideWindow(const std::string & several, const std::string & otherwise)
 {
-  return OptionText("window", "LOW,HIGH|auto", "Values of channels that become 0 and 255.")
+  Argument window{ "window", ArgumentType::Interval, "LOW,HIGH", "Values of channels that become 0 and 255." };
+  return window.Words({ "auto" })
     .Details(
       "Values between are scaled, others cut. auto: the 0.1 and 99.9 percentile of each channel, on the coarsest "
       "level of a million pixels or more, the same for the whole slide. " +

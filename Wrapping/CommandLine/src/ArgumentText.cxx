@@ -79,6 +79,22 @@ CheckRange(const Argument & argument, double number, const std::string & value)
 }
 
 void
+CheckInterval(const Argument & argument, const std::string & value)
+{
+  const std::size_t comma = value.find(',');
+  const auto        low = ReadNumber(value.substr(0, comma));
+  const auto        high = ReadNumber(comma == std::string::npos ? std::string() : value.substr(comma + 1));
+  const bool isWord = std::find(argument.choices.begin(), argument.choices.end(), value) != argument.choices.end();
+  if (!isWord && !(low && high && *low < *high))
+  {
+    Refuse(argument.GetDisplayName(),
+           value,
+           "two numbers like 100,4000, the first below the second" +
+             (argument.choices.empty() ? "" : ", or " + JoinWithOr(argument.choices)));
+  }
+}
+
+void
 CheckRectangle(const Argument & argument, const std::string & value)
 {
   if (argument.type == ArgumentType::Extent || argument.type == ArgumentType::Box)
@@ -145,6 +161,9 @@ CheckValue(const Argument & argument, const std::string & value)
       CheckRange(argument, *number, value);
       break;
     }
+    case ArgumentType::Interval:
+      CheckInterval(argument, value);
+      break;
     case ArgumentType::Memory:
       ParseMemory(name, value);
       break;

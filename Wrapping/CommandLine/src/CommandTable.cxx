@@ -57,6 +57,20 @@ Tissue(const std::string & consequence)
 }
 
 Argument
+NetworkWindow(const std::string & otherwise)
+{
+  return SlideWindow("The network gets as many channels as are named.", otherwise);
+}
+
+Argument
+ModelChannel()
+{
+  return SlideChannel().Details(
+    "By its name or its number from 1, a name first; gigapixel info lists them. Without it: those that the model was "
+    "trained on, found by their names, else all.");
+}
+
+Argument
 TrainingLoss()
 {
   return Choice("loss", { "network", "cross-entropy", "dice", "dice+cross-entropy" }, "network", "What is minimized.")
@@ -129,7 +143,8 @@ Train()
           .Details(
             "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
             "what is in the files. To be given again, where they were, are --cohort, --objective, --tissue, --level, "
-            "--mpp and --slide-mpp. All others that decide on the result, such as --network, --loss, --weights, "
+            "--mpp, --slide-mpp, --channel and --window. All others that decide on the result, such as --network, "
+            "--loss, --weights, "
             "--optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New ones "
             "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
             "--scratch and --shared-memory. Where there is no run yet, one begins, which is said: a script may "
@@ -138,6 +153,10 @@ Train()
         LevelResolution(),
         SlideResolution(),
         SlideImage(),
+        SlideChannel().Details(
+          "By its name or its number from 1, a name first. All slides have the same names for them. The model keeps "
+          "names and window, and finds the channels of other slides by their names."),
+        NetworkWindow("values as they are stored, of 8 bit"),
         Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
         Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
           .Details(
@@ -231,8 +250,8 @@ Segment()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
-      SlideChannel(),
-      SlideWindow("The network gets as many channels as are named.", "values as they are stored, of 8 bit"),
+      ModelChannel(),
+      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       region,
       Tissue("it becomes 0."),
       Computing("device"),
@@ -303,6 +322,8 @@ Classify()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      ModelChannel(),
+      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       InputFile(
         "tissue",
         "MASK|FOLDER",
@@ -355,6 +376,8 @@ Features()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      ModelChannel(),
+      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       InputFile("tissue",
                 "MASK|FOLDER",
                 "label",
@@ -395,6 +418,8 @@ Plan()
              LevelResolution(),
              SlideResolution(),
              SlideImage(),
+             SlideChannel(),
+             NetworkWindow("values as they are stored, of 8 bit"),
              TrainingLoss(),
              Learning("freeze"),
              Computing("precision"),

@@ -52,7 +52,7 @@ ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
 }
 
 Content
-GetContent(const ArgumentValues & values)
+GetLevelContent(const ArgumentValues & values)
 {
   const std::string name = values.GetText("content");
   const std::string colors = values.GetText("colors");
@@ -64,7 +64,7 @@ itk::PyramidTIFFConverter::Pointer
 MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
   const auto io = itk::PyramidTIFFImageIO::New();
-  io->SetContent(GetContent(values));
+  io->SetContent(GetLevelContent(values));
   io->SetChromaSubsampling(values.GetText("subsampling"));
   io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
   io->SetBilevel(values.Has("bilevel"));
@@ -199,7 +199,8 @@ Format(const nlohmann::ordered_json & json)
 nlohmann::ordered_json
 RunTask(const SlideTask & task, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  const auto opened = OpenSlide(task.slide, values, values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre);
+  const auto use = values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre;
+  const auto opened = OpenSlide(task.slide, values, session, use);
   RefuseChannels(*opened);
   ChoosePixels(opened, values);
   const auto                                 converter = MakeConverter(*opened, values);

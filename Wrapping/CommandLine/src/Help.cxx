@@ -171,6 +171,8 @@ GetTypeName(ArgumentType type)
       return "box";
     case ArgumentType::Region:
       return "region";
+    case ArgumentType::Interval:
+      return "interval";
     case ArgumentType::File:
       return "file";
   }

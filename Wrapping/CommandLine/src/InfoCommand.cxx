@@ -168,7 +168,7 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
 {
   RefuseNetworkFile(file);
   const WarningCollector collector;
-  const auto             slide = OpenSlide(file, values);
+  const auto             slide = OpenSlide(file, values, session);
   const auto             size = slide->GetLevelSize(0);
   const double           resolution = GetLevelZeroResolution(*slide);
   const auto             bytes = static_cast<std::int64_t>(std::filesystem::file_size(file));
@@ -347,12 +347,12 @@ FormatInfo(const JSON & info)
 }
 
 void
-SaveAssociatedImage(const std::string & file, const ArgumentValues & values)
+SaveAssociatedImage(const std::string & file, const ArgumentValues & values, const Session & session)
 {
   const std::string target = values.GetText("output");
   CheckEnding("--output", target, "picture");
   RefuseInput(target, { file });
-  const auto        slide = OpenSlide(file, values);
+  const auto        slide = OpenSlide(file, values, session);
   const auto        names = slide->GetAssociatedImageNames();
   const std::string name = values.GetText("associated");
   if (std::find(names.begin(), names.end(), name) == names.end())
@@ -443,7 +443,7 @@ RunInfo(const ArgumentValues & values, const Session & session)
                                   "name one slide")
                          .OfOption("--associated", values.GetText("associated")));
     }
-    SaveAssociatedImage(tasks.front().slide, values);
+    SaveAssociatedImage(tasks.front().slide, values, session);
   }
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     if (IsVolume(task.slide))

@@ -29,14 +29,17 @@ using MaskType = itk::Image<unsigned char, 2>;
 
 /** Blocks of level 0, or a resolution. */
 void
-SetGrid(itk::SlideTissueImageSource & source, const std::string & file, const ArgumentValues & values)
+SetGrid(itk::SlideTissueImageSource & source,
+        const std::string &           file,
+        const ArgumentValues &        values,
+        const Session &               session)
 {
   if (!values.IsGiven("mpp"))
   {
     source.SetDownsample(static_cast<unsigned>(values.GetInteger("downsample")));
     return;
   }
-  SelectPixels(*OpenPicture(file, values), values); // which refuses what cannot be
+  SelectPixels(*OpenPicture(file, values, session), values); // which refuses what cannot be
   source.SetMicronsPerPixel(values.GetNumber("mpp"));
 }
 
@@ -219,7 +222,7 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto  slide = OpenPicture(task.slide, values);
+  const auto  slide = OpenPicture(task.slide, values, session);
   const bool  isFull = values.Has("full-resolution");
   std::string preset = values.GetText("preset");
   if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
@@ -231,7 +234,7 @@ RunTask(const SlideTask &              task,
   }
   const auto source = SourceType::New();
   source->SetSlide(slide);
-  SetGrid(*source, task.slide, values);
+  SetGrid(*source, task.slide, values, session);
   source->SetFullResolution(isFull);
   source->SetOutputClasses(values.Has("classes"));
   source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());

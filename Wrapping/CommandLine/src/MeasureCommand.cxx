@@ -10,6 +10,7 @@
 #include "UnfinishedTable.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 
@@ -103,9 +104,9 @@ std::string
 DescribeMaking(const MaskImage & mask, const std::string & slide, const ArgumentValues & values)
 {
   std::string madeBy = "measure connectivity=" + values.GetText("connectivity");
-  for (const char * const option : { "level", "mpp", "slide-mpp" })
+  for (const char * const option : { "level", "mpp", "slide-mpp", "channel", "window" })
   {
-    madeBy += values.IsGiven(option) ? ' ' + std::string(option) + '=' + values.GetText(option) : "";
+    madeBy += values.IsGiven(option) ? ' ' + std::string(option) + '=' + JoinNames(values.GetTexts(option), ",") : "";
   }
   madeBy += values.Has("partial") ? " partial" : "";
   madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, values.IsGiven("image") ? values.GetText("image") : "");
@@ -261,7 +262,7 @@ Measure(const MaskImage &                mask,
   if (!file.empty())
   {
     RequireSlideOfMask(mask, file, values);
-    slide.emplace(mask, file, values);
+    slide.emplace(mask, file, values, session);
     RequireChannels(slide->GetSlide(), channels);
   }
   const Size     size = mask.GetSize();
@@ -395,7 +396,9 @@ FindChannels(const std::vector<std::string> & slides, const ArgumentValues & val
   {
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(file);
-    slide->SetImage(values.IsGiven("image") ? values.GetText("image") : std::string());
+    const itk::GigapixelSlideContent content = GetContent(values);
+    slide->SetImage(content.image);
+    slide->SetChannels(content.channels);
     slide->GiveWarningsOff();
     try
     {
@@ -441,7 +444,7 @@ CheckTable(const ArgumentValues &  values,
 void
 CheckOptions(const ArgumentValues & values)
 {
-  for (const char * const option : { "level", "mpp", "partial", "slide-mpp", "image" })
+  for (const char * const option : { "level", "mpp", "partial", "slide-mpp", "image", "channel", "window" })
   {
     if (values.IsGiven(option) && !values.IsGiven("slide"))
     {

@@ -179,7 +179,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
   }
   const MaskImage mask(values.GetText("MASK"),
                        isSegmentation ? itk::HighSamples::RefusedAsLabels : itk::HighSamples::Are255);
-  const auto      slide = OpenSlide(values.GetText("like"), values);
+  const auto      slide = OpenSlide(values.GetText("like"), values, session);
   const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);

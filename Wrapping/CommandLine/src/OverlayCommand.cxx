@@ -122,7 +122,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   {
     return RunVolumeOverlay(values, session);
   }
-  const auto      slide = OpenPicture(file, values);
+  const auto      slide = OpenPicture(file, values, session);
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
   const auto      madeBy = DescribeMaking(*slide, mask, size);

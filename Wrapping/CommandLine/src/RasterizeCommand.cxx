@@ -255,7 +255,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   const std::string output = values.GetText("output");
   CheckEnding("--output", output, "label");
   RefuseInput(output, { file, values.GetText("like") });
-  const auto slide = OpenSlide(values.GetText("like"), values);
+  const auto slide = OpenSlide(values.GetText("like"), values, session);
   Outlines   outlines = SelectOutlines(file, values, session);
 
   const std::int64_t          downsample = values.GetInteger("downsample");

@@ -329,6 +329,8 @@ Measure()
       Switch("partial", "MASK covers a part of the slide (segment --region)."),
       SlideResolution(),
       SlideImage(),
+      SlideChannel().Details("Its name is that of its columns. Without it: all."),
+      SlideWindow("Each channel has its columns.", "values as they are stored, of 8 or 16 bit"),
       Strict(),
       Replace() },
     { "gigapixel measure slide.mask.tif -o table.csv",

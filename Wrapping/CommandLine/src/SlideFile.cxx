@@ -108,36 +108,72 @@ RefuseContradiction(const itk::WholeSlideImageIO & slide, double stated)
 }
 } // namespace
 
-itk::WholeSlideImageIO::Pointer
-OpenPicture(const std::string & file, const ArgumentValues & values)
+namespace
 {
-  const auto slide = OpenSlide(file, values, ChannelUse::Picture);
+/** Finding the windows of channels may read much. */
+void
+ReadWithProgress(itk::WholeSlideImageIO & slide, const Session & session)
+{
+  Progress   progress(session, "windows of " + std::string(slide.GetFileName()));
+  const auto observer = slide.AddObserver(itk::ProgressEvent(), [&](const itk::EventObject &) {
+    progress.Update(slide.GetProgress());
+    slide.SetAbortGenerateData(IsInterruptionRequested());
+  });
+  try
+  {
+    slide.ReadImageInformation();
+  }
+  catch (...)
+  {
+    slide.RemoveObserver(observer);
+    throw;
+  }
+  slide.RemoveObserver(observer);
+}
+} // namespace
+
+itk::WholeSlideImageIO::Pointer
+OpenPicture(const std::string & file, const ArgumentValues & values, const Session & session)
+{
+  const auto slide = OpenSlide(file, values, session, ChannelUse::Picture);
   RequirePicture(*slide);
   return slide;
 }
 
+itk::GigapixelSlideContent
+GetContent(const ArgumentValues & values)
+{
+  const auto has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
+  return { has("image") ? values.GetText("image") : std::string(),
+           has("channel") ? values.GetTexts("channel") : std::vector<std::string>(),
+           has("window") ? values.GetText("window") : std::string() };
+}
+
 itk::WholeSlideImageIO::Pointer
-OpenSlide(const std::string & file, const ArgumentValues & values, ChannelUse use)
+OpenSlide(const std::string & file, const ArgumentValues & values, const Session & session, ChannelUse use)
+{
+  return OpenSlide(file, GetContent(values), values, session, use);
+}
+
+itk::WholeSlideImageIO::Pointer
+OpenSlide(const std::string &                file,
+          const itk::GigapixelSlideContent & content,
+          const ArgumentValues &             values,
+          const Session &                    session,
+          ChannelUse                         use)
 {
   CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
-  slide->SetImage(values.Has("image") ? values.GetText("image") : std::string());
-  const bool mayChoose = values.GetCommand().Find("channel") != nullptr;
-  if (mayChoose && values.Has("channel"))
-  {
-    slide->SetChannels(values.GetTexts("channel"));
-  }
-  if (mayChoose && values.Has("window"))
-  {
-    slide->SetWindow(values.GetText("window"));
-  }
-  slide->SetAsPicture(mayChoose && use == ChannelUse::Picture);
+  slide->SetImage(content.image);
+  slide->SetChannels(content.channels);
+  slide->SetWindow(content.window);
+  slide->SetAsPicture(use == ChannelUse::Picture);
   if (values.Has("slide-mpp"))
   {
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
   }
-  slide->ReadImageInformation();
+  ReadWithProgress(*slide, session);
   if (values.Has("slide-mpp"))
   {
     RefuseContradiction(*slide, values.GetNumber("slide-mpp"));

@@ -7,6 +7,7 @@
 
 #include "gigapixelGrid.h"
 #include "gigapixelSlidePixels.h"
+#include "itkGigapixelFileSource.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <nlohmann/json.hpp>
@@ -29,12 +30,24 @@ enum class ChannelUse
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
                                                                       const ArgumentValues & values,
+                                                                      const Session &        session,
                                                                       ChannelUse use = ChannelUse::AsTheyAre);
+
+/** As above, of other content than GetContent() says. */
+GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &                file,
+                                                                      const itk::GigapixelSlideContent & content,
+                                                                      const ArgumentValues &             values,
+                                                                      const Session &                    session,
+                                                                      ChannelUse use = ChannelUse::AsTheyAre);
+
+/** --image, --channel and --window, as far as the command has them and they are given. */
+GigapixelCommandLine_EXPORT itk::GigapixelSlideContent GetContent(const ArgumentValues & values);
 
 /** As OpenSlide(), of what is not gray or RGB of 8 bit a picture of its channels.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelCommandLine_EXPORT itk::WholeSlideImageIO::Pointer OpenPicture(const std::string &    file,
-                                                                        const ArgumentValues & values);
+                                                                        const ArgumentValues & values,
+                                                                        const Session &        session);
 
 /** Reads the slide's information again, for the level of --level, or resampled to the resolution of --mpp, where one of
  * them is given. \throw std::runtime_error, itk::ExceptionObject one sentence that names the file and the option */

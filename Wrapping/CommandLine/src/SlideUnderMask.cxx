@@ -57,9 +57,9 @@ GetChannelNames(const itk::WholeSlideImageIO & slide)
 }
 
 itk::WholeSlideImageIO::Pointer
-OpenMeasuredSlide(const std::string & file, const ArgumentValues & values)
+OpenMeasuredSlide(const std::string & file, const ArgumentValues & values, const Session & session)
 {
-  const auto slide = OpenSlide(file, values);
+  const auto slide = OpenSlide(file, values, session);
   const auto type = slide->GetComponentType();
   if (type != itk::IOComponentEnum::UCHAR && type != itk::IOComponentEnum::USHORT)
   {
@@ -108,8 +108,11 @@ SlideUnderMask::Axis::Get(std::int64_t maskPixel) const
   return begin < 0 ? std::array<std::int64_t, 2>{} : std::array<std::int64_t, 2>{ begin, begin + 1 };
 }
 
-SlideUnderMask::SlideUnderMask(const MaskImage & mask, const std::string & file, const ArgumentValues & values)
-  : m_Slide(OpenMeasuredSlide(file, values))
+SlideUnderMask::SlideUnderMask(const MaskImage &      mask,
+                               const std::string &    file,
+                               const ArgumentValues & values,
+                               const Session &        session)
+  : m_Slide(OpenMeasuredSlide(file, values, session))
   , m_Grid(Grid::Of(*m_Slide))
   , m_Match(MatchMask(mask, m_Grid, file, values))
   , m_Columns(m_Match.axes[0], values.Has("partial"))

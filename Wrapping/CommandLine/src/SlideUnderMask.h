@@ -22,7 +22,9 @@ std::vector<std::string> GetChannelNames(const itk::WholeSlideImageIO & slide);
 
 /** Opens a slide whose samples can be counted, with its pixels as --level or --mpp choose them.
  * \throw std::runtime_error samples of other types than 8 or 16 bit (E-SLIDE-CHANNELS) */
-itk::WholeSlideImageIO::Pointer OpenMeasuredSlide(const std::string & file, const ArgumentValues & values);
+itk::WholeSlideImageIO::Pointer OpenMeasuredSlide(const std::string &    file,
+                                                  const ArgumentValues & values,
+                                                  const Session &        session);
 
 /** \class SlideUnderMask
  * \brief The pixels of a slide that lie under those of a mask.
@@ -37,7 +39,10 @@ public:
   using Runs = std::vector<MaskComponents::Run>;
 
   /** \throw GridMismatch the mask does not lie on the slide */
-  SlideUnderMask(const MaskImage & mask, const std::string & file, const ArgumentValues & values);
+  SlideUnderMask(const MaskImage &      mask,
+                 const std::string &    file,
+                 const ArgumentValues & values,
+                 const Session &        session);
 
   const itk::WholeSlideImageIO &
   GetSlide() const

@@ -375,7 +375,7 @@ int
 RunVolumeOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("SLIDE"), output = values.GetText("output");
-  for (const char * option : { "partial", "slide-mpp", "image" })
+  for (const char * option : { "partial", "slide-mpp", "image", "channel", "window" })
   {
     if (values.IsGiven(option))
     {

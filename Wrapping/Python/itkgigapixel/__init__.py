@@ -37,14 +37,14 @@ from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
 from itkgigapixel.results import measure, report
-from itkgigapixel.slide import Level, Slide, Tile
+from itkgigapixel.slide import Channel, Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "presets",
+__all__ = ["Channel", "Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "presets",
            "rasterize", "report", "segment", "segment_volume", "to_torch", "train"]
 
 

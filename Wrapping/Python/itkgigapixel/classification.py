@@ -14,10 +14,10 @@ import numpy as np
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_fields, names_arguments, renamed, warn
-from itkgigapixel.files import image_of, stated_of, with_mask
+from itkgigapixel.files import content_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
 
 
 class Classification(NamedTuple):
@@ -53,6 +53,8 @@ def classify(
     map_class: str = "",
     level: Optional[int] = None,
     slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
     memory: int | str = 0,
     tile_size: int | str = 0,
     device: str = "cpu",
@@ -74,6 +76,8 @@ def classify(
     :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what :class:`Slide` were
         given
+    :param channels: of the slides, as :class:`Slide` takes them; None: those that the model was trained on, by their names
+    :param window: as :class:`Slide` takes it; None: that of the model's training
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
     :param tile_size: side of a tile's core in pixels; "image": the slide in one piece; 0: that of the model's training
     :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
@@ -90,7 +94,6 @@ def classify(
     if not names:
         raise error_of(ValueError, "E-OPTION-MISSING", "there is no slide to classify", option="slides")
     slide_mpp, strict = stated_of(given, slide_mpp)
-    image = image_of(given)
     options = {
         "tissue": file_name(tissue),
         "map-class": map_class,
@@ -98,7 +101,7 @@ def classify(
         "slide-mpp": "" if slide_mpp is None else slide_mpp,
         "memory": "" if memory == 0 else memory,
         "tile-size": "" if tile_size == 0 else tile_size,
-        "image": image or "",
+        **content_of(given, channels, window).options(),
         "strict": strict or "",
         "device": device,
         "precision": precision,

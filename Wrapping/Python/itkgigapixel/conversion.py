@@ -9,9 +9,9 @@ from typing import Optional
 import itk
 
 from itkgigapixel.errors import error_of, names_arguments
-from itkgigapixel.files import check_output, refuse_ome
+from itkgigapixel.files import check_output, open_slide, refuse_ome
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Path, Region, Slide
+from itkgigapixel.slide import Channels, Path, Picture, Region, Slide, Window
 
 
 @names_arguments
@@ -23,6 +23,8 @@ def convert(
     level: Optional[int] = None,
     mpp: Optional[float] = None,
     region: Optional[Region] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
     keep_label: bool = False,
     keep_text: bool = False,
     progress: bool = False,
@@ -32,6 +34,8 @@ def convert(
 
     :param mpp: micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
         level of the slide has this resolution
+    :param channels: the channel that is written, as :class:`Slide` takes it; with a *window* several, which are added up in their colors
+    :param window: makes a picture of the channels, as :class:`Slide` takes it; None: values as they are stored
     :param keep_label: keep label, macro and thumbnail images and the slide's texts, which may name a patient
     :param keep_text: keep the slide's texts only: description, properties, dates
     :param progress: show a tqdm bar
@@ -39,7 +43,7 @@ def convert(
     :raises GigapixelError: what cannot be read or written. Also a ValueError: a level, resolution or region that the slide does not
         have; an *output* that is the slide itself, or whose name does not end in .tif or .tiff, or ends in .ome.tif
     """
-    slide = slide if isinstance(slide, Slide) else Slide(slide)
+    slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):
         raise error_of(ValueError, "E-OUTPUT-ENDING", "it is to be a pyramid TIFF", "end its name in .pyramid.tif", file=name, option="output")

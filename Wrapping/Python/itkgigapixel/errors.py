@@ -272,7 +272,7 @@ def argument_of(option: Optional[str], function: Callable) -> Optional[str]:
     """The argument of a function that is meant by an option's name, such as "--slide-mpp" of the program; None: it has none."""
     names = inspect.signature(function).parameters
     name = option if option is None or option in names else option.removeprefix("--").replace("-", "_").lower()
-    return name if name in names else None
+    return next((each for each in (name, f"{name}s") if each in names), None)  # what may be given several times is plural
 
 
 def names_arguments(function: Function) -> Function:

@@ -124,7 +124,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.nda
             "tissue": file_name(tissue),
             "device": device or "cpu",
             "slide-mpp": slide._mpp or "",
-            "image": slide._image or "",
+            **slide._content.options(),
             "strict": slide.strict or "",
             "overwrite": True,
         }

@@ -16,14 +16,23 @@ import numpy as np
 
 from itkgigapixel.errors import Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Channels, Content, Path, Slide, Window, file_name
 
 
-def open_source(slide: Path | Slide, mpp: Optional[float]):
-    """A slide, and a reader of its own of which levels may be chosen."""
-    if not isinstance(slide, Slide) or mpp is not None:
-        given = isinstance(slide, Slide)
-        slide = Slide(slide.path if given else slide, mpp, given and slide.strict, slide._image if given else None)
+def open_slide(slide: Path | Slide, mpp: Optional[float] = None, channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide) -> Slide:
+    """A slide with what is not None.
+
+    :param kind: Picture: where it has other channels than gray or RGB of 8 bits, or some are chosen, they are added up in their colors"""
+    if not isinstance(slide, Slide):
+        return kind(slide, mpp, channels=channels, window=window)
+    content = slide._content.but(channels, window)
+    is_same = mpp is None and content == slide._content and (isinstance(slide, kind) or slide._is_picture())
+    return slide if is_same else slide._like(kind, mpp, content)
+
+
+def open_source(slide: Path | Slide, mpp: Optional[float], channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide):
+    """As :func:`open_slide`, and a reader of its own of which levels may be chosen."""
+    slide = open_slide(slide, mpp, channels, window, kind)
     return slide, slide._open()
 
 
@@ -47,16 +56,17 @@ def stated_of(slides: Iterable, slide_mpp: Optional[float]) -> tuple[Optional[fl
     return (next(iter(stated), None) if slide_mpp is None else slide_mpp), strict
 
 
-def image_of(slides: Iterable) -> Optional[str]:
-    """Which image of their files all slides of one call are, None: the main one.
+def content_of(slides: Iterable, channels: Optional[Channels] = None, window: Optional[Window] = None) -> Content:
+    """What all slides of one call are of their files.
 
     :param slides: some of them :class:`Slide`
-    :raises ValueError: they are different ones"""
-    images = {each._image if isinstance(each, Slide) else None for each in slides}
-    if len(images) > 1:
-        why = "the slides are of different images of their files"
+    :param channels: of all of them; None: their own, and so with the *window*
+    :raises ValueError: they are of different images or channels"""
+    contents = {(each._content if isinstance(each, Slide) else Content()).but(channels, window) for each in slides}
+    if len(contents) > 1:
+        why = "the slides are of different images or channels of their files"
         raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give those alike in one call", option="slides")
-    return images.pop() if images else None
+    return contents.pop() if contents else Content().but(channels, window)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from itkgigapixel.errors import in_a_sentence, names_arguments
-from itkgigapixel.files import image_of, path_of, stated_of, with_mask
+from itkgigapixel.files import content_of, path_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.slide import Path, Slide, file_name
 
@@ -84,7 +84,7 @@ def rasterize(
     """
     options = {"like": path_of(slide), "output": file_name(output), "downsample": operator.index(downsample), "overwrite": True}
     names = [class_names] if isinstance(class_names, str) else list(class_names)
-    run("rasterize", {**options, "class": names, "origin": origin, **_options_of(slide, slide_mpp)}, [file_name(outlines)])
+    run("rasterize", {**options, "class": tuple(names), "origin": origin, **_options_of(slide, slide_mpp)}, [file_name(outlines)])
     return output
 
 
@@ -107,10 +107,11 @@ def overlay(
     >>> gp.overlay("slide.svs", "slide.mask.tif", "look.png")
     """
     options = {"output": file_name(output), "size": operator.index(size), "partial": partial or "", "overwrite": True}
-    run("overlay", {**options, **_options_of(slide, slide_mpp)}, [path_of(slide), file_name(mask)])
+    options.update(_options_of(slide, slide_mpp), **content_of([slide]).options())
+    run("overlay", options, [path_of(slide), file_name(mask)])
     return output
 
 
 def _options_of(slide: Path | Slide, slide_mpp: Optional[float]) -> dict[str, Any]:
     mpp, _ = stated_of([slide], slide_mpp)
-    return {"slide-mpp": "" if mpp is None else mpp, "image": image_of([slide]) or ""}
+    return {"slide-mpp": "" if mpp is None else mpp, "image": content_of([slide]).image or ""}

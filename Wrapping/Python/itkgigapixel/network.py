@@ -15,11 +15,11 @@ import numpy as np
 
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
-from itkgigapixel.files import check_mask, check_output, image_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
+from itkgigapixel.files import check_mask, check_output, content_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import set_options, takes_options
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Path, Region, Slide, check_mpp, file_name
+from itkgigapixel.slide import Channels, Path, Region, Slide, Window, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
@@ -39,6 +39,8 @@ def train(
     level: int = 0,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
     loss: str = "",
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
@@ -70,6 +72,9 @@ def train(
     :param mpp: micrometers per pixel, instead of *level*: slide files are resampled to it, as :class:`Slide` says
     :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
         given
+    :param channels: of slide files, as :class:`Slide` takes them, in the network's order; None: what :class:`Slide` were given, or slides
+        as they are. The model keeps their names, and finds the channels of other slides by these
+    :param window: as :class:`Slide` takes it; the model keeps it
     :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
@@ -102,7 +107,10 @@ def train(
     trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
-    trainer.SetSlideImage(image_of(files) or "")
+    content = content_of(files, channels, window)
+    trainer.SetSlideImage(content.image)
+    trainer.SetSlideChannels(content.channels)
+    trainer.SetSlideWindow(content.window)
     trainer.SetLoss(loss)
     trainer.SetClassWeights(class_weights)
     if ignored_label is not None:
@@ -239,6 +247,8 @@ def segment(
     level: Optional[int] = None,
     region: Optional[Region] = None,
     slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
     semantics: str = "whole",
     patch: int = 512,
     overlap: float = 0.25,
@@ -267,6 +277,8 @@ def segment(
         (10 % allowed), and a level of another is refused
     :param region: only this rectangle, (x, y, width, height) in pixels of level 0
     :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
+    :param channels: of the slide, as :class:`Slide` takes them; None: those that the model was trained on, by their names
+    :param window: as :class:`Slide` takes it; None: that of the model's training
     :param semantics: what the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding
         window inference and nnU-Net apply networks; the next four are of "patch"
     :param patch: side of a patch in pixels of the model's resolution, a multiple of the network's stride
@@ -298,7 +310,7 @@ def segment(
         raise error_of(ValueError, "E-SLIDE-LEVEL", f"levels have the numbers 0, 1, ..., not {level}", option="level", value=level)
     if model.NeedsTorch():
         require_torch()
-    slide, io = open_source(slide, slide_mpp)
+    slide, io = open_source(slide, slide_mpp, channels, window)
     if output is not None:
         name = check_output(output, slide.path)
         refuse_ome(name) if probability else check_mask(name)

@@ -26,12 +26,12 @@ def environment() -> dict[str, str]:
 def run(command: str, options: dict, names: list[str]):
     """What a command of the program tells with ``--json``, of a process of its own.
 
-    :param options: by their names, switches True, lists for those that may be given several times; those that are "" are left out
+    :param options: by their names, switches True; those that are "" are left out, and a tuple is given word by word
     :returns: of several files a list, in which those that failed have an "error" where others did not
     :raises GigapixelError: its first error, where nothing succeeded; its warnings are Python's
     """
-    given = [(name, each) for name, value in options.items() for each in (value if isinstance(value, list) else [value]) if each != ""]
-    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given]
+    given = [(name, value) for name, values in options.items() for value in (values if isinstance(values, tuple) else (values,))]
+    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value != ""]
     whole = [str(PROGRAM), command, *words, "--json", "--quiet", "--", *names]
     finished = subprocess.run(whole, env=environment(), capture_output=True, text=True)
     try:

@@ -14,9 +14,9 @@ from typing import Optional, Sequence
 import numpy as np
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.files import image_of, path_of, stated_of, write_mask
+from itkgigapixel.files import content_of, path_of, stated_of, write_mask
 from itkgigapixel.program import run
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
 
 
 @names_arguments
@@ -31,6 +31,8 @@ def measure(
     mpp: Optional[float] = None,
     partial: bool = False,
     slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
 ) -> list[dict[str, float | int | str | None]]:
     """Size and shape of each connected component of masks, and its colors in the slide. ``pandas.DataFrame(rows)`` makes a table of it.
 
@@ -45,6 +47,8 @@ def measure(
     :param mpp: micrometers per pixel that the slide is resampled to, in place of a level
     :param partial: the mask covers a part of the slide
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
+    :param channels: of the slide, which columns are named after, as :class:`Slide` takes them; None: what a :class:`Slide` was given, or all
+    :param window: that makes 8 bit of the slide's samples, as :class:`Slide` takes it; None: values as they are stored
     :returns: a row for each component of each label, and one for all of a label (``component`` 0): by the names of the table's columns;
         None: not known
     :raises GigapixelError: what cannot be read or written; of several masks only where all fail. Also a ValueError: an argument out of
@@ -62,7 +66,7 @@ def measure(
             "mpp": "" if mpp is None else mpp,
             "partial": partial or "",
             "slide-mpp": "" if slide_mpp is None else slide_mpp,
-            "image": image_of(slides) or "",
+            **content_of(slides, channels, window).options(),
             "strict": strict or "",
             "overwrite": True,
         }

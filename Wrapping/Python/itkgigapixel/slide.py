@@ -12,7 +12,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, names_arguments
-from itkgigapixel.progress import interruptible
+from itkgigapixel.progress import interruptible, running
 
 if TYPE_CHECKING:
     import dask.array
@@ -76,6 +76,45 @@ class Tile(NamedTuple):
     pixels: np.ndarray
 
 
+class Channel(NamedTuple):
+    """What a file says of a channel."""
+
+    name: str
+    #: (red, green, blue), 0 to 255; None where it says none
+    color: Optional[tuple[int, int, int]]
+    #: wavelengths in nm; None where it says none
+    excitation: Optional[float]
+    emission: Optional[float]
+
+
+#: channels by their names, or their numbers from 1
+Channels = Union[str, int, Sequence[Union[str, int]]]
+#: "auto", or the values that become 0 and 255
+Window = Union[str, Sequence[float]]
+
+
+class Content(NamedTuple):
+    """What is read of a slide's file, as ``itk.WholeSlideImageIO`` takes it."""
+
+    image: str = ""  #: "": the main one
+    channels: tuple[str, ...] = ()  #: (): all
+    window: str = ""  #: "": samples as they are stored
+
+    def but(self, channels: Optional[Channels] = None, window: Optional[Window] = None) -> Content:
+        """The same, but for what is not None."""
+        content = self
+        if channels is not None:
+            several = [channels] if isinstance(channels, (str, int)) else channels
+            content = content._replace(channels=tuple(each if isinstance(each, str) else str(operator.index(each)) for each in several))
+        if window is not None:
+            content = content._replace(window=window if isinstance(window, str) else ",".join(repr(float(each)) for each in window))
+        return content
+
+    def options(self) -> dict:
+        """Those of the program."""
+        return {"image": self.image, "channel": self.channels, "window": self.window}
+
+
 class _Grid(NamedTuple):
     """Pixels to read: those of a level, or of a resolution."""
 
@@ -109,6 +148,10 @@ class Slide:
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
     :param image: which image of the file, by its name or its number, where it has several; None: the main one
+    :param channels: a channel, or several in the order that is wanted, by names or numbers from 1 (a name comes first); None: all.
+        Pixels of one are (y, x)
+    :param window: makes 8 bit of samples: those from LOW to HIGH of ``(LOW, HIGH)`` become 0 to 255; ``"auto"``: from the 0.1 to the
+        99.9 percentile of each channel, the same for the whole slide; None: samples as they are stored
     :param strict: make the first damaged tile that is read an error, also where this slide is what something is made of;
         otherwise such a tile gives what pixels can be decoded, with a warning
     :raises GigapixelError: a file that cannot be read as a slide; also a ValueError: an *mpp* that is not above 0
@@ -131,18 +174,28 @@ class Slide:
     A level, resolution or region that the slide does not have is a :class:`GigapixelError` and a ValueError.
 
     Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
-    comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels).
+    comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels). So do channels that are
+    chosen.
     """
 
     _gives_warnings = True
+    _as_picture = False
 
     @names_arguments
     @in_a_sentence()
-    def __init__(self, path: Path, mpp: Optional[float] = None, strict: bool = False, image: Union[str, int, None] = None):
+    def __init__(
+        self,
+        path: Path,
+        mpp: Optional[float] = None,
+        strict: bool = False,
+        image: Union[str, int, None] = None,
+        channels: Optional[Channels] = None,
+        window: Optional[Window] = None,
+    ):
         check_mpp(mpp)
         self.path = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
-        self._image = image if image is None else str(image)
+        self._content = Content("" if image is None else str(image)).but(channels, window)
         self.strict = bool(strict)
         self._io: Any = None
         self._io = self._open()
@@ -158,12 +211,15 @@ class Slide:
             io.StrictOn()
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
-        if self._image is not None:
-            io.SetImage(self._image)
+        io.SetImage(self._content.image)
+        io.SetChannels(self._content.channels)
+        io.SetWindow(self._content.window)
+        io.SetAsPicture(self._as_picture)
         if mpp is not None:
             io.SetMicronsPerPixel(mpp)
         io.SetGiveWarnings(self._gives_warnings and self._io is None)  # the first reader gives them
-        io.ReadImageInformation()
+        with running(io, "windows", False):  # which are found once, and may take long
+            io.ReadImageInformation()
         return io
 
     def _at(self, mpp: float):
@@ -185,7 +241,11 @@ class Slide:
         return io
 
     def __reduce__(self):
-        return Slide, (self.path, self._mpp, self.strict, self._image)
+        return type(self), (self.path, self._mpp, self.strict, *self._content)
+
+    def _like(self, kind: Optional[type] = None, mpp: Optional[float] = None, content: Optional[Content] = None) -> Slide:
+        """The same slide, but for what is given."""
+        return (kind or type(self))(self.path, self._mpp if mpp is None else mpp, self.strict, *(content or self._content))
 
     def close(self) -> None:
         """Close the file. Reading is then a ValueError. A slide that is not used any more is closed without it."""
@@ -253,10 +313,18 @@ class Slide:
         names = self.properties.get("gigapixel.channel-names", "").split("\n")
         return names if len(names) == count and all(names) else [str(channel) for channel in range(count)]
 
+    @property
+    def channel_entries(self) -> list[Channel]:
+        """What the file says of each channel that is read: name, color and wavelengths."""
+        texts = self._io.ListChannels()
+        entries = (texts[i : i + 4] for i in range(0, len(texts), 4))
+        return [Channel(name, tuple(bytes.fromhex(color[1:])) or None, float(x) or None, float(m) or None) for name, color, x, m in entries]
+
     def _is_picture(self) -> bool:
         """Whether it is RGB or gray of 8 bits, which are read as either."""
         kind = self._io.GetPixelTypeAsString(self._io.GetPixelType())
-        return self.dtype == np.uint8 and kind in ("rgb", "scalar")
+        is_chosen = bool(self._content.channels or self._content.window) and not self._as_picture
+        return self.dtype == np.uint8 and kind in ("rgb", "scalar") and not is_chosen
 
     def _channels(self, gray: bool) -> tuple[int, ...]:
         """The shape of a pixel."""
@@ -410,7 +478,7 @@ class Slide:
         if operator.index(size) < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"a thumbnail has at least 1 pixel, not {size}", option="size", value=size)
         if not self.mpp:  # some resolution is as good as any other here
-            return type(self)(self.path, 1.0, self.strict, self._image).thumbnail(size, gray)
+            return self._like(mpp=1.0).thumbnail(size, gray)
         first = self.levels[0]
         mpp = max(first.width * self.mpp_x, first.height * self.mpp_y) / size
         return self.read(mpp=mpp, gray=gray) if mpp > max(self.mpp_x, self.mpp_y) else self.read(0, gray=gray)
@@ -467,6 +535,8 @@ class Slide:
         coordinates = {"y": y, "x": x}
         if pixels.ndim == 3:
             coordinates["c"] = self.channels
+        elif self._content.channels:
+            coordinates["c"] = self.channels[0]
         attributes = {"units": "mm" if self.mpp else "pixel", "level": grid.level, "mpp": grid.mpp}
         return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
 
@@ -538,3 +608,9 @@ class Slide:
 
         pixels = torch.from_numpy(self.read(level, mpp, region, gray))
         return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
+
+
+class Picture(Slide):
+    """A slide of which other channels than gray or RGB of 8 bits are added up in their colors, as the program's ``label`` sees it."""
+
+    _as_picture = True

@@ -10,7 +10,7 @@ import itk
 from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Path, Slide
+from itkgigapixel.slide import Channels, Path, Picture, Slide, Window
 
 
 @interruptible()
@@ -31,6 +31,8 @@ def label(
     full_resolution: bool = False,
     classes: bool = False,
     slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
     progress: bool = False,
 ):
     """The tissue mask of a slide, 255 where there is tissue, else 0 (or classes), on a grid *downsample* times coarser than level 0.
@@ -45,16 +47,19 @@ def label(
     :param full_resolution: enlarge the mask to the size of level 0
     :param classes: 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255
     :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
+    :param channels: that show the tissue, as :class:`Slide` takes them; None: all, of other slides than gray or RGB of 8 bits all with
+        signal, which is warned of. Several are added up in their colors
+    :param window: as :class:`Slide` takes it; None: "auto", and of gray or RGB of 8 bits without *channels* no window
     :param progress: show a tqdm bar
     :returns: the mask as an ITK image, or *output* if that is given
-    :raises GigapixelError: an unknown *preset*; a slide that is not gray or RGB of 8 bits; what cannot be read or written. Also a
+    :raises GigapixelError: an unknown *preset* or channel; what cannot be read or written. Also a
         ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not write, or with
         lossy compression (.jpg), or an OME-TIFF
     """
     if downsample not in range(1, 257):
         why = f"the mask is 1 to 256 times coarser than level 0, not {downsample} times"
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="downsample", value=downsample)
-    slide, io = open_source(slide, slide_mpp)
+    slide, io = open_source(slide, slide_mpp, channels, window, Picture)
     if output is not None:
         check_mask(check_output(output, slide.path))
     tissue = itk.SlideTissueImageSource.New(Slide=io, Downsample=int(downsample), FullResolution=bool(full_resolution))

@@ -69,6 +69,10 @@ FromTable(const Argument & tableArgument)
         " As left,top,width,height; -1,-1,-1,-1 is the whole slide. Slicer gives the center and the half sides of a "
         "region of interest in mm.";
       break;
+    case ArgumentType::Interval:
+      argument.type = ArgumentType::Text;
+      argument.choices.clear();
+      break;
     case ArgumentType::Integer:
     case ArgumentType::Number:
       if (!argument.choices.empty()) // a number's field takes no word

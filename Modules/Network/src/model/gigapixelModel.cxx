@@ -9,6 +9,8 @@
 #include "gigapixelValueRange.h"
 #include "graph/gigapixelOperationSchema.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -32,6 +34,8 @@ const char * const FormatOfGraphs = "2";
 const char * const writeAgain = "write the model again, by train or import";
 
 const char * const TissueKey = "tissue_only"; ///< absent in models of earlier versions
+const char * const ChannelsKey = "channels";  ///< names as a JSON array; absent where none were chosen
+const char * const WindowKey = "window";
 
 std::string
 GetText(const SafeTensors & file, const std::string & path, const char * key)
@@ -63,6 +67,24 @@ GetNumber(const SafeTensors & file, const std::string & path, const char * key)
                     .OfValue(key));
   }
   return value;
+}
+
+std::vector<std::string>
+ReadChannels(const SafeTensors & file)
+{
+  const auto found = file.metadata.find(ChannelsKey);
+  if (found == file.metadata.end())
+  {
+    return {};
+  }
+  const auto json = nlohmann::json::parse(found->second, nullptr, false);
+  const auto isName = [](const nlohmann::json & each) { return each.is_string(); };
+  if (!json.is_array() || !std::all_of(json.begin(), json.end(), isName))
+  {
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-FORMAT", "its channels are no list of names", writeAgain).OfValue(ChannelsKey));
+  }
+  return json.get<std::vector<std::string>>();
 }
 
 Parameter
@@ -183,6 +205,11 @@ ToModel(const SafeTensors & file, const std::string & path)
     {
       model.tissueOnly = found->second == "true";
     }
+    model.channels = ReadChannels(file);
+    if (const auto found = file.metadata.find(WindowKey); found != file.metadata.end())
+    {
+      model.window = found->second;
+    }
     for (const auto & [name, tensor] : file.tensors)
     {
       if (name.rfind(TrainingPrefix, 0) == 0)
@@ -234,6 +261,14 @@ FromModel(const Model & model)
   if (model.tissueOnly)
   {
     file.metadata[TissueKey] = *model.tissueOnly ? "true" : "false";
+  }
+  if (!model.channels.empty())
+  {
+    file.metadata[ChannelsKey] = nlohmann::json(model.channels).dump();
+  }
+  if (!model.window.empty())
+  {
+    file.metadata[WindowKey] = model.window;
   }
   for (const auto & [name, parameter] : model.parameters)
   {

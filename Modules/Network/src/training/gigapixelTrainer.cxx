@@ -50,6 +50,13 @@ Trainer::SetMicronsPerPixel(double micronsPerPixel)
 }
 
 void
+Trainer::SetChannels(const std::vector<std::string> & channels, const std::string & window)
+{
+  m_Implementation->channels = channels;
+  m_Implementation->window = window;
+}
+
+void
 Trainer::SetWarning(const std::function<void(const Diagnostic &)> & warning)
 {
   m_Implementation->warning = warning;

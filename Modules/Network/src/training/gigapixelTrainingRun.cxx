@@ -502,7 +502,7 @@ Trainer::Implementation::GetLast()
 Model
 Trainer::Implementation::MakeModel() const
 {
-  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {} };
+  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {}, channels, window };
   if (network.LabelsImage())
   {
     model.tissueOnly = std::any_of(training.begin(), training.end(), [](const Sample & sample) {

@@ -29,6 +29,8 @@ struct Trainer::Implementation
   std::vector<Sample>                     training;
   std::vector<Sample>                     validation;
   double                                  micronsPerPixel{ 0 };
+  std::vector<std::string>                channels; ///< of the samples; none: none were chosen
+  std::string                             window;
   std::function<void(const Diagnostic &)> warning;
   std::function<void(const MemoryPlan &)> planObserver;
   Model                                   best;
