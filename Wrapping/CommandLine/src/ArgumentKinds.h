@@ -16,7 +16,6 @@ GigapixelCommandLine_EXPORT Argument Slides(const std::string & description);
 /** All that FindSlides() takes. */
 GigapixelCommandLine_EXPORT Argument SlidesOfBatch();
 
-
 GigapixelCommandLine_EXPORT Argument Slide(const std::string & description);
 
 GigapixelCommandLine_EXPORT Argument InputFile(const std::string & name,
