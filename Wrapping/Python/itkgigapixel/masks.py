@@ -11,7 +11,7 @@ import numpy as np
 from itkgigapixel.errors import in_a_sentence, names_arguments
 from itkgigapixel.files import content_of, path_of, stated_of, with_mask
 from itkgigapixel.program import run
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
 
 
 @names_arguments
@@ -92,7 +92,15 @@ def rasterize(
 @in_a_sentence()
 @with_mask("mask")
 def overlay(
-    slide: Path | Slide, mask: Path | np.ndarray, output: Path, *, size: int = 1024, partial: bool = False, slide_mpp: Optional[float] = None
+    slide: Path | Slide,
+    mask: Path | np.ndarray,
+    output: Path,
+    *,
+    size: int = 1024,
+    partial: bool = False,
+    slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
 ) -> Path:
     """Writes a picture of the slide with the mask tinted and outlined; each class of a mask with classes has its color.
 
@@ -102,12 +110,14 @@ def overlay(
     :param size: longer side of the picture in pixels
     :param partial: the mask covers a part of the slide
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
+    :param channels: that are shown, as of :func:`label`
+    :param window: as of :func:`label`
     :returns: *output*
 
     >>> gp.overlay("slide.svs", "slide.mask.tif", "look.png")
     """
     options = {"output": file_name(output), "size": operator.index(size), "partial": partial or "", "overwrite": True}
-    options.update(_options_of(slide, slide_mpp), **content_of([slide]).options())
+    options.update(_options_of(slide, slide_mpp), **content_of([slide], channels, window).options())
     run("overlay", options, [path_of(slide), file_name(mask)])
     return output
 
