@@ -8,8 +8,8 @@
 #include <limits>
 #include <locale>
 #include <memory>
+#include <new>
 #include <sstream>
-#include <stdexcept>
 
 #include <zlib.h>
 
@@ -118,7 +118,7 @@ AppendCompressed(const unsigned char * bytes, std::size_t count, AtomicFile & fi
   const auto window = 15 + 16; // the largest, with the header of gzip
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
   {
-    throw std::runtime_error(std::string("zlib cannot begin: ") + (stream.msg ? stream.msg : "no reason is told"));
+    throw std::bad_alloc(); // zlib has no other reason
   }
   const std::unique_ptr<z_stream, int (*)(z_streamp)> ending(&stream, deflateEnd);
   std::vector<unsigned char>                          piece(1 << 18);
