@@ -127,9 +127,9 @@ def test_convert_and_measure(path, tmp_path):
 def test_models_find_channels_by_their_names(path, tmp_path):
     planes = draw()
     gp_mask = (planes[1] > 1200).astype(np.uint8) * 255
-    model = gp.train([(path, gp_mask)], channels="CD3", window=(100, 2000), epochs=3, learning_rate=0.01)
+    model = gp.train([(path, gp_mask)], channels="CD3", window=(100, 2000), network="remedios2023", epochs=3, learning_rate=0.01)
     picture = show(planes[1], (100, 2000))
-    plain = gp.train([(picture, gp_mask)], epochs=3, learning_rate=0.01)
+    plain = gp.train([(picture, gp_mask)], network="remedios2023", epochs=3, learning_rate=0.01)
     assert model.GetIdentity() == plain.GetIdentity()
     wanted = itk.array_from_image(gp.segment(path, model))
     other = write(tmp_path / "other.ome.tif", planes[[1, 2, 0]], [NAMES[c] for c in (1, 2, 0)])
