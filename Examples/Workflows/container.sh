@@ -12,7 +12,7 @@ case ${1:-} in
     export GIGAPIXEL_BUILD=/tmp/gigapixel-build
     Utilities/build
     cmake --install "$GIGAPIXEL_BUILD" --prefix /usr/local --strip
-    # Of what the program and its modules load. The C library is in every image, under a name that dpkg does not know.
+    # The packages are those of the libraries that the program and its modules load. The C library is in every image, under a name that dpkg does not know.
     find /usr/local -type f '(' -perm /u+x -o -name '*.so*' ')' -exec ldd {} + 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
       xargs realpath | grep -v '^/usr/local' | xargs dpkg -S 2>/dev/null | cut -d: -f1 | sort -u >"$list" || true
     [ -s "$list" ]

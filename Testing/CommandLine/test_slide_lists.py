@@ -78,7 +78,7 @@ def test_manifest_and_failed_table(folder):
     results = run("info", moved / "masks/manifest.json", "--json", code=1, cwd="/").json
     assert get_names(results) == ["a.tif", "b.tif", "c.tif", "d.svs"]
     assert [each.get("width") for each in results[:3]] == [64, 64, 64]
-    # Of masks the manifest has those that were made.
+    # The manifest names the masks that were made.
     run("measure", moved / "masks/manifest.json", "--slide", moved / "masks/manifest.json", "-o", folder / "table.csv", "--quiet", cwd="/")
     with open(folder / "table.csv") as table:
         assert {os.path.basename(row["mask"]) for row in csv.DictReader(table)} == {f"{name}.pyramid.tif" for name in "abc"}
