@@ -271,8 +271,11 @@ def in_a_sentence():
 def argument_of(option: Optional[str], function: Callable) -> Optional[str]:
     """The argument of a function that is meant by an option's name, such as "--slide-mpp" of the program; None: it has none."""
     names = inspect.signature(function).parameters
-    name = option if option is None or option in names else option.removeprefix("--").replace("-", "_").lower()
-    return next((each for each in (name, f"{name}s") if each in names), None)  # what may be given several times is plural
+    if option is None or option in names:
+        return option
+    name = option.removeprefix("--").replace("-", "_").lower()
+    plural = [f"{name}s"] if option.startswith("--") else []  # what the program takes several times is plural
+    return next((each for each in (name, *plural) if each in names), None)
 
 
 def names_arguments(function: Function) -> Function:
