@@ -138,12 +138,40 @@ def test_classes_become_segments(tmp_path, synthetic):
     present = [int(value) for value in numpy.unique(pixels) if value]
     assert [int(keys[f"Segment{i}_LabelValue"]) for i in range(len(present))] == present
     assert keys["Segment0_Name"] == "tissue" and f"Segment{len(present)}_Name" not in keys
-    words = ["outline", tmp_path / "classes.tif", "--like", synthetic[0], "-o", tmp_path / "d.seg.nrrd"]
-    assert fails(*words, "--class", "Tumor").code == "E-OPTION-APPLIES"
+    for output in ("d.seg.nrrd", "d.geojson"):
+        words = ["outline", tmp_path / "classes.tif", "--like", synthetic[0], "-o", tmp_path / output]
+        assert fails(*words, "--class", "Tumor").code == "E-OPTION-APPLIES"
+    run(*words)
+    features = json.loads((tmp_path / "d.geojson").read_text())["features"]
+    names = [feature["properties"]["classification"]["name"] for feature in features]
+    assert sorted(set(names)) == sorted(keys[f"Segment{i}_Name"] for i in range(len(present)))
+    run("rasterize", tmp_path / "d.geojson", "--like", synthetic[0], "-o", tmp_path / "back.tif", "--class", "tissue")
+    assert (tifffile.imread(tmp_path / "back.tif", key=0) == 255 * (pixels == 1)).all()
+
+
+def test_labels_without_names(tmp_path, slide):
+    """Numbers are classes, 255 beside them is ignored; 0 and 1 show one object, and so do grays."""
+    mask = numpy.zeros((125, 175), numpy.uint8)
+    mask[10:20, 10:20], mask[10:20, 30:40], mask[10:20, 50:60] = 1, 4, 255
+    grays = numpy.arange(125 * 175).reshape(125, 175).astype(numpy.uint8)
+    found = {}
+    for name, pixels in (("numbers", mask), ("one", mask == 1), ("grays", grays)):
+        write_slide(tmp_path / f"{name}.tif", pixels.astype(numpy.uint8), 2.0)
+        run("outline", tmp_path / f"{name}.tif", "--like", slide, "-o", tmp_path / f"{name}.geojson")
+        features = json.loads((tmp_path / f"{name}.geojson").read_text())["features"]
+        found[name] = [(f["properties"]["classification"]["name"], min(f["geometry"]["coordinates"][0])) for f in features]
+        run("outline", tmp_path / f"{name}.tif", "--like", slide, "-o", tmp_path / f"{name}.seg.nrrd")
+    assert found["numbers"] == [("Class 1", [40, 40]), ("Class 4", [120, 40])] and found["one"] == [("Tissue", [40, 40])]
+    assert {name for name, _ in found["grays"]} == {"Tissue"}
+    assert (read_nrrd(tmp_path / "numbers.seg.nrrd")[2] == numpy.where(mask == 255, 0, mask)).all()
+    assert (read_nrrd(tmp_path / "one.seg.nrrd")[2] == (mask == 1)).all()
+    assert (read_nrrd(tmp_path / "grays.seg.nrrd")[2] == (grays > 0)).all()
 
 
 def test_labels_that_a_segmentation_cannot_have(tmp_path, slide):
-    write_slide(tmp_path / "l.tif", (blobs(125, 175) > 0).astype(numpy.uint16) * 300, 2.0)
+    labels = (blobs(125, 175) > 0).astype(numpy.uint16) * 300
+    labels[0, 0] = 1
+    write_slide(tmp_path / "l.tif", labels, 2.0)
     assert fails("outline", tmp_path / "l.tif", "--like", slide, "-o", tmp_path / "l.seg.nrrd").code == "E-LABEL-VALUE"
     assert not (tmp_path / "l.seg.nrrd").exists()
 

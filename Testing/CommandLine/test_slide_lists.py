@@ -2,6 +2,7 @@
 """Slides by patterns, tables and manifests, wherever a command takes several."""
 
 import csv
+import json
 import os
 import shutil
 
@@ -91,6 +92,69 @@ def test_manifests_that_are_none(folder):
     for text in ("", "{}", "[1]", '{"format": "gigapixel manifest 1", "slides": [1, {"slide": 2}]}'):
         (folder / "manifest.json").write_text(text)
         assert fails("info", folder / "manifest.json").code == "E-FILE-KIND"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"slide": 3},
+        {"command": []},
+        {"outputs": 4},
+        {"outputs": ["a"]},
+        {"outputs": [{"field": 1}]},
+        {"output": None},
+        {"result": "good"},
+        {"result": {"error": "bad"}},
+        {"result": {"error": {"code": 7}}},
+    ],
+)
+def test_entries_of_foreign_types_count_as_none(folder, change):
+    run("label", "slides", "-o", "masks", *WORDS, cwd=folder)
+    manifest = json.loads((folder / "masks/manifest.json").read_text())
+    manifest["slides"][0].update(change)
+    (folder / "masks/manifest.json").write_text(json.dumps(manifest))
+    assert get_names(run("info", "masks/manifest.json", "--json", cwd=folder).json) == ["b.tif", "c.tif"]
+    assert run("status", "masks", "--json", cwd=folder).json["done"] == 2
+    results = run("label", "slides", "-o", "masks", *WORDS, "--json", cwd=folder).json
+    assert [each["skipped"] for each in results] == [True, True, True]  # the mask itself says how it was made
+    run("report", "masks", "-o", "page.html", cwd=folder)
+
+
+def test_results_of_foreign_types(folder):
+    """A page shows what it can."""
+    run("label", "slides", "-o", "masks", *WORDS, cwd=folder)
+    manifest = json.loads((folder / "masks/manifest.json").read_text())
+    result = manifest["slides"][0]["result"]
+    for key in list(result):
+        if key not in ("slide", "mask"):
+            result[key] = {"strange": [1]} if isinstance(result[key], (int, float, str, type(None))) else 5
+    (folder / "masks/manifest.json").write_text(json.dumps(manifest))
+    assert run("report", "masks", "-o", "page.html", "--json", cwd=folder).json["slides"] == 3
+    assert run("status", "masks", "--json", cwd=folder).json["done"] == 3
+
+
+def test_slides_of_one_name(folder):
+    """measure --slide TABLE takes the pairs of its rows; report shows none of several that may be meant."""
+    shutil.copytree(folder / "slides", folder / "others")
+    write_slide(folder / "others/a.tif", numpy.full((64, 64, 3), 7, numpy.uint8))
+    write_slide(folder / "m.tif", blobs(64, 64, 1))
+    write_slide(folder / "a.pyramid.tif", blobs(64, 64, 1))
+    table = write_table(folder / "pairs.csv", ["mask", "slide"], ["m.tif", "slides/a.tif"], ["a.pyramid.tif", "others/a.tif"])
+    run("measure", table, "--slide", table, "-o", folder / "figures.csv")
+    with open(folder / "figures.csv") as file:
+        slides = {row["mask"]: (row["slide"], row["red_mean"]) for row in csv.DictReader(file) if row["component"] == "0"}
+    assert {os.path.basename(mask): os.path.basename(os.path.dirname(slide)) for mask, (slide, _) in slides.items()} == {
+        "m.tif": "slides",
+        "a.pyramid.tif": "others",
+    }
+    assert [float(mean) for slide, mean in slides.values() if "others" in slide] == [7]
+
+    run("label", "slides", "-o", "masks", *WORDS, cwd=folder)
+    (folder / "masks/manifest.json").unlink()
+    words = ["report", "masks", "-o", "page.html", "--overwrite", "--json", "--slides"]
+    assert run(*words, "slides", cwd=folder).json["missing"] == 0
+    assert run(*words, "slides", "--slides", "slides/*.tif", cwd=folder).json["missing"] == 0
+    assert run(*words, "slides", "--slides", "others", cwd=folder).json["missing"] == 3
 
 
 def test_report_finds_slides_by_pattern(folder):

@@ -98,8 +98,7 @@ public:
 
   /** Channels of a slide's file, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; by default
    * those that the model was trained on, or the slide as it is. @{ */
-  void                             SetSlideChannels(const std::vector<std::string> & channels);
-  const std::vector<std::string> & GetSlideChannels() const;
+  itkGigapixelOptionMacro(std::vector<std::string>, SlideChannels, m_SlideChannels);
   itkSetStringMacro(SlideWindow);
   itkGetStringMacro(SlideWindow);
   /** @} */

@@ -209,8 +209,7 @@ public:
   /** Channels of slides, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; none, the default:
    * slides as they are. They count for slides that are given as files, which have to have the same names for them. The
    * model keeps names and window, and finds the channels of other slides by their names. @{ */
-  void                             SetSlideChannels(const std::vector<std::string> & channels);
-  const std::vector<std::string> & GetSlideChannels() const;
+  itkGigapixelOptionMacro(std::vector<std::string>, SlideChannels, m_SlideChannels);
   itkSetStringMacro(SlideWindow);
   itkGetStringMacro(SlideWindow);
   /** @} */

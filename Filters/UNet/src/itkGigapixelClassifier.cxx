@@ -163,18 +163,6 @@ GigapixelClassifier::OpenImage()
   return image;
 }
 
-void
-GigapixelClassifier::SetSlideChannels(const std::vector<std::string> & channels)
-{
-  GigapixelSetMember(*this, m_SlideChannels, channels);
-}
-
-const std::vector<std::string> &
-GigapixelClassifier::GetSlideChannels() const
-{
-  return m_SlideChannels;
-}
-
 int
 GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
 {

@@ -65,18 +65,6 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 }
 
 void
-GigapixelUNetTrainer::SetSlideChannels(const std::vector<std::string> & channels)
-{
-  GigapixelSetMember(*this, m_SlideChannels, channels);
-}
-
-const std::vector<std::string> &
-GigapixelUNetTrainer::GetSlideChannels() const
-{
-  return m_SlideChannels;
-}
-
-void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
   if (!sample.truth.empty() && m_Implementation->objective.kind == gigapixel::Objective::Kind::Classes)

@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <fstream>
 
 #include <unistd.h>
@@ -86,7 +87,11 @@ public:
     const std::string name = path.filename().string();
     const std::size_t gzip = name.rfind(".nii.gz");
     const std::string ending = gzip == std::string::npos ? path.extension().string() : name.substr(gzip);
-    const std::string start = '.' + name + ".writing-";
+    // Where the name is as long as file systems allow, there is no room for more.
+    constexpr std::size_t longest = 200;
+    const std::string     kept =
+      name.size() > longest ? name.substr(0, longest) + '~' + std::to_string(std::hash<std::string>()(name)) : name;
+    const std::string start = '.' + kept + ".writing-";
     this->RemoveLeft(path.parent_path(), start, ending);
     m_Name = (path.parent_path() / (start + std::to_string(::getpid()) + ending)).string();
   }

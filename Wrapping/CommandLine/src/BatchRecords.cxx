@@ -194,11 +194,22 @@ ReadOutputs(const std::string & file)
   return outputs;
 }
 
+/** Whether what we read of an entry has the types that we write; others may have edited the file. */
 bool
 IsEntry(const Json & entry)
 {
-  return entry.is_object() && entry.value("output", Json()).is_string() && entry.value("result", Json()).is_object() &&
-         entry.value("command", Json("")).is_string() && entry.value("outputs", Json::array()).is_array();
+  const auto hasText = [](const Json & of, const char * key) { return of.value(key, Json("")).is_string(); };
+  if (!entry.is_object() || !entry.contains("output") || !entry.value("result", Json()).is_object())
+  {
+    return false;
+  }
+  const Json outputs = entry.value("outputs", Json::array());
+  const Json error = entry["result"].value("error", Json::object());
+  return hasText(entry, "output") && hasText(entry, "slide") && hasText(entry, "command") && outputs.is_array() &&
+         std::all_of(outputs.begin(),
+                     outputs.end(),
+                     [&](const Json & each) { return each.is_object() && hasText(each, "field"); }) &&
+         error.is_object() && hasText(error, "code");
 }
 
 bool

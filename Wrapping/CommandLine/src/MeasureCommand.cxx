@@ -32,8 +32,8 @@ namespace
 {
 using Json = nlohmann::ordered_json;
 
-/** Which slide each mask lies on, as --slide says: the one that is named, or of a folder the one with the mask's name.
- */
+/** Which slide each mask lies on, as --slide says: the one that is named, or that a table or manifest has beside the
+ * mask, else of several the one with the mask's name. */
 class SlidesOfMasks
 {
 public:
@@ -45,6 +45,7 @@ public:
       const SlideList list = FindSlides({ m_Given }, session);
       m_Slides = list.slides;
       m_IsFolder = list.isFolder;
+      m_OfMasks = FindSlidesOfMasks(m_Given);
     }
   }
 
@@ -61,6 +62,10 @@ public:
     if (!m_IsFolder)
     {
       return m_Slides.empty() ? std::string() : m_Slides.front();
+    }
+    if (const auto pair = m_OfMasks.find(GetPlace(mask)); pair != m_OfMasks.end())
+    {
+      return pair->second;
     }
     const std::string        name = GetSlideName(mask);
     std::vector<std::string> found;
@@ -88,9 +93,10 @@ public:
   }
 
 private:
-  std::string              m_Given;
-  std::vector<std::string> m_Slides;
-  bool                     m_IsFolder{ false };
+  std::string                        m_Given;
+  std::vector<std::string>           m_Slides;
+  bool                               m_IsFolder{ false };
+  std::map<std::string, std::string> m_OfMasks;
 };
 
 Connectivity

@@ -16,74 +16,107 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 
 namespace gigapixel::commandline
 {
 namespace
 {
-/** The rows of a mask as bytes, band by band. \param take gets the first row of a band, their number, and the bytes */
-template <typename TRead, typename TTake>
+/** The labels of a mask, band by band. \param take gets the first row of a band, their number, and the labels */
+template <typename TTake>
 void
-VisitBands(const MaskImage & mask, const Session & session, const TRead & read, const TTake & take)
+VisitBands(const MaskImage & mask, const std::string & what, const Session & session, const TTake & take)
 {
   constexpr std::int64_t     bandRows = 256;
   const Size                 size = mask.GetSize();
   std::vector<unsigned char> rows;
-  Progress progress(session, "outline", static_cast<double>(size.width) * static_cast<double>(size.height));
+  Progress progress(session, what, static_cast<double>(size.width) * static_cast<double>(size.height));
   for (std::int64_t y = 0; y < size.height; y += bandRows)
   {
     ThrowIfInterrupted();
     const std::int64_t count = std::min(bandRows, size.height - y);
-    read(y, count, rows);
+    mask.ReadLabels(y, count, rows);
     take(y, count, rows.data());
     progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
   }
 }
 
-/** What is written of a mask. */
-struct Written
+/** What a mask shows. */
+struct Shown
 {
-  std::string  what; ///< a piece of it
-  std::size_t  number{ 0 };
-  std::int64_t objects{ 0 }; ///< pixels of the mask
+  LabelCounts          counts{};
+  std::vector<Segment> segments;
+  LabelMap             labels{};
+  bool                 hasClasses{ false };
 };
 
-Written
+Shown
+LookAt(const MaskImage & mask, const ArgumentValues & values, const Session & session)
+{
+  Shown shown;
+  VisitBands(mask, "read", session, [&](std::int64_t, std::int64_t count, const unsigned char * rows) {
+    std::for_each(rows, rows + count * mask.GetSize().width, [&shown](unsigned char value) { ++shown.counts[value]; });
+  });
+  const auto others = std::accumulate(shown.counts.begin() + 2, shown.counts.end(), std::int64_t(0));
+  if (others == 0 && FindMadeBy(mask.GetName()).empty()) // 0 and 1 of another program say as much as 0 and 255
+  {
+    std::swap(shown.counts[1], shown.counts[Segment::Anything]);
+  }
+  shown.segments = FindSegments(shown.counts, mask.GetClasses(), values.GetText("class"));
+  shown.labels = MakeLabelMap(shown.segments);
+  shown.hasClasses = shown.segments.front().value != Segment::Anything;
+  if (shown.hasClasses && values.IsGiven("class"))
+  {
+    throw Refusal(
+      Diagnostic("E-OPTION-APPLIES", "the mask has classes, which are written by their own names", "leave it out")
+        .OfFile(mask.GetName())
+        .OfOption("--class", values.GetText("class")));
+  }
+  return shown;
+}
+
+/** \return the number of outlines */
+std::size_t
 WriteOutlines(const MaskImage &             mask,
+              const Shown &                 shown,
               const GridMatch &             match,
               const std::array<double, 2> & origin,
               const ArgumentValues &        values,
               const Session &               session)
 {
-  Written     written{ "outline" };
-  const Size  size = mask.GetSize();
-  MaskOutline outline(static_cast<std::size_t>(size.width));
-  const auto  read = [&mask](std::int64_t y, std::int64_t count, std::vector<unsigned char> & rows) {
-    mask.ReadRows(y, count, rows);
-  };
-  VisitBands(mask, session, read, [&](std::int64_t, std::int64_t count, const unsigned char * rows) {
-    written.objects += count * size.width - std::count(rows, rows + count * size.width, 0);
-    for (std::int64_t row = 0; row < count; ++row)
+  const auto                 width = static_cast<std::size_t>(mask.GetSize().width);
+  std::vector<MaskOutline>   outlines(shown.segments.size(), MaskOutline(width));
+  std::vector<unsigned char> row(width);
+  VisitBands(mask, "outline", session, [&](std::int64_t, std::int64_t count, const unsigned char * rows) {
+    for (std::int64_t y = 0; y < count; ++y, rows += width)
     {
-      outline.AppendRow(rows + row * size.width, 1);
-    }
-  });
-  auto pieces = outline.Trace(match.axes[0].ratio, match.axes[1].ratio);
-  for (Annotation & piece : pieces)
-  {
-    piece.className = values.GetText("class");
-    for (AnnotationRing & ring : piece.rings)
-    {
-      for (AnnotationPoint & point : ring)
+      std::transform(rows, rows + width, row.begin(), [&shown](unsigned char value) { return shown.labels[value]; });
+      for (std::size_t i = 0; i < outlines.size(); ++i)
       {
-        point.x -= match.axes[0].shift + origin[0];
-        point.y -= match.axes[1].shift + origin[1];
+        outlines[i].AppendRow(row.data(), shown.segments[i].label);
       }
     }
+  });
+  std::vector<Annotation> all;
+  for (std::size_t i = 0; i < outlines.size(); ++i)
+  {
+    for (Annotation & piece : outlines[i].Trace(match.axes[0].ratio, match.axes[1].ratio))
+    {
+      piece.className = shown.segments[i].name;
+      for (AnnotationRing & ring : piece.rings)
+      {
+        for (AnnotationPoint & point : ring)
+        {
+          point.x -= match.axes[0].shift + origin[0];
+          point.y -= match.axes[1].shift + origin[1];
+        }
+      }
+      all.push_back(std::move(piece));
+    }
   }
-  written.number = pieces.size();
-  WriteAnnotations(pieces, values.GetText("output"), values.Has("overwrite"));
-  return written;
+  WriteAnnotations(all, values.GetText("output"), values.Has("overwrite"));
+  return all.size();
 }
 
 /** Slicer holds a segmentation whole, and so do we. */
@@ -103,14 +136,15 @@ RefuseLargeSegmentation(const MaskImage & mask)
 }
 
 /** The mask's labels where the mask lies on the slide, as the segmentations of our Slicer modules. */
-Written
+void
 WriteSegmentation(const MaskImage &              mask,
+                  const Shown &                  shown,
                   const GridMatch &              match,
                   const itk::WholeSlideImageIO & slide,
                   const ArgumentValues &         values,
                   const Session &                session)
 {
-  Written    written{ "segment" };
+  RefuseLargeSegmentation(mask);
   const Size size = mask.GetSize();
   if (!GetLevelZeroGrid(slide).IsSpacingKnown())
   {
@@ -133,34 +167,13 @@ WriteSegmentation(const MaskImage &              mask,
   image->SetSpacing(spacing);
   image->SetOrigin(origin);
   image->Allocate();
-  LabelCounts counts{};
-  const auto  read = [&mask](std::int64_t y, std::int64_t count, std::vector<unsigned char> & rows) {
-    mask.ReadLabels(y, count, rows);
-  };
-  VisitBands(mask, session, read, [&](std::int64_t y, std::int64_t count, const unsigned char * rows) {
-    std::copy_n(rows, count * size.width, image->GetBufferPointer() + y * size.width);
-    std::for_each(rows, rows + count * size.width, [&counts](unsigned char value) { ++counts[value]; });
+  VisitBands(mask, "outline", session, [&](std::int64_t y, std::int64_t count, const unsigned char * rows) {
+    std::transform(rows,
+                   rows + count * size.width,
+                   image->GetBufferPointer() + y * size.width,
+                   [&shown](unsigned char value) { return shown.labels[value]; });
   });
-  const auto segments = FindSegments(counts, mask.GetClasses(), values.GetText("class"));
-  if (values.IsGiven("class") && segments.front().value != 255)
-  {
-    throw Refusal(
-      Diagnostic("E-OPTION-APPLIES", "the mask has classes, which are segments by their own names", "leave it out")
-        .OfFile(mask.GetName())
-        .OfOption("--class", values.GetText("class")));
-  }
-  std::array<unsigned char, 256> labels{};
-  for (const Segment & segment : segments)
-  {
-    labels[segment.value] = segment.label;
-    written.objects += counts[segment.value];
-  }
-  unsigned char * const pixels = image->GetBufferPointer();
-  std::transform(
-    pixels, pixels + size.width * size.height, pixels, [&labels](unsigned char value) { return labels[value]; });
-  written.number = segments.size();
-  WriteSegments(*image, segments, values.GetText("output"), values.Has("overwrite"));
-  return written;
+  WriteSegments(*image, shown.segments, values.GetText("output"), values.Has("overwrite"));
 }
 } // namespace
 
@@ -177,35 +190,40 @@ RunOutline(const ArgumentValues & values, const Session & session)
       Diagnostic("E-OPTION-APPLIES", "--origin is of outlines; a segmentation lies in mm", "leave it out")
         .OfOption("--origin", values.GetText("origin")));
   }
-  const MaskImage mask(values.GetText("MASK"),
-                       isSegmentation ? itk::HighSamples::RefusedAsLabels : itk::HighSamples::Are255);
+  const MaskImage mask(values.GetText("MASK"), itk::HighSamples::Are255);
   const auto      slide = OpenSlide(values.GetText("like"), values, session);
   const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
 
+  const Shown            shown = LookAt(mask, values, session);
+  std::size_t            number = shown.segments.size();
+  const MaskImage        written(mask.GetName(),
+                          shown.hasClasses ? itk::HighSamples::RefusedAsLabels : itk::HighSamples::Are255);
   nlohmann::ordered_json json{ { "outlines", output }, { "mask", mask.GetName() } };
-  Written                written;
   if (isSegmentation)
   {
-    RefuseLargeSegmentation(mask);
-    written = WriteSegmentation(mask, match, *slide, values, session);
-    json["segments"] = written.number;
+    WriteSegmentation(written, shown, match, *slide, values, session);
+    json["segments"] = number;
   }
   else
   {
     const auto origin = GetOutlineOrigin(*slide, values, session);
-    written = WriteOutlines(mask, match, origin, values, session);
-    json["pieces"] = written.number;
+    number = WriteOutlines(written, shown, match, origin, values, session);
+    json["pieces"] = number;
     json["origin"] = origin;
+  }
+  std::int64_t objects = 0;
+  for (std::size_t value = 1; value < shown.counts.size(); ++value)
+  {
+    objects += shown.labels[value] > 0 ? shown.counts[value] : 0;
   }
   const Size size = mask.GetSize();
   DoubtMask(session,
             mask.GetName(),
             "the mask",
-            static_cast<double>(written.objects) /
-              (static_cast<double>(size.width) * static_cast<double>(size.height)));
-  session.PrintResult(output + ": " + FormatCount(written.number, written.what),
+            static_cast<double>(objects) / (static_cast<double>(size.width) * static_cast<double>(size.height)));
+  session.PrintResult(output + ": " + FormatCount(number, isSegmentation ? "segment" : "outline"),
                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <system_error>
 
 namespace fs = std::filesystem;
@@ -200,9 +202,9 @@ ReportRows::AddResult(const Json & result, const std::string & folder)
   {
     row.data["cpuSeconds"] = seconds;
   }
-  if (result.contains("error"))
+  if (const auto error = result.find("error"); error != result.end())
   {
-    row.data["error"] = result.at("error");
+    row.data["error"] = error->is_object() ? *error : Json{ { "code", "E-OTHER" }, { "why", error->dump() } };
   }
   for (const char * const list : { "doubts", "warnings" })
   {
@@ -296,16 +298,25 @@ ReportRows::FindSlides(const std::vector<std::string> & places)
     {
       continue;
     }
-    auto & named = files[row.name];
-    std::sort(named.begin(), named.end());
-    for (const std::string & file : named)
+    std::map<std::string, std::string> named; // by where they are: several inputs may name one slide
+    for (const std::string & file : files[row.name])
     {
       if (fs::is_regular_file(file, ignored) && itk::WholeSlideImageIO::New()->CanReadFile(file.c_str()) &&
           !IsMask(file))
       {
-        row.slide = file;
-        break;
+        named.emplace(GetPlace(file), file);
       }
+    }
+    if (named.size() == 1)
+    {
+      row.slide = named.begin()->second;
+    }
+    else if (!named.empty())
+    {
+      const std::string & other = std::next(named.begin())->second;
+      row.data["missing"].push_back(DescribeMissing(
+        "the slide is one of several of its name",
+        Diagnostic("E-FILE-NAME", named.begin()->second + " and " + other + " may be meant").OfFile(other)));
     }
   }
 }

@@ -145,21 +145,39 @@ FindSegments(const LabelCounts &                        counts,
              const std::map<unsigned char, MaskClass> & classes,
              const std::string &                        objectName)
 {
-  const bool hasNone = std::all_of(counts.begin() + 1, counts.end(), [](std::int64_t count) { return count == 0; });
-  std::vector<Segment> segments;
-  for (unsigned value = 1; value < 255; ++value)
+  constexpr std::ptrdiff_t mostUnnamed = 32; // more values are those of gray pixels, as JPEG leaves them at edges
+  const auto               isPresent = [](std::int64_t count) { return count > 0; };
+  const auto               present = std::count_if(counts.begin() + 1, counts.end(), isPresent);
+  const bool               isGray = classes.empty() && present > mostUnnamed;
+  std::vector<Segment>     segments;
+  for (unsigned value = 1; value < 255 && !isGray; ++value)
   {
     const auto label = static_cast<unsigned char>(value);
     const auto known = classes.find(label);
     // One segment at least, so that there is something to draw in.
-    if (counts[value] > 0 || (hasNone && known != classes.end()))
+    if (counts[value] > 0 || (present == 0 && known != classes.end()))
     {
       segments.push_back(known == classes.end()
                            ? Segment{ "Class " + std::to_string(value), label, label }
                            : Segment{ known->second.name, label, label, ToColor(known->second.color) });
     }
   }
-  return segments.empty() ? std::vector<Segment>{ { objectName, 255, 1 } } : segments;
+  return segments.empty() ? std::vector<Segment>{ { objectName, Segment::Anything, 1 } } : segments;
+}
+
+LabelMap
+MakeLabelMap(const std::vector<Segment> & segments)
+{
+  LabelMap labels{};
+  for (const Segment & segment : segments)
+  {
+    if (segment.value == Segment::Anything)
+    {
+      std::fill(labels.begin() + 1, labels.end(), segment.label);
+    }
+    labels[segment.value] = segment.label;
+  }
+  return labels;
 }
 
 void

@@ -27,6 +27,8 @@
 #include <thread>
 #include <utility>
 
+#include <sys/stat.h>
+
 namespace fs = std::filesystem;
 
 namespace gigapixel::commandline
@@ -84,6 +86,18 @@ GetOutputInFolder(const std::string & folder, const std::string & slide, const s
   return (fs::path(folder) / (name + GetEndings(content).front())).string();
 }
 
+/** What the file system calls a file, whatever its names are. */
+using FileIdentity = std::pair<dev_t, ino_t>;
+
+/** Nothing: the file is not there. */
+std::optional<FileIdentity>
+FindFileIdentity(const std::string & file)
+{
+  struct stat status = {};
+  return ::stat(file.c_str(), &status) == 0 ? std::optional<FileIdentity>({ status.st_dev, status.st_ino })
+                                            : std::nullopt;
+}
+
 void
 CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
 {
@@ -99,18 +113,26 @@ CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
                       .OfFile(task.output));
     }
   }
+  std::map<FileIdentity, std::string> slideOfFile; // a batch of thousands is not to compare each with each
   for (const SlideTask & task : tasks)
   {
-    for (const SlideTask & other : tasks)
+    for (const std::string & file : itk::GigapixelSplitModalities(task.slide))
     {
-      const auto files = itk::GigapixelSplitModalities(other.slide);
-      if (std::any_of(files.begin(), files.end(), [&task](const auto & file) { return IsSameFile(task.output, file); }))
+      if (const auto identity = FindFileIdentity(file))
       {
-        throw Refusal(Diagnostic("E-OUTPUT-INPUT",
-                                 "the output " + task.output + " is the " + kind + ' ' + other.slide + " itself",
-                                 "choose another")
-                        .OfFile(task.output));
+        slideOfFile[*identity] = task.slide;
       }
+    }
+  }
+  for (const SlideTask & task : tasks)
+  {
+    const auto identity = FindFileIdentity(task.output);
+    if (const auto slide = identity ? slideOfFile.find(*identity) : slideOfFile.end(); slide != slideOfFile.end())
+    {
+      throw Refusal(Diagnostic("E-OUTPUT-INPUT",
+                               "the output " + task.output + " is the " + kind + ' ' + slide->second + " itself",
+                               "choose another")
+                      .OfFile(task.output));
     }
   }
 }
@@ -265,14 +287,19 @@ Restore(nlohmann::ordered_json result,
   std::for_each(before.begin(), before.end(), KeepWarning);
   for (const auto & doubt : result.value("doubts", nlohmann::ordered_json::array()))
   {
+    if (!doubt.is_object())
+    {
+      continue;
+    }
     const auto getNumber = [&doubt](const char * key) {
-      return doubt.at(key).is_number() ? doubt.at(key).get<double>() : std::numeric_limits<double>::quiet_NaN();
+      const auto found = doubt.value(key, nlohmann::ordered_json());
+      return found.is_number() ? found.get<double>() : std::numeric_limits<double>::quiet_NaN();
     };
-    const auto & file = doubt.at("file");
-    KeepDoubt({ doubt.at("code").get<std::string>(),
-                getNumber("value"),
-                getNumber("limit"),
-                file.is_string() ? file.get<std::string>() : std::string() });
+    const auto getText = [&doubt](const char * key) {
+      const auto found = doubt.value(key, nlohmann::ordered_json());
+      return found.is_string() ? found.get<std::string>() : std::string();
+    };
+    KeepDoubt({ getText("code"), getNumber("value"), getNumber("limit"), getText("file") });
   }
   for (const auto & entry : result.value("warnings", nlohmann::ordered_json::array()))
   {

@@ -75,8 +75,8 @@ Label()
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
              "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "
-             "shows them. For evaluate and outline tissue is the object then; as --tissue of other commands, and to "
-             "train with, all that is not 0."),
+             "shows them. For evaluate tissue is the object then; as --tissue of other commands, and to train with, "
+             "all that is not 0."),
       OneOf("grid", downsample),
       OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
       SlideResolution(),
@@ -273,12 +273,13 @@ Rasterize()
 Command
 Outline()
 {
-  Argument name{ "class", Type::Text, "NAME", "Class of the outlines, or name of the segment.", "Tissue" };
+  Argument name{ "class", Type::Text, "NAME", "What the object of a mask without classes is called.", "Tissue" };
   return { "outline",
            "a mask, for other programs to look at and to correct",
            "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
            "its holes for each piece, along the edges of the mask's pixels. Or writes a segmentation of 3D Slicer "
-           "(.seg.nrrd), which lies on the slide: one segment, or one for each class of the mask.",
+           "(.seg.nrrd), which lies on the slide. Labels are classes, and 255 beside them is ignored. A mask of 0 "
+           "and 255, of 0 and 1, or of grays shows one object.",
            { Required(InputFile(
                "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
              LikeSlide(),
@@ -316,7 +317,8 @@ Measure()
       InputFile("slide",
                 "SLIDE|FOLDER",
                 "slide",
-                "The slide of the masks, or a folder, pattern or table of their slides, known by their names."),
+                "The slide of the masks, or a folder, pattern or table of slides: known by names, or paired by a "
+                "table's column mask."),
       Required(Output("CSV", "table", "The table, a .csv file.")),
       Choice(
         "connectivity",

@@ -7,6 +7,7 @@
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelSlideFiles.h"
+#include "gigapixelTableReader.h"
 
 #include "itkGigapixelVolumeSource.h"
 #include "itkMetaDataObject.h"
@@ -460,19 +461,12 @@ FindAll(const std::vector<std::string> & names, const Kind & kind, const Session
   SlideList list;
   list.kind = kind.name;
   list.isList = names.size() > 1;
-  std::set<fs::path> seen;
-  // However it is spelled: a link to a file has a name, and thus an output, of its own; one to its folder has not.
-  const auto getEntry = [](const std::string & file) {
-    std::error_code error;
-    const fs::path  path = fs::absolute(file);
-    const fs::path  folder = fs::canonical(path.parent_path(), error);
-    return error ? path : folder / path.filename();
-  };
+  std::set<std::string> seen;
   for (const std::string & name : names)
   {
     for (const std::string & slide : LookUp(name, kind, session, list))
     {
-      if (seen.insert(getEntry(slide)).second)
+      if (seen.insert(GetPlace(slide)).second)
       {
         list.slides.push_back(slide);
       }
@@ -516,6 +510,38 @@ ExpandName(const std::string & name, const std::string & kind)
         .OfFile(name));
   }
   return files;
+}
+
+std::map<std::string, std::string>
+FindSlidesOfMasks(const std::string & name)
+{
+  std::map<std::string, std::string> found;
+  if (GetLowerExtension(name) == ".csv" && TableReader(name).FindColumn(Masks.name) >= 0)
+  {
+    const auto masks = ReadFileColumn(name, Masks.name);
+    const auto slides = ReadFileColumn(name, Slides.name);
+    for (std::size_t row = 0; row < masks.size(); ++row)
+    {
+      found[GetPlace(masks[row])] = slides[row];
+    }
+  }
+  else if (fs::path(name).filename() == "manifest.json")
+  {
+    for (const nlohmann::ordered_json & entry : ReadManifestEntries(name))
+    {
+      found[GetPlace(entry["output"])] = entry["slide"];
+    }
+  }
+  return found;
+}
+
+std::string
+GetPlace(const std::string & file)
+{
+  std::error_code error;
+  const fs::path  path = fs::absolute(file);
+  const fs::path  folder = fs::canonical(path.parent_path(), error);
+  return error ? path.string() : (folder / path.filename()).string();
 }
 
 bool

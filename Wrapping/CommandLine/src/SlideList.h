@@ -4,6 +4,7 @@
 
 #include "gigapixelProgram.h"
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -37,6 +38,15 @@ struct SlideList
  * \param kind the column: "slide" (of volumes as well), or "mask", which is the output in a manifest
  * \throw Refusal nothing matches, or the table or manifest cannot be read */
 GigapixelCommandLine_EXPORT std::vector<std::string> ExpandName(const std::string & name, const std::string & kind);
+
+/** The slides of masks, by the absolute paths of these, as a table with the columns slide and mask has them, or a
+ * manifest of results. Empty: it is something else.
+ * \throw Refusal the table or manifest cannot be read */
+GigapixelCommandLine_EXPORT std::map<std::string, std::string> FindSlidesOfMasks(const std::string & name);
+
+/** Where a file is, however its folder is spelled. A link to a file has a name, and thus an output, of its own; one to
+ * its folder has not. */
+GigapixelCommandLine_EXPORT std::string GetPlace(const std::string & file);
 
 /** Files as given, and what names stand for (ExpandName()); a folder stands for the slides in it that our reader
  * claims, sorted by name, without mask pyramids (one channel, *.pyramid.tif, but for slides that we converted): of

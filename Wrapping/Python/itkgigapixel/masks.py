@@ -38,14 +38,14 @@ def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial
 @in_a_sentence()
 @with_mask("mask")
 def outline(
-    mask: Path | np.ndarray, slide: Path | Slide, output: Path, *, class_name: str = "Tissue", origin: str = "slide", slide_mpp: Optional[float] = None
+    mask: Path | np.ndarray, slide: Path | Slide, output: Path, *, class_name: Optional[str] = None, origin: str = "slide", slide_mpp: Optional[float] = None
 ) -> Path:
     """Writes a mask for other programs: its outlines for QuPath (``.geojson``), or a segmentation for 3D Slicer (``.seg.nrrd``).
 
     :param mask: of the slide, at any resolution: its file, or an array (y, x) of bool or uint8 that covers the slide
     :param slide: its size and resolution count
     :param output: what is written, in place of what stands there
-    :param class_name: of the outlines; of a segmentation the segment's, where the mask names no classes
+    :param class_name: of the object of a mask without classes (None: Tissue); classes have names of their own, and a name is refused
     :param origin: where positions of outlines are counted from: "slide", or "bounds", the corner of the scanned area, as QuPath does
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
     :returns: *output*

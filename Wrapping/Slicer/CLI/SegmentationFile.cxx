@@ -90,11 +90,7 @@ ReadLevel(const itk::WholeSlideImageIO & mask,
   image->Allocate();
   unsigned char * const pixels = image->GetBufferPointer();
   mask.ReadRegion(level, 0, 0, size[0], size[1], 1, pixels);
-  std::array<unsigned char, 256> labels{};
-  for (const Segment & segment : segments)
-  {
-    labels[segment.value] = segment.label;
-  }
+  const auto labels = commandline::MakeLabelMap(segments);
   std::transform(pixels, pixels + size[0] * size[1], pixels, [&labels](unsigned char value) { return labels[value]; });
   return image;
 }
@@ -116,11 +112,13 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
   const auto                  image = ReadLevel(mask, chosen, place, downsamples, segments);
   commandline::WriteSegments(*image, segments, file);
 
-  const auto   all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
-  const double object =
-    std::accumulate(segments.begin(), segments.end(), 0.0, [&histogram](double sum, const Segment & each) {
-      return sum + static_cast<double>(histogram[each.value]);
-    });
+  const auto all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
+  const auto labels = commandline::MakeLabelMap(segments);
+  double     object = 0;
+  for (std::size_t value = 1; value < labels.size(); ++value)
+  {
+    object += labels[value] > 0 ? static_cast<double>(histogram[value]) : 0;
+  }
   const double pixelMm2 = place.spacing[0] * place.spacing[1] * place.downsamples[0] * place.downsamples[1];
   return { object / all, object * pixelMm2, (downsamples[0] + downsamples[1]) / 2 };
 }
