@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BatchRecords.h"
 
+#include "NameText.h"
 #include "SlideBatch.h"
 
 #include "gigapixelAtomicFile.h"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -71,13 +73,6 @@ std::string
 ToLine(const Json & json)
 {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/** A text as JSON has it, whatever bytes a file's name has. */
-std::string
-ToText(const std::string & name)
-{
-  return Json::parse(ToLine(name)).get<std::string>();
 }
 
 std::string
@@ -276,7 +271,7 @@ FormatFailures(const std::map<std::string, Json> & entries)
       continue;
     }
     const Json error = entry.at("result").at("error");
-    text += ToField(entry.value("slide", ""));
+    text += ToField(FromNameText(entry.value("slide", "")));
     for (const char * const field : { "code", "file", "why", "do" })
     {
       const Json value = error.value(field, Json());
@@ -315,9 +310,10 @@ DescribeOptions(const ArgumentValues & values)
     {
       continue;
     }
-    const auto texts =
+    auto texts =
       argument.type == ArgumentType::Switch ? std::vector<std::string>{ "yes" } : values.GetTexts(argument.name);
-    options[argument.name] = texts.size() == 1 ? Json(ToText(texts.front())) : Json(texts);
+    std::transform(texts.begin(), texts.end(), texts.begin(), ToNameText);
+    options[argument.name] = texts.size() == 1 ? Json(texts.front()) : Json(texts);
   }
   return options;
 }
@@ -370,7 +366,7 @@ IdentifyOutputs(const SlideTask & task, HashedBytes bytes)
   Json outputs = Json::array();
   for (const std::string & output : task.GetOutputs())
   {
-    outputs.push_back({ { "file", ToText(GetName(output)) }, { "content", IdentifyFile(output, bytes) } });
+    outputs.push_back({ { "file", ToNameText(GetName(output)) }, { "content", IdentifyFile(output, bytes) } });
   }
   return outputs;
 }
@@ -401,8 +397,8 @@ ReadManifestEntries(const std::string & file)
   {
     if (IsEntry(entry) && entry.value("slide", Json()).is_string())
     {
-      entry["slide"] = SeeFromHere(entry["slide"], folder);
-      entry["output"] = SeeFromHere(GetName(entry["output"]), folder);
+      entry["slide"] = SeeFromHere(FromNameText(entry["slide"]), folder);
+      entry["output"] = SeeFromHere(GetName(FromNameText(entry["output"])), folder);
       for (const char * const key : { "slide", "volume" })
       {
         if (entry["result"].contains(key))
@@ -419,9 +415,8 @@ ReadManifestEntries(const std::string & file)
 BatchFolder
 BatchFolder::Read(const std::string & folder)
 {
-  BatchFolder       found;
-  const std::string state = GetStateFolder(folder);
-  found.entries = ReadManifest(folder);
+  BatchFolder               found;
+  const std::string         state = GetStateFolder(folder);
   std::vector<std::int64_t> times;
   for (const std::string & file : FindFiles(state, RecordEnding))
   {
@@ -432,6 +427,8 @@ BatchFolder::Read(const std::string & folder)
       times.push_back(GetTime(file));
     }
   }
+  // Afterwards, as another process may gather the records into it at this moment.
+  found.entries.merge(ReadManifest(folder));
   std::optional<std::int64_t> begin; // times may be negative
   for (const std::string & file : FindFiles(state, BatchEnding))
   {
@@ -519,8 +516,8 @@ BatchRecords::Describe(const SlideTask & task)
   Json & described = m_Described[task.output];
   if (described.is_null())
   {
-    described = { { "slide", ToText(SeeFrom(task.slide, m_Folder)) },
-                  { "output", ToText(GetName(task.output)) },
+    described = { { "slide", ToNameText(SeeFrom(task.slide, m_Folder)) },
+                  { "output", ToNameText(GetName(task.output)) },
                   { "version", GIGAPIXEL_VERSION },
                   { "command", m_Values.GetCommand().name },
                   { "options", m_Options } };
@@ -539,9 +536,8 @@ BatchRecords::Describe(const SlideTask & task)
 Json
 BatchRecords::FindEntry(const std::string & output)
 {
-  const std::string name = ToText(GetName(output));
-  Json              record =
-    Json::parse(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()), nullptr, false);
+  const std::string name = ToNameText(GetName(output));
+  Json              record = Parse(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()));
   if (IsEntry(record) && record["output"] == name)
   {
     return record;
@@ -619,12 +615,13 @@ BatchRecords::MakeStateFolder()
     Json outputs = Json::array();
     for (const SlideTask & task : m_Tasks)
     {
-      outputs.push_back(ToText(GetName(task.output)));
+      outputs.push_back(ToNameText(GetName(task.output)));
     }
     const std::string text = ToLine({ { "command", m_Values.GetCommand().name }, { "outputs", outputs } });
     try
     {
-      WriteFile((fs::path(m_State) / (Hash(text) + BatchEnding)).string(), text);
+      m_Batch = (fs::path(m_State) / (Hash(text) + BatchEnding)).string();
+      WriteFile(m_Batch, text);
     }
     catch (const std::exception &)
     {} // another process has written the same, or what follows says what is wrong
@@ -712,7 +709,9 @@ BatchRecords::Finish(const Session & session)
   }
   catch (const std::exception &)
   {
-    m_Unrecorded = m_Unrecorded.empty() ? GetManifest(m_Folder) : m_Unrecorded;
+    std::error_code ignored;
+    const bool      isGathered = !fs::exists(m_State, ignored); // by another process, meanwhile
+    m_Unrecorded = m_Unrecorded.empty() && !isGathered ? GetManifest(m_Folder) : m_Unrecorded;
   }
   if (!m_Unrecorded.empty())
   {
@@ -738,15 +737,17 @@ BatchRecords::Gather()
     ThrowIfInterrupted();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  auto entries = ReadManifest(m_Folder);
-  auto files = FindFiles(m_State, RecordEnding);
-  for (const std::string & file : files)
+  auto                               entries = ReadManifest(m_Folder);
+  std::map<std::string, std::string> records;
+  for (const std::string & file : FindFiles(m_State, RecordEnding))
   {
-    const Json entry = Parse(ReadAll(file));
+    const std::string text = ReadAll(file);
+    const Json        entry = Parse(text);
     if (IsEntry(entry))
     {
       entries[entry["output"].get<std::string>()] = entry;
     }
+    records[file] = text;
   }
   const bool isOfUse =
     std::any_of(entries.begin(), entries.end(), [](const auto & each) { return !HasFailed(each.second); });
@@ -755,17 +756,23 @@ BatchRecords::Gather()
     Update(GetManifest(m_Folder), FormatManifest(entries));
     Update(GetFailedTable(m_Folder), FormatFailures(entries));
   }
+  for (const auto & [file, text] : records)
+  {
+    // Another process may have tried the slide again since, or be about to write.
+    const auto own =
+      BatchLock::Take(m_State, GetName(file.substr(0, file.size() - std::strlen(RecordEnding))), nullptr);
+    if (own && ReadAll(file) == text)
+    {
+      fs::remove(file, error);
+    }
+  }
   for (const std::string & batch : FindFiles(m_State, BatchEnding))
   {
     const auto outputs = ReadOutputs(batch);
     if (std::all_of(outputs.begin(), outputs.end(), [&](const auto & output) { return entries.count(output) > 0; }))
     {
-      files.push_back(batch);
+      fs::remove(batch, error);
     }
-  }
-  for (const std::string & file : files)
-  {
-    fs::remove(file, error);
   }
   BatchLock::RemoveDead(m_State); // of processes that were killed between the record and the end of the lock
 }
@@ -780,10 +787,8 @@ BatchRecords::RemoveEmptyFolders() const
   }
   if (FindFiles(m_State, RecordEnding).empty() && BatchLock::FindHolders(m_State).empty())
   {
-    for (const std::string & file : FindFiles(m_State, BatchEnding))
-    {
-      fs::remove(file, error);
-    }
+    fs::remove(m_Batch, error);
+    fs::remove(BatchLock::GetClock(m_State), error);
   }
   fs::remove(m_State, error); // which fails where something is in it
   for (auto folder = m_MadeFolders.rbegin(); folder != m_MadeFolders.rend(); ++folder)

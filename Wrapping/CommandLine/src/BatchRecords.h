@@ -92,6 +92,7 @@ private:
   const std::vector<SlideTask> &     m_Tasks;
   std::string                        m_Folder; ///< empty: nothing is kept
   std::string                        m_State;  ///< the hidden folder in it
+  std::string                        m_Batch;  ///< the file in there that says what is to be made
   Json                               m_Options;
   bool                               m_IsOverwriting{ false };
   bool                               m_IsRetrying{ false };
