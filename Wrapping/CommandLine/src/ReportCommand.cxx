@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportCommand.h"
 
-#include "BatchRecords.h"
+#include "BatchManifest.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "ReportFigures.h"

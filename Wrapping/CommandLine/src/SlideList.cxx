@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
-#include "BatchRecords.h"
+#include "BatchManifest.h"
 
 #include "gigapixelCohort.h"
 #include "gigapixelFileRefusal.h"
