@@ -97,11 +97,11 @@ GetCaseName(const testing::TestParamInfo<Case> & info)
 
 } // namespace
 
-class OptimizerStep : public testing::TestWithParam<Case>
+class StepOfOptimizer : public testing::TestWithParam<Case>
 {
 };
 
-TEST_P(OptimizerStep, IsThatOfPyTorch)
+TEST_P(StepOfOptimizer, IsThatOfPyTorch)
 {
   const Case &    it = GetParam();
   TrainingOptions options;
@@ -157,7 +157,7 @@ TEST_P(OptimizerStep, IsThatOfPyTorch)
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers,
-                         OptimizerStep,
+                         StepOfOptimizer,
                          testing::Values(Case{ "adam", 0, -1, 3e-3 },
                                          Case{ "adam", 0, 0.1, 3e-3 },
                                          Case{ "adamw", 0, -1, 3e-3 },
@@ -255,6 +255,6 @@ TEST(Optimizer, ImagesOfAStepAreABatch)
 TEST(Optimizer, RefusesWhatItDoesNotKnow)
 {
   TrainingOptions options;
-  options.optimizer = "lion";
+  options.optimizer = "rprop";
   EXPECT_THROW(Optimizer(options, MakeNetwork()), std::invalid_argument);
 }
