@@ -80,7 +80,7 @@ GIGAPIXEL_LEARNING_OPTION(
     .Repeated())
 
 /** One of gigapixelOptimizerList.h: "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd",
- * as torch.optim has them. */
+ * as torch.optim has them; or "lion", with betas 0.9 and 0.99. */
 GIGAPIXEL_LEARNING_OPTION(std::string,
                           Optimizer,
                           optimizer,
@@ -109,7 +109,7 @@ GIGAPIXEL_LEARNING_OPTION(
   0.9,
   OptionNumber("momentum", "0.9", 0, 0.9999, "Momentum of sgd.").Group("Learning").Needs("optimizer", "sgd"))
 
-/** The decay of weights, not of biases and norms; adamw's is decoupled. -1: the optimizer's own, 0.01 of
+/** The decay of weights, not of biases and norms; adamw's and lion's is decoupled. -1: the optimizer's own, 0.01 of
  * adamw, else 0. */
 GIGAPIXEL_LEARNING_OPTION(
   double,

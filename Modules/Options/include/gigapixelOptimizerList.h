@@ -6,5 +6,6 @@
 GIGAPIXEL_OPTIMIZER(Adam, "adam", 0, "")
 GIGAPIXEL_OPTIMIZER(AdamW, "adamw", 0.01, "Adam with decoupled weight decay")
 GIGAPIXEL_OPTIMIZER(SGD, "sgd", 0, "gradient descent with momentum")
+GIGAPIXEL_OPTIMIZER(Lion, "lion", 0, "the sign of a momentum, for a tenth of adam's learning rate")
 // clang-format on
 #undef GIGAPIXEL_OPTIMIZER
