@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import shlex
 import struct
 
 import numpy
@@ -142,6 +143,18 @@ def test_anonymous(batch, tmp_path):
     assert page.data["columns"] == ["label", "fold"]
     for slide, original in zip(page.data["slides"], known.data["slides"]):
         assert slide.get("tissueMm2") == original.get("tissueMm2") and slide.get("probabilities") == original.get("probabilities")
+
+
+def test_the_command_is_what_a_shell_reads(batch, tmp_path):
+    for name in ("plain_1.2=x:y,z@%+-", "Jane's `date` $HOME", "~a{b}[c]#!\\", ""):
+        place = tmp_path / name / "out"
+        place.mkdir(parents=True, exist_ok=True)
+        os.link(batch[1] / "predictions.csv", place / "predictions.csv")
+        words = ["report", str(place), "-o", str(place / "page.html")]
+        run(*words)
+        shown = Page(place / "page.html").data["command"]
+        assert shlex.split(shown) == ["gigapixel", "report", words[1], "--output", words[3]]
+        assert ("'" in shown) == (name not in ("plain_1.2=x:y,z@%+-", ""))
 
 
 def write_run(folder):

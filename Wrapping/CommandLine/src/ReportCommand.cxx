@@ -500,6 +500,23 @@ IsReport(const std::string & file)
   return start.find("<meta name=\"generator\" content=\"gigapixel report\">") != std::string::npos;
 }
 
+/** A word as a shell reads it back. */
+std::string
+Quote(const std::string & word)
+{
+  const char * const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:,@%+-";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
+  {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word)
+  {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + '\'';
+}
+
 /** The command as a user may give it again. */
 std::string
 FormatCommand(const ArgumentValues & values)
@@ -518,8 +535,7 @@ FormatCommand(const ArgumentValues & values)
     }
     for (const std::string & word : values.GetTexts(argument.name))
     {
-      const bool isPlain = word.find_first_of(" \t\n\"'\\$*?&;|<>()") == std::string::npos;
-      text += (argument.IsPositional() ? " " : " --" + argument.name + ' ') + (isPlain ? word : '\'' + word + '\'');
+      text += (argument.IsPositional() ? " " : " --" + argument.name + ' ') + Quote(word);
     }
   }
   return text;
