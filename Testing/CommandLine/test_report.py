@@ -44,10 +44,10 @@ def test_rows_are_the_results(batch):
 
 def test_rows_are_the_table(batch):
     page = batch[2]
-    assert page.data["columns"] == ["patient", "label", "fold"]
+    assert page.data["columns"] == ["patient", "case", "label", "fold"]
     for line in csv.DictReader(PREDICTIONS.splitlines()):
         row = page.slides[line["slide"][:-4]]
-        assert {str(name): str(value).replace(".0", "") for name, value in row["columns"].items()} == {name: line[name] for name in page.data["columns"]}
+        assert row["columns"] == {name: line[name] for name in page.data["columns"]}
         assert row["probabilities"] == {"normal": float(line["p_normal"]), "tumor": float(line["p_tumor"])}
 
 

@@ -6,7 +6,7 @@
 //   slides [{number, name, slide, mask, madeBy, preset, tissueMm2, tissueFraction, penFraction, artifactFraction, expectedIou,
 //     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
-//     columns {NAME: value}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
+//     columns {NAME: text}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
 //     mpp of level 0}]
 // runs: [{folder, history {columns, rows}, model, settings, missing, folds [runs]}]
 // figures: what `gigapixel evaluate --json` prints of a table, with "roc" [[false positive rate, true positive rate]] in perClass.
@@ -43,6 +43,12 @@
     if (value === null || value === undefined) return "";
     return typeof value === "object" ? JSON.stringify(value) : isNumber(value) && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
   }
+
+  /** Whether a field of a table is written as a number is. */
+  const isNumeric = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
+
+  /** A field of a table. A fraction has six digits; whole numbers may be names of patients. */
+  const formatField = (text) => (isNumeric(text) && text.length > 8 && text.includes(".") ? formatAny(Number(text)) : formatAny(text));
 
   // Codes
 
@@ -189,7 +195,7 @@
     inTable("predicted", "Predicted", (slide) => (data.columns.includes("predicted") ? null : formatAny(slide.predicted) || null), null, text),
     ...namesIn("probabilities").map((name) => inTable(`p_${name}`, `p ${name}`, (slide) => slide.probabilities?.[name], (slide) => isNumber(slide.probabilities?.[name]) ? withBar(digits(slide.probabilities[name], 3), slide.probabilities[name]) : "", { isHidden: isOther(name) })),
     ...namesIn("values").map((name) => inTable(`value:${name}`, name, (slide) => slide.values?.[name])),
-    ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], null, { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumber(slide.columns[name])) })),
+    ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], (slide) => formatField(slide.columns[name]), { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumeric(slide.columns[name])) })),
     inTable("dice", "Dice", (slide) => slide.dice, (slide) => digits(slide.dice, 3)),
     inTable("iou", "IoU", (slide) => slide.iou, (slide) => digits(slide.iou, 3), { isHidden: true }),
     inTable("cpuSeconds", "CPU s", (slide) => slide.cpuSeconds, (slide) => digits(slide.cpuSeconds, 1)),
@@ -229,7 +235,8 @@
 
   function compare(a, b) {
     if (!isKnown(a) || !isKnown(b)) return isKnown(b) - isKnown(a); // what is not known is last, whichever way
-    const order = isNumber(a) && isNumber(b) ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+    const byValue = isNumeric(String(a)) && isNumeric(String(b)) ? Number(a) - Number(b) : 0;
+    const order = byValue || String(a).localeCompare(String(b), undefined, { numeric: true });
     return state.isDown ? -order : order;
   }
 

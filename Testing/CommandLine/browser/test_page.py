@@ -76,6 +76,13 @@ def test_sorts(page, report):
         assert page.evaluate("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
 
 
+def test_fields_of_tables_are_sorted_as_numbers_and_shown_as_they_are(page):
+    sort(page, "case")
+    assert page.evaluate(ROWS) == ["glass", "b", "c", "a", "broken"]
+    shown = page.evaluate("[...document.querySelectorAll('#table td[data-title=case]')].map((cell) => cell.textContent)")
+    assert shown == ["007", "1e5", "12345678901234567890", "12345678901234567891", ""]
+
+
 def test_searches_and_filters(page):
     page.fill("#search", "jane doe 1")
     assert page.evaluate(ROWS) == ["b"]

@@ -94,14 +94,6 @@ GetText(const Json & result, const char * key)
   const auto found = result.find(key);
   return found != result.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
-
-/** A number as one, for sorting; else a text. */
-Json
-ToValue(const std::string & field)
-{
-  const auto number = ReadNumber(field);
-  return field.empty() ? Json() : number ? Json(*number) : Json(field);
-}
 } // namespace
 
 nlohmann::ordered_json
@@ -251,17 +243,17 @@ ReportRows::AddTable(const std::string & file)
     for (std::size_t i = 0; i < columns.size(); ++i)
     {
       const std::string & column = columns[i];
-      const Json          value = ToValue(line.fields[i]);
-      if (static_cast<int>(i) == slide || static_cast<int>(i) == mask || value.is_null())
+      const std::string & field = line.fields[i];
+      if (static_cast<int>(i) == slide || static_cast<int>(i) == mask || field.empty())
       {
         continue;
       }
-      if (column.rfind("p_", 0) == 0 && value.is_number())
+      if (const auto probability = ReadNumber(field); probability && column.rfind("p_", 0) == 0)
       {
-        row.data["probabilities"][column.substr(2)] = value;
+        row.data["probabilities"][column.substr(2)] = *probability;
         continue;
       }
-      row.data["columns"][column] = value;
+      row.data["columns"][column] = field; // as it is written: 007 is the name of a patient
       if (std::find(m_Columns.begin(), m_Columns.end(), column) == m_Columns.end())
       {
         m_Columns.push_back(column);
