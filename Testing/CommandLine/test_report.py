@@ -157,6 +157,23 @@ def test_the_command_is_what_a_shell_reads(batch, tmp_path):
         assert ("'" in shown) == (name not in ("plain_1.2=x:y,z@%+-", ""))
 
 
+def test_slides_of_one_name_in_several_folders(tmp_path):
+    """Two folders are two slides, whether the files are there or not; the end of a path is enough for one that is not."""
+    table = tmp_path / "table.csv"
+
+    def find_rows(*slides):
+        table.write_text("slide,n\n" + "".join(f"{slide},{n}\n" for n, slide in enumerate(slides)))
+        run("report", table, "-o", tmp_path / "page.html", "--overwrite")
+        return [slide["columns"]["n"] for slide in Page(tmp_path / "page.html").data["slides"]]
+
+    assert find_rows("p1/scan.svs", "p2/scan.svs") == ["0", "1"]
+    assert find_rows("p1/scan.svs", "/data/p1/scan.svs", "../p1/scan.svs", "../../data/p1/scan.svs") == ["3"]
+    for place in (tmp_path / "scan.svs", tmp_path / "p1/scan.svs"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(b"no slide")
+    assert find_rows("scan.svs", "p1/scan.svs", f"{tmp_path}/p1/scan.svs") == ["0", "2"]
+
+
 def write_run(folder):
     """A run as train writes it, with a model that holds but texts."""
     folder.mkdir(parents=True)

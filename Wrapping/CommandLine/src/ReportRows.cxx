@@ -49,13 +49,30 @@ Resolve(const std::string & path, const std::string & folder)
   return path;
 }
 
-/** Whether two paths may be of one file: they are, or one ends as the other. */
+/** A path without the steps upwards that it begins with: from where they lead is not known. */
+std::string
+SkipSteps(const std::string & path)
+{
+  fs::path end;
+  for (const fs::path & part : fs::path(path).lexically_normal())
+  {
+    end = part == ".." ? end : end / part;
+  }
+  return end.string();
+}
+
+/** Whether two paths are of one file. Where a file is not there, its path has to end as the other does. */
 bool
 MayBeSame(const std::string & a, const std::string & b)
 {
   std::error_code ignored;
-  return a == b || EndsWith(a, '/' + b) || EndsWith(b, '/' + a) || fs::equivalent(a, b, ignored) ||
-         (!fs::exists(a, ignored) && !fs::exists(b, ignored) && fs::path(a).filename() == fs::path(b).filename());
+  if (a == b || (fs::exists(a, ignored) && fs::exists(b, ignored)))
+  {
+    return a == b || fs::equivalent(a, b, ignored);
+  }
+  const std::string endOfA = SkipSteps(a);
+  const std::string endOfB = SkipSteps(b);
+  return endOfA == endOfB || EndsWith(endOfA, '/' + endOfB) || EndsWith(endOfB, '/' + endOfA);
 }
 
 /** Whether a file says that a command of ours has written it as a mask. */

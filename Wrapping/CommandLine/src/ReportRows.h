@@ -32,7 +32,8 @@ nlohmann::ordered_json DescribeMissing(const std::string & what, const Diagnosti
 
 /** \class ReportRows
  * \brief The slides of a report, from whatever names them: masks, tables, results of commands. What is said of one
- * slide in several places makes one row. Two files are one slide where one path ends as the other does. */
+ * slide in several places makes one row. Paths of files that are not there are of one slide where one ends as the other
+ * does. */
 class ReportRows
 {
 public:
