@@ -174,6 +174,36 @@ def test_slides_of_one_name_in_several_folders(tmp_path):
     assert find_rows("scan.svs", "p1/scan.svs", f"{tmp_path}/p1/scan.svs") == ["0", "2"]
 
 
+def test_a_table_of_components_is_none_of_slides(batch, tmp_path):
+    slides, results, _, _ = batch
+    os.link(results / "a.pyramid.tif", tmp_path / "a.pyramid.tif")
+    run("measure", tmp_path, "--slide", slides, "-o", tmp_path / "table.csv")
+    run("report", tmp_path, "--slides", slides, "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert set(page.slides) == {"a"} and page.data["columns"] == [] and page.data["missing"] == []
+    refused = fails("report", tmp_path / "table.csv", "-o", tmp_path / "new.html")
+    assert (refused.code, refused.file) == ("E-REPORT-INPUT", str(tmp_path / "table.csv"))
+
+
+def test_files_of_a_folder_that_cannot_be_read(batch, tmp_path):
+    """They are listed, and stop nothing; what is no file is left out."""
+    os.link(batch[1] / "a.pyramid.tif", tmp_path / "a.pyramid.tif")
+    for name in ("pipe.json", "pipe.csv", "pipe.tif"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "wide.csv").write_text("slide,n\na.tif,1\n", encoding="utf-16")
+    (tmp_path / "cut.csv").write_text("slide,n\na.tif,1\nb.tif\n")
+    (tmp_path / "cut.json").write_text('{"slide": ')
+    with open(tmp_path / "huge.csv", "w") as file:
+        file.truncate(65 << 20)
+    run("report", tmp_path, "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert set(page.slides) == {"a"} and page.data["columns"] == []
+    listed = {os.path.basename(each["file"]): each["code"] for each in page.data["missing"]}
+    assert listed == {"wide.csv": "E-REPORT-INPUT", "cut.csv": "E-REPORT-INPUT", "cut.json": "E-REPORT-INPUT", "huge.csv": "E-FILE-LIMIT"}
+    (tmp_path / "a.pyramid.tif").unlink()
+    assert fails("report", tmp_path, "-o", tmp_path / "new.html").file == str(tmp_path / "cut.csv")
+
+
 def write_run(folder):
     """A run as train writes it, with a model that holds but texts."""
     folder.mkdir(parents=True)

@@ -91,6 +91,10 @@ TakeResults(const std::string & file, Content & content)
 {
   std::ifstream stream(file, std::ios::binary);
   Json          results = Json::parse(stream, nullptr, false);
+  if (results.is_discarded())
+  {
+    RefuseResult(file, "it cannot be read as JSON");
+  }
   if (const Json entries = ReadManifestEntries(file); !entries.empty())
   {
     results = Json::array();
@@ -130,6 +134,44 @@ TakeFile(const std::string & file, Content & content)
   return (ending == ".tif" || ending == ".tiff") && content.rows.AddMask(file);
 }
 
+/** Whether a table has a row for each slide; one of measure has a row for each component. */
+bool
+IsOfSlides(const TableReader & table)
+{
+  return table.FindColumn("slide") >= 0 && table.FindColumn("component") < 0;
+}
+
+/** What lies in a folder of results. \return whether it is shown */
+bool
+TakePart(const std::string & name, Content & content)
+{
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored))
+  {
+    const bool isRun = IsRun(name);
+    if (isRun)
+    {
+      TakeRun(name, content);
+    }
+    return isRun;
+  }
+  // A pipe would wait for a writer for ever. The failures are those of manifest.json.
+  if (!fs::is_regular_file(name, ignored) || fs::path(name).filename() == "failed.csv")
+  {
+    return false;
+  }
+  if (GetEnding(name) == ".csv")
+  {
+    const bool isOfSlides = IsOfSlides(TableReader(name, "E-REPORT-INPUT"));
+    if (isOfSlides)
+    {
+      TakeTable(name, content);
+    }
+    return isOfSlides;
+  }
+  return TakeFile(name, content);
+}
+
 /** A folder that commands have written into. Tables of other things are left out. */
 void
 TakeFolder(const std::string & folder, Content & content)
@@ -148,31 +190,27 @@ TakeFolder(const std::string & folder, Content & content)
     throw Refusal(Diagnostic::Of(std::system_error(error)).OfFile(folder));
   }
   std::sort(names.begin(), names.end());
-  bool found = false;
+  bool               found = false;
+  std::exception_ptr first;
   for (const std::string & name : names)
   {
     ThrowIfInterrupted();
-    if (fs::is_directory(name, error))
+    try
     {
-      if (IsRun(name))
-      {
-        TakeRun(name, content);
-        found = true;
-      }
+      found = TakePart(name, content) || found;
     }
-    else if (fs::path(name).filename() == "failed.csv")
+    catch (const std::exception & thrown)
     {
-      continue; // which manifest.json says as well
+      ThrowIfInterrupted();
+      first = first ? first : std::current_exception();
+      const Diagnostic why = Diagnostic::Of(thrown);
+      content.missing.push_back(
+        DescribeMissing("a file of the folder is not shown", why.file.empty() ? why.OfFile(name) : why));
     }
-    else if (GetEnding(name) == ".csv" && TableReader(name, "E-REPORT-INPUT").FindColumn("slide") >= 0)
-    {
-      TakeTable(name, content);
-      found = true;
-    }
-    else
-    {
-      found = TakeFile(name, content) || found;
-    }
+  }
+  if (!found && first)
+  {
+    std::rethrow_exception(first);
   }
   if (!found)
   {

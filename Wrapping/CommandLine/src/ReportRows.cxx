@@ -248,9 +248,17 @@ ReportRows::AddTable(const std::string & file)
   {
     table.Fail(1, "it has no column slide", "name a table with a row for each slide");
   }
-  const std::string folder = fs::absolute(file).parent_path().string();
-  TableReader::Row  line;
-  while (table.Next(line))
+  if (table.FindColumn("component") >= 0)
+  {
+    table.Fail(1, "it has a row for each component of a mask", "name a table with a row for each slide");
+  }
+  const std::string             folder = fs::absolute(file).parent_path().string();
+  std::vector<TableReader::Row> lines; // all, before one of them is shown
+  for (TableReader::Row line; table.Next(line);)
+  {
+    lines.push_back(line);
+  }
+  for (const TableReader::Row & line : lines)
   {
     ReportRow & row = this->FindRow(Resolve(line.fields[static_cast<std::size_t>(slide)], folder));
     if (mask >= 0 && !line.fields[static_cast<std::size_t>(mask)].empty())
