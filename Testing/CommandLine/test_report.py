@@ -6,6 +6,8 @@ import json
 import os
 import shlex
 import struct
+import subprocess
+import time
 
 import numpy
 import pytest
@@ -13,7 +15,7 @@ import tifffile
 
 pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
 
-from conftest import fails, run, write_slide
+from conftest import PROGRAM, fails, run, write_slide
 from report_pages import MPP, PREDICTIONS, Page, decode, draw, make_batch
 
 
@@ -202,6 +204,33 @@ def test_files_of_a_folder_that_cannot_be_read(batch, tmp_path):
     assert listed == {"wide.csv": "E-REPORT-INPUT", "cut.csv": "E-REPORT-INPUT", "cut.json": "E-REPORT-INPUT", "huge.csv": "E-FILE-LIMIT"}
     (tmp_path / "a.pyramid.tif").unlink()
     assert fails("report", tmp_path, "-o", tmp_path / "new.html").file == str(tmp_path / "cut.csv")
+
+
+def test_a_batch_that_was_killed(tmp_path):
+    """What `status` counts is what the page counts, and slides without a manifest have their results."""
+    (tmp_path / "slides").mkdir()
+    plain = draw(tmp_path / "plain.tif", 0.3)
+    for n in range(30):
+        os.link(plain, tmp_path / f"slides/{n:02}.tif")
+    (tmp_path / "slides/00.tif").unlink()
+    (tmp_path / "slides/00.tif").write_bytes(b"no slide")
+    process = subprocess.Popen([PROGRAM, "label", "slides", "-o", "out", "--preset", "remedios2023"], cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None and len(list((tmp_path / "out/.gigapixel").glob("*.record.json"))) < 4:
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait() < 0 and not (tmp_path / "out/manifest.json").exists()
+    told = run("status", "out", "--json", cwd=tmp_path).json
+    assert told["left"] > 0 and told["failed"] == 1
+    run("report", "out", "-o", "page.html", cwd=tmp_path)
+    page = Page(tmp_path / "page.html")
+    assert page.data["unfinished"] == [{"folder": "out", "slides": 30, "done": told["done"], "failed": 1}]
+    assert sum("tissueMm2" in row for row in page.slides.values()) >= told["done"] and page.slides["00"]["error"]["code"] == "E-SLIDE-FORMAT"
+    assert all(row["preset"] == "remedios2023" for name, row in sorted(page.slides.items())[1:4])
+    run("report", "out", "-o", "anonymous.html", "--anonymous", cwd=tmp_path)
+    assert Page(tmp_path / "anonymous.html").data["unfinished"] == [{"slides": 30, "done": told["done"], "failed": 1}]
+    run("label", "slides", "-o", "out", "--preset", "remedios2023", cwd=tmp_path, code=1)
+    run("report", "out", "-o", "page.html", "--overwrite", cwd=tmp_path)
+    assert Page(tmp_path / "page.html").data["unfinished"] == []
 
 
 def write_run(folder):

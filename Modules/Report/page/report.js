@@ -2,7 +2,8 @@
 // Makes the page from its data. Texts of users become text nodes, never HTML.
 //
 // data: version, command, anonymous, columns (names of further columns of tables), codes {CODE: {meaning, remedy}},
-//   making [{madeBy, masks}], missing [{what, file, why, code}], runs and figures (see below),
+//   making [{madeBy, masks}], missing [{what, file, why, code}], unfinished [{folder, slides, done, failed}] (batches),
+//   runs and figures (see below),
 //   slides [{number, name, slide, mask, madeBy, preset, tissueMm2, tissueFraction, penFraction, artifactFraction, expectedIou,
 //     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
@@ -388,6 +389,10 @@
     if (doubtful) parts.push(`${doubtful} doubtful`);
     if (areas.length) parts.push(`${formatArea(areas.reduce((sum, area) => sum + area, 0))} mm² tissue${areas.length < slides.length ? ` on ${areas.length} slides with a known resolution` : ""}`);
     if (data.runs.length) parts.push(count(data.runs.length, "training"));
+    for (const batch of data.unfinished) {
+      const place = data.unfinished.length > 1 && batch.folder ? `${batch.folder}: ` : "";
+      parts.push(`${place}${batch.done} of ${count(batch.slides, "slide")} are done${batch.failed ? `, ${batch.failed} failed` : ""}: the batch has not ended`);
+    }
     byId("summary").textContent = parts.join(" · ");
   }
 

@@ -40,6 +40,9 @@ struct BatchFolder
  * has told it, but with these paths. Empty: the file is something else. */
 nlohmann::ordered_json ReadManifestEntries(const std::string & file);
 
+/** Entries of a BatchFolder in the same form. \param manifest of their folder; it need not be there yet */
+nlohmann::ordered_json SeeEntriesFromHere(const nlohmann::ordered_json & found, const std::string & manifest);
+
 /** \class BatchRecords
  * \brief The records of a batch whose results go into a folder: manifest.json, which says what was made of what and
  * decides what is done, and failed.csv.

@@ -35,6 +35,7 @@ struct Content
   Json       runs = Json::array();
   Json       figures = Json::array();
   Json       missing = Json::array();
+  Json       unfinished = Json::array(); // batches
 };
 
 [[noreturn]] void
@@ -85,25 +86,31 @@ TakeTable(const std::string & file, Content & content)
   }
 }
 
+/** Takes what a manifest has of each slide. \return how many of the results are shown */
+int
+AddEntries(const Json & entries, const std::string & folder, Content & content)
+{
+  int shown = 0;
+  for (const Json & entry : entries)
+  {
+    shown += content.rows.AddResults(entry.at("result"), folder);
+  }
+  return shown;
+}
+
 /** \return whether the file holds a result that is shown */
 bool
 TakeResults(const std::string & file, Content & content)
 {
   std::ifstream stream(file, std::ios::binary);
-  Json          results = Json::parse(stream, nullptr, false);
+  const Json    results = Json::parse(stream, nullptr, false);
   if (results.is_discarded())
   {
     RefuseResult(file, "it cannot be read as JSON");
   }
-  if (const Json entries = ReadManifestEntries(file); !entries.empty())
-  {
-    results = Json::array();
-    for (const Json & entry : entries)
-    {
-      results.push_back(entry.at("result"));
-    }
-  }
-  return content.rows.AddResults(results, fs::absolute(file).parent_path().string()) > 0;
+  const std::string folder = fs::absolute(file).parent_path().string();
+  const Json        entries = ReadManifestEntries(file);
+  return (entries.empty() ? content.rows.AddResults(results, folder) : AddEntries(entries, folder, content)) > 0;
 }
 
 void
@@ -172,6 +179,38 @@ TakePart(const std::string & name, Content & content)
   return TakeFile(name, content);
 }
 
+/** The records of a batch, which may run or have been killed. \return whether there are any */
+bool
+TakeBatch(const std::string & folder, Content & content)
+{
+  BatchFolder batch;
+  try
+  {
+    batch = BatchFolder::Read(folder);
+  }
+  catch (const std::exception &)
+  {
+    return false; // its manifest.json is something else
+  }
+  Json        entries = Json::array();
+  std::size_t failed = 0;
+  for (const auto & [output, entry] : batch.entries)
+  {
+    entries.push_back(entry);
+    failed += entry.at("result").contains("error") ? 1 : 0;
+    batch.outputs.insert(output);
+  }
+  AddEntries(SeeEntriesFromHere(entries, (fs::path(folder) / "manifest.json").string()), folder, content);
+  if (batch.outputs.size() > entries.size())
+  {
+    content.unfinished.push_back({ { "folder", folder },
+                                   { "slides", batch.outputs.size() },
+                                   { "done", entries.size() - failed },
+                                   { "failed", failed } });
+  }
+  return !batch.outputs.empty();
+}
+
 /** A folder that commands have written into. Tables of other things are left out. */
 void
 TakeFolder(const std::string & folder, Content & content)
@@ -190,11 +229,16 @@ TakeFolder(const std::string & folder, Content & content)
     throw Refusal(Diagnostic::Of(std::system_error(error)).OfFile(folder));
   }
   std::sort(names.begin(), names.end());
-  bool               found = false;
+  const bool         isBatch = TakeBatch(folder, content);
+  bool               found = isBatch;
   std::exception_ptr first;
   for (const std::string & name : names)
   {
     ThrowIfInterrupted();
+    if (isBatch && fs::path(name).filename() == "manifest.json")
+    {
+      continue; // records may be newer
+    }
     try
     {
       found = TakePart(name, content) || found;
@@ -444,6 +488,7 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
   data["runs"] = content.runs;
   data["figures"] = content.figures;
   data["missing"] = content.missing;
+  data["unfinished"] = content.unfinished;
   if (isAnonymous)
   {
     for (Json & slide : data["slides"])
@@ -459,6 +504,10 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
       data["figures"][i]["predictions"] = "Table " + std::to_string(i + 1);
     }
     AnonymizeMissing(data["missing"]);
+    for (Json & batch : data["unfinished"])
+    {
+      batch.erase("folder");
+    }
   }
   data["codes"] = ExplainCodes(data);
   return MakePrintable(data);
