@@ -133,16 +133,35 @@ def test_names_are_texts(tmp_path):
     assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
 
 
+def test_provenance_is_what_the_manifest_says(batch, tmp_path):
+    """Slides that were made in one way are one line; the hashes of inputs are the slides'."""
+    slides, results, page, _ = batch
+    entries = {entry["slide"].rpartition("/")[2].rpartition(".")[0]: entry for entry in json.loads((results / "manifest.json").read_text())["slides"]}
+    first = entries["a"]
+    assert first["options"]["preset"] == "remedios2023"
+    assert page.data["provenance"] == [{**{key: first[key] for key in ("version", "command", "options")}, "slides": 5}]
+    assert {name: row["made"] for name, row in page.slides.items()} == {name: [{"by": 0, "inputs": entry["inputs"]}] for name, entry in entries.items()}
+    machine = dict(page.data["machine"])
+    assert machine.pop("cores") >= 1 and machine == {"system": os.uname().sysname, "architecture": os.uname().machine}
+    words = ["label", slides, "-o", f"{tmp_path}/out/", "--report", tmp_path / "page.html", "--preset"]
+    run(*words, "remedios2023", code=1)
+    assert {name: row["made"] for name, row in Page(tmp_path / "page.html").slides.items()} == {name: row["made"] for name, row in page.slides.items()}
+    (tmp_path / "out/manifest.json").write_text((tmp_path / "out/manifest.json").read_text().replace(f'"{first["version"]}"', '"0.0.1"', 1))
+    run("report", tmp_path / "out", "-o", tmp_path / "two.html")
+    assert [(made["version"], made["slides"]) for made in Page(tmp_path / "two.html").data["provenance"]] == [("0.0.1", 1), (first["version"], 4)]
+
+
 def test_anonymous(batch, tmp_path):
     slides, results, known, _ = batch
     run("report", results, "--slides", slides, "-o", tmp_path / "page.html", "--anonymous")
     page = Page(tmp_path / "page.html")
     text = page.bytes.decode()
-    for secret in (str(slides), str(results), str(tmp_path), slides.name + "/", ".pyramid.tif", ".tif", "Jane", "broken", "glass", "bytes="):
+    for secret in (str(slides), str(results), str(tmp_path), slides.name + "/", ".pyramid.tif", ".tif", "Jane", "broken", "glass", "bytes=", "hash="):
         assert secret not in page.scripts["data"], secret
     assert str(slides.parent.name) not in text and page.data["command"] is None
     assert [slide["name"] for slide in page.data["slides"]] == [f"Slide {n}" for n in range(1, 6)]
     assert page.data["columns"] == ["label", "fold"]
+    assert [(made["command"], made["options"], made["slides"]) for made in page.data["provenance"]] == [("label", known.data["provenance"][0]["options"], 5)]
     for slide, original in zip(page.data["slides"], known.data["slides"]):
         assert slide.get("tissueMm2") == original.get("tissueMm2") and slide.get("probabilities") == original.get("probabilities")
 

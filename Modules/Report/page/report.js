@@ -2,11 +2,13 @@
 // Makes the page from its data. Texts of users become text nodes, never HTML.
 //
 // data: version, command, anonymous, columns (names of further columns of tables), codes {CODE: {meaning, remedy}},
-//   making [{madeBy, masks}], missing [{what, file, why, code}], unfinished [{folder, slides, done, failed}] (batches),
-//   runs and figures (see below),
+//   making [{madeBy, masks}], provenance [{version, command, options, slides}] (of results), machine {system, architecture, cores}
+//   (that wrote the page), missing [{what, file, why, code}], unfinished [{folder, slides, done, failed}] (batches), runs and
+//   figures (see below),
 //   slides [{number, name, slide, mask, madeBy, preset, tissueMm2, tissueFraction, penFraction, artifactFraction, expectedIou,
 //     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
+//     made [{by (place in provenance), inputs {NAME: hash}}],
 //     columns {NAME: text}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
 //     mpp of level 0}]
 // runs: [{folder, history {columns, rows}, model, settings, missing, folds [runs]}]
@@ -493,6 +495,7 @@
     const isFact = (column) => !column.isPicture && !["name", "doubts", "warnings", "error", "missing"].includes(column.name) && !/^(mm2|fraction):/.test(column.name);
     facts.append(makeFacts(usable.filter(isFact).map((column) => [column.title, column.isNumber && column.show ? [column.show(slide)].flat()[0] : formatAny(column.get(slide))])));
     if (slide.madeBy) facts.append(make("p", {}, make("code", {}, slide.madeBy)));
+    for (const made of slide.made) facts.append(make("p", {}, describeMaking(data.provenance[made.by])), makeFacts(Object.entries(made.inputs || {}).map(([name, hash]) => [`Input: ${name}`, make("code", {}, formatAny(hash))])));
   }
 
   async function openView(slide) {
@@ -753,10 +756,18 @@
     }
   }
 
+  /** Version, command and options as one line. */
+  function describeMaking(made) {
+    const words = Object.entries(made.options || {}).flatMap(([name, value]) => [value].flat().map((each) => (each === "yes" ? `--${name}` : `--${name} ${formatAny(each)}`)));
+    return make("code", {}, [`gigapixel ${formatAny(made.version)}:`, formatAny(made.command), ...words].join(" "));
+  }
+
   function showProvenance() {
-    const facts = makeFacts([["Report", `gigapixel ${data.version}`], ["Command", data.command ? make("code", {}, data.command) : "left out (anonymous)"]]);
+    const { system, architecture, cores } = data.machine;
+    const facts = makeFacts([["Report", `gigapixel ${data.version}, written on ${system}, ${architecture}, ${count(cores, "core")}`], ["Command", data.command ? make("code", {}, data.command) : "left out (anonymous)"]]);
     facts.className = "facts";
     byId("provenance").append(facts);
+    if (data.provenance.length) byId("provenance").append(makeGrid("list", ["Version, command and options of results", "Slides"], data.provenance.map((made) => [describeMaking(made), String(made.slides)])));
     if (data.making.length) byId("provenance").append(makeGrid("list", ["Command and options that masks state", "Masks"], data.making.map((entry) => [make("code", {}, entry.madeBy), String(entry.masks)])));
   }
 
@@ -766,13 +777,15 @@
     const lines = [];
     if (slides.length && absent.length) lines.push(`No result holds: ${absent.join(", ")}.`);
     if (namesIn("probabilities").length) lines.push("Probabilities stand without an interval: results hold one number for each class and slide.");
-    lines.push("Results do not state the machine or the version of the program that made them.");
+    const unknown = slides.filter((slide) => slide.made.length === 0).length;
+    if (unknown) lines.push(`${count(unknown, "slide")}: no manifest.json states the version and the options that made the result.`);
+    if (slides.length) lines.push("Results do not state the machine that made them.");
     for (const entry of data.missing) lines.push(`${entry.file ? `${entry.file}: ` : ""}${entry.what}${entry.why ? `: ${entry.why}` : ""} [${entry.code}]`);
     for (const run of data.runs) for (const part of run.folds || [run]) for (const entry of part.missing) lines.push(`${part.folder}: ${entry.what} [${entry.code}]`);
     const groups = new Map();
     for (const slide of slides) for (const entry of slide.missing) groups.set(`${entry.what} [${entry.code}]`, (groups.get(`${entry.what} [${entry.code}]`) || 0) + 1);
     for (const [what, found] of groups) lines.push(`${count(found, "slide")}: ${what}`);
-    section.hidden = false;
+    section.hidden = lines.length === 0;
     section.append(make("ul", {}, ...lines.map((line) => make("li", { dir: "auto" }, line))));
   }
 

@@ -148,3 +148,10 @@ def test_overlay_and_classes_on_and_off(page):
     page.locator("#view-facts .class input").first.check()
     page.evaluate("((range) => { range.value = 0; range.dispatchEvent(new Event('input')); })(document.getElementById('view-opacity'))")
     assert page.evaluate(look) == bare
+
+
+def test_details_state_the_hash_of_the_slide(page, report):
+    (made,) = Page(report).data["slides"][0]["made"]
+    page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
+    assert made["inputs"]["slide"] in page.locator("#view-facts").text_content()
+    assert "label --preset remedios2023" in page.locator("#provenance").text_content()

@@ -13,12 +13,15 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelReportPage.h"
 #include "gigapixelTableReader.h"
+#include "gigapixelUsableCores.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+
+#include <sys/utsname.h>
 
 namespace fs = std::filesystem;
 
@@ -94,6 +97,7 @@ AddEntries(const Json & entries, const std::string & folder, Content & content)
   for (const Json & entry : entries)
   {
     shown += content.rows.AddResults(entry.at("result"), folder);
+    content.rows.AddMaking(entry, folder);
   }
   return shown;
 }
@@ -321,9 +325,32 @@ ForgetSlide(const std::string & madeBy)
   return kept;
 }
 
+/** Options of a command without files, names and texts. */
+Json
+ForgetTexts(const std::string & command, const Json & options)
+{
+  const Command * const known = FindCommand(command);
+  Json                  kept = Json::object();
+  for (const auto & item : options.items())
+  {
+    const Argument * const option = known ? known->Find(item.key()) : nullptr;
+    if (option && option->type != ArgumentType::Text && option->type != ArgumentType::File)
+    {
+      kept[item.key()] = item.value();
+    }
+  }
+  return kept;
+}
+
 void
 Anonymize(Json & slide, std::size_t number)
 {
+  for (Json & made : slide["made"])
+  {
+    const Json command = made["command"];
+    made["options"] = ForgetTexts(command.is_string() ? command.get<std::string>() : "", made["options"]);
+    made.erase("inputs");
+  }
   slide["name"] = "Slide " + std::to_string(number);
   slide.erase("slide");
   slide.erase("mask");
@@ -441,6 +468,41 @@ DescribeMaking(const Json & slides)
   return making;
 }
 
+/** Versions, commands and options that made results, each with the number of slides, in whose rows "by" is the place in
+ * the list. */
+Json
+GroupMaking(Json & slides)
+{
+  std::map<std::string, std::size_t> places;
+  Json                               groups = Json::array();
+  for (Json & slide : slides)
+  {
+    for (Json & made : slide["made"])
+    {
+      Json group{ { "version", made["version"] }, { "command", made["command"] }, { "options", made["options"] } };
+      const auto [found, isNew] =
+        places.emplace(group.dump(-1, ' ', false, Json::error_handler_t::replace), groups.size());
+      if (isNew)
+      {
+        group["slides"] = 0;
+        groups.push_back(group);
+      }
+      groups[found->second]["slides"] = groups[found->second]["slides"].get<int>() + 1;
+      made = { { "by", found->second }, { "inputs", made.value("inputs", Json()) } };
+    }
+  }
+  return groups;
+}
+
+/** The machine that writes the report. */
+Json
+DescribeMachine()
+{
+  utsname system{};
+  uname(&system);
+  return { { "system", system.sysname }, { "architecture", system.machine }, { "cores", CountUsableCores() } };
+}
+
 /** The rows as the page has them. */
 Json
 DescribeSlides(std::vector<ReportRow> & rows, bool isAnonymous)
@@ -452,7 +514,7 @@ DescribeSlides(std::vector<ReportRow> & rows, bool isAnonymous)
     slide["slide"] = row.slide.empty() ? Json() : Json(row.slide);
     slide["mask"] = row.mask.empty() ? Json() : Json(row.mask);
     slide.update(row.data);
-    for (const char * const list : { "doubts", "warnings", "missing" })
+    for (const char * const list : { "doubts", "warnings", "missing", "made" })
     {
       slide[list] = slide.value(list, Json()).is_array() ? slide[list] : Json::array();
     }
@@ -481,6 +543,8 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
   }
   data["slides"] = DescribeSlides(content.rows.Get(), isAnonymous);
   data["making"] = DescribeMaking(data["slides"]);
+  data["provenance"] = GroupMaking(data["slides"]);
+  data["machine"] = DescribeMachine();
   for (const Json & other : content.rows.GetOthers())
   {
     content.figures.push_back(other);
@@ -664,6 +728,12 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
   for (const SlideOutcome & outcome : outcomes)
   {
     content.rows.AddResults(outcome.result, fs::current_path().string());
+  }
+  const std::string folder = values.GetText("output");
+  const std::string manifest = (fs::path(folder) / "manifest.json").string();
+  for (const Json & entry : ReadManifestEntries(manifest)) // of what was made earlier, too
+  {
+    content.rows.AddMaking(entry, folder);
   }
   WriteReport(content,
               file,

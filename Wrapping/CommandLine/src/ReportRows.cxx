@@ -238,6 +238,24 @@ ReportRows::AddResults(const Json & results, const std::string & folder)
 }
 
 void
+ReportRows::AddMaking(const Json & entry, const std::string & folder)
+{
+  Json made;
+  for (const char * const key : { "version", "command", "options", "inputs" })
+  {
+    made[key] = entry.value(key, Json());
+  }
+  const std::string slide = Resolve(GetText(entry, "slide"), folder);
+  for (const std::size_t place : m_ByName[GetSlideName(slide)])
+  {
+    if (MayBeSame(m_Rows[place].slide, slide))
+    {
+      Merge(Json::array({ made }), m_Rows[place].data["made"]);
+    }
+  }
+}
+
+void
 ReportRows::AddTable(const std::string & file)
 {
   TableReader                    table(file, "E-REPORT-INPUT");

@@ -44,6 +44,10 @@ public:
    * result lies in \return how many parts of it are shown */
   int AddResults(const nlohmann::ordered_json & results, const std::string & folder);
 
+  /** Takes from an entry of a manifest how the result of its slide was made, where the slide has a row: "made" has
+   * lists of "version", "command", "options" and "inputs". \param folder of the manifest */
+  void AddMaking(const nlohmann::ordered_json & entry, const std::string & folder);
+
   /** Takes the rows of a table with the column slide. \throw Refusal the table cannot be read */
   void AddTable(const std::string & file);
 
