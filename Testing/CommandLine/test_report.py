@@ -2,6 +2,7 @@
 """Pages on batches: what they say is what the results say, whatever a name holds, and nothing that nobody said."""
 
 import csv
+import fcntl
 import json
 import os
 import shlex
@@ -355,6 +356,30 @@ def test_report_of_label(tmp_path):
     assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"
     refused = fails("label", tmp_path / "slides", "-o", f"{tmp_path}/more/", "--report", tmp_path / "none/page.html")
     assert refused.code == "E-FILE-MISSING" and not (tmp_path / "more").exists()  # before any work
+
+
+@pytest.mark.parametrize("winner", ["this batch", "another command"])
+def test_two_processes_write_one_report(winner, tmp_path):
+    """One waits for the other, and leaves the page of the same batch as it is."""
+    (tmp_path / "slides").mkdir()
+    draw(tmp_path / "slides/a.tif", 0.4)
+    words = ["label", "slides", "-o", "out", "--preset", "remedios2023", "--report", "page.html"]
+    run(*words, cwd=tmp_path)
+    page, state = tmp_path / "page.html", tmp_path / ".gigapixel"
+    own = page.read_bytes()
+    assert b"--report page.html" in own and not state.exists()
+    state.mkdir()
+    with open(state / "page.html.1.lock", "w") as lock:  # as another process of this machine has it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        json.dump({"machine": open("/proc/sys/kernel/random/boot_id").read().strip()}, lock)
+        lock.flush()
+        process = subprocess.Popen([PROGRAM, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert any("page.html" in line for line in process.stderr)  # it waits
+        written = own.replace(b"</html>", b"<!-- of the other process --></html>")
+        page.write_bytes(written if winner == "this batch" else written.replace(b"--report page.html", b"--report x.html"))
+        os.unlink(lock.name)
+    process.stderr.close()
+    assert process.wait() == 0 and page.read_bytes() == (written if winner == "this batch" else own) and not state.exists()
 
 
 ROWS_OF_MASKS = ("name", "mask", "madeBy", "tissueMm2", "tissueFraction", "penFraction", "artifactFraction", "expectedIou", "classes", "picture", "labels", "mpp")

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportCommand.h"
 
+#include "BatchLock.h"
 #include "BatchRecords.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
@@ -16,10 +17,15 @@
 #include "gigapixelUsableCores.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
+#include <thread>
+#include <utility>
 
 #include <sys/utsname.h>
 
@@ -600,6 +606,66 @@ WarnOfMissing(const Json & data, const std::string & file, const Session & sessi
   return rows;
 }
 
+/** \class ReportLock
+ * \brief The right to write a page, whose folder of pictures no two processes may change at a time. */
+class ReportLock
+{
+public:
+  /** Waits where another process writes the page. \throw std::runtime_error nothing can be written beside the page */
+  ReportLock(const std::string & file, const Session & session)
+    : m_Folder(fs::absolute(file).parent_path() / ".gigapixel")
+  {
+    const std::string name = fs::path(file).filename().string();
+    while (!m_Lock)
+    {
+      ThrowIfInterrupted();
+      std::error_code error;
+      fs::create_directory(m_Folder, error);
+      try
+      {
+        m_Lock = BatchLock::Take(m_Folder.string(), name, { { "report", file } });
+      }
+      catch (const std::exception &)
+      {
+        if (error || fs::is_directory(m_Folder, error))
+        {
+          throw;
+        }
+        continue; // another process has removed it as empty
+      }
+      if (!m_Lock)
+      {
+        if (!std::exchange(m_HasWaited, true))
+        {
+          session.Say("Waiting for another process, which writes the report " + file + '.');
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    }
+  }
+
+  ~ReportLock()
+  {
+    m_Lock.reset();
+    std::error_code ignored;
+    fs::remove(m_Folder, ignored); // which fails where something is in it
+  }
+  ReportLock(const ReportLock &) = delete;
+  ReportLock & operator=(const ReportLock &) = delete;
+
+  /** Whether another process has written the page meanwhile. */
+  bool
+  HasWaited() const
+  {
+    return m_HasWaited;
+  }
+
+private:
+  fs::path                   m_Folder;
+  std::unique_ptr<BatchLock> m_Lock;
+  bool                       m_HasWaited{ false };
+};
+
 /** \return what --json tells */
 Json
 WriteReport(Content &             content,
@@ -649,6 +715,16 @@ IsReport(const std::string & file)
   std::string   start(400, '\0');
   stream.read(start.data(), static_cast<std::streamsize>(start.size()));
   return start.find("<meta name=\"generator\" content=\"gigapixel report\">") != std::string::npos;
+}
+
+/** Whether a page says that a command has written it. */
+bool
+IsReportOf(const std::string & command, const std::string & file)
+{
+  std::ifstream     stream(file, std::ios::binary);
+  const std::string page{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
+  return page.find("\"command\":" + Json(command).dump(-1, ' ', false, Json::error_handler_t::replace)) !=
+         std::string::npos;
 }
 
 /** A word as a shell reads it back. */
@@ -724,6 +800,12 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
   }
   const std::string file = values.GetText("report");
   CheckOutput(file, 0);
+  const std::string command = FormatCommand(values);
+  const ReportLock  lock(file, session);
+  if (lock.HasWaited() && IsReportOf(command, file))
+  {
+    return; // another process of this batch was faster
+  }
   Content content;
   for (const SlideOutcome & outcome : outcomes)
   {
@@ -739,7 +821,7 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
               file,
               true,
               GetDrawing(values),
-              FormatCommand(values),
+              command,
               false,
               GetTitle(fs::absolute(file).parent_path().string()),
               session);
@@ -752,8 +834,9 @@ RunReport(const ArgumentValues & values, const Session & session)
   const auto &      inputs = values.GetTexts("RESULT");
   CheckEnding("--output", file, "report");
   RefuseInput(file, inputs);
-  RefuseExisting(file, values.Has("overwrite"));
   CheckOutput(file, 0);
+  const ReportLock lock(file, session);
+  RefuseExisting(file, values.Has("overwrite"));
   Content content;
   for (const std::string & input : inputs)
   {
