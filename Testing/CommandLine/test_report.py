@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Pages on batches: what they say is what the results say, whatever a name holds, and nothing that nobody said."""
 
+import base64
 import csv
 import fcntl
 import json
@@ -338,6 +339,22 @@ def test_a_large_report_has_a_folder(tmp_path):
     small = run(*words, "--overwrite", "--json").json  # pictures are as small as the page wants, and those of before go
     assert small["folder"] is None and small["bytes"] < 40e6
     assert [file.name for file in folder.iterdir()] == ["mine.webp"]
+
+
+def test_masks_of_many_slides_fit_into_the_page(tmp_path):
+    """Of ten thousand slides, a mask may have 2550 bytes: its picture shrinks, and keeps its classes."""
+    random = numpy.random.default_rng(1)
+    for name, cell in (("fine", 2), ("coarse", 256)):
+        mask = numpy.kron(random.integers(1, 3, (1024 // cell, 1024 // cell)), numpy.ones((cell, cell), int)).astype(numpy.uint8)
+        write_slide(tmp_path / f"{name}.tif", mask, MPP)
+    (tmp_path / "cohort.csv").write_text("slide,mask\n" + "".join(f"{n:04}.svs,{'fine.tif' if n == 0 else 'coarse.tif' if n == 1 else ''}\n" for n in range(10000)))
+    run("report", tmp_path / "cohort.csv", "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    fine, coarse = (page.slides[name] for name in ("0000", "0001"))
+    assert len(page.slides) == 10000 and len(base64.b64decode(page.pictures[f"picture-{fine['labels']}"])) <= 2550
+    assert page.picture(fine["labels"]).shape[0] < page.picture(coarse["labels"]).shape[0] == 800 == fine["height"]
+    for row in (fine, coarse):
+        assert set(numpy.unique(page.picture(row["labels"]))) == {1, 2}
 
 
 def test_report_of_label(tmp_path):
