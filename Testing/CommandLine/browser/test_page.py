@@ -5,6 +5,7 @@ import csv
 import io
 import shutil
 
+import axe_playwright_python.sync_playwright as axe
 import playwright.sync_api as playwright
 import pytest
 
@@ -155,3 +156,14 @@ def test_details_state_the_hash_of_the_slide(page, report):
     page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
     assert made["inputs"]["slide"] in page.locator("#view-facts").text_content()
     assert "label --preset remedios2023" in page.locator("#provenance").text_content()
+
+
+@pytest.mark.parametrize("shown", ["page", "slide"])
+def test_accessibility(page, shown):
+    """axe-core, https://github.com/dequelabs/axe-core, finds nothing serious."""
+    page.wait_for_function("document.querySelectorAll('.thumb[data-state=drawn]').length >= 4")
+    if shown == "slide":
+        page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
+        page.wait_for_selector("#view-stage[data-state=drawn]")
+    found = axe.Axe().run(page).response["violations"]
+    assert {(each["id"], node["html"]) for each in found for node in each["nodes"] if each["impact"] in ("serious", "critical")} == set()
