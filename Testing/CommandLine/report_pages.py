@@ -68,8 +68,9 @@ def draw(path, tissue, size=400, mpp=MPP):
 
 
 SHARES = {"a": 0.5, "b": 0.1, "glass": 0.0, "c": 0.3}
-PREDICTIONS = "slide,patient,label,fold,p_normal,p_tumor\n" + "".join(
-    f"{name}.tif,Jane Doe {place},{label},{place % 2 + 1},{1 - p},{p}\n"
+CASES = ("12345678901234567891", "1e5", "007", "12345678901234567890")  # each is another number, or none, as a double prints it
+PREDICTIONS = "slide,patient,case,label,fold,p_normal,p_tumor\n" + "".join(
+    f"{name}.tif,Jane Doe {place},{CASES[place]},{label},{place % 2 + 1},{1 - p},{p}\n"
     for place, (name, label, p) in enumerate((("a", "tumor", 0.875), ("b", "normal", 0.25), ("glass", "normal", 0.625), ("c", "tumor", 0.5625)))
 )
 

@@ -1,10 +1,15 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Pages on batches: what they say is what the results say, whatever a name holds, and nothing that nobody said."""
 
+import base64
 import csv
+import fcntl
 import json
 import os
+import shlex
 import struct
+import subprocess
+import time
 
 import numpy
 import pytest
@@ -12,7 +17,7 @@ import tifffile
 
 pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
 
-from conftest import fails, run, write_slide
+from conftest import PROGRAM, fails, run, write_slide
 from report_pages import MPP, PREDICTIONS, Page, decode, draw, make_batch
 
 
@@ -43,10 +48,10 @@ def test_rows_are_the_results(batch):
 
 def test_rows_are_the_table(batch):
     page = batch[2]
-    assert page.data["columns"] == ["patient", "label", "fold"]
+    assert page.data["columns"] == ["patient", "case", "label", "fold"]
     for line in csv.DictReader(PREDICTIONS.splitlines()):
         row = page.slides[line["slide"][:-4]]
-        assert {str(name): str(value).replace(".0", "") for name, value in row["columns"].items()} == {name: line[name] for name in page.data["columns"]}
+        assert row["columns"] == {name: line[name] for name in page.data["columns"]}
         assert row["probabilities"] == {"normal": float(line["p_normal"]), "tumor": float(line["p_tumor"])}
 
 
@@ -130,18 +135,123 @@ def test_names_are_texts(tmp_path):
     assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
 
 
+def test_provenance_is_what_the_manifest_says(batch, tmp_path):
+    """Slides that were made in one way are one line; the hashes of inputs are the slides'."""
+    slides, results, page, _ = batch
+    entries = {entry["slide"].rpartition("/")[2].rpartition(".")[0]: entry for entry in json.loads((results / "manifest.json").read_text())["slides"]}
+    first = entries["a"]
+    assert first["options"]["preset"] == "remedios2023"
+    assert page.data["provenance"] == [{**{key: first[key] for key in ("version", "command", "options")}, "slides": 5}]
+    assert {name: row["made"] for name, row in page.slides.items()} == {name: [{"by": 0, "inputs": entry["inputs"]}] for name, entry in entries.items()}
+    machine = dict(page.data["machine"])
+    assert machine.pop("cores") >= 1 and machine == {"system": os.uname().sysname, "architecture": os.uname().machine}
+    words = ["label", slides, "-o", f"{tmp_path}/out/", "--report", tmp_path / "page.html", "--preset"]
+    run(*words, "remedios2023", code=1)
+    assert {name: row["made"] for name, row in Page(tmp_path / "page.html").slides.items()} == {name: row["made"] for name, row in page.slides.items()}
+    (tmp_path / "out/manifest.json").write_text((tmp_path / "out/manifest.json").read_text().replace(f'"{first["version"]}"', '"0.0.1"', 1))
+    run("report", tmp_path / "out", "-o", tmp_path / "two.html")
+    assert [(made["version"], made["slides"]) for made in Page(tmp_path / "two.html").data["provenance"]] == [("0.0.1", 1), (first["version"], 4)]
+
+
 def test_anonymous(batch, tmp_path):
     slides, results, known, _ = batch
     run("report", results, "--slides", slides, "-o", tmp_path / "page.html", "--anonymous")
     page = Page(tmp_path / "page.html")
     text = page.bytes.decode()
-    for secret in (str(slides), str(results), str(tmp_path), slides.name + "/", ".pyramid.tif", ".tif", "Jane", "broken", "glass", "bytes="):
+    for secret in (str(slides), str(results), str(tmp_path), slides.name + "/", ".pyramid.tif", ".tif", "Jane", "broken", "glass", "bytes=", "hash="):
         assert secret not in page.scripts["data"], secret
     assert str(slides.parent.name) not in text and page.data["command"] is None
     assert [slide["name"] for slide in page.data["slides"]] == [f"Slide {n}" for n in range(1, 6)]
     assert page.data["columns"] == ["label", "fold"]
+    assert [(made["command"], made["options"], made["slides"]) for made in page.data["provenance"]] == [("label", known.data["provenance"][0]["options"], 5)]
     for slide, original in zip(page.data["slides"], known.data["slides"]):
         assert slide.get("tissueMm2") == original.get("tissueMm2") and slide.get("probabilities") == original.get("probabilities")
+
+
+def test_the_command_is_what_a_shell_reads(batch, tmp_path):
+    for name in ("plain_1.2=x:y,z@%+-", "Jane's `date` $HOME", "~a{b}[c]#!\\", ""):
+        place = tmp_path / name / "out"
+        place.mkdir(parents=True, exist_ok=True)
+        os.link(batch[1] / "predictions.csv", place / "predictions.csv")
+        words = ["report", str(place), "-o", str(place / "page.html")]
+        run(*words)
+        shown = Page(place / "page.html").data["command"]
+        assert shlex.split(shown) == ["gigapixel", "report", words[1], "--output", words[3]]
+        assert ("'" in shown) == (name not in ("plain_1.2=x:y,z@%+-", ""))
+
+
+def test_slides_of_one_name_in_several_folders(tmp_path):
+    """Two folders are two slides, whether the files are there or not; the end of a path is enough for one that is not."""
+    table = tmp_path / "table.csv"
+
+    def find_rows(*slides):
+        table.write_text("slide,n\n" + "".join(f"{slide},{n}\n" for n, slide in enumerate(slides)))
+        run("report", table, "-o", tmp_path / "page.html", "--overwrite")
+        return [slide["columns"]["n"] for slide in Page(tmp_path / "page.html").data["slides"]]
+
+    assert find_rows("p1/scan.svs", "p2/scan.svs") == ["0", "1"]
+    assert find_rows("p1/scan.svs", "/data/p1/scan.svs", "../p1/scan.svs", "../../data/p1/scan.svs") == ["3"]
+    for place in (tmp_path / "scan.svs", tmp_path / "p1/scan.svs"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(b"no slide")
+    assert find_rows("scan.svs", "p1/scan.svs", f"{tmp_path}/p1/scan.svs") == ["0", "2"]
+
+
+def test_a_table_of_components_is_none_of_slides(batch, tmp_path):
+    slides, results, _, _ = batch
+    os.link(results / "a.pyramid.tif", tmp_path / "a.pyramid.tif")
+    run("measure", tmp_path, "--slide", slides, "-o", tmp_path / "table.csv")
+    run("report", tmp_path, "--slides", slides, "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert set(page.slides) == {"a"} and page.data["columns"] == [] and page.data["missing"] == []
+    refused = fails("report", tmp_path / "table.csv", "-o", tmp_path / "new.html")
+    assert (refused.code, refused.file) == ("E-REPORT-INPUT", str(tmp_path / "table.csv"))
+
+
+def test_files_of_a_folder_that_cannot_be_read(batch, tmp_path):
+    """They are listed, and stop nothing; what is no file is left out."""
+    os.link(batch[1] / "a.pyramid.tif", tmp_path / "a.pyramid.tif")
+    for name in ("pipe.json", "pipe.csv", "pipe.tif"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "wide.csv").write_text("slide,n\na.tif,1\n", encoding="utf-16")
+    (tmp_path / "cut.csv").write_text("slide,n\na.tif,1\nb.tif\n")
+    (tmp_path / "cut.json").write_text('{"slide": ')
+    with open(tmp_path / "huge.csv", "w") as file:
+        file.truncate(65 << 20)
+    run("report", tmp_path, "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    assert set(page.slides) == {"a"} and page.data["columns"] == []
+    listed = {os.path.basename(each["file"]): each["code"] for each in page.data["missing"]}
+    assert listed == {"wide.csv": "E-REPORT-INPUT", "cut.csv": "E-REPORT-INPUT", "cut.json": "E-REPORT-INPUT", "huge.csv": "E-FILE-LIMIT"}
+    (tmp_path / "a.pyramid.tif").unlink()
+    assert fails("report", tmp_path, "-o", tmp_path / "new.html").file == str(tmp_path / "cut.csv")
+
+
+def test_a_batch_that_was_killed(tmp_path):
+    """What `status` counts is what the page counts, and slides without a manifest have their results."""
+    (tmp_path / "slides").mkdir()
+    plain = draw(tmp_path / "plain.tif", 0.3)
+    for n in range(30):
+        os.link(plain, tmp_path / f"slides/{n:02}.tif")
+    (tmp_path / "slides/00.tif").unlink()
+    (tmp_path / "slides/00.tif").write_bytes(b"no slide")
+    process = subprocess.Popen([PROGRAM, "label", "slides", "-o", "out", "--preset", "remedios2023"], cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None and len(list((tmp_path / "out/.gigapixel").glob("*.record.json"))) < 4:
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait() < 0 and not (tmp_path / "out/manifest.json").exists()
+    told = run("status", "out", "--json", cwd=tmp_path).json
+    assert told["left"] > 0 and told["failed"] == 1
+    run("report", "out", "-o", "page.html", cwd=tmp_path)
+    page = Page(tmp_path / "page.html")
+    assert page.data["unfinished"] == [{"folder": "out", "slides": 30, "done": told["done"], "failed": 1}]
+    assert sum("tissueMm2" in row for row in page.slides.values()) >= told["done"] and page.slides["00"]["error"]["code"] == "E-SLIDE-FORMAT"
+    assert all(row["preset"] == "remedios2023" for name, row in sorted(page.slides.items())[1:4])
+    run("report", "out", "-o", "anonymous.html", "--anonymous", cwd=tmp_path)
+    assert Page(tmp_path / "anonymous.html").data["unfinished"] == [{"slides": 30, "done": told["done"], "failed": 1}]
+    run("label", "slides", "-o", "out", "--preset", "remedios2023", cwd=tmp_path, code=1)
+    run("report", "out", "-o", "page.html", "--overwrite", cwd=tmp_path)
+    assert Page(tmp_path / "page.html").data["unfinished"] == []
 
 
 def write_run(folder):
@@ -224,11 +334,27 @@ def test_a_large_report_has_a_folder(tmp_path):
     assert len(names) == 4 and not any(f"picture-{name}" in page.scripts for name in names)
     assert decode((folder / f"{page.data['slides'][0]['picture']}.webp").read_bytes()).shape == (4096, 4096, 3)
     (tmp_path / "page.html").unlink()
-    assert fails(*words, "--size", 4096).code == "E-OUTPUT-EXISTS"
     (folder / "mine.webp").write_text("mine")
+    assert fails(*words).code == "E-OUTPUT-EXISTS"
     small = run(*words, "--overwrite", "--json").json  # pictures are as small as the page wants, and those of before go
     assert small["folder"] is None and small["bytes"] < 40e6
     assert [file.name for file in folder.iterdir()] == ["mine.webp"]
+
+
+def test_masks_of_many_slides_fit_into_the_page(tmp_path):
+    """Of ten thousand slides, a mask may have 2550 bytes: its picture shrinks, and keeps its classes."""
+    random = numpy.random.default_rng(1)
+    for name, cell in (("fine", 2), ("coarse", 256)):
+        mask = numpy.kron(random.integers(1, 3, (1024 // cell, 1024 // cell)), numpy.ones((cell, cell), int)).astype(numpy.uint8)
+        write_slide(tmp_path / f"{name}.tif", mask, MPP)
+    (tmp_path / "cohort.csv").write_text("slide,mask\n" + "".join(f"{n:04}.svs,{'fine.tif' if n == 0 else 'coarse.tif' if n == 1 else ''}\n" for n in range(10000)))
+    run("report", tmp_path / "cohort.csv", "-o", tmp_path / "page.html")
+    page = Page(tmp_path / "page.html")
+    fine, coarse = (page.slides[name] for name in ("0000", "0001"))
+    assert len(page.slides) == 10000 and len(base64.b64decode(page.pictures[f"picture-{fine['labels']}"])) <= 2550
+    assert page.picture(fine["labels"]).shape[0] < page.picture(coarse["labels"]).shape[0] == 800 == fine["height"]
+    for row in (fine, coarse):
+        assert set(numpy.unique(page.picture(row["labels"]))) == {1, 2}
 
 
 def test_report_of_label(tmp_path):
@@ -247,6 +373,30 @@ def test_report_of_label(tmp_path):
     assert fails(*words).code == "E-OUTPUT-EXISTS" and (tmp_path / "page.html").read_text() == "mine"
     refused = fails("label", tmp_path / "slides", "-o", f"{tmp_path}/more/", "--report", tmp_path / "none/page.html")
     assert refused.code == "E-FILE-MISSING" and not (tmp_path / "more").exists()  # before any work
+
+
+@pytest.mark.parametrize("winner", ["this batch", "another command"])
+def test_two_processes_write_one_report(winner, tmp_path):
+    """One waits for the other, and leaves the page of the same batch as it is."""
+    (tmp_path / "slides").mkdir()
+    draw(tmp_path / "slides/a.tif", 0.4)
+    words = ["label", "slides", "-o", "out", "--preset", "remedios2023", "--report", "page.html"]
+    run(*words, cwd=tmp_path)
+    page, state = tmp_path / "page.html", tmp_path / ".gigapixel"
+    own = page.read_bytes()
+    assert b"--report page.html" in own and not state.exists()
+    state.mkdir()
+    with open(state / "page.html.1.lock", "w") as lock:  # as another process of this machine has it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        json.dump({"machine": open("/proc/sys/kernel/random/boot_id").read().strip()}, lock)
+        lock.flush()
+        process = subprocess.Popen([PROGRAM, *words], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        assert any("page.html" in line for line in process.stderr)  # it waits
+        written = own.replace(b"</html>", b"<!-- of the other process --></html>")
+        page.write_bytes(written if winner == "this batch" else written.replace(b"--report page.html", b"--report x.html"))
+        os.unlink(lock.name)
+    process.stderr.close()
+    assert process.wait() == 0 and page.read_bytes() == (written if winner == "this batch" else own) and not state.exists()
 
 
 ROWS_OF_MASKS = ("name", "mask", "madeBy", "tissueMm2", "tissueFraction", "penFraction", "artifactFraction", "expectedIou", "classes", "picture", "labels", "mpp")

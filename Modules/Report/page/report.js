@@ -2,11 +2,14 @@
 // Makes the page from its data. Texts of users become text nodes, never HTML.
 //
 // data: version, command, anonymous, columns (names of further columns of tables), codes {CODE: {meaning, remedy}},
-//   making [{madeBy, masks}], missing [{what, file, why, code}], runs and figures (see below),
+//   making [{madeBy, masks}], provenance [{version, command, options, slides}] (of results), machine {system, architecture, cores}
+//   (that wrote the page), missing [{what, file, why, code}], unfinished [{folder, slides, done, failed}] (batches), runs and
+//   figures (see below),
 //   slides [{number, name, slide, mask, madeBy, preset, tissueMm2, tissueFraction, penFraction, artifactFraction, expectedIou,
 //     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
-//     columns {NAME: value}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
+//     made [{by (place in provenance), inputs {NAME: hash}}],
+//     columns {NAME: text}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
 //     mpp of level 0}]
 // runs: [{folder, history {columns, rows}, model, settings, missing, folds [runs]}]
 // figures: what `gigapixel evaluate --json` prints of a table, with "roc" [[false positive rate, true positive rate]] in perClass.
@@ -43,6 +46,12 @@
     if (value === null || value === undefined) return "";
     return typeof value === "object" ? JSON.stringify(value) : isNumber(value) && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : String(value);
   }
+
+  /** Whether a field of a table is written as a number is. */
+  const isNumeric = (text) => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text);
+
+  /** A field of a table. A fraction has six digits; whole numbers may be names of patients. */
+  const formatField = (text) => (isNumeric(text) && text.length > 8 && text.includes(".") ? formatAny(Number(text)) : formatAny(text));
 
   // Codes
 
@@ -189,7 +198,7 @@
     inTable("predicted", "Predicted", (slide) => (data.columns.includes("predicted") ? null : formatAny(slide.predicted) || null), null, text),
     ...namesIn("probabilities").map((name) => inTable(`p_${name}`, `p ${name}`, (slide) => slide.probabilities?.[name], (slide) => isNumber(slide.probabilities?.[name]) ? withBar(digits(slide.probabilities[name], 3), slide.probabilities[name]) : "", { isHidden: isOther(name) })),
     ...namesIn("values").map((name) => inTable(`value:${name}`, name, (slide) => slide.values?.[name])),
-    ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], null, { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumber(slide.columns[name])) })),
+    ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], (slide) => formatField(slide.columns[name]), { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumeric(slide.columns[name])) })),
     inTable("dice", "Dice", (slide) => slide.dice, (slide) => digits(slide.dice, 3)),
     inTable("iou", "IoU", (slide) => slide.iou, (slide) => digits(slide.iou, 3), { isHidden: true }),
     inTable("cpuSeconds", "CPU s", (slide) => slide.cpuSeconds, (slide) => digits(slide.cpuSeconds, 1)),
@@ -229,7 +238,8 @@
 
   function compare(a, b) {
     if (!isKnown(a) || !isKnown(b)) return isKnown(b) - isKnown(a); // what is not known is last, whichever way
-    const order = isNumber(a) && isNumber(b) ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+    const byValue = isNumeric(String(a)) && isNumeric(String(b)) ? Number(a) - Number(b) : 0;
+    const order = byValue || String(a).localeCompare(String(b), undefined, { numeric: true });
     return state.isDown ? -order : order;
   }
 
@@ -381,6 +391,10 @@
     if (doubtful) parts.push(`${doubtful} doubtful`);
     if (areas.length) parts.push(`${formatArea(areas.reduce((sum, area) => sum + area, 0))} mm² tissue${areas.length < slides.length ? ` on ${areas.length} slides with a known resolution` : ""}`);
     if (data.runs.length) parts.push(count(data.runs.length, "training"));
+    for (const batch of data.unfinished) {
+      const place = data.unfinished.length > 1 && batch.folder ? `${batch.folder}: ` : "";
+      parts.push(`${place}${batch.done} of ${count(batch.slides, "slide")} are done${batch.failed ? `, ${batch.failed} failed` : ""}: the batch has not ended`);
+    }
     byId("summary").textContent = parts.join(" · ");
   }
 
@@ -481,6 +495,7 @@
     const isFact = (column) => !column.isPicture && !["name", "doubts", "warnings", "error", "missing"].includes(column.name) && !/^(mm2|fraction):/.test(column.name);
     facts.append(makeFacts(usable.filter(isFact).map((column) => [column.title, column.isNumber && column.show ? [column.show(slide)].flat()[0] : formatAny(column.get(slide))])));
     if (slide.madeBy) facts.append(make("p", {}, make("code", {}, slide.madeBy)));
+    for (const made of slide.made) facts.append(make("p", {}, describeMaking(data.provenance[made.by])), makeFacts(Object.entries(made.inputs || {}).map(([name, hash]) => [`Input: ${name}`, make("code", {}, formatAny(hash))])));
   }
 
   async function openView(slide) {
@@ -741,10 +756,18 @@
     }
   }
 
+  /** Version, command and options as one line. */
+  function describeMaking(made) {
+    const words = Object.entries(made.options || {}).flatMap(([name, value]) => [value].flat().map((each) => (each === "yes" ? `--${name}` : `--${name} ${formatAny(each)}`)));
+    return make("code", {}, [`gigapixel ${formatAny(made.version)}:`, formatAny(made.command), ...words].join(" "));
+  }
+
   function showProvenance() {
-    const facts = makeFacts([["Report", `gigapixel ${data.version}`], ["Command", data.command ? make("code", {}, data.command) : "left out (anonymous)"]]);
+    const { system, architecture, cores } = data.machine;
+    const facts = makeFacts([["Report", `gigapixel ${data.version}, written on ${system}, ${architecture}, ${count(cores, "core")}`], ["Command", data.command ? make("code", {}, data.command) : "left out (anonymous)"]]);
     facts.className = "facts";
     byId("provenance").append(facts);
+    if (data.provenance.length) byId("provenance").append(makeGrid("list", ["Version, command and options of results", "Slides"], data.provenance.map((made) => [describeMaking(made), String(made.slides)])));
     if (data.making.length) byId("provenance").append(makeGrid("list", ["Command and options that masks state", "Masks"], data.making.map((entry) => [make("code", {}, entry.madeBy), String(entry.masks)])));
   }
 
@@ -754,13 +777,15 @@
     const lines = [];
     if (slides.length && absent.length) lines.push(`No result holds: ${absent.join(", ")}.`);
     if (namesIn("probabilities").length) lines.push("Probabilities stand without an interval: results hold one number for each class and slide.");
-    lines.push("Results do not state the machine or the version of the program that made them.");
+    const unknown = slides.filter((slide) => slide.made.length === 0).length;
+    if (unknown) lines.push(`${count(unknown, "slide")}: no manifest.json states the version and the options that made the result.`);
+    if (slides.length) lines.push("Results do not state the machine that made them.");
     for (const entry of data.missing) lines.push(`${entry.file ? `${entry.file}: ` : ""}${entry.what}${entry.why ? `: ${entry.why}` : ""} [${entry.code}]`);
     for (const run of data.runs) for (const part of run.folds || [run]) for (const entry of part.missing) lines.push(`${part.folder}: ${entry.what} [${entry.code}]`);
     const groups = new Map();
     for (const slide of slides) for (const entry of slide.missing) groups.set(`${entry.what} [${entry.code}]`, (groups.get(`${entry.what} [${entry.code}]`) || 0) + 1);
     for (const [what, found] of groups) lines.push(`${count(found, "slide")}: ${what}`);
-    section.hidden = false;
+    section.hidden = lines.length === 0;
     section.append(make("ul", {}, ...lines.map((line) => make("li", { dir: "auto" }, line))));
   }
 

@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <regex>
 #include <system_error>
 #include <utility>
 
@@ -85,12 +86,12 @@ GetName(const std::string & picture)
   return name;
 }
 
+/** Whether a file is a picture of a report, or one that a killed report has begun (AtomicFile). */
 bool
-IsNameOfPicture(const fs::path & file)
+IsPicture(const fs::path & file)
 {
-  const std::string name = file.stem().string();
-  return file.extension() == ".webp" && name.size() == 16 &&
-         name.find_first_not_of("0123456789abcdef") == std::string::npos;
+  static const std::regex names(R"([0-9a-f]{16}\.webp|\.[0-9a-f]{16}\.webp\.[0-9]+-[0-9]+\.part)");
+  return std::regex_match(file.filename().string(), names);
 }
 
 /** A name as a part of a relative URL. */
@@ -115,6 +116,45 @@ ReportPage::ReportPage(const std::string & file, bool mayReplace)
   , m_Folder((fs::path(file).parent_path() / fs::path(file).stem()).string() + "-files")
 {
   AtomicFile::RequireWritable(file);
+  if (!mayReplace)
+  {
+    this->RequireFreeFolder();
+  }
+}
+
+ReportPage::~ReportPage()
+{
+  std::error_code ignored;
+  for (const fs::path & picture : m_Written)
+  {
+    fs::remove(picture, ignored);
+  }
+  if (!m_Written.empty())
+  {
+    fs::remove(m_Folder, ignored); // where nothing else is left
+  }
+}
+
+/** Pictures alone are those of a report that was killed. */
+void
+ReportPage::RequireFreeFolder() const
+{
+  std::error_code ignored;
+  const fs::path  stem = fs::path(m_File).replace_extension();
+  bool            isFree = !fs::exists(m_Folder, ignored) ||
+                (fs::is_directory(m_Folder, ignored) && !fs::exists(stem.string() + ".htm", ignored) &&
+                 !fs::exists(stem.string() + ".html", ignored));
+  for (fs::directory_iterator entry(m_Folder, ignored), end; !ignored && entry != end; entry.increment(ignored))
+  {
+    isFree = isFree && IsPicture(entry->path());
+  }
+  if (!isFree)
+  {
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             "the folder is there already, and would get the pictures of a large report",
+                             "choose another name, or use --overwrite")
+                    .OfFile(m_Folder));
+  }
 }
 
 std::string
@@ -155,13 +195,6 @@ void
 ReportPage::MoveToFolder()
 {
   std::error_code error;
-  if (fs::exists(m_Folder, error) && !m_MayReplace)
-  {
-    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
-                             "the folder of the report's pictures exists already",
-                             "choose another name, or use --overwrite")
-                    .OfFile(m_Folder));
-  }
   fs::create_directories(m_Folder, error);
   if (error)
   {
@@ -187,14 +220,19 @@ ReportPage::MoveToFolder()
 void
 ReportPage::WriteToFolder(const std::string & name, const std::string & picture)
 {
-  const std::string file = name + ".webp";
-  AtomicFile        output((fs::path(m_UsedFolder) / file).string(), m_MayReplace);
-  output.Append(picture);
-  output.Commit();
-  m_Files.insert(file);
+  const fs::path  file = fs::path(m_UsedFolder) / (name + ".webp");
+  std::error_code ignored;
+  m_Files.insert(file.filename().string());
+  if (fs::file_size(file, ignored) != picture.size()) // else it is this picture, by its name
+  {
+    AtomicFile output(file.string());
+    output.Append(picture);
+    output.Commit();
+    m_Written.push_back(file);
+  }
 }
 
-/** Pictures of the page that was replaced; what else lies in the folder stays there. */
+/** Pictures of a page that was replaced, or never completed; what else lies in the folder stays there. */
 void
 ReportPage::RemoveOldPictures() const
 {
@@ -202,7 +240,7 @@ ReportPage::RemoveOldPictures() const
   std::vector<fs::path> old;
   for (fs::directory_iterator entry(m_Folder, ignored), end; !ignored && entry != end; entry.increment(ignored))
   {
-    if (IsNameOfPicture(entry->path()) && m_Files.count(entry->path().filename().string()) == 0)
+    if (IsPicture(entry->path()) && m_Files.count(entry->path().filename().string()) == 0)
     {
       old.push_back(entry->path());
     }
@@ -262,10 +300,8 @@ ReportPage::Commit(const std::string & title, const std::string & json)
   AtomicFile output(m_File, m_MayReplace);
   output.Append(page);
   output.Commit();
-  if (m_MayReplace)
-  {
-    this->RemoveOldPictures();
-  }
+  m_Written.clear();
+  this->RemoveOldPictures();
 }
 
 } // namespace gigapixel

@@ -5,6 +5,7 @@ import csv
 import io
 import shutil
 
+import axe_playwright_python.sync_playwright as axe
 import playwright.sync_api as playwright
 import pytest
 
@@ -76,6 +77,13 @@ def test_sorts(page, report):
         assert page.evaluate("document.querySelector('th[aria-sort]').getAttribute('aria-sort')") == "descending"
 
 
+def test_fields_of_tables_are_sorted_as_numbers_and_shown_as_they_are(page):
+    sort(page, "case")
+    assert page.evaluate(ROWS) == ["glass", "b", "c", "a", "broken"]
+    shown = page.evaluate("[...document.querySelectorAll('#table td[data-title=case]')].map((cell) => cell.textContent)")
+    assert shown == ["007", "1e5", "12345678901234567890", "12345678901234567891", ""]
+
+
 def test_searches_and_filters(page):
     page.fill("#search", "jane doe 1")
     assert page.evaluate(ROWS) == ["b"]
@@ -141,3 +149,21 @@ def test_overlay_and_classes_on_and_off(page):
     page.locator("#view-facts .class input").first.check()
     page.evaluate("((range) => { range.value = 0; range.dispatchEvent(new Event('input')); })(document.getElementById('view-opacity'))")
     assert page.evaluate(look) == bare
+
+
+def test_details_state_the_hash_of_the_slide(page, report):
+    (made,) = Page(report).data["slides"][0]["made"]
+    page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
+    assert made["inputs"]["slide"] in page.locator("#view-facts").text_content()
+    assert "label --preset remedios2023" in page.locator("#provenance").text_content()
+
+
+@pytest.mark.parametrize("shown", ["page", "slide"])
+def test_accessibility(page, shown):
+    """axe-core, https://github.com/dequelabs/axe-core, finds nothing serious."""
+    page.wait_for_function("document.querySelectorAll('.thumb[data-state=drawn]').length >= 4")
+    if shown == "slide":
+        page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
+        page.wait_for_selector("#view-stage[data-state=drawn]")
+    found = axe.Axe().run(page).response["violations"]
+    assert {(each["id"], node["html"]) for each in found for node in each["nodes"] if each["impact"] in ("serious", "critical")} == set()

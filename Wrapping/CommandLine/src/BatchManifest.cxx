@@ -251,15 +251,18 @@ Json
 ReadManifestEntries(const std::string & file)
 {
   const Json manifest = Parse(ReadAll(file));
-  Json       entries = Json::array();
-  if (!manifest.is_object() || manifest.value("format", Json()) != Format)
-  {
-    return entries;
-  }
+  const bool isOurs = manifest.is_object() && manifest.value("format", Json()) == Format;
+  return SeeEntriesFromHere(isOurs ? manifest.value("slides", Json()) : Json(), file);
+}
+
+Json
+SeeEntriesFromHere(const Json & found, const std::string & manifest)
+{
+  Json entries = Json::array();
   // A link to a manifest leads to where its slides are seen from.
   std::error_code ignored;
-  const fs::path  folder = fs::canonical(file, ignored).parent_path();
-  for (Json entry : manifest.value("slides", Json::array()))
+  const fs::path  folder = fs::weakly_canonical(fs::absolute(manifest, ignored), ignored).parent_path();
+  for (Json entry : found)
   {
     if (IsEntry(entry) && entry.value("slide", Json()).is_string())
     {

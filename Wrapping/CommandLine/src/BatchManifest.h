@@ -63,6 +63,9 @@ std::string FormatFailures(const std::map<std::string, nlohmann::ordered_json> &
  * has told it, but with these paths. Empty: the file is something else. */
 nlohmann::ordered_json ReadManifestEntries(const std::string & file);
 
+/** Entries of a BatchFolder in the same form. \param manifest of their folder; it need not be there yet */
+nlohmann::ordered_json SeeEntriesFromHere(const nlohmann::ordered_json & found, const std::string & manifest);
+
 /** What a folder of results says of them. Entries are by the names of their outputs, each with "slide" (as seen from
  * the folder), "output", "version", "command", "options", "inputs" and "outputs" (IdentifyFile() of each), and
  * "result", which has an "error" where the slide failed. */

@@ -138,7 +138,7 @@ MaskImage::ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsign
 }
 
 std::vector<unsigned char>
-SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size)
+SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size, bool asLabels)
 {
   std::vector<unsigned char> marks(std::size_t(size[0]) * size[1]);
   std::vector<unsigned char> row;
@@ -156,7 +156,7 @@ SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<uns
     {
       continue;
     }
-    mask.GetClasses().empty() ? mask.ReadRows(maskY, 1, row) : mask.ReadLabels(maskY, 1, row);
+    asLabels ? mask.ReadLabels(maskY, 1, row) : mask.ReadRows(maskY, 1, row);
     for (unsigned x = 0; x < size[0]; ++x)
     {
       const std::int64_t maskX = find(0, x);

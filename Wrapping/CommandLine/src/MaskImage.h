@@ -65,11 +65,13 @@ private:
   std::map<unsigned char, MaskClass> m_Classes;
 };
 
-/** For each pixel of a picture the mask's pixel below its center: 1 for object, of a mask with classes the label.
- * \param match of the mask to the image that the picture shows whole */
+/** For each pixel of a picture the mask's pixel below its center.
+ * \param match of the mask to the image that the picture shows whole
+ * \param asLabels the label; else 1 for object */
 std::vector<unsigned char> SampleMask(const MaskImage &               mask,
                                       const GridMatch &               match,
-                                      const std::array<unsigned, 2> & size);
+                                      const std::array<unsigned, 2> & size,
+                                      bool                            asLabels);
 
 /** Names the option for masks of a part to whom it would help. \param part what the option means
  * \param match calls GridMatch::Make() */

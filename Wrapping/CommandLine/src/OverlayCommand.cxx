@@ -138,7 +138,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
 
     Progress   progress(session, "overlay");
     Picture    picture = DrawThumbnail(*slide, size, progress);
-    const auto marks = SampleMask(mask, match, size);
+    const auto marks = SampleMask(mask, match, size, !mask.GetClasses().empty());
     const auto marked = marks.size() - static_cast<std::size_t>(std::count(marks.begin(), marks.end(), 0));
     DoubtMask(session,
               mask.GetName(),

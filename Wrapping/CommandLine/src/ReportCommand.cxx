@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportCommand.h"
 
+#include "BatchLock.h"
 #include "BatchManifest.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
@@ -13,12 +14,20 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelReportPage.h"
 #include "gigapixelTableReader.h"
+#include "gigapixelUsableCores.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
+#include <thread>
+#include <utility>
+
+#include <sys/utsname.h>
 
 namespace fs = std::filesystem;
 
@@ -35,6 +44,7 @@ struct Content
   Json       runs = Json::array();
   Json       figures = Json::array();
   Json       missing = Json::array();
+  Json       unfinished = Json::array(); // batches
 };
 
 [[noreturn]] void
@@ -85,21 +95,32 @@ TakeTable(const std::string & file, Content & content)
   }
 }
 
+/** Takes what a manifest has of each slide. \return how many of the results are shown */
+int
+AddEntries(const Json & entries, const std::string & folder, Content & content)
+{
+  int shown = 0;
+  for (const Json & entry : entries)
+  {
+    shown += content.rows.AddResults(entry.at("result"), folder);
+    content.rows.AddMaking(entry, folder);
+  }
+  return shown;
+}
+
 /** \return whether the file holds a result that is shown */
 bool
 TakeResults(const std::string & file, Content & content)
 {
   std::ifstream stream(file, std::ios::binary);
-  Json          results = Json::parse(stream, nullptr, false);
-  if (const Json entries = ReadManifestEntries(file); !entries.empty())
+  const Json    results = Json::parse(stream, nullptr, false);
+  if (results.is_discarded())
   {
-    results = Json::array();
-    for (const Json & entry : entries)
-    {
-      results.push_back(entry.at("result"));
-    }
+    RefuseResult(file, "it cannot be read as JSON");
   }
-  return content.rows.AddResults(results, fs::absolute(file).parent_path().string()) > 0;
+  const std::string folder = fs::absolute(file).parent_path().string();
+  const Json        entries = ReadManifestEntries(file);
+  return (entries.empty() ? content.rows.AddResults(results, folder) : AddEntries(entries, folder, content)) > 0;
 }
 
 void
@@ -130,6 +151,76 @@ TakeFile(const std::string & file, Content & content)
   return (ending == ".tif" || ending == ".tiff") && content.rows.AddMask(file);
 }
 
+/** Whether a table has a row for each slide; one of measure has a row for each component. */
+bool
+IsOfSlides(const TableReader & table)
+{
+  return table.FindColumn("slide") >= 0 && table.FindColumn("component") < 0;
+}
+
+/** What lies in a folder of results. \return whether it is shown */
+bool
+TakePart(const std::string & name, Content & content)
+{
+  std::error_code ignored;
+  if (fs::is_directory(name, ignored))
+  {
+    const bool isRun = IsRun(name);
+    if (isRun)
+    {
+      TakeRun(name, content);
+    }
+    return isRun;
+  }
+  // A pipe would wait for a writer for ever. The failures are those of manifest.json.
+  if (!fs::is_regular_file(name, ignored) || fs::path(name).filename() == "failed.csv")
+  {
+    return false;
+  }
+  if (GetEnding(name) == ".csv")
+  {
+    const bool isOfSlides = IsOfSlides(TableReader(name, "E-REPORT-INPUT"));
+    if (isOfSlides)
+    {
+      TakeTable(name, content);
+    }
+    return isOfSlides;
+  }
+  return TakeFile(name, content);
+}
+
+/** The records of a batch, which may run or have been killed. \return whether there are any */
+bool
+TakeBatch(const std::string & folder, Content & content)
+{
+  BatchFolder batch;
+  try
+  {
+    batch = BatchFolder::Read(folder);
+  }
+  catch (const std::exception &)
+  {
+    return false; // its manifest.json is something else
+  }
+  Json        entries = Json::array();
+  std::size_t failed = 0;
+  for (const auto & [output, entry] : batch.entries)
+  {
+    entries.push_back(entry);
+    failed += entry.at("result").contains("error") ? 1 : 0;
+    batch.outputs.insert(output);
+  }
+  AddEntries(SeeEntriesFromHere(entries, (fs::path(folder) / "manifest.json").string()), folder, content);
+  if (batch.outputs.size() > entries.size())
+  {
+    content.unfinished.push_back({ { "folder", folder },
+                                   { "slides", batch.outputs.size() },
+                                   { "done", entries.size() - failed },
+                                   { "failed", failed } });
+  }
+  return !batch.outputs.empty();
+}
+
 /** A folder that commands have written into. Tables of other things are left out. */
 void
 TakeFolder(const std::string & folder, Content & content)
@@ -148,31 +239,32 @@ TakeFolder(const std::string & folder, Content & content)
     throw Refusal(Diagnostic::Of(std::system_error(error)).OfFile(folder));
   }
   std::sort(names.begin(), names.end());
-  bool found = false;
+  const bool         isBatch = TakeBatch(folder, content);
+  bool               found = isBatch;
+  std::exception_ptr first;
   for (const std::string & name : names)
   {
     ThrowIfInterrupted();
-    if (fs::is_directory(name, error))
+    if (isBatch && fs::path(name).filename() == "manifest.json")
     {
-      if (IsRun(name))
-      {
-        TakeRun(name, content);
-        found = true;
-      }
+      continue; // records may be newer
     }
-    else if (fs::path(name).filename() == "failed.csv")
+    try
     {
-      continue; // which manifest.json says as well
+      found = TakePart(name, content) || found;
     }
-    else if (GetEnding(name) == ".csv" && TableReader(name, "E-REPORT-INPUT").FindColumn("slide") >= 0)
+    catch (const std::exception & thrown)
     {
-      TakeTable(name, content);
-      found = true;
+      ThrowIfInterrupted();
+      first = first ? first : std::current_exception();
+      const Diagnostic why = Diagnostic::Of(thrown);
+      content.missing.push_back(
+        DescribeMissing("a file of the folder is not shown", why.file.empty() ? why.OfFile(name) : why));
     }
-    else
-    {
-      found = TakeFile(name, content) || found;
-    }
+  }
+  if (!found && first)
+  {
+    std::rethrow_exception(first);
   }
   if (!found)
   {
@@ -239,9 +331,32 @@ ForgetSlide(const std::string & madeBy)
   return kept;
 }
 
+/** Options of a command without files, names and texts. */
+Json
+ForgetTexts(const std::string & command, const Json & options)
+{
+  const Command * const known = FindCommand(command);
+  Json                  kept = Json::object();
+  for (const auto & item : options.items())
+  {
+    const Argument * const option = known ? known->Find(item.key()) : nullptr;
+    if (option && option->type != ArgumentType::Text && option->type != ArgumentType::File)
+    {
+      kept[item.key()] = item.value();
+    }
+  }
+  return kept;
+}
+
 void
 Anonymize(Json & slide, std::size_t number)
 {
+  for (Json & made : slide["made"])
+  {
+    const Json command = made["command"];
+    made["options"] = ForgetTexts(command.is_string() ? command.get<std::string>() : "", made["options"]);
+    made.erase("inputs");
+  }
   slide["name"] = "Slide " + std::to_string(number);
   slide.erase("slide");
   slide.erase("mask");
@@ -359,6 +474,41 @@ DescribeMaking(const Json & slides)
   return making;
 }
 
+/** Versions, commands and options that made results, each with the number of slides, in whose rows "by" is the place in
+ * the list. */
+Json
+GroupMaking(Json & slides)
+{
+  std::map<std::string, std::size_t> places;
+  Json                               groups = Json::array();
+  for (Json & slide : slides)
+  {
+    for (Json & made : slide["made"])
+    {
+      Json group{ { "version", made["version"] }, { "command", made["command"] }, { "options", made["options"] } };
+      const auto [found, isNew] =
+        places.emplace(group.dump(-1, ' ', false, Json::error_handler_t::replace), groups.size());
+      if (isNew)
+      {
+        group["slides"] = 0;
+        groups.push_back(group);
+      }
+      groups[found->second]["slides"] = groups[found->second]["slides"].get<int>() + 1;
+      made = { { "by", found->second }, { "inputs", made.value("inputs", Json()) } };
+    }
+  }
+  return groups;
+}
+
+/** The machine that writes the report. */
+Json
+DescribeMachine()
+{
+  utsname system{};
+  uname(&system);
+  return { { "system", system.sysname }, { "architecture", system.machine }, { "cores", CountUsableCores() } };
+}
+
 /** The rows as the page has them. */
 Json
 DescribeSlides(std::vector<ReportRow> & rows, bool isAnonymous)
@@ -370,7 +520,7 @@ DescribeSlides(std::vector<ReportRow> & rows, bool isAnonymous)
     slide["slide"] = row.slide.empty() ? Json() : Json(row.slide);
     slide["mask"] = row.mask.empty() ? Json() : Json(row.mask);
     slide.update(row.data);
-    for (const char * const list : { "doubts", "warnings", "missing" })
+    for (const char * const list : { "doubts", "warnings", "missing", "made" })
     {
       slide[list] = slide.value(list, Json()).is_array() ? slide[list] : Json::array();
     }
@@ -399,6 +549,8 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
   }
   data["slides"] = DescribeSlides(content.rows.Get(), isAnonymous);
   data["making"] = DescribeMaking(data["slides"]);
+  data["provenance"] = GroupMaking(data["slides"]);
+  data["machine"] = DescribeMachine();
   for (const Json & other : content.rows.GetOthers())
   {
     content.figures.push_back(other);
@@ -406,6 +558,7 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
   data["runs"] = content.runs;
   data["figures"] = content.figures;
   data["missing"] = content.missing;
+  data["unfinished"] = content.unfinished;
   if (isAnonymous)
   {
     for (Json & slide : data["slides"])
@@ -421,6 +574,10 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
       data["figures"][i]["predictions"] = "Table " + std::to_string(i + 1);
     }
     AnonymizeMissing(data["missing"]);
+    for (Json & batch : data["unfinished"])
+    {
+      batch.erase("folder");
+    }
   }
   data["codes"] = ExplainCodes(data);
   return MakePrintable(data);
@@ -448,6 +605,66 @@ WarnOfMissing(const Json & data, const std::string & file, const Session & sessi
   }
   return rows;
 }
+
+/** \class ReportLock
+ * \brief The right to write a page, whose folder of pictures no two processes may change at a time. */
+class ReportLock
+{
+public:
+  /** Waits where another process writes the page. \throw std::runtime_error nothing can be written beside the page */
+  ReportLock(const std::string & file, const Session & session)
+    : m_Folder(fs::absolute(file).parent_path() / ".gigapixel")
+  {
+    const std::string name = fs::path(file).filename().string();
+    while (!m_Lock)
+    {
+      ThrowIfInterrupted();
+      std::error_code error;
+      fs::create_directory(m_Folder, error);
+      try
+      {
+        m_Lock = BatchLock::Take(m_Folder.string(), name, { { "report", file } });
+      }
+      catch (const std::exception &)
+      {
+        if (error || fs::is_directory(m_Folder, error))
+        {
+          throw;
+        }
+        continue; // another process has removed it as empty
+      }
+      if (!m_Lock)
+      {
+        if (!std::exchange(m_HasWaited, true))
+        {
+          session.Say("Waiting for another process, which writes the report " + file + '.');
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      }
+    }
+  }
+
+  ~ReportLock()
+  {
+    m_Lock.reset();
+    std::error_code ignored;
+    fs::remove(m_Folder, ignored); // which fails where something is in it
+  }
+  ReportLock(const ReportLock &) = delete;
+  ReportLock & operator=(const ReportLock &) = delete;
+
+  /** Whether another process has written the page meanwhile. */
+  bool
+  HasWaited() const
+  {
+    return m_HasWaited;
+  }
+
+private:
+  fs::path                   m_Folder;
+  std::unique_ptr<BatchLock> m_Lock;
+  bool                       m_HasWaited{ false };
+};
 
 /** \return what --json tells */
 Json
@@ -500,6 +717,33 @@ IsReport(const std::string & file)
   return start.find("<meta name=\"generator\" content=\"gigapixel report\">") != std::string::npos;
 }
 
+/** Whether a page says that a command has written it. */
+bool
+IsReportOf(const std::string & command, const std::string & file)
+{
+  std::ifstream     stream(file, std::ios::binary);
+  const std::string page{ std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
+  return page.find("\"command\":" + Json(command).dump(-1, ' ', false, Json::error_handler_t::replace)) !=
+         std::string::npos;
+}
+
+/** A word as a shell reads it back. */
+std::string
+Quote(const std::string & word)
+{
+  const char * const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=:,@%+-";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
+  {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word)
+  {
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  }
+  return quoted + '\'';
+}
+
 /** The command as a user may give it again. */
 std::string
 FormatCommand(const ArgumentValues & values)
@@ -518,8 +762,7 @@ FormatCommand(const ArgumentValues & values)
     }
     for (const std::string & word : values.GetTexts(argument.name))
     {
-      const bool isPlain = word.find_first_of(" \t\n\"'\\$*?&;|<>()") == std::string::npos;
-      text += (argument.IsPositional() ? " " : " --" + argument.name + ' ') + (isPlain ? word : '\'' + word + '\'');
+      text += (argument.IsPositional() ? " " : " --" + argument.name + ' ') + Quote(word);
     }
   }
   return text;
@@ -557,16 +800,28 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
   }
   const std::string file = values.GetText("report");
   CheckOutput(file, 0);
+  const std::string command = FormatCommand(values);
+  const ReportLock  lock(file, session);
+  if (lock.HasWaited() && IsReportOf(command, file))
+  {
+    return; // another process of this batch was faster
+  }
   Content content;
   for (const SlideOutcome & outcome : outcomes)
   {
     content.rows.AddResults(outcome.result, fs::current_path().string());
   }
+  const std::string folder = values.GetText("output");
+  const std::string manifest = (fs::path(folder) / "manifest.json").string();
+  for (const Json & entry : ReadManifestEntries(manifest)) // of what was made earlier, too
+  {
+    content.rows.AddMaking(entry, folder);
+  }
   WriteReport(content,
               file,
               true,
               GetDrawing(values),
-              FormatCommand(values),
+              command,
               false,
               GetTitle(fs::absolute(file).parent_path().string()),
               session);
@@ -579,8 +834,9 @@ RunReport(const ArgumentValues & values, const Session & session)
   const auto &      inputs = values.GetTexts("RESULT");
   CheckEnding("--output", file, "report");
   RefuseInput(file, inputs);
-  RefuseExisting(file, values.Has("overwrite"));
   CheckOutput(file, 0);
+  const ReportLock lock(file, session);
+  RefuseExisting(file, values.Has("overwrite"));
   Content content;
   for (const std::string & input : inputs)
   {

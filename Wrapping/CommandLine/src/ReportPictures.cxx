@@ -28,14 +28,31 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t LargestSide = 1600;
 constexpr std::int64_t LeastSide = 320;
 constexpr std::int64_t LargestSideOfLabels = 800;
+constexpr std::int64_t LeastSideOfLabels = 64;
 constexpr int          Quality = 75;
 
-/** What the pictures of a slide are to take of the page, of which some is for the data. */
-double
-GetBytesOfSlide(std::size_t slides)
+/** What the pictures of a slide are to take of the page, of which some is for the data. Labels are mostly small, and
+ * stay in the page where photographs do not. */
+struct BytesOfSlide
 {
-  constexpr double share = 0.85, base64 = 0.75, labels = 3000;
-  return share * base64 * static_cast<double>(ReportPage::MostBytes) / static_cast<double>(slides) - labels;
+  explicit BytesOfSlide(std::size_t slides)
+  {
+    constexpr double share = 0.85, base64 = 0.75, least = 3000;
+    const double     all = share * base64 * static_cast<double>(ReportPage::MostBytes) / static_cast<double>(slides);
+    labels = std::min(all, std::max(least, all / 8));
+    photograph = all - labels;
+  }
+
+  double photograph{ 0 };
+  double labels{ 0 };
+};
+
+/** The longer side that a picture of too many bytes is tried with next. */
+std::int64_t
+ChooseSmallerSide(std::int64_t side, std::int64_t least, std::size_t bytes, double most)
+{
+  const double scale = std::clamp(0.97 * std::sqrt(most / static_cast<double>(bytes)), 0.5, 0.95);
+  return std::max(least, static_cast<std::int64_t>(scale * static_cast<double>(side)));
 }
 
 /** Means of the pixels below those of a smaller picture. */
@@ -92,7 +109,7 @@ struct Drawn
 class RowPainter
 {
 public:
-  RowPainter(const ReportDrawing & drawing, double bytes)
+  RowPainter(const ReportDrawing & drawing, const BytesOfSlide & bytes)
     : m_Drawing(drawing)
     , m_Bytes(bytes)
   {}
@@ -119,7 +136,7 @@ public:
     {
       if (!row.mask.empty())
       {
-        drawn.labels = DrawMask(slide, row);
+        drawn.labels = this->DrawMask(slide, row);
       }
     }
     catch (const std::exception & error)
@@ -167,7 +184,7 @@ private:
   std::string
   DrawSlide(const itk::WholeSlideImageIO & slide, Json & data) const
   {
-    const double fitting = std::sqrt(std::max(0.0, m_Bytes) / 0.04); // of slides with much glass
+    const double fitting = std::sqrt(m_Bytes.photograph / 0.04); // of slides with much glass
     std::int64_t side =
       m_Drawing.size > 0 ? m_Drawing.size : std::clamp(static_cast<std::int64_t>(fitting), LeastSide, LargestSide);
     const Session silent(true, false, 1);
@@ -175,10 +192,9 @@ private:
     Picture       picture = DrawThumbnail(slide, FitSize(slide.GetLevelSize(0), side), progress);
     side = std::max(picture.width, picture.height);
     std::string encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
-    while (m_Drawing.size == 0 && static_cast<double>(encoded.size()) > m_Bytes && side > LeastSide)
+    while (m_Drawing.size == 0 && static_cast<double>(encoded.size()) > m_Bytes.photograph && side > LeastSide)
     {
-      const double scale = std::clamp(0.97 * std::sqrt(m_Bytes / static_cast<double>(encoded.size())), 0.5, 0.95);
-      side = std::max(LeastSide, static_cast<std::int64_t>(scale * static_cast<double>(side)));
+      side = ChooseSmallerSide(side, LeastSide, encoded.size(), m_Bytes.photograph);
       picture = Shrink(picture, FitSize({ { picture.width, picture.height } }, side));
       encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
     }
@@ -284,8 +300,8 @@ private:
   }
 
   /** A mask without its slide has its own extent. */
-  static std::string
-  DrawMask(const itk::WholeSlideImageIO * slide, ReportRow & row)
+  std::string
+  DrawMask(const itk::WholeSlideImageIO * slide, ReportRow & row) const
   {
     const MaskImage   mask(row.mask);
     const std::string madeBy = FindMadeBy(row.mask);
@@ -297,9 +313,12 @@ private:
     }
     const Grid grid = slide ? GetLevelZeroGrid(*slide) : mask.GetImage().grid;
     const auto match = GridMatch::Make(mask.GetImage(), grid, slide ? row.slide : row.mask);
-    const auto size = FitSize(
-      { { static_cast<itk::SizeValueType>(grid.size.width), static_cast<itk::SizeValueType>(grid.size.height) } },
-      LargestSideOfLabels);
+    const auto fit = [&grid](std::int64_t side) {
+      return FitSize(
+        { { static_cast<itk::SizeValueType>(grid.size.width), static_cast<itk::SizeValueType>(grid.size.height) } },
+        side);
+    };
+    auto size = fit(LargestSideOfLabels);
     if (!slide)
     {
       row.data["width"] = size[0];
@@ -308,25 +327,27 @@ private:
       row.data["slideHeight"] = grid.size.height;
       row.data["mpp"] = grid.IsSpacingKnown() ? Json(1000 * grid.spacing[0]) : Json();
     }
-    auto labels = SampleMask(mask, match, size);
-    if (mask.GetClasses().empty() && row.data["classes"].size() == 1)
+    const auto  encode = [&] { return EncodeLabels(SampleMask(mask, match, size, true), size[0], size[1]); };
+    std::string encoded = encode();
+    for (std::int64_t side = std::max(size[0], size[1]);
+         static_cast<double>(encoded.size()) > m_Bytes.labels && side > LeastSideOfLabels;
+         encoded = encode())
     {
-      const auto only = row.data["classes"][0]["label"].get<unsigned char>();
-      std::transform(
-        labels.begin(), labels.end(), labels.begin(), [only](unsigned char value) { return value ? only : 0; });
+      side = ChooseSmallerSide(side, LeastSideOfLabels, encoded.size(), m_Bytes.labels);
+      size = fit(side);
     }
-    return EncodeLabels(labels, size[0], size[1]);
+    return encoded;
   }
 
   ReportDrawing m_Drawing;
-  double        m_Bytes;
+  BytesOfSlide  m_Bytes;
 };
 } // namespace
 
 void
 DrawRows(std::vector<ReportRow> & rows, const ReportDrawing & drawing, const Session & session, ReportPage & page)
 {
-  const RowPainter   painter(drawing, GetBytesOfSlide(std::max<std::size_t>(1, rows.size())));
+  const RowPainter   painter(drawing, BytesOfSlide(std::max<std::size_t>(1, rows.size())));
   Progress           progress(session, "report");
   Workers            workers(session.GetThreads());
   std::vector<Drawn> places(static_cast<std::size_t>(workers.GetNumberOfPlaces()));

@@ -49,13 +49,30 @@ Resolve(const std::string & path, const std::string & folder)
   return path;
 }
 
-/** Whether two paths may be of one file: they are, or one ends as the other. */
+/** A path without the steps upwards that it begins with: from where they lead is not known. */
+std::string
+SkipSteps(const std::string & path)
+{
+  fs::path end;
+  for (const fs::path & part : fs::path(path).lexically_normal())
+  {
+    end = part == ".." ? end : end / part;
+  }
+  return end.string();
+}
+
+/** Whether two paths are of one file. Where a file is not there, its path has to end as the other does. */
 bool
 MayBeSame(const std::string & a, const std::string & b)
 {
   std::error_code ignored;
-  return a == b || EndsWith(a, '/' + b) || EndsWith(b, '/' + a) || fs::equivalent(a, b, ignored) ||
-         (!fs::exists(a, ignored) && !fs::exists(b, ignored) && fs::path(a).filename() == fs::path(b).filename());
+  if (a == b || (fs::exists(a, ignored) && fs::exists(b, ignored)))
+  {
+    return a == b || fs::equivalent(a, b, ignored);
+  }
+  const std::string endOfA = SkipSteps(a);
+  const std::string endOfB = SkipSteps(b);
+  return endOfA == endOfB || EndsWith(endOfA, '/' + endOfB) || EndsWith(endOfB, '/' + endOfA);
 }
 
 /** Whether a file says that a command of ours has written it as a mask. */
@@ -93,14 +110,6 @@ GetText(const Json & result, const char * key)
 {
   const auto found = result.find(key);
   return found != result.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-/** A number as one, for sorting; else a text. */
-Json
-ToValue(const std::string & field)
-{
-  const auto number = ReadNumber(field);
-  return field.empty() ? Json() : number ? Json(*number) : Json(field);
 }
 } // namespace
 
@@ -229,6 +238,24 @@ ReportRows::AddResults(const Json & results, const std::string & folder)
 }
 
 void
+ReportRows::AddMaking(const Json & entry, const std::string & folder)
+{
+  Json made;
+  for (const char * const key : { "version", "command", "options", "inputs" })
+  {
+    made[key] = entry.value(key, Json());
+  }
+  const std::string slide = Resolve(GetText(entry, "slide"), folder);
+  for (const std::size_t place : m_ByName[GetSlideName(slide)])
+  {
+    if (MayBeSame(m_Rows[place].slide, slide))
+    {
+      Merge(Json::array({ made }), m_Rows[place].data["made"]);
+    }
+  }
+}
+
+void
 ReportRows::AddTable(const std::string & file)
 {
   TableReader                    table(file, "E-REPORT-INPUT");
@@ -239,9 +266,17 @@ ReportRows::AddTable(const std::string & file)
   {
     table.Fail(1, "it has no column slide", "name a table with a row for each slide");
   }
-  const std::string folder = fs::absolute(file).parent_path().string();
-  TableReader::Row  line;
-  while (table.Next(line))
+  if (table.FindColumn("component") >= 0)
+  {
+    table.Fail(1, "it has a row for each component of a mask", "name a table with a row for each slide");
+  }
+  const std::string             folder = fs::absolute(file).parent_path().string();
+  std::vector<TableReader::Row> lines; // all, before one of them is shown
+  for (TableReader::Row line; table.Next(line);)
+  {
+    lines.push_back(line);
+  }
+  for (const TableReader::Row & line : lines)
   {
     ReportRow & row = this->FindRow(Resolve(line.fields[static_cast<std::size_t>(slide)], folder));
     if (mask >= 0 && !line.fields[static_cast<std::size_t>(mask)].empty())
@@ -251,17 +286,17 @@ ReportRows::AddTable(const std::string & file)
     for (std::size_t i = 0; i < columns.size(); ++i)
     {
       const std::string & column = columns[i];
-      const Json          value = ToValue(line.fields[i]);
-      if (static_cast<int>(i) == slide || static_cast<int>(i) == mask || value.is_null())
+      const std::string & field = line.fields[i];
+      if (static_cast<int>(i) == slide || static_cast<int>(i) == mask || field.empty())
       {
         continue;
       }
-      if (column.rfind("p_", 0) == 0 && value.is_number())
+      if (const auto probability = ReadNumber(field); probability && column.rfind("p_", 0) == 0)
       {
-        row.data["probabilities"][column.substr(2)] = value;
+        row.data["probabilities"][column.substr(2)] = *probability;
         continue;
       }
-      row.data["columns"][column] = value;
+      row.data["columns"][column] = field; // as it is written: 007 is the name of a patient
       if (std::find(m_Columns.begin(), m_Columns.end(), column) == m_Columns.end())
       {
         m_Columns.push_back(column);

@@ -32,7 +32,8 @@ nlohmann::ordered_json DescribeMissing(const std::string & what, const Diagnosti
 
 /** \class ReportRows
  * \brief The slides of a report, from whatever names them: masks, tables, results of commands. What is said of one
- * slide in several places makes one row. Two files are one slide where one path ends as the other does. */
+ * slide in several places makes one row. Paths of files that are not there are of one slide where one ends as the other
+ * does. */
 class ReportRows
 {
 public:
@@ -42,6 +43,10 @@ public:
   /** Takes a result of a command, as --json prints it: an object, or a list of them. \param folder that the file of the
    * result lies in \return how many parts of it are shown */
   int AddResults(const nlohmann::ordered_json & results, const std::string & folder);
+
+  /** Takes from an entry of a manifest how the result of its slide was made, where the slide has a row: "made" has
+   * lists of "version", "command", "options" and "inputs". \param folder of the manifest */
+  void AddMaking(const nlohmann::ordered_json & entry, const std::string & folder);
 
   /** Takes the rows of a table with the column slide. \throw Refusal the table cannot be read */
   void AddTable(const std::string & file);
