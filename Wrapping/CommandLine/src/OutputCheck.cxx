@@ -144,17 +144,6 @@ CheckEnding(const std::string & argument,
   {
     return;
   }
-  for (const char * const ome : { ".ome.tif", ".ome.tiff" })
-  {
-    if (EndsIn(name, ome) && agrees)
-    {
-      throw UsageError(
-        Diagnostic("E-OUTPUT-ENDING",
-                   std::string("OME-TIFF (") + ome + ") is not written, and readers would look for its XML",
-                   "end it in " + format.endings.front() + " without .ome" + otherwise)
-          .OfOption(argument, file));
-    }
-  }
   for (const char * const lossy : { ".jpg", ".jpeg", ".webp" })
   {
     if (EndsIn(name, lossy) && content != "slide" && content != "picture")

@@ -26,7 +26,7 @@ GigapixelCommandLine_EXPORT const std::vector<std::string> & GetEndings(const st
 /** Refuses a name that belies what is written: programs judge files by their endings.
  * \param argument for the message: "--output"
  * \param otherwise what would do as well, for the message
- * OME-TIFF (.ome.tif), which is not written, and lossy formats of masks are refused with their reason.
+ * Lossy formats of masks are refused with their reason.
  * \throw UsageError */
 GigapixelCommandLine_EXPORT void CheckEnding(const std::string & argument,
                                              const std::string & file,
