@@ -22,6 +22,7 @@ autodoc_mock_imports = ["itk", "numpy", "itkgigapixel.built"]
 # Datasets come from classes of PyTorch. Those that autodoc makes itself would hide the arguments of a dataset.
 uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
 sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=object, IterableDataset=object)))
+autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
 autosummary_generate = False
 # Types of other packages have no page here.
