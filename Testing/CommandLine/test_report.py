@@ -284,6 +284,7 @@ def test_runs(tmp_path):
     run("report", tmp_path / "run", "-o", tmp_path / "anonymous.html", "--anonymous")
     (shown,) = Page(tmp_path / "anonymous.html").data["runs"]
     assert shown["settings"] == {"seed": 7} and shown["history"]["rows"] == rows
+    assert shown["model"] == {"file": "best.safetensors", "micronsPerPixel": "0.5"}
 
 
 def test_folds_and_what_is_missing(tmp_path):
@@ -420,6 +421,8 @@ def test_report_of_a_batch_is_that_of_its_masks(words, tmp_path):
         assert "picture" in row and "labels" in row and (words[0] == "segment" or row["penFraction"] is not None)
         codes = [[doubt["code"] for doubt in each["doubts"]] for each in (row, later[name])]
         assert words[0] == "segment" or codes[0] == codes[1]
+    run("report", tmp_path / "out", "-o", tmp_path / "anonymous.html", "--anonymous")
+    assert "hash=" in made.scripts["data"] and "hash=" not in Page(tmp_path / "anonymous.html").scripts["data"]
     (tmp_path / "out/a.pyramid.tif").unlink()  # the batch was killed before
     run(*words)
     again = Page(tmp_path / "out/page.html").slides
