@@ -1,11 +1,14 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """How Sphinx makes the site from the pages that pages.py collects. Utilities/docs calls both."""
 
+import sys
+from types import SimpleNamespace
+
 project = "ITKGigapixel"
 author = "The ITKGigapixel Authors"
 copyright = author  # Sphinx knows the line by this name
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 # Links lead to headings as GitHub names them.
 myst_heading_anchors = 4
@@ -13,6 +16,17 @@ myst_heading_anchors = 4
 smartquotes = False
 # Unknown references are warnings, and Utilities/docs makes warnings errors.
 nitpicky = True
+
+# The Python package is imported as pages.py has copied it, without what it is built of.
+autodoc_mock_imports = ["itk", "numpy", "itkgigapixel.built"]
+# Datasets come from classes of PyTorch. Those that autodoc makes itself would hide the arguments of a dataset.
+uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
+sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=object, IterableDataset=object)))
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 80
+autosummary_generate = False
+# Types of other packages have no page here.
+nitpick_ignore_regex = [("py:class", r"(?!itkgigapixel\.).*")]
 
 html_theme = "furo"
 html_title = project
@@ -23,3 +37,13 @@ html_show_sourcelink = False
 toc_object_entries = False
 # A command's options are written as they are typed.
 highlight_language = "sh"
+
+
+def remove_aliases(app, what, name, obj, options, lines):
+    """A field of a named tuple without a comment has Python's own docstring, which says nothing."""
+    if lines and lines[0].startswith("Alias for field"):
+        lines.clear()
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", remove_aliases)

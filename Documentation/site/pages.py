@@ -4,10 +4,12 @@
 
     pages.py PROGRAM FOLDER
 
-The reference of commands, codes and presets is what PROGRAM prints. Links that leave the pages lead to the repository.
+The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, which
+goes into the folder python beside FOLDER. Links that leave the pages lead to the repository.
 A link or a path of a file that does not exist, or an environment variable without a row in its page, is an error.
 """
 
+import ast
 import json
 import os
 import re
@@ -158,6 +160,21 @@ def write_presets(program, commands, page):
     page.write_text("\n".join(lines))
 
 
+def write_python(program, page, folder):
+    """A page of what the package makes public, and in FOLDER the package, which Sphinx reads."""
+    package = folder / "itkgigapixel"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "Wrapping/Python/itkgigapixel", package, ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run([sys.executable, "-B", ROOT / "Wrapping/Python/option_table.py", program, package / "option_table.py"], check=True)
+    lines = ["Python", "======", ""]
+    for module in ("itkgigapixel", "itkgigapixel.torch"):
+        file = package / ("torch.py" if module.endswith("torch") else "__init__.py")
+        names = ast.literal_eval(re.search(r"^__all__ = (\[.*?\])$", file.read_text(), re.M | re.S)[1])
+        lines += [module, "-" * len(module), "", f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [*[f"   {name}" for name in names], "", f".. automodule:: {module}", "   :members:", ""]
+    page.write_text("\n".join(lines))
+
+
 def check_variables(page):
     """Each environment variable of the product and of the scripts has a row in its page, and each row is of one."""
     used = set()
@@ -183,6 +200,7 @@ def main(program, folder):
         home.write("\n".join(tree))
     commands = write_commands(program, folder / "reference/commands")
     write_presets(program, commands, folder / "reference/presets.md")
+    write_python(program, folder / "reference/python.rst", folder.parent / "python")
     (folder / "Codes.md").write_text(ask(program, "--codes"))
     check_variables(DOCUMENTATION / "reference/environment.md")
 

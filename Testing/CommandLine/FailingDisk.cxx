@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // A disk on which something fails, for a program that is started with this library before all others (LD_PRELOAD). With
 // GIGAPIXEL_FAILING_CALL=N, the N-th of its calls that create, write, complete or rename a file fails as on a full
-// disk, with N- all from there on; GIGAPIXEL_FAILED names a file that tells which call it was.
+// disk, with N- all from there on; GIGAPIXEL_FAILED names a file that tells which call it was. With GIGAPIXEL_NO_FLOCK,
+// the file system knows no locks, as Lustre without them.
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -94,6 +95,17 @@ Writes(const char * mode)
 } // namespace
 
 extern "C" {
+int
+flock(int descriptor, int operation)
+{
+  if (std::getenv("GIGAPIXEL_NO_FLOCK"))
+  {
+    errno = ENOSYS;
+    return -1;
+  }
+  return Next<int(int, int)>("flock")(descriptor, operation);
+}
+
 int
 open(const char * path, int flags, ...)
 {

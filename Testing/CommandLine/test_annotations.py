@@ -499,16 +499,10 @@ def test_origins_are_one_where_a_slide_has_no_bounds(tmp_path, slide):
     assert numpy.array_equal(*(tifffile.imread(tmp_path / f"by-{o}.tif", key=0) for o in ("slide", "bounds")))
 
 
-@pytest.mark.parametrize("name", ["m.ome.tif", "m.ome.tiff", "m.jpg", "m.jpeg", "m.webp", "m.png"])
+@pytest.mark.parametrize("name", ["m.jpg", "m.jpeg", "m.webp", "m.png"])
 def test_names_that_masks_cannot_have(name, tmp_path, slide):
     outlines = write_outlines(tmp_path / "a.geojson", ("Tumor", square(100, 100)))
     for words in (["rasterize", outlines, "--like", slide, "-o"], ["label", slide, "-o"]):
         refused = fails(*words, tmp_path / name, code=2)
         assert (refused.code, refused.option, refused.value) == ("E-OUTPUT-ENDING", "--output", str(tmp_path / name))
     assert not (tmp_path / name).exists()
-
-
-def test_slides_are_not_named_as_ome(tmp_path, slide):
-    for words in (["convert", slide], ["synthesize", "--size", "300x200"]):
-        assert fails(*words, tmp_path / "s.ome.tif", code=2).code == "E-OUTPUT-ENDING"
-    assert run("synthesize", tmp_path / "home.tif", "--size", "300x200").code == 0

@@ -235,6 +235,50 @@ def test_locks_of_the_dead_hold_nobody_up(tmp_path, machine, age):
     assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
 
 
+@pytest.mark.skipif("GIGAPIXEL_FAILING_DISK" not in os.environ, reason="GIGAPIXEL_FAILING_DISK is the library that fails")
+def test_file_systems_without_locks(tmp_path):
+    """A killed process of this machine is known by its silence there."""
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    env = {**os.environ, "LD_PRELOAD": os.environ["GIGAPIXEL_FAILING_DISK"], "GIGAPIXEL_NO_FLOCK": "1"}
+    write_lock(out, "000.pyramid.tif", 1, pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(), 600)
+    run("label", slides, "-o", out, *WORDS, env=env)
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+
+
+def test_a_result_survives_the_record_of_a_failure(tmp_path):
+    """What a record says that comes while another process gathers stays, for the next one that gathers."""
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    run("label", slides, "-o", out, *WORDS)
+    entry = read_manifest(out)["000.pyramid.tif"]
+    (out / ".gigapixel").mkdir()
+    record = out / f".gigapixel/{fnv(b'000.pyramid.tif')}.record.json"
+    record.write_text(json.dumps({**entry, "version": "later"}))
+    lock = write_lock(out, "000.pyramid.tif", 1, "other", 0)  # its process may be about to write once more
+    run("label", slides / "001.tif", "-o", f"{out}/", *WORDS)
+    assert record.exists() and read_manifest(out)["000.pyramid.tif"]["version"] == "later"
+    lock.unlink()
+    run("label", slides / "001.tif", "-o", f"{out}/", *WORDS)
+    assert not (out / ".gigapixel").exists() and read_manifest(out)["000.pyramid.tif"]["version"] == "later"
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    """Latin-1, as old shares have it: each slide is one, a batch knows what is done, and its manifest names the slides."""
+    slides, out = make_slides(tmp_path / "slides", 3), tmp_path / "out"
+    names = [b"\xe4.tif", b"\xf6.tif", b"bytes:%.tif"]
+    for number, name in enumerate(names):
+        os.rename(slides / f"{number:03}.tif", os.path.join(os.fsencode(slides), name))
+    words = ["label", slides, "-o", out, *WORDS, "--json"]
+    assert [result["skipped"] for result in run(*words).json] == [False] * 3
+    manifest = (out / "manifest.json").read_bytes()
+    assert [result["skipped"] for result in run(*words).json] == [True] * 3
+    assert (out / "manifest.json").read_bytes() == manifest
+    assert [run("status", out, "--json").json[key] for key in ("slides", "done", "left")] == [3, 3, 0]
+    assert len(run("info", out / "manifest.json", "--json").json) == 3
+    run("measure", out / "manifest.json", "--slide", out / "manifest.json", "-o", tmp_path / "table.csv")
+    lines = (tmp_path / "table.csv").read_bytes().splitlines()
+    assert all(any(name in line and name.replace(b".tif", b".pyramid.tif") in line for line in lines) for name in names)
+
+
 def test_a_lock_of_a_living_machine_is_waited_for(tmp_path):
     slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
     lock = write_lock(out, "000.pyramid.tif", 1, "other", 0)

@@ -82,6 +82,18 @@ def test_one_rank_writes_the_report(ranks, slides, tmp_path, network):
     assert shown == pytest.approx(told) and len(told) == 3
 
 
+def test_measure_deals_masks_to_ranks(slides, tmp_path, network):
+    """Also masks whose names are not UTF-8."""
+    masks = tmp_path / "masks"
+    masks.mkdir()
+    for number, name in enumerate((b"0.pyramid.tif", b"1\xe4.pyramid.tif", b"2\xff.pyramid.tif")):
+        shutil.copy(slides / f"truth/{number}.pyramid.tif", os.path.join(os.fsencode(masks), name))
+    run("measure", masks, "-o", tmp_path / "alone.csv")
+    run_ranks(2, "measure", masks, "-o", tmp_path / "ranks.csv")
+    assert (tmp_path / "ranks.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
+    assert not list(tmp_path.glob(".*.unfinished"))
+
+
 def test_segment_and_info_deal_slides_to_ranks(slides, tmp_path, network):
     arguments = ["segment", slides, "--model", "tissue", "--json", "-o"]
     alone = json.loads(run(*arguments, tmp_path / "alone/").out)

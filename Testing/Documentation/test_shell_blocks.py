@@ -10,16 +10,18 @@ import re
 import subprocess
 
 import numpy
+import openslide
 import pytest
 import tifffile
 
 ROOT = pathlib.Path(__file__).parents[2]
 TUTORIALS = ROOT / "Documentation/tutorials"
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
+EXAMPLES = pathlib.Path(os.environ.get("GIGAPIXEL_EXAMPLES", ""))  # the folder of their programs
 
 
 def run(script, folder):
-    path = f"{pathlib.Path(PROGRAM).parent}:{os.environ['PATH']}"
+    path = f"{pathlib.Path(PROGRAM).parent}:{EXAMPLES}:{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", script]
     finished = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=300)
     assert finished.returncode == 0, f"{script}\n{finished.stdout}\n{finished.stderr}"
@@ -40,8 +42,11 @@ def evaluate(mask, truth, folder):
 
 
 def test_each_tutorial_has_a_test():
+    """Those with Python are tested where their Python runs."""
     pages = {page.stem.replace("-", "_") for page in TUTORIALS.glob("*.md")} - {"index"}
-    assert pages == {name.removeprefix("test_tutorial_") for name in globals() if name.startswith("test_tutorial_")}
+    files = [pathlib.Path(__file__), ROOT / "Testing/Slicer/test_gigapixel_slide.py", ROOT / "Wrapping/Python/tests/test_example.py"]
+    tests = "\n".join(file.read_text() for file in files)
+    assert pages == set(re.findall(r"^def test_tutorial_(\w+)", tests, re.M))
 
 
 def test_tutorial_first_slide(tmp_path):
@@ -83,6 +88,25 @@ def test_tutorial_volume(tmp_path):
     row = evaluate("labels.nii.gz", "volume-4-labels.nrrd", tmp_path)["labels"][0]
     assert abs(row["dice"] - dice) < 1e-6
     assert (tmp_path / "slices.png").exists()
+
+
+@pytest.mark.skipif("GIGAPIXEL_EXAMPLES" not in os.environ, reason="the examples are not built")
+def test_tutorial_itk_cpp(tmp_path):
+    """The blocks of C++ are those of the example. It keeps the slide's tissue, and takes less memory than a slide has pixels."""
+    example = (ROOT / "Examples/WhitenGlass.cxx").read_text()
+    blocks = re.findall(r"^```cpp\n(.*?)^```", (TUTORIALS / "itk-cpp.md").read_text(), re.M | re.S)
+    assert len(blocks) == 4 and all(block in example for block in blocks)
+    run_page(TUTORIALS / "itk-cpp.md", tmp_path)
+    run("gigapixel label slide.tif --downsample 2 -o tissue.tif", tmp_path)
+    white, tissue = (tifffile.imread(tmp_path / name) for name in ("white.pyramid.tif", "tissue.tif"))
+    with openslide.OpenSlide(str(tmp_path / "slide.tif")) as slide:
+        pixels = numpy.array(slide.read_region((0, 0), 1, (2048, 2048)))[..., :3]
+    assert numpy.array_equal(white, numpy.where(tissue[..., None] == 255, pixels, 255))
+
+    run("gigapixel synthesize large.tif --size 4096x40960", tmp_path)
+    process = subprocess.Popen([EXAMPLES / "WhitenGlass", "large.tif", "1", "large.pyramid.tif"], cwd=tmp_path)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0 and usage.ru_maxrss * 1024 < 0.75 * (4096 * 40960 * 3)
 
 
 @pytest.fixture

@@ -97,11 +97,11 @@ GetCaseName(const testing::TestParamInfo<Case> & info)
 
 } // namespace
 
-class OptimizerStep : public testing::TestWithParam<Case>
+class StepOfOptimizer : public testing::TestWithParam<Case>
 {
 };
 
-TEST_P(OptimizerStep, IsThatOfPyTorch)
+TEST_P(StepOfOptimizer, IsThatOfPyTorch)
 {
   const Case &    it = GetParam();
   TrainingOptions options;
@@ -157,7 +157,7 @@ TEST_P(OptimizerStep, IsThatOfPyTorch)
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers,
-                         OptimizerStep,
+                         StepOfOptimizer,
                          testing::Values(Case{ "adam", 0, -1, 3e-3 },
                                          Case{ "adam", 0, 0.1, 3e-3 },
                                          Case{ "adamw", 0, -1, 3e-3 },
@@ -252,9 +252,58 @@ TEST(Optimizer, ImagesOfAStepAreABatch)
   EXPECT_GT(greatest, 1e-2);
 }
 
+// PyTorch has none. With a constant gradient g, the momentum after n steps is (1 - 0.99^n) g, and each step moves by
+// the rate; then the gradient -k g turns the direction where 0.1 k is above 0.9 (1 - 0.99^n). Weights shrink by a
+// factor.
+TEST(Optimizer, LionMovesByTheSign)
+{
+  constexpr int            Steps = 5;
+  constexpr double         Rate = 1e-3, Decay = 0.5;
+  const double             turning = 9 * (1 - std::pow(0.99, Steps)); // k
+  const NetworkDescription network = MakeNetwork();
+  const auto               start = Draw(network.GetNumberOfParameters(), 1);
+  const auto               gradient = Draw(start.size(), 2);
+  Workers                  workers(2);
+  for (const double k : { 0.99 * turning, 1.01 * turning })
+  {
+    TrainingOptions options;
+    options.optimizer = "lion";
+    options.weightDecay = Decay;
+    Optimizer  lion(options, network);
+    auto       parameters = start;
+    const auto move = [&](const std::vector<double> & slope) {
+      lion.Step(slope, lion.GetNext(Rate, slope, parameters, workers), parameters, workers);
+    };
+    for (int step = 0; step < Steps; ++step)
+    {
+      move(gradient);
+    }
+    auto turned = gradient;
+    std::transform(turned.begin(), turned.end(), turned.begin(), [k](double g) { return -k * g; });
+    move(turned);
+    std::size_t begin = 0;
+    for (const ParameterDescription & parameter : network.GetParameters())
+    {
+      const double kept = 1 - Rate * (parameter.shape.size() > 1 ? Decay : 0);
+      const auto   size = static_cast<std::size_t>(parameter.GetNumberOfValues());
+      for (std::size_t i = begin; i < begin + size; ++i)
+      {
+        const double sign = gradient[i] > 0 ? 1 : -1;
+        double       expected = start[i];
+        for (int step = 0; step <= Steps && parameter.trained; ++step)
+        {
+          expected = kept * expected - Rate * (step == Steps && k > turning ? -sign : sign);
+        }
+        ASSERT_NEAR(parameters[i], expected, 1e-6) << parameter.name << ' ' << k; // 6 roundings to floats
+      }
+      begin += size;
+    }
+  }
+}
+
 TEST(Optimizer, RefusesWhatItDoesNotKnow)
 {
   TrainingOptions options;
-  options.optimizer = "lion";
+  options.optimizer = "rprop";
   EXPECT_THROW(Optimizer(options, MakeNetwork()), std::invalid_argument);
 }

@@ -484,7 +484,7 @@ TEST(Trainer, GoesOnWithItsScheduleBitForBit)
   ExpectSameFiles(stopped.path, straight.path);
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, WithOptimizer, testing::Values("adam", "adamw", "sgd"));
+INSTANTIATE_TEST_SUITE_P(Optimizers, WithOptimizer, testing::Values("adam", "adamw", "sgd", "lion"));
 
 /** Makes a checkpoint one of a version that had Adam only. */
 void

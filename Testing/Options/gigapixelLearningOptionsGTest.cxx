@@ -143,7 +143,7 @@ TEST(LearningOptions, AreHeldToTheirRanges)
   EXPECT_EQ(refuse(&LearningOptions::jitter, 1.0), "--jitter");
   EXPECT_EQ(refuse(&LearningOptions::clipGradient, -1.0), "--clip-gradient");
   EXPECT_EQ(refuse(&LearningOptions::clipGradient, std::numeric_limits<double>::quiet_NaN()), "--clip-gradient");
-  EXPECT_EQ(refuse(&LearningOptions::optimizer, std::string("lion")), "--optimizer");
+  EXPECT_EQ(refuse(&LearningOptions::optimizer, std::string("rprop")), "--optimizer");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, -1.0), "--learning-rate");
   EXPECT_EQ(refuse(&LearningOptions::learningRate, 1e30), ""); // its range is there for slips at a keyboard
   EXPECT_EQ(refuse(&LearningOptions::augment, false), "");

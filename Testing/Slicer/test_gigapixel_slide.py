@@ -3,7 +3,9 @@
 
 import ast
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 from unittest.mock import MagicMock
@@ -18,7 +20,9 @@ import slicer  # noqa: E402
 import slicer_window  # noqa: E402
 from vtkmodules.vtkCommonCore import vtkLogger  # noqa: E402
 
-SOURCE = pathlib.Path(__file__).parents[2] / "Wrapping/Slicer/GigapixelSlide/GigapixelSlide.py"
+ROOT = pathlib.Path(__file__).parents[2]
+SOURCE = ROOT / "Wrapping/Slicer/GigapixelSlide/GigapixelSlide.py"
+TUTORIAL = ROOT / "Documentation/tutorials/slicer.md"
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +296,26 @@ def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     values.model = str(folder / "best.safetensors")
     segmentation = finish(gigapixel_slide, logic.segment(values))
     assert segmentation.GetSegmentation().GetNthSegment(0).GetName() == "Object"
+
+
+def test_tutorial_slicer(gigapixel_slide, tmp_path, monkeypatch):
+    """Its blocks run one after the other. Tissue and network find the tissue that was drawn."""
+    slicer.mrmlScene.Clear()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(pathlib.Path(PROGRAM).parent), prepend=os.pathsep)
+    names = {}
+    for kind, block in re.findall(r"^```(sh|python)\n(.*?)^```", TUTORIAL.read_text(), re.M | re.S):
+        if kind == "sh":
+            subprocess.run(["bash", "-euo", "pipefail", "-c", block], check=True)
+        else:
+            exec(block, names)
+    assert (names["info"].width, names["info"].mpp) == (2048, 0.5)
+    assert slicer.util.arrayFromVolume(names["volume"]).shape == (1, 1024, 1024, 3)
+    area = (tifffile.imread("tissue.tif") > 0).sum() * 0.004**2
+    assert float(names["table"].GetCellText(0, 2)) == pytest.approx(area, rel=1e-4)
+    assert evaluate("tissue.tif", "truth.tif")["dice"] > 0.98
+    assert names["segmentation"].GetSegmentation().GetNthSegment(0).GetName() == "Object"
+    assert evaluate("object.tif", "truth.tif")["dice"] > 0.9
 
 
 def test_classify_shows_probabilities_and_the_map(gigapixel_slide, values, labels):

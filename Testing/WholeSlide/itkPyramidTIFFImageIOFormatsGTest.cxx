@@ -295,7 +295,7 @@ TEST_F(PyramidTIFFImageIOTest, OneBitMasksAreSmallerAndReadAs255)
 TEST_F(PyramidTIFFImageIOTest, BigTIFFWhereOffsetsMayNeedIt)
 {
   // 25000 x 25000 RGB of 16 bit, all of one value: 3.75 GB before compression, a few MB behind it.
-  const std::string           file = File("big.pyramid.tif");
+  const std::string           file = File("big.ome.tif");
   auto                        io = itk::PyramidTIFFImageIO::New();
   std::vector<unsigned short> rows(25000UL * 3 * 256, 1234);
   io->SetPixelTypeInfo(static_cast<const itk::RGBPixel<unsigned short> *>(nullptr));
@@ -314,8 +314,12 @@ TEST_F(PyramidTIFFImageIOTest, BigTIFFWhereOffsetsMayNeedIt)
   EXPECT_EQ(ReadBytes(file).substr(0, 4), std::string("II\x2B\0", 4));
   const TIFFPointer tiff = OpenTIFF(file);
   ASSERT_TRUE(tiff);
-  ASSERT_EQ(TIFFNumberOfDirectories(tiff.get()), 7);
-  ASSERT_TRUE(TIFFSetDirectory(tiff.get(), 6));
+  EXPECT_EQ(TIFFNumberOfDirectories(tiff.get()), 1);
+  std::uint16_t         count = 0;
+  const std::uint64_t * children = nullptr;
+  ASSERT_TRUE(TIFFGetField(tiff.get(), TIFFTAG_SUBIFD, &count, &children));
+  ASSERT_EQ(count, 6);
+  ASSERT_TRUE(TIFFSetSubDirectory(tiff.get(), children[5]));
   const auto found = ReadSamples<unsigned short>(tiff.get());
   EXPECT_EQ(found.width, 391);
   EXPECT_EQ(std::count(found.values.begin(), found.values.end(), 1234), 391 * 391 * 3);
@@ -362,6 +366,41 @@ TEST_F(PyramidTIFFImageIOTest, ClassesHaveColorsForViewersAndStayNumbersForUs)
 
   itk::EncapsulateMetaData<std::string>(dictionary, "gigapixel.class.8", "red");
   EXPECT_THROW(WriteImage(image.GetPointer(), itk::PyramidTIFFImageIO::New().GetPointer(), file), itk::ExceptionObject);
+}
+
+TEST_F(PyramidTIFFImageIOTest, OMETIFFKeepsWhatPyramidsKeep)
+{
+  // Bytes that are no UTF-8 are kept as text. A text is as long as it is.
+  const std::string said = "label name=\"<a & b>\" \xc2\xb5 " + std::string(5001, 'x') + "\xe6\xbc\xa2";
+  const auto        image = MakeImage<unsigned char>(MakeSamples<unsigned char>(600, 520));
+  itk::EncapsulateMetaData<std::string>(image->GetMetaDataDictionary(), "gigapixel.class.7", "#ff8000 a \xff\n<b>");
+  for (const char * const name : { "x.pyramid.tif", "x.ome.tif", "x.OME.TIFF" })
+  {
+    const auto io = itk::PyramidTIFFImageIO::New();
+    io->SetMadeBy(said);
+    io->SetLastProperties([] { return std::map<std::string, std::string>{ { "gigapixel.last", "]]> &amp;" } }; });
+    WriteImage(image.GetPointer(), io.GetPointer(), File(name));
+    const bool isOME = std::string(name) != "x.pyramid.tif";
+    EXPECT_EQ(TIFFNumberOfDirectories(OpenTIFF(File(name)).get()), isOME ? 1 : 2);
+
+    const auto reader = itk::WholeSlideImageIO::New();
+    reader->SetFileName(File(name));
+    reader->ReadImageInformation();
+    EXPECT_EQ(reader->GetNumberOfLevels(), 2U);
+    for (const unsigned axis : { 0, 1 })
+    {
+      EXPECT_NEAR(reader->GetSpacing(axis), image->GetSpacing()[axis], 1e-15);
+      EXPECT_EQ(reader->GetOrigin(axis), image->GetOrigin()[axis]);
+    }
+    const auto get = [&reader](const char * key) {
+      std::string value;
+      itk::ExposeMetaData<std::string>(reader->GetMetaDataDictionary(), key, value);
+      return value;
+    };
+    EXPECT_EQ(itk::PyramidTIFFImageIO::GetMadeByOfDescription(get("tiff.ImageDescription")), said);
+    EXPECT_EQ(get("gigapixel.class.7"), isOME ? "#ff8000 a \\xff <b>" : "#ff8000 a \xff <b>");
+    EXPECT_EQ(get("gigapixel.last"), "]]> &amp;");
+  }
 }
 
 TEST_F(PyramidTIFFImageIOTest, ColorProfileAndObjectivePowerComeBack)

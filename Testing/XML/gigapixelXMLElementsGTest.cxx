@@ -74,6 +74,19 @@ TEST(XMLElements, TagsInCommentsAndCDATAAreNone)
   EXPECT_EQ(ReadAll("<a><!-- <b/> --><![CDATA[<c/>]]>&lt;d/&gt;<?e <f/> ?></a>").size(), 1u);
 }
 
+TEST(XMLElements, TextBehindAStartTagEndsWithTheNextTag)
+{
+  std::string text;
+  const auto  visit = [&text](const XMLElement & element) {
+    text += '<' + element.name + '>';
+    return true;
+  };
+  ReadXML("<a>1<b> 2 &lt;&#181;<!-- 3 --><![CDATA[<4>]]></b> 5 <c/>6</a>", visit, [&text](const std::string & part) {
+    text += part;
+  });
+  EXPECT_EQ(text, "<a>1<b> 2 <\xc2\xb5<4><c>");
+}
+
 /** Micrometers as old writers have them, whatever the XML says of itself. */
 TEST(XMLElements, TextThatIsNoUTF8IsLatin1)
 {
@@ -126,6 +139,9 @@ TEST(XMLElements, WhoHasEnoughReadsNoFurther)
 
 TEST(XMLElements, ExceptionsOfTheVisitorPass)
 {
-  EXPECT_THROW(ReadXML("<a/>", [](const XMLElement &) -> bool { throw std::runtime_error("stop"); }),
+  const auto stop = [](const auto &) -> bool { throw std::runtime_error("stop"); };
+  EXPECT_THROW(ReadXML("<a/>", stop), std::runtime_error);
+  EXPECT_THROW(ReadXML(
+                 "<a>1</a>", [](const XMLElement &) { return true; }, stop),
                std::runtime_error);
 }

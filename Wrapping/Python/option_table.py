@@ -48,6 +48,7 @@ def describe(option: dict) -> str:
         text = f"False: {text[0].lower()}{text[1:]}"
     # What the shell calls an option is an argument here, but for commands that are quoted.
     text = re.sub(r"(?<!NETWORK )--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
+    text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
     if option["type"] == "choice":
         text += " One of " + ", ".join(f'"{choice}"' for choice in option["choices"]) + "."
     elif "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:

@@ -38,7 +38,7 @@ public:
   static constexpr double MicronsPerPixel = 8.0;
 
   /** How probable tissue has to be without other evidence, and with it. The rules see finer than the network and know
-   * stained slides better, and it knows what they take for tissue; Documentation/Tissue.md has what was tried. */
+   * stained slides better, and it knows what they take for tissue; Documentation/evidence/tissue.md has figures. */
   static constexpr double Likely = 0.6;
   static constexpr double Possible = 0.1;
 
@@ -83,7 +83,8 @@ public:
   double GetExpectedOverlap() const;
 
   /** The chance that the mask's intersection over union with the truth is below 0.8, by the expected one: a logistic
-   * curve, fitted to masks of images of sources that the network had not seen (Documentation/Tissue.md). NaN: NaN. */
+   * curve, fitted to masks of images of sources that the network had not seen
+   * (Documentation/explanation/tissue.md). NaN: NaN. */
   static double GetChanceOfPoorMask(double expectedOverlap);
 
 private:

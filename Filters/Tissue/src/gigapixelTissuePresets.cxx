@@ -11,7 +11,7 @@
 namespace gigapixel
 {
 
-/* Why these numbers: Documentation/Tissue.md, with the figures. */
+/* Why these numbers: Documentation/explanation/tissue.md; the figures: Documentation/evidence/tissue.md. */
 const std::vector<TissuePreset> &
 GetTissuePresets()
 {

@@ -79,15 +79,15 @@ GIGAPIXEL_LEARNING_OPTION(
     .Group("Network")
     .Repeated())
 
-/** "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd"; as torch.optim has them. */
-GIGAPIXEL_LEARNING_OPTION(
-  std::string,
-  Optimizer,
-  optimizer,
-  "adam",
-  OptionChoice("optimizer", { "adam", "adamw", "sgd" }, "adam", "The rule of a step.")
-    .Details("adamw is Adam with decoupled weight decay, sgd is gradient descent with momentum.")
-    .Group("Learning"))
+/** One of gigapixelOptimizerList.h: "adam" (MIDL 2023) or "adamw", with betas 0.9 and 0.999 and epsilon 1e-8, or "sgd",
+ * as torch.optim has them; or "lion", with betas 0.9 and 0.99. */
+GIGAPIXEL_LEARNING_OPTION(std::string,
+                          Optimizer,
+                          optimizer,
+                          "adam",
+                          OptionChoice("optimizer", GetOptimizerNames(), "adam", "The rule of a step.")
+                            .Details(DescribeOptimizers())
+                            .Group("Learning"))
 
 /** 0: the network's, GetDefaultLearningRate(), which is adam's; of a run that goes on, the run's. */
 GIGAPIXEL_LEARNING_OPTION(
@@ -109,14 +109,15 @@ GIGAPIXEL_LEARNING_OPTION(
   0.9,
   OptionNumber("momentum", "0.9", 0, 0.9999, "Momentum of sgd.").Group("Learning").Needs("optimizer", "sgd"))
 
-/** The decay of weights, not of biases and norms; adamw's is decoupled. -1: the optimizer's own, 0.01 of adamw, else 0.
- */
+/** The decay of weights, not of biases and norms; adamw's and lion's is decoupled. -1: the optimizer's own, 0.01 of
+ * adamw, else 0. */
 GIGAPIXEL_LEARNING_OPTION(
   double,
   WeightDecay,
   weightDecay,
   -1,
-  OptionNumber("weight-decay", "", 0, 1, "Default: 0.01 of adamw, else 0; biases and norms have none.")
+  OptionNumber("weight-decay", "", 0, 1, "Default: the optimizer's; biases and norms have none.")
+    .Details(DescribeWeightDecay())
     .Group("Learning"))
 
 /** Greatest norm of the gradient of all trained parameters together, above which it is scaled down; 0: any. */

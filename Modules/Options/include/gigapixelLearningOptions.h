@@ -26,6 +26,17 @@ VisitLearningOptions(const TVisitor & visitor)
   VisitOptions(GetLearningOptionTable(), visitor);
 }
 
+/** What is known of an optimizer beside its rule. */
+struct OptimizerDescription
+{
+  std::string name;
+  double      weightDecay{ 0 }; ///< by default
+  std::string text;
+};
+
+/** The entries of gigapixelOptimizerList.h. */
+GigapixelOptions_EXPORT const std::vector<OptimizerDescription> & GetOptimizers();
+
 /** The value of an option of text. */
 GigapixelOptions_EXPORT std::string GetText(const LearningOptions & options, const std::string & name);
 

@@ -26,7 +26,54 @@ RefuseValue(const Option & option, const TValue & value, const std::string & ran
       .OfOption(option.GetDisplayName(), given.str()));
 }
 
+std::vector<std::string>
+GetOptimizerNames()
+{
+  std::vector<std::string> names;
+  for (const OptimizerDescription & optimizer : GetOptimizers())
+  {
+    names.push_back(optimizer.name);
+  }
+  return names;
+}
+
+std::string
+DescribeOptimizers()
+{
+  std::string text;
+  for (const OptimizerDescription & optimizer : GetOptimizers())
+  {
+    text += optimizer.text.empty() ? "" : (text.empty() ? "" : "; ") + optimizer.name + " is " + optimizer.text;
+  }
+  return text + '.';
+}
+
+std::string
+DescribeWeightDecay()
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  for (const OptimizerDescription & optimizer : GetOptimizers())
+  {
+    if (optimizer.weightDecay > 0)
+    {
+      text << optimizer.weightDecay << " for " << optimizer.name << ", ";
+    }
+  }
+  return text.str() + "else 0.";
+}
+
 } // namespace
+
+const std::vector<OptimizerDescription> &
+GetOptimizers()
+{
+  static const std::vector<OptimizerDescription> optimizers{
+#define GIGAPIXEL_OPTIMIZER(Name, name, weightDecay, description) { name, weightDecay, description },
+#include "gigapixelOptimizerList.h"
+  };
+  return optimizers;
+}
 
 const std::vector<LearningOption> &
 GetLearningOptionTable()

@@ -43,7 +43,8 @@ GetCharacterLength(const std::string & text, std::size_t first)
   // thing.
   const bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069) ||
                      character == 0x200e || character == 0x200f;
-  return character >= least[length] && character <= 0x10ffff && !surrogate && !turns ? length : 0;
+  const bool none = (character & 0xfffeu) == 0xfffeu; // the last two of each plane never are characters
+  return character >= least[length] && character <= 0x10ffff && !surrogate && !turns && !none ? length : 0;
 }
 
 /** Its beginning and its end, where a message says what is wrong and what to do about it. */

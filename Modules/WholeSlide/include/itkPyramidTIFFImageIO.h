@@ -37,8 +37,9 @@ class WholeSlideImageIO;
  * The file: TIFF, or BigTIFF where its pixels before compression have more than 2 GiB; level 0, then the reduced levels
  * in the main chain of directories, with NewSubfileType 1; every tile is present, tiles at the right and lower edge
  * repeat the last column and row. Level k + 1 has half the sides of level k, rounded up; no level has a side below the
- * tile. Images with a side below the tile size get smaller tiles: the shorter side rounded down to a multiple of 16, at
- * least 16.
+ * tile. A file whose name ends in .ome.tif or .ome.tiff is an OME-TIFF: its reduced levels are children (SubIFDs) of
+ * level 0, and its ImageDescription is OME-XML, in which a MapAnnotation says the same. Images with a side below the
+ * tile size get smaller tiles: the shorter side rounded down to a multiple of 16, at least 16.
  *
  * Reduction by two: for Labels the upper left pixel of each 2x2 block (so level k shows pixel (2^k x, 2^k y) of level
  * 0: every value of a lower level is one that stood there, and the same for any route through the levels); for Picture
@@ -156,8 +157,8 @@ public:
    * SetUseCompression() has no effect (itk::ImageFileWriter calls it with false by default).
    * \sa ImageIOBase::SetCompressor, ImageIOBase::SetCompressionLevel */
 
-  /** True for names that end in .pyramid.tif or .pyramid.tiff: plain .tif stays with ITK's own writer unless this
-   * object is given to the writer by SetImageIO(). */
+  /** True for names that end in .pyramid.tif or .pyramid.tiff: plain .tif and .ome.tif stay with ITK's own writer
+   * unless this object is given to the writer by SetImageIO(). */
   bool CanWriteFile(const char * fileName) override;
 
   bool

@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidDescription.h"
+#include "PyramidOMEXML.h"
 
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
 #include <limits>
 #include <locale>
+#include <optional>
 #include <sstream>
 
 namespace gigapixel
@@ -33,6 +35,38 @@ ParseOrigin(const std::string & text)
   return numbers >> x >> y ? std::array<double, 2>{ { x, y } } : std::array<double, 2>{ { 0, 0 } };
 }
 
+std::string
+FormatOrigin(const std::array<double, 2> & origin)
+{
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << origin[0] << ' ' << origin[1];
+  return text.str();
+}
+
+/** The entries of a text of lines; nothing where it is not of this format. */
+std::optional<PyramidDescription::Entries>
+ReadLines(const std::string & text)
+{
+  std::istringstream lines(text);
+  std::string        line;
+  if (!std::getline(lines, line) || line != FirstLine)
+  {
+    return std::nullopt;
+  }
+  PyramidDescription::Entries entries;
+  while (std::getline(lines, line))
+  {
+    const std::size_t equals = line.find(Equals);
+    if (equals != std::string::npos)
+    {
+      entries.emplace_back(line.substr(0, equals), line.substr(equals + Equals.size()));
+    }
+  }
+  return entries;
+}
+
 /** 0 to 255 of a text of decimals; -1 for another. */
 int
 ParseByte(const std::string & text)
@@ -44,46 +78,49 @@ ParseByte(const std::string & text)
 } // namespace
 
 const char * const ClassPropertyStart = "gigapixel.class.";
+const char * const ChannelProperty = "gigapixel.channel";
+
+PyramidDescription::Entries
+PyramidDescription::GetEntries() const
+{
+  Entries entries{ { "origin-mm", FormatOrigin(origin) }, { "content", labels ? "labels" : "picture" } };
+  if (!madeBy.empty())
+  {
+    entries.emplace_back("made-by", MakeOneLine(madeBy));
+  }
+  for (const auto & property : properties)
+  {
+    entries.emplace_back(MakeOneLine(property.first), MakeOneLine(property.second));
+  }
+  return entries;
+}
 
 std::string
 PyramidDescription::Compose() const
 {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
-  text.precision(std::numeric_limits<double>::max_digits10);
-  text << FirstLine << "\norigin-mm" << Equals << origin[0] << ' ' << origin[1] << "\ncontent" << Equals
-       << (labels ? "labels" : "picture");
-  if (!madeBy.empty())
+  std::string text = FirstLine + '\n';
+  for (const auto & entry : GetEntries())
   {
-    text << "\nmade-by" << Equals << MakeOneLine(madeBy);
+    text += entry.first + Equals + entry.second + '\n';
   }
-  for (const auto & property : properties)
-  {
-    text << '\n' << MakeOneLine(property.first) << Equals << MakeOneLine(property.second);
-  }
-  text << '\n';
-  return text.str();
+  return text;
 }
 
 bool
 PyramidDescription::Parse(const std::string & text, PyramidDescription & description)
 {
-  std::istringstream lines(text);
-  std::string        line;
-  if (!std::getline(lines, line) || line != FirstLine)
+  auto entries = ReadLines(text);
+  if (!entries)
   {
-    return false;
+    entries = ReadOMEXMLEntries(text);
+    if (entries->empty())
+    {
+      return false;
+    }
   }
   description = PyramidDescription();
-  while (std::getline(lines, line))
+  for (const auto & [name, value] : *entries)
   {
-    const std::size_t equals = line.find(Equals);
-    if (equals == std::string::npos)
-    {
-      continue;
-    }
-    const std::string name = line.substr(0, equals);
-    const std::string value = line.substr(equals + Equals.size());
     if (name == "origin-mm")
     {
       description.origin = ParseOrigin(value);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gigapixel
@@ -13,7 +14,8 @@ namespace gigapixel
 
 /** What our pyramids say of themselves in ImageDescription: a first line that names the format, then lines "name =
  * value". Names with a dot are properties as slides have them ("openslide.objective-power"). Not JSON, not XML and none
- * of the vendors' first words: other programs guess a file's maker from this text. */
+ * of the vendors' first words: other programs guess a file's maker from this text. An OME-TIFF has the same entries in
+ * its OME-XML (PyramidOMEXML.h). */
 struct PyramidDescription
 {
   std::array<double, 2>              origin{ 0, 0 }; // center of the first pixel of level 0, mm
@@ -21,10 +23,16 @@ struct PyramidDescription
   std::string                        madeBy;
   std::map<std::string, std::string> properties;
 
-  /** The text. Line breaks in values become spaces. */
+  using Entries = std::vector<std::pair<std::string, std::string>>;
+
+  /** Names and values. Line breaks become spaces. */
+  Entries GetEntries() const;
+
+  /** The text of lines. */
   std::string Compose() const;
 
-  /** False where the text is not of this format; \a description is what it says otherwise. */
+  /** False where the text is neither of this format nor OME-XML that holds it; \a description is what it says
+   * otherwise. */
   static bool Parse(const std::string & text, PyramidDescription & description);
 
   /** TIFF's color map of the classes among the properties, "gigapixel.class.N = #rrggbb NAME": 256 reds, greens and
@@ -35,6 +43,9 @@ struct PyramidDescription
 
 /** What the properties of classes begin with. */
 extern const char * const ClassPropertyStart;
+
+/** The property "#rrggbb NAME", or "NAME", of the channel that is alone in the file. */
+extern const char * const ChannelProperty;
 
 } // namespace gigapixel
 

@@ -126,6 +126,10 @@ public:
   void
   AddPositions(std::uint16_t tag, const std::vector<std::uint64_t> & values)
   {
+    if (values.empty())
+    {
+      return;
+    }
     if (m_Big)
     {
       return Add(tag, Type::Long8, values.size(), Bytes().PutAll(values));
@@ -164,20 +168,23 @@ public:
     }
   }
 
-  /** Links the directory from \a link, the offset of a pointer; returns the offset of its own pointer to the next. */
+  /** Returns the offset of the directory. */
   std::uint64_t
-  Write(std::uint64_t link)
+  Write()
   {
     Bytes bytes;
     m_Big ? bytes.Put(std::uint64_t{ m_Count }) : bytes.Put(m_Count);
     bytes.PutAll(m_Entries.m_Data);
     PutOffset(bytes, 0);
-    const std::uint64_t offset = m_File.Align();
-    m_File.Append(bytes.m_Data.data(), bytes.m_Data.size());
-    Bytes pointer;
-    PutOffset(pointer, offset);
-    m_File.Overwrite(link, pointer.m_Data.data(), GetOffsetBytes());
-    return offset + bytes.m_Data.size() - GetOffsetBytes();
+    m_File.Align();
+    return m_File.Append(bytes.m_Data.data(), bytes.m_Data.size());
+  }
+
+  /** From the beginning of the directory to its pointer to the next one. */
+  std::uint64_t
+  GetNext() const
+  {
+    return (m_Big ? sizeof(std::uint64_t) : sizeof(m_Count)) + m_Entries.m_Data.size();
   }
 
 private:
@@ -274,15 +281,42 @@ PyramidDirectory::PyramidDirectory(AtomicFile & file, bool big)
 void
 PyramidDirectory::Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata)
 {
+  const auto isChild = [&metadata](const PyramidPage & page) {
+    return metadata.isOME && page.role == PyramidPage::Role::Reduced;
+  };
+  std::vector<std::uint64_t> children;
+  for (const PyramidPage & page : pages)
+  {
+    if (isChild(page))
+    {
+      children.push_back(WritePage(page, metadata, {}).offset);
+    }
+  }
   std::uint64_t link = m_Big ? 8 : 4; // where the header points to the first directory
   for (const PyramidPage & page : pages)
   {
-    link = WritePage(page, metadata, link);
+    if (!isChild(page))
+    {
+      const bool  isParent = page.role == PyramidPage::Role::First;
+      const Place place = WritePage(page, metadata, isParent ? children : std::vector<std::uint64_t>());
+      Link(link, place.offset);
+      link = place.next;
+    }
   }
 }
 
-std::uint64_t
-PyramidDirectory::WritePage(const PyramidPage & page, const PyramidMetadata & metadata, std::uint64_t link)
+void
+PyramidDirectory::Link(std::uint64_t place, std::uint64_t offset)
+{
+  Bytes pointer;
+  m_Big ? pointer.Put(offset) : pointer.Put(static_cast<std::uint32_t>(offset));
+  m_File.Overwrite(place, pointer.m_Data.data(), pointer.m_Data.size());
+}
+
+PyramidDirectory::Place
+PyramidDirectory::WritePage(const PyramidPage &                page,
+                            const PyramidMetadata &            metadata,
+                            const std::vector<std::uint64_t> & children)
 {
   Entries entries(m_File, m_Big);
   entries.AddLong(254, page.role == PyramidPage::Role::Reduced ? 1 : 0);
@@ -307,6 +341,7 @@ PyramidDirectory::WritePage(const PyramidPage & page, const PyramidMetadata & me
   entries.AddLong(323, page.tileHeight);
   entries.AddPositions(324, page.offsets);
   entries.AddPositions(325, page.byteCounts);
+  entries.AddPositions(330, children);
   entries.AddShorts(338, page.extraSamples);
   entries.AddShorts(339, std::vector<std::uint16_t>(page.samples, page.sampleFormat));
   entries.AddUndefined(347, page.jpegTables);
@@ -318,7 +353,8 @@ PyramidDirectory::WritePage(const PyramidPage & page, const PyramidMetadata & me
   {
     entries.AddUndefined(34675, metadata.colorProfile);
   }
-  return entries.Write(link);
+  const std::uint64_t offset = entries.Write();
+  return { offset, offset + entries.GetNext() };
 }
 
 } // namespace gigapixel

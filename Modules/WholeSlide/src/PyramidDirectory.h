@@ -75,11 +75,22 @@ public:
   /** Writes the header. \param big BigTIFF */
   PyramidDirectory(AtomicFile & file, bool big);
 
-  /** Writes the chain of directories, behind all tiles, and enters it into the header. */
+  /** Writes the chain of directories, behind all tiles, and enters it into the header. The reduced levels of an
+   * OME-TIFF are not in the chain, but children of level 0 (SubIFDs). */
   void Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata);
 
 private:
-  std::uint64_t WritePage(const PyramidPage & page, const PyramidMetadata & metadata, std::uint64_t link);
+  /** Where a directory is, and where it has the offset of the next one, 0 until Link() has written it. */
+  struct Place
+  {
+    std::uint64_t offset;
+    std::uint64_t next;
+  };
+
+  Place WritePage(const PyramidPage &                page,
+                  const PyramidMetadata &            metadata,
+                  const std::vector<std::uint64_t> & children);
+  void  Link(std::uint64_t place, std::uint64_t offset);
 
   AtomicFile & m_File;
   bool         m_Big;

@@ -69,6 +69,7 @@ struct PyramidMetadata
 {
   std::array<double, 2>     pixelsPerCentimeter{ 0, 0 }; // of level 0; 0 = unknown
   std::vector<std::uint8_t> colorProfile;                // ICC; empty: none
+  bool                      isOME{ false };              // the levels are children of level 0, as OME-TIFF has them
 };
 
 } // namespace gigapixel

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidWriter.h"
+#include "PyramidOMEXML.h"
 #include "PyramidReduction.h"
 #include "PyramidTileCompressor.h"
 
@@ -132,26 +133,6 @@ struct PyramidWriter::Worker
   std::map<Pixel, std::vector<std::uint8_t>> constantTiles;
 };
 
-namespace
-{
-/** Readers look for the XML of OME in a file of this name. */
-std::string
-RefuseOMETIFF(std::string fileName)
-{
-  for (const std::string ending : { ".ome.tif", ".ome.tiff" })
-  {
-    const std::size_t size = ending.size();
-    if (fileName.size() >= size && fileName.compare(fileName.size() - size, size, ending) == 0)
-    {
-      throw Refusal(
-        Diagnostic("E-OUTPUT-ENDING", "OME-TIFF (" + ending + ") is not written", "end the name in .tif without .ome")
-          .OfFile(fileName));
-    }
-  }
-  return fileName;
-}
-} // namespace
-
 PyramidWriter::PyramidWriter(const std::string &      fileName,
                              std::uint64_t            width,
                              std::uint64_t            height,
@@ -161,9 +142,10 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
                              bool                     mayReplace)
   : m_Format(format)
   , m_Metadata(metadata)
-  , m_File(RefuseOMETIFF(fileName), mayReplace)
+  , m_File(fileName, mayReplace)
   , m_Levels(std::move(copied))
 {
+  m_Metadata.isOME = IsOMETIFFName(fileName);
   m_FirstCompressed = m_Levels.size();
   if (m_Levels.empty())
   {
@@ -421,11 +403,11 @@ PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
 }
 
 void
-PyramidWriter::Finish(const std::string & description)
+PyramidWriter::Finish(const PyramidDescription & description)
 {
-  m_Levels.front().description = description;
   std::vector<PyramidPage> pages = std::move(m_Levels);
   pages.insert(pages.end(), m_Pictures.begin(), m_Pictures.end());
+  pages.front().description = m_Metadata.isOME ? ComposeOMEXML(pages, m_Metadata, description) : description.Compose();
   m_Directory->Write(pages, m_Metadata);
   m_File.Commit();
 }

@@ -2,6 +2,7 @@
 #ifndef PyramidWriter_h
 #define PyramidWriter_h
 
+#include "PyramidDescription.h"
 #include "PyramidDirectory.h"
 #include "gigapixelAtomicFile.h"
 
@@ -20,6 +21,8 @@ namespace gigapixel
  * side is even, so no 2x2 block lies in two tiles. Its tiles are appended to the file in order; a band that is full is
  * the next row of tiles, of its level. So the order in the file follows from the image's size alone. The directories
  * come behind the tiles, because only then all offsets are known.
+ *
+ * A file whose name ends in .ome.tif or .ome.tiff becomes an OME-TIFF: see PyramidOMEXML.h.
  *
  * The first levels may be copied from another file instead: their pages are given to the constructor, their compressed
  * tiles to CopyTile(), and then rows of the last of them, from which the levels below are computed. */
@@ -57,8 +60,8 @@ public:
    * removes the unfinished file. */
   void WriteRows(const std::uint8_t * rows, std::uint64_t count);
 
-  /** Once everything is in: the file stands under its name. \param description of the first page; empty: none */
-  void Finish(const std::string & description);
+  /** Once everything is in: the file stands under its name. */
+  void Finish(const PyramidDescription & description);
 
 private:
   /** The rows of a level that wait until they fill a row of tiles. */

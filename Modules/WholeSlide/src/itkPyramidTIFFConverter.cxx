@@ -89,6 +89,18 @@ GetTexts(const MetaDataDictionary & dictionary)
   return texts;
 }
 
+/** Name and color of the channel that was chosen, where it is read alone: what the property ChannelProperty says. */
+std::string
+DescribeChosenChannel(const WholeSlideImageIO & slide)
+{
+  if (slide.GetChannelChoice().empty() || slide.GetNumberOfComponents() != 1)
+  {
+    return {};
+  }
+  const auto channel = slide.GetChannelEntries().front();
+  return channel.color + (channel.color.empty() ? "" : " ") + channel.name;
+}
+
 /** The pixels of a level along one axis that show a stretch of level 0. */
 std::array<SizeValueType, 2>
 ScaleStretch(SizeValueType begin, SizeValueType size, double downsample, SizeValueType all)
@@ -413,9 +425,12 @@ PyramidTIFFConverter::Convert()
   const auto page = m_ReadSlide->GetStoredValues() ? FindPageOfLabels(*m_ReadSlide) : nullptr; // whose palette is kept
   const auto source = page ? gigapixel::CopiedLevel::Describe(*OpenShared(*m_ReadSlide)->GetTIFFLayout(), *page)
                            : gigapixel::PyramidPage();
-  m_ImageIO->Begin(pages,
-                   keepsText ? GetTexts(m_ReadSlide->GetMetaDataDictionary()) : std::map<std::string, std::string>(),
-                   page ? &source : nullptr);
+  auto properties = keepsText ? GetTexts(m_ReadSlide->GetMetaDataDictionary()) : std::map<std::string, std::string>();
+  if (const std::string channel = DescribeChosenChannel(*m_ReadSlide); !channel.empty())
+  {
+    properties[gigapixel::ChannelProperty] = channel;
+  }
+  m_ImageIO->Begin(pages, properties, page ? &source : nullptr);
   const RegionType fedRegion = GetRegionOfLevel(fed);
   const bool       hasRows = m_ImageIO->m_Writer->GetNumberOfWantedRows() > 0;
   m_PixelsToDo += hasRows ? static_cast<double>(fedRegion[2]) * static_cast<double>(fedRegion[3]) : 0;

@@ -433,7 +433,7 @@ PyramidTIFFImageIO::Finish(const WholeSlideImageIO * slide)
   {
     m_Description->properties.merge(m_LastProperties());
   }
-  m_Writer->Finish(m_Description->Compose());
+  m_Writer->Finish(*m_Description);
   m_Writer.reset();
 }
 

@@ -25,9 +25,11 @@ struct GigapixelXML_EXPORT XMLElement
 
 /** Reads XML (by expat) and shows its elements in their order to `visit`, until that returns false. Bytes are taken for
  * UTF-8 where they can be, else for Latin-1, whatever the XML says of itself: old writers are wrong there.
+ * \param visitText gets the text between a start tag and the next tag, in one or more parts
  * \return what is damaged, as part of a sentence; empty: nothing, as far as was read */
 GigapixelXML_EXPORT std::string ReadXML(const std::string &                                     xml,
-                                        const std::function<bool(const XMLElement & element)> & visit);
+                                        const std::function<bool(const XMLElement & element)> & visit,
+                                        const std::function<void(const std::string & part)> &   visitText = {});
 
 } // namespace gigapixel
 

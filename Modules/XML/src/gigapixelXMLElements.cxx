@@ -26,12 +26,14 @@ constexpr char separator = '\n';
 
 struct Reading
 {
-  const std::function<bool(const XMLElement &)> & visit;
-  XML_Parser                                      parser;
-  unsigned                                        depth;
-  bool                                            isTooDeep;
-  bool                                            isEnough;
-  std::exception_ptr                              failure; // is not thrown through the parser, which is C
+  const std::function<bool(const XMLElement &)> &  visit;
+  const std::function<void(const std::string &)> & visitText;
+  XML_Parser                                       parser;
+  unsigned                                         depth;
+  bool                                             isBehindStart;
+  bool                                             isTooDeep;
+  bool                                             isEnough;
+  std::exception_ptr                               failure; // is not thrown through the parser, which is C
 };
 
 void
@@ -48,6 +50,7 @@ StartElement(void * data, const XML_Char * name, const XML_Char ** attributes)
 {
   auto & reading = *static_cast<Reading *>(data);
   reading.isTooDeep = reading.depth == depthLimit;
+  reading.isBehindStart = true;
   try
   {
     XMLElement element;
@@ -75,7 +78,27 @@ StartElement(void * data, const XML_Char * name, const XML_Char ** attributes)
 void XMLCALL
 EndElement(void * data, const XML_Char *)
 {
-  --static_cast<Reading *>(data)->depth;
+  auto & reading = *static_cast<Reading *>(data);
+  --reading.depth;
+  reading.isBehindStart = false;
+}
+
+void XMLCALL
+AddText(void * data, const XML_Char * text, int length)
+{
+  auto & reading = *static_cast<Reading *>(data);
+  try
+  {
+    if (reading.isBehindStart)
+    {
+      reading.visitText(std::string(text, static_cast<std::size_t>(length)));
+    }
+  }
+  catch (...)
+  {
+    reading.failure = std::current_exception();
+    XML_StopParser(reading.parser, XML_FALSE);
+  }
 }
 
 /** By the lead bytes and how many follow; what they encode is for the parser to judge. */
@@ -106,7 +129,9 @@ XMLElement::Get(const std::string & attribute) const
 }
 
 std::string
-ReadXML(const std::string & xml, const std::function<bool(const XMLElement & element)> & visit)
+ReadXML(const std::string &                                     xml,
+        const std::function<bool(const XMLElement & element)> & visit,
+        const std::function<void(const std::string & part)> &   visitText)
 {
   const std::unique_ptr<XML_ParserStruct, void (*)(XML_Parser)> parser(
     XML_ParserCreateNS(IsUTF8(xml) ? "UTF-8" : "ISO-8859-1", separator), XML_ParserFree);
@@ -114,9 +139,10 @@ ReadXML(const std::string & xml, const std::function<bool(const XMLElement & ele
   {
     throw std::bad_alloc();
   }
-  Reading reading{ visit, parser.get(), 0, false, false, nullptr };
+  Reading reading{ visit, visitText, parser.get(), 0, false, false, false, nullptr };
   XML_SetUserData(parser.get(), &reading);
   XML_SetElementHandler(parser.get(), StartElement, EndElement);
+  XML_SetCharacterDataHandler(parser.get(), visitText ? AddText : nullptr);
   // In parts: the parser counts bytes by int.
   constexpr std::size_t partSize = std::size_t{ 1 } << 24;
   XML_Status            status = XML_STATUS_OK;

@@ -281,8 +281,8 @@ ClassifyOnce(const std::string &    file,
   const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
   const std::string   madeBy = slide.DescribeMaking("classify", model, values) +
                              (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
-  const Json * const said = unfinished.Find(madeBy);
-  const bool         isMapThere = said && (map.file.empty() || said->value(MapKey, "") == IdentifyMap(map.file));
+  const auto said = unfinished.Find(madeBy);
+  const bool isMapThere = said && (map.file.empty() || said->value(MapKey, "") == IdentifyMap(map.file));
   if (isMapThere && (!values.Has("strict") || said->at("damagedTiles") == 0)) // else it is refused
   {
     Json row = *said;

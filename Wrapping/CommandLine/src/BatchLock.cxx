@@ -54,20 +54,20 @@ GetSeconds(const struct stat & status)
   return static_cast<double>(status.st_mtim.tv_sec) + 1e-9 * static_cast<double>(status.st_mtim.tv_nsec);
 }
 
-/** The time of the machine that the folder lies on, which may not be that of this one; 0: it does not say. */
+/** The time of the machine that the folder lies on, which may not be that of this one; else this one's, where nothing
+ * can be written. */
 double
 GetTimeOfFolder(const std::string & folder)
 {
-  std::string name = (fs::path(folder) / "time-XXXXXX").string();
-  const int   file = ::mkstemp(name.data());
+  const int   file = ::open(BatchLock::GetClock(folder).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
   struct stat status = {};
   const bool  isKnown = file >= 0 && ::futimens(file, nullptr) == 0 && ::fstat(file, &status) == 0;
   if (file >= 0)
   {
     ::close(file);
-    ::unlink(name.c_str());
   }
-  return isKnown ? GetSeconds(status) : 0;
+  return isKnown ? GetSeconds(status)
+                 : std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 /** Empty: it says nothing, as where it has just been made. */
@@ -79,30 +79,61 @@ ReadHolder(const std::string & file)
   return holder.is_object() ? holder : Json::object();
 }
 
-bool
-IsAlive(const std::string & file, const std::string & folder)
+/** \class FoundLock
+ * \brief A lock that is there. While the object lives, no other file gets the file's number in the file system. */
+class FoundLock
 {
-  const Json holder = ReadHolder(file);
-  const int  descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0)
+public:
+  FoundLock(std::string file, const std::string & folder)
+    : m_File(std::move(file))
+    , m_Descriptor(::open(m_File.c_str(), O_RDWR | O_CLOEXEC))
   {
-    return errno != ENOENT; // it has just gone, or it is somebody else's
+    if (m_Descriptor < 0)
+    {
+      m_IsDead = false; // it has just gone, or it is somebody else's
+      m_IsGone = errno == ENOENT;
+      return;
+    }
+    struct stat status = {};
+    ::fstat(m_Descriptor, &status);
+    const std::string machine = GetMachine();
+    const bool        isOfThis = !machine.empty() && ReadHolder(m_File).value("machine", "") == machine;
+    const bool        isFree = isOfThis && ::flock(m_Descriptor, LOCK_EX | LOCK_NB) == 0;
+    const bool        isHeld = isOfThis && !isFree && errno == EWOULDBLOCK;
+    // A file system may have no such locks; then its age tells.
+    m_IsDead = isFree || (!isHeld && GetTimeOfFolder(folder) - GetSeconds(status) >= LongestSilence);
   }
-  struct stat status = {};
-  ::fstat(descriptor, &status);
-  const std::string machine = GetMachine();
-  bool              isAlive = false;
-  if (!machine.empty() && holder.value("machine", "") == machine)
+  ~FoundLock()
   {
-    isAlive = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0;
+    if (m_Descriptor >= 0)
+    {
+      ::close(m_Descriptor);
+    }
   }
-  else
+  FoundLock(const FoundLock &) = delete;
+  FoundLock & operator=(const FoundLock &) = delete;
+
+  bool
+  IsAlive() const
   {
-    isAlive = GetTimeOfFolder(folder) - GetSeconds(status) < LongestSilence;
+    return !m_IsDead && !m_IsGone;
   }
-  ::close(descriptor);
-  return isAlive;
-}
+
+  /** Whether its holder is gone, and the lock still has its name. */
+  bool
+  IsDead() const
+  {
+    struct stat status = {}, named = {};
+    return m_IsDead && ::fstat(m_Descriptor, &status) == 0 && ::stat(m_File.c_str(), &named) == 0 &&
+           status.st_ino == named.st_ino;
+  }
+
+private:
+  const std::string m_File;
+  const int         m_Descriptor;
+  bool              m_IsDead{ false };
+  bool              m_IsGone{ false };
+};
 
 std::string
 GetFile(const std::string & folder, const std::string & name, int number)
@@ -111,6 +142,12 @@ GetFile(const std::string & folder, const std::string & name, int number)
 }
 
 } // namespace
+
+std::string
+BatchLock::GetClock(const std::string & folder)
+{
+  return (fs::path(folder) / "clock").string();
+}
 
 std::unique_ptr<BatchLock>
 BatchLock::Take(const std::string & folder, const std::string & name, const Json & about)
@@ -121,7 +158,8 @@ BatchLock::Take(const std::string & folder, const std::string & name, const Json
   {
     files.push_back(GetFile(folder, name, number));
   }
-  if (!files.empty() && IsAlive(files.back(), folder))
+  const auto dead = files.empty() ? nullptr : std::make_unique<FoundLock>(files.back(), folder);
+  if (dead && !dead->IsDead())
   {
     return nullptr;
   }
@@ -136,6 +174,12 @@ BatchLock::Take(const std::string & folder, const std::string & name, const Json
     throw Refusal(Diagnostic::Of(std::system_error(errno, std::generic_category())).OfFile(files.back()));
   }
   ::flock(descriptor, LOCK_EX | LOCK_NB); // nobody else has it, or this file system has no such locks
+  if (dead && !dead->IsDead())            // another one took its place and is done, and a third may have begun anew
+  {
+    ::unlink(files.back().c_str());
+    ::close(descriptor);
+    return nullptr;
+  }
   const Json holder{ { "host", GetHost() }, { "machine", GetMachine() }, { "pid", ::getpid() }, { "about", about } };
   const std::string text = holder.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -156,7 +200,7 @@ BatchLock::FindHolders(const std::string & folder)
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
   {
     const std::string file = entry->path().string();
-    if (entry->path().extension() == Ending && IsAlive(file, folder))
+    if (entry->path().extension() == Ending && FoundLock(file, folder).IsAlive())
     {
       holders.push_back(ReadHolder(file));
     }

@@ -21,9 +21,9 @@ namespace gigapixel::commandline
  * several. It ends with the object, and also when the process is killed or its machine is gone.
  *
  * A file, NAME.1.lock, says who holds it. On the machine of the holder the system knows whether the holder lives
- * (flock). On others its file is touched every 20 seconds, and one that was not for three minutes is dead: the next
- * process makes NAME.2.lock, which only one of several can. Nobody removes a lock of a process that lives. Whoever gets
- * a lock has to look again whether the work was done meanwhile. */
+ * (flock). On others, and where a file system knows no flock, its file is touched every 20 seconds, and one that was
+ * not for three minutes is dead: the next process makes NAME.2.lock, which only one of several can. Nobody removes a
+ * lock of a process that lives. Whoever gets a lock has to look again whether the work was done meanwhile. */
 class GigapixelCommandLine_EXPORT BatchLock
 {
 public:
@@ -39,6 +39,9 @@ public:
 
   /** Removes the locks of the dead, by taking each. */
   static void RemoveDead(const std::string & folder);
+
+  /** A file that shows what time it is where the folder lies. It stays, and goes with the folder. */
+  static std::string GetClock(const std::string & folder);
 
   ~BatchLock();
   BatchLock(const BatchLock &) = delete;

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BatchRecords.h"
 
+#include "NameText.h"
 #include "SlideBatch.h"
 
 #include "gigapixelAtomicFile.h"
@@ -9,14 +10,12 @@
 #include "gigapixelMaskName.h"
 #include "gigapixelSession.h"
 #include "gigapixelSlideFiles.h"
-#include "gigapixelTableReader.h"
 #include "itkGigapixelVolumeSource.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <thread>
 
@@ -28,97 +27,10 @@ namespace
 {
 using Json = nlohmann::ordered_json;
 
-const char * const Format = "gigapixel manifest 1";
-const char * const FailedColumns = "slide,code,file,why,do\n";
-const char * const RecordEnding = ".record.json";
-const char * const BatchEnding = ".batch.json";
-
-std::string
-GetManifest(const std::string & folder)
-{
-  return (fs::path(folder) / "manifest.json").string();
-}
-
-std::string
-GetFailedTable(const std::string & folder)
-{
-  return (fs::path(folder) / "failed.csv").string();
-}
-
-std::string
-GetStateFolder(const std::string & folder)
-{
-  return (fs::path(folder) / ".gigapixel").string();
-}
-
-/** A file of ours; discarded: it is something else, such as one that is nested beyond what a stack holds. */
-Json
-Parse(const std::string & text)
-{
-  constexpr int deepest = 100;
-  bool          isTooDeep = false;
-  Json          json = Json::parse(
-    text,
-    [&isTooDeep](int depth, Json::parse_event_t, Json &) {
-      isTooDeep = isTooDeep || depth > deepest;
-      return depth <= deepest;
-    },
-    false);
-  return isTooDeep ? Json(Json::value_t::discarded) : json;
-}
-
 std::string
 ToLine(const Json & json)
 {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/** A text as JSON has it, whatever bytes a file's name has. */
-std::string
-ToText(const std::string & name)
-{
-  return Json::parse(ToLine(name)).get<std::string>();
-}
-
-std::string
-GetName(const std::string & output)
-{
-  return fs::path(output).filename().string();
-}
-
-/** The path of a slide, or the paths of a volume's files, seen from a folder, so that both may be moved together. Links
- * keep their names, which outputs are called by. */
-std::string
-SeeFrom(const std::string & slide, const std::string & folder)
-{
-  std::string seen;
-  for (const std::string & file : itk::GigapixelSplitModalities(slide))
-  {
-    std::error_code ignored;
-    const fs::path  absolute = fs::absolute(file, ignored);
-    const fs::path  canonical = fs::weakly_canonical(absolute.parent_path(), ignored) / absolute.filename();
-    const fs::path  place = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
-    seen += (seen.empty() ? "" : ",") + canonical.lexically_relative(place).string();
-  }
-  return seen;
-}
-
-/** The way back. \param folder canonical */
-std::string
-SeeFromHere(const std::string & slide, const fs::path & folder)
-{
-  std::error_code ignored;
-  const fs::path  here = fs::canonical(fs::current_path(ignored), ignored);
-  const bool      isOne = fs::exists(folder / slide, ignored); // its name may have commas
-  std::string     seen;
-  for (std::size_t begin = 0; begin <= slide.size();)
-  {
-    const std::size_t end = isOne ? slide.size() : std::min(slide.find(',', begin), slide.size());
-    const fs::path    file = (folder / slide.substr(begin, end - begin)).lexically_normal();
-    seen += (begin == 0 ? "" : ",") + file.lexically_proximate(here).string();
-    begin = end + 1;
-  }
-  return seen;
 }
 
 /** Whether a failure is of the machine or of what is written, and says nothing of the slide. */
@@ -138,153 +50,12 @@ Hash(const std::string & text)
   return identity.substr(identity.rfind('=') + 1);
 }
 
-std::string
-ReadAll(const std::string & file)
-{
-  std::error_code error;
-  if (!fs::is_regular_file(file, error)) // a pipe would wait for a writer for ever
-  {
-    return {};
-  }
-  std::ifstream stream(file, std::ios::binary);
-  return { std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>() };
-}
-
 void
 WriteFile(const std::string & file, const std::string & text)
 {
   AtomicFile output(file);
   output.Append(text);
   output.Commit();
-}
-
-bool
-EndsIn(const std::string & text, const std::string & ending)
-{
-  return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
-}
-
-/** Files of the hidden folder, in the order of their names. */
-std::vector<std::string>
-FindFiles(const std::string & state, const std::string & ending)
-{
-  std::vector<std::string> files;
-  std::error_code          error;
-  for (fs::directory_iterator entry(state, error), end; !error && entry != end; entry.increment(error))
-  {
-    if (const std::string file = entry->path().string(); EndsIn(file, ending) && GetName(file).front() != '.')
-    {
-      files.push_back(file);
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-/** The names of what a batch writes. */
-std::vector<std::string>
-ReadOutputs(const std::string & file)
-{
-  std::vector<std::string> outputs;
-  const Json               batch = Parse(ReadAll(file));
-  for (const Json & output : batch.is_object() ? batch.value("outputs", Json::array()) : Json::array())
-  {
-    outputs.push_back(output.is_string() ? output.get<std::string>() : std::string());
-  }
-  return outputs;
-}
-
-/** Whether what we read of an entry has the types that we write; others may have edited the file. */
-bool
-IsEntry(const Json & entry)
-{
-  const auto hasText = [](const Json & of, const char * key) { return of.value(key, Json("")).is_string(); };
-  if (!entry.is_object() || !entry.contains("output") || !entry.value("result", Json()).is_object())
-  {
-    return false;
-  }
-  const Json outputs = entry.value("outputs", Json::array());
-  const Json error = entry["result"].value("error", Json::object());
-  return hasText(entry, "output") && hasText(entry, "slide") && hasText(entry, "command") && outputs.is_array() &&
-         std::all_of(outputs.begin(),
-                     outputs.end(),
-                     [&](const Json & each) { return each.is_object() && hasText(each, "field"); }) &&
-         error.is_object() && hasText(error, "code");
-}
-
-bool
-HasFailed(const Json & entry)
-{
-  return entry.at("result").contains("error");
-}
-
-[[noreturn]] void
-RefuseForeign(const std::string & file, const std::string & why)
-{
-  throw Refusal(
-    Diagnostic("E-OUTPUT-EXISTS", "it is not one of ours, and would be replaced: " + why, "write into another folder")
-      .OfFile(file));
-}
-
-/** \throw std::runtime_error it is something else */
-std::map<std::string, Json>
-ReadManifest(const std::string & folder)
-{
-  std::map<std::string, Json> entries;
-  const std::string           file = GetManifest(folder);
-  std::error_code             ignored;
-  if (!fs::exists(file, ignored))
-  {
-    return entries;
-  }
-  const Json manifest = Parse(ReadAll(file));
-  if (!manifest.is_object() || manifest.value("format", Json()) != Format)
-  {
-    RefuseForeign(file, "it is no manifest of results");
-  }
-  for (const Json & entry : manifest.value("slides", Json::array()))
-  {
-    if (IsEntry(entry))
-    {
-      entries[entry["output"].get<std::string>()] = entry;
-    }
-  }
-  return entries;
-}
-
-std::string
-FormatManifest(const std::map<std::string, Json> & entries)
-{
-  Json slides = Json::array();
-  for (const auto & [output, entry] : entries)
-  {
-    slides.push_back(entry);
-  }
-  return Json({ { "format", Format }, { "slides", slides } }).dump(1, ' ', false, Json::error_handler_t::replace) +
-         '\n';
-}
-
-/** Empty: no slide failed. */
-std::string
-FormatFailures(const std::map<std::string, Json> & entries)
-{
-  std::string text;
-  for (const auto & [output, entry] : entries)
-  {
-    if (!HasFailed(entry))
-    {
-      continue;
-    }
-    const Json error = entry.at("result").at("error");
-    text += ToField(entry.value("slide", ""));
-    for (const char * const field : { "code", "file", "why", "do" })
-    {
-      const Json value = error.value(field, Json());
-      text += ',' + ToField(value.is_string() ? value.get<std::string>() : std::string());
-    }
-    text += '\n';
-  }
-  return text.empty() ? text : FailedColumns + text;
 }
 
 /** Writes where something changes, so that a folder that cannot be written into may be complete. */
@@ -315,9 +86,10 @@ DescribeOptions(const ArgumentValues & values)
     {
       continue;
     }
-    const auto texts =
+    auto texts =
       argument.type == ArgumentType::Switch ? std::vector<std::string>{ "yes" } : values.GetTexts(argument.name);
-    options[argument.name] = texts.size() == 1 ? Json(ToText(texts.front())) : Json(texts);
+    std::transform(texts.begin(), texts.end(), texts.begin(), ToNameText);
+    options[argument.name] = texts.size() == 1 ? Json(texts.front()) : Json(texts);
   }
   return options;
 }
@@ -370,88 +142,12 @@ IdentifyOutputs(const SlideTask & task, HashedBytes bytes)
   Json outputs = Json::array();
   for (const std::string & output : task.GetOutputs())
   {
-    outputs.push_back({ { "file", ToText(GetName(output)) }, { "content", IdentifyFile(output, bytes) } });
+    outputs.push_back({ { "file", ToNameText(GetName(output)) }, { "content", IdentifyFile(output, bytes) } });
   }
   return outputs;
 }
 
-std::int64_t
-GetTime(const std::string & file)
-{
-  std::error_code error;
-  const auto      time = fs::last_write_time(file, error);
-  return error ? 0 : static_cast<std::int64_t>(time.time_since_epoch().count());
-}
-
 } // namespace
-
-Json
-ReadManifestEntries(const std::string & file)
-{
-  const Json manifest = Parse(ReadAll(file));
-  const bool isOurs = manifest.is_object() && manifest.value("format", Json()) == Format;
-  return SeeEntriesFromHere(isOurs ? manifest.value("slides", Json()) : Json(), file);
-}
-
-Json
-SeeEntriesFromHere(const Json & found, const std::string & manifest)
-{
-  Json entries = Json::array();
-  // A link to a manifest leads to where its slides are seen from.
-  std::error_code ignored;
-  const fs::path  folder = fs::weakly_canonical(fs::absolute(manifest, ignored), ignored).parent_path();
-  for (Json entry : found)
-  {
-    if (IsEntry(entry) && entry.value("slide", Json()).is_string())
-    {
-      entry["slide"] = SeeFromHere(entry["slide"], folder);
-      entry["output"] = SeeFromHere(GetName(entry["output"]), folder);
-      for (const char * const key : { "slide", "volume" })
-      {
-        if (entry["result"].contains(key))
-        {
-          entry["result"][key] = entry["slide"];
-        }
-      }
-      entries.push_back(std::move(entry));
-    }
-  }
-  return entries;
-}
-
-BatchFolder
-BatchFolder::Read(const std::string & folder)
-{
-  BatchFolder       found;
-  const std::string state = GetStateFolder(folder);
-  found.entries = ReadManifest(folder);
-  std::vector<std::int64_t> times;
-  for (const std::string & file : FindFiles(state, RecordEnding))
-  {
-    const Json entry = Parse(ReadAll(file));
-    if (IsEntry(entry))
-    {
-      found.entries[entry["output"].get<std::string>()] = entry;
-      times.push_back(GetTime(file));
-    }
-  }
-  std::optional<std::int64_t> begin; // times may be negative
-  for (const std::string & file : FindFiles(state, BatchEnding))
-  {
-    const auto outputs = ReadOutputs(file);
-    found.outputs.insert(outputs.begin(), outputs.end());
-    begin = std::max(begin.value_or(GetTime(file)), GetTime(file));
-  }
-  found.holders = BatchLock::FindHolders(state);
-  const auto made =
-    std::count_if(times.begin(), times.end(), [begin](std::int64_t time) { return begin && time >= *begin; });
-  if (made > 0 && begin)
-  {
-    const fs::file_time_type::duration each((*std::max_element(times.begin(), times.end()) - *begin) / made);
-    found.secondsForEach = std::chrono::duration<double>(each).count();
-  }
-  return found;
-}
 
 BatchRecords::BatchRecords(const ArgumentValues & values, const std::vector<SlideTask> & tasks)
   : m_Values(values)
@@ -522,8 +218,8 @@ BatchRecords::Describe(const SlideTask & task)
   Json & described = m_Described[task.output];
   if (described.is_null())
   {
-    described = { { "slide", ToText(SeeFrom(task.slide, m_Folder)) },
-                  { "output", ToText(GetName(task.output)) },
+    described = { { "slide", ToNameText(SeeFrom(task.slide, m_Folder)) },
+                  { "output", ToNameText(GetName(task.output)) },
                   { "version", GIGAPIXEL_VERSION },
                   { "command", m_Values.GetCommand().name },
                   { "options", m_Options } };
@@ -542,10 +238,9 @@ BatchRecords::Describe(const SlideTask & task)
 Json
 BatchRecords::FindEntry(const std::string & output)
 {
-  const std::string name = ToText(GetName(output));
-  Json              record =
-    Json::parse(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()), nullptr, false);
-  if (IsEntry(record) && record["output"] == name)
+  const std::string name = ToNameText(GetName(output));
+  const Json        record = ParseEntry(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()));
+  if (!record.is_null() && record["output"] == name)
   {
     return record;
   }
@@ -622,12 +317,13 @@ BatchRecords::MakeStateFolder()
     Json outputs = Json::array();
     for (const SlideTask & task : m_Tasks)
     {
-      outputs.push_back(ToText(GetName(task.output)));
+      outputs.push_back(ToNameText(GetName(task.output)));
     }
     const std::string text = ToLine({ { "command", m_Values.GetCommand().name }, { "outputs", outputs } });
     try
     {
-      WriteFile((fs::path(m_State) / (Hash(text) + BatchEnding)).string(), text);
+      m_Batch = (fs::path(m_State) / (Hash(text) + BatchEnding)).string();
+      WriteFile(m_Batch, text);
     }
     catch (const std::exception &)
     {} // another process has written the same, or what follows says what is wrong
@@ -715,7 +411,9 @@ BatchRecords::Finish(const Session & session)
   }
   catch (const std::exception &)
   {
-    m_Unrecorded = m_Unrecorded.empty() ? GetManifest(m_Folder) : m_Unrecorded;
+    std::error_code ignored;
+    const bool      isGathered = !fs::exists(m_State, ignored); // by another process, meanwhile
+    m_Unrecorded = m_Unrecorded.empty() && !isGathered ? GetManifest(m_Folder) : m_Unrecorded;
   }
   if (!m_Unrecorded.empty())
   {
@@ -741,15 +439,17 @@ BatchRecords::Gather()
     ThrowIfInterrupted();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  auto entries = ReadManifest(m_Folder);
-  auto files = FindFiles(m_State, RecordEnding);
-  for (const std::string & file : files)
+  auto                               entries = ReadManifest(m_Folder);
+  std::map<std::string, std::string> records;
+  for (const std::string & file : FindFiles(m_State, RecordEnding))
   {
-    const Json entry = Parse(ReadAll(file));
-    if (IsEntry(entry))
+    const std::string text = ReadAll(file);
+    const Json        entry = ParseEntry(text);
+    if (!entry.is_null())
     {
       entries[entry["output"].get<std::string>()] = entry;
     }
+    records[file] = text;
   }
   const bool isOfUse =
     std::any_of(entries.begin(), entries.end(), [](const auto & each) { return !HasFailed(each.second); });
@@ -758,17 +458,23 @@ BatchRecords::Gather()
     Update(GetManifest(m_Folder), FormatManifest(entries));
     Update(GetFailedTable(m_Folder), FormatFailures(entries));
   }
+  for (const auto & [file, text] : records)
+  {
+    // Another process may have tried the slide again since, or be about to write.
+    const auto own =
+      BatchLock::Take(m_State, GetName(file.substr(0, file.size() - std::strlen(RecordEnding))), nullptr);
+    if (own && ReadAll(file) == text)
+    {
+      fs::remove(file, error);
+    }
+  }
   for (const std::string & batch : FindFiles(m_State, BatchEnding))
   {
     const auto outputs = ReadOutputs(batch);
     if (std::all_of(outputs.begin(), outputs.end(), [&](const auto & output) { return entries.count(output) > 0; }))
     {
-      files.push_back(batch);
+      fs::remove(batch, error);
     }
-  }
-  for (const std::string & file : files)
-  {
-    fs::remove(file, error);
   }
   BatchLock::RemoveDead(m_State); // of processes that were killed between the record and the end of the lock
 }
@@ -783,10 +489,8 @@ BatchRecords::RemoveEmptyFolders() const
   }
   if (FindFiles(m_State, RecordEnding).empty() && BatchLock::FindHolders(m_State).empty())
   {
-    for (const std::string & file : FindFiles(m_State, BatchEnding))
-    {
-      fs::remove(file, error);
-    }
+    fs::remove(m_Batch, error);
+    fs::remove(BatchLock::GetClock(m_State), error);
   }
   fs::remove(m_State, error); // which fails where something is in it
   for (auto folder = m_MadeFolders.rbegin(); folder != m_MadeFolders.rend(); ++folder)

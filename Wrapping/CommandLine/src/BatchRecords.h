@@ -3,6 +3,7 @@
 #define BatchRecords_h
 
 #include "BatchLock.h"
+#include "BatchManifest.h"
 
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
@@ -21,27 +22,6 @@ namespace gigapixel::commandline
 {
 
 struct SlideTask;
-
-/** What a folder of results says of them. Entries are by the names of their outputs, each with "slide" (as seen from
- * the folder), "output", "version", "command", "options", "inputs" and "outputs" (IdentifyFile() of each), and
- * "result", which has an "error" where the slide failed. */
-struct BatchFolder
-{
-  std::map<std::string, nlohmann::ordered_json> entries;
-  std::vector<nlohmann::ordered_json>           holders;        ///< as BatchLock::FindHolders() has them
-  std::set<std::string>                         outputs;        ///< of batches that are not complete
-  std::optional<double>                         secondsForEach; ///< of a batch that runs
-
-  /** \throw std::runtime_error its manifest is not one */
-  static BatchFolder Read(const std::string & folder);
-};
-
-/** What a manifest has of each slide: "slide", its path, "output", the path of its output, and "result", as the command
- * has told it, but with these paths. Empty: the file is something else. */
-nlohmann::ordered_json ReadManifestEntries(const std::string & file);
-
-/** Entries of a BatchFolder in the same form. \param manifest of their folder; it need not be there yet */
-nlohmann::ordered_json SeeEntriesFromHere(const nlohmann::ordered_json & found, const std::string & manifest);
 
 /** \class BatchRecords
  * \brief The records of a batch whose results go into a folder: manifest.json, which says what was made of what and
@@ -95,6 +75,7 @@ private:
   const std::vector<SlideTask> &     m_Tasks;
   std::string                        m_Folder; ///< empty: nothing is kept
   std::string                        m_State;  ///< the hidden folder in it
+  std::string                        m_Batch;  ///< the file in there that says what is to be made
   Json                               m_Options;
   bool                               m_IsOverwriting{ false };
   bool                               m_IsRetrying{ false };

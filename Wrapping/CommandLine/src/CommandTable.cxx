@@ -234,8 +234,9 @@ Segment()
         .Details("A ready model is tissue (tissue from glass, at 0.5 µm/px). Of a run its best weights are taken."),
       Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several."))
         .Details(
-          "A .tif file for one slide; a folder (for several slides or a folder of them, or ending in /) that gets "
-          "SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder NAME.nii.gz; "
+          "A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder of them, or ending "
+          "in /) that gets SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder "
+          "NAME.nii.gz; "
           "what exists is an error without --overwrite."),
       OutputFile("probability", "FILE", "probability", "Write the probabilities, too, as a pyramid; 255 is 1.")
         .Details("The same rules as for --output.")

@@ -3,6 +3,7 @@
 #include "Doubt.h"
 #include "MaskImage.h"
 #include "MeasureTable.h"
+#include "NameText.h"
 #include "OutputCheck.h"
 #include "ResolutionJSON.h"
 #include "SlideBatch.h"
@@ -21,7 +22,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -46,6 +46,10 @@ public:
       m_Slides = list.slides;
       m_IsFolder = list.isFolder;
       m_OfMasks = FindSlidesOfMasks(m_Given);
+      for (const std::string & slide : m_Slides)
+      {
+        m_ByName[GetSlideName(slide)].push_back(slide);
+      }
     }
   }
 
@@ -67,12 +71,9 @@ public:
     {
       return pair->second;
     }
-    const std::string        name = GetSlideName(mask);
-    std::vector<std::string> found;
-    std::copy_if(m_Slides.begin(), m_Slides.end(), std::back_inserter(found), [&name](const std::string & slide) {
-      return GetSlideName(slide) == name;
-    });
-    if (found.empty())
+    const std::string name = GetSlideName(mask);
+    const auto        found = m_ByName.find(name);
+    if (found == m_ByName.end())
     {
       throw Refusal(Diagnostic("E-FILE-MISSING",
                                m_Given + " has no slide of the name " + name,
@@ -80,23 +81,25 @@ public:
                       .OfFile(mask)
                       .OfOption("--slide", m_Given));
     }
-    if (found.size() > 1)
+    const std::vector<std::string> & slides = found->second;
+    if (slides.size() > 1)
     {
       throw Refusal(
         Diagnostic("E-FILE-NAME",
-                   m_Given + " has several slides of the name " + name + ": " + found[0] + " and " + found[1],
+                   m_Given + " has several slides of the name " + name + ": " + slides[0] + " and " + slides[1],
                    "measure the mask alone with its slide")
           .OfFile(mask)
           .OfOption("--slide", m_Given));
     }
-    return found.front();
+    return slides.front();
   }
 
 private:
-  std::string                        m_Given;
-  std::vector<std::string>           m_Slides;
-  bool                               m_IsFolder{ false };
-  std::map<std::string, std::string> m_OfMasks;
+  std::string                                     m_Given;
+  std::vector<std::string>                        m_Slides;
+  bool                                            m_IsFolder{ false };
+  std::map<std::string, std::string>              m_OfMasks;
+  std::map<std::string, std::vector<std::string>> m_ByName;
 };
 
 Connectivity
@@ -319,7 +322,6 @@ public:
   MeasuredMasks(const ArgumentValues & values, std::vector<std::string> channels, bool severalMasks)
     : m_Output(values.GetText("output"))
     , m_Channels(std::move(channels))
-    , m_SeveralMasks(severalMasks)
     , m_Unfinished(m_Output, severalMasks)
   {}
 
@@ -339,19 +341,21 @@ public:
     const std::string slide = slides.Find(file);
     const std::string madeBy =
       DescribeMaking(mask, slide, values) + " as " + file + (slide.empty() ? "" : " on " + slide);
-    const Json * said = m_Unfinished.Find(madeBy);
-    const bool   isThere = said && (!values.Has("strict") || said->at("result").at("damagedTiles") == 0);
-    Json         json{ { "mask", file }, { "slide", slide.empty() ? Json() : Json(slide) }, { "table", m_Output } };
+    const auto said = m_Unfinished.Find(madeBy);
+    const bool isThere = said && (!values.Has("strict") || said->at("result").at("damagedTiles") == 0);
+    Json       json{ { "mask", file }, { "slide", slide.empty() ? Json() : Json(slide) }, { "table", m_Output } };
     json["skipped"] = isThere;
-    Measured measured =
-      isThere ? Measured{ said->at("result"), said->at("rows") } : Measure(mask, slide, m_Channels, values, session);
-    if (!isThere)
+    if (isThere)
     {
-      m_Unfinished.Add(madeBy, { { "result", measured.json }, { "rows", measured.rows } });
+      json.update(said->at("result"));
     }
-    json.update(measured.json);
+    else
+    {
+      const Measured measured = Measure(mask, slide, m_Channels, values, session);
+      m_Unfinished.Add(madeBy, { { "result", measured.json }, { "rows", ToNameText(measured.rows) } });
+      json.update(measured.json);
+    }
     json["madeBy"] = madeBy;
-    m_Rows[madeBy] = std::move(measured.rows);
     return json;
   }
 
@@ -359,7 +363,6 @@ public:
   void
   Write(const std::vector<SlideOutcome> & outcomes, bool overwrite)
   {
-    const UnfinishedTable    ofAllRanks(m_Output, m_SeveralMasks);
     std::vector<std::string> done;
     for (const SlideOutcome & outcome : outcomes)
     {
@@ -376,8 +379,15 @@ public:
     file.Append(MeasureTable::GetHeader(m_Channels));
     for (const std::string & madeBy : done)
     {
-      const auto own = m_Rows.find(madeBy);
-      file.Append(own != m_Rows.end() ? own->second : ofAllRanks.Find(madeBy)->at("rows").get<std::string>());
+      const auto said = m_Unfinished.Find(madeBy); // by any rank
+      if (!said)
+      {
+        throw Refusal(Diagnostic("E-FILE-DAMAGED",
+                                 "what was measured was kept in a hidden file beside the table, and was changed since",
+                                 "give the same command again")
+                        .OfFile(m_Output));
+      }
+      file.Append(FromNameText(said->at("rows")));
     }
     file.Commit();
     if (done.size() == outcomes.size())
@@ -387,11 +397,9 @@ public:
   }
 
 private:
-  const std::string                  m_Output;
-  const std::vector<std::string>     m_Channels;
-  const bool                         m_SeveralMasks;
-  UnfinishedTable                    m_Unfinished;
-  std::map<std::string, std::string> m_Rows; ///< by how they were made
+  const std::string              m_Output;
+  const std::vector<std::string> m_Channels;
+  UnfinishedTable                m_Unfinished;
 };
 
 /** The channels of the first slide that can be opened; what hinders opening the others is said of their masks. */

@@ -24,6 +24,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -143,17 +144,6 @@ CheckEnding(const std::string & argument,
   {
     return;
   }
-  for (const char * const ome : { ".ome.tif", ".ome.tiff" })
-  {
-    if (EndsIn(name, ome) && agrees)
-    {
-      throw UsageError(
-        Diagnostic("E-OUTPUT-ENDING",
-                   std::string("OME-TIFF (") + ome + ") is not written, and readers would look for its XML",
-                   "end it in " + format.endings.front() + " without .ome" + otherwise)
-          .OfOption(argument, file));
-    }
-  }
   for (const char * const lossy : { ".jpg", ".jpeg", ".webp" })
   {
     if (EndsIn(name, lossy) && content != "slide" && content != "picture")
@@ -173,21 +163,23 @@ CheckEnding(const std::string & argument,
   }
 }
 
+std::string
+GetFileKey(const std::string & file)
+{
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) == 0)
+  {
+    return std::to_string(status.st_dev) + ':' + std::to_string(status.st_ino);
+  }
+  // What is to be made has no identity yet, but its folder has, or the folder that this is in.
+  std::error_code error;
+  return (fs::weakly_canonical(fs::absolute(GetFolder(file)), error) / fs::path(file).filename()).string();
+}
+
 bool
 IsSameFile(const std::string & a, const std::string & b)
 {
-  std::error_code ignored;
-  if (fs::exists(a, ignored) || fs::exists(b, ignored))
-  {
-    return fs::equivalent(a, b, ignored);
-  }
-  // What is to be made has no identity yet, but its folder has, however one comes there, or the folder that this is in.
-  const auto getPlace = [](const std::string & file) {
-    std::error_code error;
-    return fs::weakly_canonical(fs::absolute(GetFolder(file)), error);
-  };
-  return fs::path(a).filename() == fs::path(b).filename() &&
-         (fs::equivalent(GetFolder(a), GetFolder(b), ignored) || getPlace(a) == getPlace(b));
+  return GetFileKey(a) == GetFileKey(b);
 }
 
 void
@@ -266,10 +258,22 @@ CheckOutput(const std::string & file, double rawBytes)
 void
 RefuseInput(const std::string & output, const std::vector<std::string> & inputs)
 {
+  RefuseInputs({ output }, inputs);
+}
+
+void
+RefuseInputs(const std::vector<std::string> & outputs, const std::vector<std::string> & inputs)
+{
+  std::map<std::string, std::string> inputOfKey; // thousands of slides are not to be compared each with each
   for (const std::string & input : inputs)
   {
-    if (IsSameFile(output, input))
+    inputOfKey.emplace(GetFileKey(input), input);
+  }
+  for (const std::string & output : outputs)
+  {
+    if (const auto found = inputOfKey.find(GetFileKey(output)); found != inputOfKey.end())
     {
+      const std::string & input = found->second;
       throw Refusal(Diagnostic("E-OUTPUT-INPUT",
                                "the output is the input" + (output == input ? std::string() : ' ' + input),
                                "name another file to write")

@@ -12,6 +12,10 @@
 namespace gigapixel::commandline
 {
 
+/** What is the same for all names of a file, and for no other: what the file system calls one that is there, else its
+ * place. */
+GigapixelCommandLine_EXPORT std::string GetFileKey(const std::string & file);
+
 /** Whether two names mean the same file, one that exists or one that is to be made. */
 GigapixelCommandLine_EXPORT bool IsSameFile(const std::string & a, const std::string & b);
 
@@ -22,7 +26,7 @@ GigapixelCommandLine_EXPORT const std::vector<std::string> & GetEndings(const st
 /** Refuses a name that belies what is written: programs judge files by their endings.
  * \param argument for the message: "--output"
  * \param otherwise what would do as well, for the message
- * OME-TIFF (.ome.tif), which is not written, and lossy formats of masks are refused with their reason.
+ * Lossy formats of masks are refused with their reason.
  * \throw UsageError */
 GigapixelCommandLine_EXPORT void CheckEnding(const std::string & argument,
                                              const std::string & file,
@@ -41,6 +45,10 @@ GigapixelCommandLine_EXPORT void CheckOutput(const std::string & file, double ra
 /** Refuses an output that is an input's file, also under another name: --overwrite is said of results.
  * \throw std::runtime_error */
 GigapixelCommandLine_EXPORT void RefuseInput(const std::string & output, const std::vector<std::string> & inputs);
+
+/** As well, all outputs of a batch. */
+GigapixelCommandLine_EXPORT void RefuseInputs(const std::vector<std::string> & outputs,
+                                              const std::vector<std::string> & inputs);
 
 /** \throw std::runtime_error if the file exists and must not be replaced */
 GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);

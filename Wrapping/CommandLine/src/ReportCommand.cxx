@@ -2,7 +2,7 @@
 #include "ReportCommand.h"
 
 #include "BatchLock.h"
-#include "BatchRecords.h"
+#include "BatchManifest.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "ReportFigures.h"

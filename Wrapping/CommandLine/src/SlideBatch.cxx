@@ -24,10 +24,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
-
-#include <sys/stat.h>
 
 namespace fs = std::filesystem;
 
@@ -86,20 +85,8 @@ GetOutputInFolder(const std::string & folder, const std::string & slide, const s
   return (fs::path(folder) / (name + GetEndings(content).front())).string();
 }
 
-/** What the file system calls a file, whatever its names are. */
-using FileIdentity = std::pair<dev_t, ino_t>;
-
-/** Nothing: the file is not there. */
-std::optional<FileIdentity>
-FindFileIdentity(const std::string & file)
-{
-  struct stat status = {};
-  return ::stat(file.c_str(), &status) == 0 ? std::optional<FileIdentity>({ status.st_dev, status.st_ino })
-                                            : std::nullopt;
-}
-
 void
-CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
+CheckTasks(const std::vector<SlideTask> & tasks)
 {
   std::map<std::string, std::string> slideOfOutput;
   for (const SlideTask & task : tasks)
@@ -113,28 +100,14 @@ CheckTasks(const std::vector<SlideTask> & tasks, const std::string & kind)
                       .OfFile(task.output));
     }
   }
-  std::map<FileIdentity, std::string> slideOfFile; // a batch of thousands is not to compare each with each
+  std::vector<std::string> files, outputs;
   for (const SlideTask & task : tasks)
   {
-    for (const std::string & file : itk::GigapixelSplitModalities(task.slide))
-    {
-      if (const auto identity = FindFileIdentity(file))
-      {
-        slideOfFile[*identity] = task.slide;
-      }
-    }
+    const auto own = itk::GigapixelSplitModalities(task.slide);
+    files.insert(files.end(), own.begin(), own.end());
+    outputs.push_back(task.output);
   }
-  for (const SlideTask & task : tasks)
-  {
-    const auto identity = FindFileIdentity(task.output);
-    if (const auto slide = identity ? slideOfFile.find(*identity) : slideOfFile.end(); slide != slideOfFile.end())
-    {
-      throw Refusal(Diagnostic("E-OUTPUT-INPUT",
-                               "the output " + task.output + " is the " + kind + ' ' + slide->second + " itself",
-                               "choose another")
-                      .OfFile(task.output));
-    }
-  }
+  RefuseInputs(outputs, files);
 }
 
 using Outcome = SlideOutcome;
@@ -253,17 +226,15 @@ public:
 };
 
 /** Hands over the warnings that are kept for the result of a slide: those that name no slide of the batch, or this one.
- * \param others warnings about the other slides, which were opened already to check them */
+ * \param slides all of the batch \param others warnings about the other slides, which were opened already to check them
+ */
 void
-KeepWarningsOf(const SlideTask & task, const std::vector<SlideTask> & tasks, std::vector<Diagnostic> & others)
+KeepWarningsOf(const SlideTask & task, const std::set<std::string> & slides, std::vector<Diagnostic> & others)
 {
   std::vector<Diagnostic> later;
   for (Diagnostic & warning : others)
   {
-    const bool isOfAnother = std::any_of(tasks.begin(), tasks.end(), [&](const SlideTask & each) {
-      return each.slide == warning.file && each.slide != task.slide;
-    });
-    if (isOfAnother)
+    if (warning.file != task.slide && slides.count(warning.file) > 0)
     {
       later.push_back(std::move(warning));
     }
@@ -335,7 +306,8 @@ public:
   Count(bool isDoneNow)
   {
     ++m_Done;
-    m_DoneNow += isDoneNow ? 1 : 0;
+    // Slides between this process's own ones are mostly those that other processes did meanwhile.
+    m_DoneNow += isDoneNow || m_DoneNow > 0 ? 1 : 0;
     const auto now = Clock::now();
     if (m_DoneNow == 0 || m_Done == m_Slides || now - m_Said < std::chrono::seconds(10))
     {
@@ -354,7 +326,7 @@ private:
   const Session &         m_Session;
   const std::size_t       m_Slides;
   std::size_t             m_Done{ 0 };
-  std::size_t             m_DoneNow{ 0 }; ///< by this process, in this run
+  std::size_t             m_DoneNow{ 0 }; ///< in this run, by all processes
   const Clock::time_point m_Begin{ Clock::now() };
   Clock::time_point       m_Said{ m_Begin };
 };
@@ -369,14 +341,18 @@ public:
          BatchRecords &                 records,
          const Session &                session,
          bool                           isAlone)
-    : m_Tasks(tasks)
-    , m_Kind(kind)
+    : m_Kind(kind)
     , m_Work(work)
     , m_Records(records)
     , m_Session(session)
     , m_IsAlone(isAlone)
     , m_Before(TakeWarnings())
-  {}
+  {
+    for (const SlideTask & task : tasks)
+    {
+      m_Slides.insert(task.slide);
+    }
+  }
 
   /** \return nothing: another process works on the slide */
   std::optional<Outcome>
@@ -398,7 +374,7 @@ public:
         return found;
       }
     }
-    KeepWarningsOf(task, m_Tasks, m_Before);
+    KeepWarningsOf(task, m_Slides, m_Before);
     Outcome outcome = WorkOn(task, m_Kind, m_Work);
     m_Records.Add(task, outcome.result);
     m_HasWorked = true;
@@ -441,7 +417,7 @@ private:
     {
       return std::nullopt;
     }
-    KeepWarningsOf(task, m_Tasks, m_Before);
+    KeepWarningsOf(task, m_Slides, m_Before);
     Outcome outcome = WorkOn(task, m_Kind, [&](const SlideTask &, std::string & text) {
       if (refusal)
       {
@@ -453,15 +429,15 @@ private:
     return outcome;
   }
 
-  const std::vector<SlideTask> & m_Tasks;
-  const std::string &            m_Kind;
-  const SlideWork &              m_Work;
-  BatchRecords &                 m_Records;
-  const Session &                m_Session;
-  const bool                     m_IsAlone;
-  std::vector<Diagnostic>        m_Before; ///< the first result gets the warnings that came before it
-  std::size_t                    m_FailedBefore{ 0 };
-  bool                           m_HasWorked{ false };
+  std::set<std::string>   m_Slides;
+  const std::string &     m_Kind;
+  const SlideWork &       m_Work;
+  BatchRecords &          m_Records;
+  const Session &         m_Session;
+  const bool              m_IsAlone;
+  std::vector<Diagnostic> m_Before; ///< the first result gets the warnings that came before it
+  std::size_t             m_FailedBefore{ 0 };
+  bool                    m_HasWorked{ false };
 };
 
 /** The rank's share of the slides. Those that another process works on wait until it is done, or dead. */
@@ -615,7 +591,7 @@ AssignOutputs(const SlideList &   list,
       tasks.push_back({ slide, GetOutputInFolder(output, slide, content), output });
     }
   }
-  CheckTasks(tasks, list.kind);
+  CheckTasks(tasks);
   return tasks;
 }
 
@@ -635,10 +611,12 @@ RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
       masks.push_back(GetMaskInFolder(tissue, task.slide));
     }
   }
+  std::vector<std::string> outputs;
   for (const SlideTask & task : tasks)
   {
-    RefuseInput(task.output, masks);
+    outputs.push_back(task.output);
   }
+  RefuseInputs(outputs, masks);
 }
 
 Diagnostic

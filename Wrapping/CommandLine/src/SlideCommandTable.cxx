@@ -63,8 +63,8 @@ Label()
     { SlidesOfBatch(),
       Required(Output("OUT",
                       "label",
-                      "The mask: a .tif file for one slide; a folder (for several slides or a folder of them, or "
-                      "ending in /) that gets "
+                      "The mask: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a "
+                      "folder of them, or ending in /) that gets "
                       "SLIDE-NAME.pyramid.tif for each.")),
       TissuePreset(),
       InputFile("model",
@@ -258,7 +258,7 @@ Rasterize()
                          "annotations",
                          "The outlines: GeoJSON (QuPath; .gz too), or XML of ASAP, ImageScope or HALO.")),
       LikeSlide(),
-      Required(Output("OUT", "label", "The mask, a .tif file.")),
+      Required(Output("OUT", "label", "The mask, a .tif file (.ome.tif: OME-TIFF).")),
       classes,
       Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
       OutlineOrigin(),
@@ -296,11 +296,11 @@ Outline()
 Command
 Measure()
 {
-  Argument masks = Required(
-    InputFile("MASK",
-              "",
-              "label",
-              "Masks, in any format that evaluate takes, with labels up to 255; or folders of masks (*.pyramid.tif)."));
+  Argument masks = Required(InputFile("MASK",
+                                      "",
+                                      "label",
+                                      "Masks, in any format that evaluate takes, with labels up to 255; or folders of "
+                                      "masks (*.pyramid.tif, *.ome.tif)."));
   masks.repeated = true;
   return {
     "measure",
@@ -349,12 +349,12 @@ Convert()
                    "X,Y,W,H",
                    "Only this rectangle, in level-0 pixels. Tiles are copied if it begins and ends at tiles." };
   region.unit = "px";
-  Argument out = OutputFile(
-    "OUT",
-    "",
-    "slide",
-    "The pyramid: a .tif file for one slide; a folder (for several slides or a folder of them, or ending in /) "
-    "that gets SLIDE-NAME.pyramid.tif for each.");
+  Argument out = OutputFile("OUT",
+                            "",
+                            "slide",
+                            "The pyramid: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides "
+                            "or a folder of them, or ending in /) "
+                            "that gets SLIDE-NAME.pyramid.tif for each.");
   Argument tileSize =
     Integer("tile-size", "256", 16, 4096, "Side of the tiles, where they are not copied: 16, 32, ...");
   tileSize.unit = "px";

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
-#include "BatchRecords.h"
+#include "BatchManifest.h"
 
 #include "gigapixelCohort.h"
 #include "gigapixelFileRefusal.h"
@@ -82,12 +82,21 @@ LookForMaskPyramid(const std::string & file)
   return madeBy.empty() ? NamedMask::Others : NamedMask::Ours;
 }
 
+/** The same by the file's name: an OME-TIFF is a mask if we wrote it as one. */
+NamedMask
+LookForNamedMask(const std::string & file)
+{
+  const bool      isNamedSo = EndsWith(file, PyramidEnding);
+  const NamedMask found = isNamedSo || EndsWith(file, ".ome.tif") ? LookForMaskPyramid(file) : NamedMask::None;
+  return isNamedSo || found == NamedMask::Ours ? found : NamedMask::None;
+}
+
 /** Whether a file that is named as masks are is to be passed over where slides are looked for. What other programs
  * named so may be a slide or a mask, so that it is said. */
 bool
 IsMaskPyramid(const std::string & file, const Session & session)
 {
-  const NamedMask found = EndsWith(file, PyramidEnding) ? LookForMaskPyramid(file) : NamedMask::None;
+  const NamedMask found = LookForNamedMask(file);
   if (found == NamedMask::Others)
   {
     session.Warn(Diagnostic("W-FILE-SKIPPED",
@@ -253,6 +262,10 @@ LookForMask(const fs::directory_entry & entry, const Session &)
 {
   const std::string file = entry.path().string();
   std::error_code   error;
+  if (entry.is_regular_file(error) && LookForNamedMask(file) == NamedMask::Ours)
+  {
+    return Entry::Wanted;
+  }
   if (!entry.is_regular_file(error) || !EndsWith(file, PyramidEnding))
   {
     return !entry.is_directory(error) && IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
@@ -263,7 +276,7 @@ LookForMask(const fs::directory_entry & entry, const Session &)
 }
 
 const Kind Slides{ "slide", "", LookForSlide };
-const Kind Masks{ "mask", " (*.pyramid.tif)", LookForMask };
+const Kind Masks{ "mask", " (*.pyramid.tif, *.ome.tif)", LookForMask };
 const Kind Volumes{ "volume", " (NIfTI, NRRD, MetaImage or DICOM series)", LookForVolume };
 
 /** Whether there may be something in a folder: it holds something else than what is kept beside slides, or volumes. One

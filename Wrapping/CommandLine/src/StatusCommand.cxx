@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "StatusCommand.h"
 
-#include "BatchRecords.h"
+#include "BatchManifest.h"
 
 #include "gigapixelDiagnostic.h"
 

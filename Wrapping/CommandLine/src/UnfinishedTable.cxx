@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "UnfinishedTable.h"
 
+#include "NameText.h"
+
 #include "gigapixelDiagnostic.h"
 
 #include <cerrno>
@@ -9,10 +11,15 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 namespace gigapixel::commandline
 {
 namespace
 {
+using Json = nlohmann::ordered_json;
 
 std::string
 GetFile(const std::string & table)
@@ -21,32 +28,86 @@ GetFile(const std::string & table)
   return (path.parent_path() / ("." + path.filename().string() + ".unfinished")).string();
 }
 
+bool
+IsEntry(const Json & line)
+{
+  return line.is_object() && line.value("madeBy", Json()).is_string() && line.value("said", Json()).is_object();
+}
+
+/** Adds a line in one piece, as other ranks may do at this moment. \return false, with errno: it is not whole */
+bool
+AppendLine(const std::string & file, const std::string & line)
+{
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+  {
+    return false;
+  }
+  ::flock(descriptor, LOCK_EX);
+  std::size_t done = 0;
+  ssize_t     written = 1;
+  for (; done < line.size() && written > 0; done += static_cast<std::size_t>(written > 0 ? written : 0))
+  {
+    written = ::write(descriptor, line.data() + done, line.size() - done);
+  }
+  const int  error = errno;
+  const bool isClosed = ::close(descriptor) == 0;
+  errno = written > 0 ? errno : error;
+  return isClosed && done == line.size();
+}
 } // namespace
 
 UnfinishedTable::UnfinishedTable(const std::string & table, bool keeps)
   : m_File(GetFile(table))
   , m_Keeps(keeps)
 {
-  std::ifstream file(m_File);
-  for (std::string text; std::getline(file, text);)
+  this->ReadLines();
+}
+
+void
+UnfinishedTable::ReadLines()
+{
+  std::ifstream file(m_File, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(m_Read));
+  for (std::string text; std::getline(file, text) && !file.eof();)
   {
+    const std::uint64_t place = m_Read;
+    m_Read += text.size() + 1;
     const Json line = Json::parse(text, nullptr, false);
     if (line.is_object() && line.value("map", Json()).is_string())
     {
-      m_Maps.insert(line["map"].get<std::string>());
+      m_Maps.insert(FromNameText(line["map"]));
     }
-    else if (line.is_object() && line.value("madeBy", Json()).is_string() && line.value("said", Json()).is_object())
+    else if (IsEntry(line))
     {
-      m_Said[line["madeBy"].get<std::string>()] = line["said"];
+      m_Places[FromNameText(line["madeBy"])] = place;
     }
   }
 }
 
-const UnfinishedTable::Json *
-UnfinishedTable::Find(const std::string & madeBy) const
+std::optional<Json>
+UnfinishedTable::Find(const std::string & madeBy)
 {
-  const auto found = m_Said.find(madeBy);
-  return found == m_Said.end() ? nullptr : &found->second;
+  if (const auto found = m_Own.find(madeBy); found != m_Own.end())
+  {
+    return found->second;
+  }
+  auto place = m_Places.find(madeBy);
+  if (place == m_Places.end())
+  {
+    this->ReadLines();
+    place = m_Places.find(madeBy);
+  }
+  if (place == m_Places.end())
+  {
+    return std::nullopt;
+  }
+  std::ifstream file(m_File, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(place->second));
+  std::string text;
+  std::getline(file, text);
+  const Json line = Json::parse(text, nullptr, false);
+  return IsEntry(line) && FromNameText(line["madeBy"]) == madeBy ? std::optional<Json>(line["said"]) : std::nullopt;
 }
 
 void
@@ -54,15 +115,20 @@ UnfinishedTable::Announce(const std::string & map)
 {
   if (m_Maps.insert(map).second)
   {
-    Append({ { "map", map } });
+    Append({ { "map", ToNameText(map) } });
   }
 }
 
 void
 UnfinishedTable::Add(const std::string & madeBy, const Json & said)
 {
-  m_Said[madeBy] = said;
-  Append({ { "madeBy", madeBy }, { "said", said } });
+  m_HasAdded = true;
+  if (!m_Keeps)
+  {
+    m_Own[madeBy] = said;
+    return;
+  }
+  Append({ { "madeBy", ToNameText(madeBy) }, { "said", said } });
 }
 
 void
@@ -83,11 +149,8 @@ UnfinishedTable::Append(const Json & line) const
   {
     return;
   }
-  std::ofstream file(m_File, std::ios::app);
   // A line before may have been cut off.
-  file << '\n' << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file)
+  if (!AppendLine(m_File, '\n' + line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'))
   {
     Diagnostic refusal = Diagnostic::Of(std::system_error(errno, std::generic_category()));
     refusal.code = refusal.code == "E-DISK-FULL" ? refusal.code : "E-OUTPUT-WRITE";

@@ -6,7 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,7 +19,8 @@ namespace gigapixel::commandline
  * \brief What classify or measure has said of slides or masks before all are done, so that a batch that was interrupted
  * goes on where it was: a hidden file beside the table, .TABLE.unfinished, which goes when the table is complete.
  *
- * A line of JSON for each of them; one that was cut off when the program was killed is passed over. */
+ * A line of JSON for each of them; one that was cut off when the program was killed is passed over. Ranks share the
+ * file. Memory does not grow with what was said: it stays in the file. */
 class GigapixelCommandLine_EXPORT UnfinishedTable
 {
 public:
@@ -27,14 +30,14 @@ public:
    * one mask, there is nothing to go on with */
   UnfinishedTable(const std::string & table, bool keeps);
 
-  /** What was said in this way; null: nothing. */
-  const Json * Find(const std::string & madeBy) const;
+  /** What was said in this way, by this process or another one; nothing: it was not. */
+  std::optional<Json> Find(const std::string & madeBy);
 
   /** Whether anything was said. */
   bool
   HasAny() const
   {
-    return !m_Said.empty();
+    return !m_Places.empty() || m_HasAdded;
   }
 
   /** Whether it was announced: then it is our own, complete or not. */
@@ -53,12 +56,16 @@ public:
   void Remove() const;
 
 private:
+  void ReadLines();
   void Append(const Json & line) const;
 
-  const std::string           m_File;
-  const bool                  m_Keeps;
-  std::map<std::string, Json> m_Said; ///< by how it was made
-  std::set<std::string>       m_Maps;
+  const std::string                    m_File;
+  const bool                           m_Keeps;
+  std::uint64_t                        m_Read{ 0 }; ///< bytes of the file
+  std::map<std::string, std::uint64_t> m_Places;    ///< of lines in the file, by how it was made
+  std::map<std::string, Json>          m_Own;       ///< where nothing is written
+  std::set<std::string>                m_Maps;
+  bool                                 m_HasAdded{ false };
 };
 
 } // namespace gigapixel::commandline

@@ -9,7 +9,7 @@ from typing import Optional
 import itk
 
 from itkgigapixel.errors import error_of, names_arguments
-from itkgigapixel.files import check_output, open_slide, refuse_ome
+from itkgigapixel.files import check_output, open_slide
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Channels, Path, Picture, Region, Slide, Window
 
@@ -29,8 +29,8 @@ def convert(
     keep_text: bool = False,
     progress: bool = False,
 ) -> Path:
-    """Makes a pyramid (``*.pyramid.tif``) of a slide, one of its levels, or a region, copying compressed tiles where it
-    can. See :class:`itkgigapixel.Slide` for *level*, *mpp* and *region*.
+    """Makes a pyramid (``*.pyramid.tif``, or OME-TIFF: ``*.ome.tif``) of a slide, one of its levels, or a region, copying compressed
+    tiles where it can. See :class:`itkgigapixel.Slide` for *level*, *mpp* and *region*.
 
     :param mpp: micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
         level of the slide has this resolution
@@ -41,13 +41,12 @@ def convert(
     :param progress: show a tqdm bar
     :returns: *output*
     :raises GigapixelError: what cannot be read or written. Also a ValueError: a level, resolution or region that the slide does not
-        have; an *output* that is the slide itself, or whose name does not end in .tif or .tiff, or ends in .ome.tif
+        have; an *output* that is the slide itself, or whose name does not end in .tif or .tiff
     """
     slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):
         raise error_of(ValueError, "E-OUTPUT-ENDING", "it is to be a pyramid TIFF", "end its name in .pyramid.tif", file=name, option="output")
-    refuse_ome(name)
     if mpp is None:
         source = slide._open()
         source.SetLevel(slide.select(level))

@@ -93,15 +93,8 @@ def check_output(output: Path, slide: str) -> str:
     return name
 
 
-def refuse_ome(name: str) -> None:
-    """:raises ValueError: a name by which other programs look for OME-XML, which is not written"""
-    if name.lower().endswith((".ome.tif", ".ome.tiff")):
-        raise error_of(ValueError, "E-OUTPUT-ENDING", "OME-TIFF is not written", "end its name in .pyramid.tif", file=name, option="output")
-
-
 def check_mask(name: str) -> None:
     """:raises ValueError: a name of files that do not keep values as they are"""
-    refuse_ome(name)
     ending = os.path.splitext(name)[1].lower()
     if ending in _LOSSY:
         why = f"{ending} does not keep the values of a mask"
@@ -153,6 +146,9 @@ def with_mask(option: str) -> Callable[[Function], Function]:
     return decorate
 
 
+#: endings of pyramids
+_PYRAMIDS = (".pyramid.tif", ".pyramid.tiff", ".ome.tif", ".ome.tiff")
+
 #: endings of files with lossy compression
 _LOSSY = (".jpg", ".jpeg", ".jpe", ".jp2", ".j2k", ".webp")
 
@@ -175,7 +171,7 @@ def write(source, slide, output: Path, description: str, progress: bool, content
     image = source.GetOutput()
     name = file_name(output)
     writer = itk.ImageFileWriter[type(image)].New(Input=image)
-    if name.endswith((".pyramid.tif", ".pyramid.tiff")):  # it does that by itself
+    if name.lower().endswith(_PYRAMIDS):  # it does that by itself
         writer.SetImageIO(itk.PyramidTIFFImageIO.New(MadeBy=source.GetMadeBy(), Slide=slide, Content=content))
         writer.SetFileName(name)
         with running(writer, description, progress, source):

@@ -15,7 +15,7 @@ import numpy as np
 
 from itkgigapixel.engine import require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
-from itkgigapixel.files import check_mask, check_output, content_of, open_source, refuse_ome, stated_of, strictness, with_mask, write, write_mask
+from itkgigapixel.files import check_mask, check_output, content_of, open_source, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import set_options, takes_options
 from itkgigapixel.progress import interruptible, running
@@ -264,7 +264,7 @@ def segment(
     :param model: what :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready
         model that comes with the package
     :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
-        open
+        open, ``*.ome.tif`` an OME-TIFF
     :param probability: give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes
         gives their numbers, and no probabilities here
     :param threshold: the object is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output;
@@ -313,7 +313,8 @@ def segment(
     slide, io = open_source(slide, slide_mpp, channels, window)
     if output is not None:
         name = check_output(output, slide.path)
-        refuse_ome(name) if probability else check_mask(name)
+        if not probability:
+            check_mask(name)
     source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, FillHoles=bool(fill_holes))
     source.SetModel(model)
     if threshold is not None:

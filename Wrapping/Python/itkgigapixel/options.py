@@ -9,6 +9,7 @@ import os
 import re
 
 from itkgigapixel.errors import error_of
+from itkgigapixel import option_table
 from itkgigapixel.option_table import DOCUMENTATION, TABLES
 from itkgigapixel.slide import file_name
 
@@ -17,8 +18,10 @@ def takes_options(function):
     """For a function with ``**options``: help and completion show each of them, and one that is none is refused."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    types = getattr(option_table, f"{function.__name__.capitalize()}Options").__annotations__
     of_table = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, (_, default) in TABLES[function.__name__].items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
+        for name, (_, default) in TABLES[function.__name__].items()
     ]
 
     @functools.wraps(function)

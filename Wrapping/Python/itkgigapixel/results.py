@@ -72,7 +72,7 @@ def measure(
         }
         names = [write_mask(masks, folder, "masks")] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
         run("measure", options, names)
-        with open(table, newline="", encoding="utf-8") as file:
+        with open(table, newline="", encoding="utf-8", errors="surrogateescape") as file:  # as Python has names that are not UTF-8
             rows = [{name: _value_of(text, name) for name, text in row.items()} for row in csv.DictReader(file)]
     return [{**row, "mask": None} for row in rows] if isinstance(masks, np.ndarray) else rows
 

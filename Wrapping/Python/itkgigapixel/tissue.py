@@ -41,7 +41,7 @@ def label(
     is streamed: memory does not grow with it. A preset that does not suit the slide is warned of.
 
     :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
-        open
+        open, ``*.ome.tif`` an OME-TIFF
     :param preset: one of :func:`presets`, without it the first of them
     :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
     :param full_resolution: enlarge the mask to the size of level 0

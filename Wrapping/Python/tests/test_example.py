@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""The example runs, and what it says is good. The README's block of Python runs."""
+"""The example runs, and what it says is good. The README's block of Python and the tutorial run."""
 
+import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import sys
 import itk
 import itkgigapixel as gp
 import numpy as np
+import pytest
 from conftest import ROOT
 
 
@@ -32,3 +35,22 @@ def test_readme(tmp_path):
     assert result.returncode == 0, result.stderr
     mask = gp.Slide(str(tmp_path / "mask.pyramid.tif")).read(gray=True)
     assert mask.shape[:2] == (2048, 2048) and set(np.unique(mask)) <= {0, 255}
+
+
+def test_tutorial_pytorch_network(tmp_path, monkeypatch):
+    """Its blocks run one after the other. The network sees of a slide what PyTorch sees of it, and learns whole slides."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(pathlib.Path(sys.executable).parent), prepend=os.pathsep)
+    names = {}
+    page = (ROOT / "Documentation/tutorials/pytorch-network.md").read_text()
+    for kind, block in re.findall(r"^```(sh|python)\n(.*?)^```", page, re.M | re.S):
+        if kind == "sh":
+            subprocess.run(["bash", "-euo", "pipefail", "-c", block], check=True)
+        else:
+            exec(block, names)
+    assert names["different"] <= 20 and 0.2 < names["result"].float().mean() < 0.8
+    assert gp.evaluate("result.pyramid.tif", "mask-2.tif")["dice"] > 0.9
+    learned, there = gp.to_torch("run").state_dict(), names["module"].state_dict()
+    trained = [name for name in there if "num_batches" not in name]
+    assert all(bool((learned[name] == there[name]).all()) for name in trained)

@@ -111,6 +111,7 @@ def test_training_is_pytorchs(picture, start, tmp_path):
 OPTIONS = {
     "sgd": {"optimizer": "sgd", "learning_rate": 0.05, "weight_decay": 0.01, "momentum": 0.8},
     "adamw": {"optimizer": "adamw", "learning_rate": 1e-3, "weight_decay": 0.1},
+    "lion": {"optimizer": "lion", "learning_rate": 1e-4, "weight_decay": 0.1},
     "cosine": {"optimizer": "sgd", "learning_rate": 0.05, "learning_rate_schedule": "cosine", "warmup": 3},
     "clipped": {"optimizer": "sgd", "learning_rate": 0.05, "clip_gradient": 0.02},
     "frozen": {"optimizer": "adamw", "learning_rate": 1e-3, "freeze": ["L1", "L3.weight"]},
@@ -130,7 +131,8 @@ def make_optimizer(named, options):
     rate = options["learning_rate"]
     if options.get("optimizer", "adam") == "sgd":
         return torch.optim.SGD(groups, rate, momentum=options.get("momentum", 0.9)), trained
-    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[options.get("optimizer", "adam")](groups, rate), trained
+    lion = pytest.importorskip("timm.optim").Lion  # PyTorch has none
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "lion": lion}[options.get("optimizer", "adam")](groups, rate), trained
 
 
 def loss_of(found, truth, options):

@@ -2,6 +2,7 @@
 #include "gigapixelOptimizer.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelLearningOptions.h"
 #include "gigapixelWorkers.h"
 
 #include <algorithm>
@@ -30,89 +31,58 @@ MakeParameterGroups(const NetworkDescription & network, double weightDecay, cons
   return groups;
 }
 
+#define GIGAPIXEL_OPTIMIZER(Name, name, weightDecay, description) const OptimizerRule & Get##Name##Optimizer();
+#include "gigapixelOptimizerList.h"
+
+namespace
+{
+
+/** An optimizer's rule, and its weight decay by default. */
+std::pair<const OptimizerRule *, double>
+Find(const std::string & wanted)
+{
+#define GIGAPIXEL_OPTIMIZER(Name, name, weightDecay, description)                                                      \
+  if (wanted == name)                                                                                                  \
+  {                                                                                                                    \
+    return { &Get##Name##Optimizer(), weightDecay };                                                                   \
+  }
+#include "gigapixelOptimizerList.h"
+  std::vector<std::string> names;
+  for (const OptimizerDescription & optimizer : GetOptimizers())
+  {
+    names.push_back(optimizer.name);
+  }
+  throw InvalidArgument(
+    Diagnostic("E-OPTION-VALUE", "there is no optimizer \"" + wanted + "\"", "choose " + JoinWithOr(names))
+      .OfValue(wanted));
+}
+
+} // namespace
+
 Optimizer::Optimizer(const TrainingOptions & options, const NetworkDescription & network)
-  : m_Kind(ToKind(options.optimizer))
+  : m_Rule(Find(options.optimizer).first)
   , m_Momentum(options.momentum)
   , m_Groups(MakeParameterGroups(network, GetWeightDecay(options), options.freeze))
 {
-  firstMoment.resize(network.GetNumberOfParameters());
-  secondMoment.resize(m_Kind == Kind::SGD ? 0 : firstMoment.size());
-}
-
-Optimizer::Kind
-Optimizer::ToKind(const std::string & name)
-{
-  if (name != "adam" && name != "adamw" && name != "sgd")
-  {
-    throw InvalidArgument(
-      Diagnostic("E-OPTION-VALUE", "there is no optimizer \"" + name + "\"", "choose adam, adamw or sgd")
-        .OfValue(name));
-  }
-  return name == "adam" ? Kind::Adam : name == "adamw" ? Kind::AdamW : Kind::SGD;
+  state.assign(m_Rule->state.size(), std::vector<double>(network.GetNumberOfParameters()));
 }
 
 double
 Optimizer::GetWeightDecay(const TrainingOptions & options)
 {
-  constexpr double OfAdamW = 0.01;
-  const double     own = ToKind(options.optimizer) == Kind::AdamW ? OfAdamW : 0;
-  return options.weightDecay < 0 ? own : options.weightDecay;
+  return options.weightDecay < 0 ? Find(options.optimizer).second : options.weightDecay;
 }
 
-namespace
-{
-
-/** How one value's moments go on, for each kind compiled by itself. */
-template <Optimizer::Kind VKind>
-struct Rule
-{
-  double momentum;
-
-  /** That which the moments see: AdamW's do not see the weight decay. */
-  static double
-  GetGradient(double weightDecay, double gradient, double parameter)
-  {
-    return VKind == Optimizer::Kind::AdamW ? gradient : gradient + weightDecay * parameter;
-  }
-
-  double
-  GetFirst(double moment, double gradient) const
-  {
-    return VKind == Optimizer::Kind::SGD ? momentum * moment + gradient
-                                         : Optimizer::Beta1 * moment + (1 - Optimizer::Beta1) * gradient;
-  }
-
-  static double
-  GetSecond(double moment, double gradient)
-  {
-    return Optimizer::Beta2 * moment + (1 - Optimizer::Beta2) * gradient * gradient;
-  }
-};
-
-} // namespace
-
-/** Calls f(rule, group, begin, end) with the kind's rule, for parts of the groups, by several threads: each value is
- * computed by itself. */
+/** Calls f(step, begin, end) for parts of the groups, by several threads: each value is computed by itself. */
 template <typename F>
 void
-Optimizer::ForEachPart(Workers & workers, const F & f) const
+Optimizer::ForEachPart(double learningRate, Workers & workers, const F & f) const
 {
-  const auto run = [&](const auto & rule) {
-    for (const ParameterGroup & group : m_Groups)
-    {
-      workers.ForEachPart(group.end - group.begin, [&](std::size_t begin, std::size_t end) {
-        f(rule, group, group.begin + begin, group.begin + end);
-      });
-    }
-  };
-  switch (m_Kind)
+  for (const ParameterGroup & group : m_Groups)
   {
-    case Kind::Adam:
-      return run(Rule<Kind::Adam>{ m_Momentum });
-    case Kind::AdamW:
-      return run(Rule<Kind::AdamW>{ m_Momentum });
-    case Kind::SGD:
-      return run(Rule<Kind::SGD>{ m_Momentum });
+    const OptimizerStep step{ learningRate, group.weightDecay, m_Momentum, steps + 1 };
+    workers.ForEachPart(group.end - group.begin,
+                        [&](std::size_t begin, std::size_t end) { f(step, group.begin + begin, group.begin + end); });
   }
 }
 
@@ -122,22 +92,9 @@ Optimizer::GetNext(double                      learningRate,
                    const std::vector<double> & parameters,
                    Workers &                   workers) const
 {
-  const double       correction1 = 1 - std::pow(Beta1, static_cast<double>(steps + 1));
-  const double       correction2 = 1 - std::pow(Beta2, static_cast<double>(steps + 1));
   std::vector<float> next(parameters.begin(), parameters.end());
-  ForEachPart(workers, [&](const auto & rule, const ParameterGroup & group, std::size_t begin, std::size_t end) {
-    const double kept = m_Kind == Kind::AdamW ? 1 - learningRate * group.weightDecay : 1;
-    for (std::size_t i = begin; i < end; ++i)
-    {
-      const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
-      const double first = rule.GetFirst(firstMoment[i], slope);
-      const double second = m_Kind == Kind::SGD ? 0 : rule.GetSecond(secondMoment[i], slope);
-      const double step = m_Kind == Kind::SGD
-                            ? learningRate * first
-                            : learningRate * (first / correction1) / (std::sqrt(second / correction2) + Epsilon);
-      next[i] = std::isfinite(first) && std::isfinite(second) ? static_cast<float>(kept * parameters[i] - step)
-                                                              : std::numeric_limits<float>::quiet_NaN();
-    }
+  ForEachPart(learningRate, workers, [&](const OptimizerStep & step, std::size_t begin, std::size_t end) {
+    m_Rule->move(step, gradient, parameters, state, begin, end, next);
   });
   return next;
 }
@@ -168,18 +125,10 @@ Optimizer::Step(const std::vector<double> & gradient,
                 std::vector<double> &       parameters,
                 Workers &                   workers)
 {
-  ++steps;
-  ForEachPart(workers, [&](const auto & rule, const ParameterGroup & group, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
-    {
-      const double slope = rule.GetGradient(group.weightDecay, gradient[i], parameters[i]);
-      firstMoment[i] = rule.GetFirst(firstMoment[i], slope);
-      if (m_Kind != Kind::SGD)
-      {
-        secondMoment[i] = rule.GetSecond(secondMoment[i], slope);
-      }
-    }
+  ForEachPart(0, workers, [&](const OptimizerStep & step, std::size_t begin, std::size_t end) {
+    m_Rule->advance(step, gradient, parameters, begin, end, state);
   });
+  ++steps;
   std::copy(next.begin(), next.end(), parameters.begin());
 }
 

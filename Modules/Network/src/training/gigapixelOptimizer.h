@@ -3,6 +3,7 @@
 #define gigapixelOptimizer_h
 
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelOptimizerRule.h"
 #include "gigapixelTrainer.h"
 
 #include <cstdint>
@@ -28,51 +29,31 @@ GigapixelNetwork_EXPORT std::vector<ParameterGroup> MakeParameterGroups(const Ne
                                                                         const std::vector<std::string> & freeze = {});
 
 /** \class Optimizer
- * \brief What a step makes of the gradient, in double; formulas and defaults are those of torch.optim.
- *
- * Adam: Kingma and Ba, "Adam: A Method for Stochastic Optimization" (ICLR 2015), Algorithm 1. AdamW: Loshchilov and
- * Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019), Algorithm 2, where weights shrink by the factor
- * 1 - rate * decay; the others add decay * weight to the gradient. SGD has the momentum of PyTorch:
- * v = momentum * v + g, weight -= rate * v.
+ * \brief What a step makes of the gradient, in double, by the rule that the options name.
  *
  * Parameters are kept as floats, which is what the model file holds: they are rounded after each step. */
 class GigapixelNetwork_EXPORT Optimizer
 {
 public:
-  enum class Kind
-  {
-    Adam,
-    AdamW,
-    SGD
-  };
-
-  static constexpr double Beta1 = 0.9;
-  static constexpr double Beta2 = 0.999;
-  static constexpr double Epsilon = 1e-8;
-
-  std::vector<double> firstMoment;  ///< of SGD its momentum
-  std::vector<double> secondMoment; ///< empty for SGD
-  std::int64_t        steps{ 0 };
+  OptimizerRule::Arrays state; ///< as the rule says
+  std::int64_t          steps{ 0 };
 
   Optimizer() = default;
 
-  /** With moments of 0. \throw std::invalid_argument for an optimizer that is none */
+  /** With a state of 0. \throw std::invalid_argument for an optimizer that is none */
   Optimizer(const TrainingOptions & options, const NetworkDescription & network);
 
-  Kind
-  GetKind() const
+  const OptimizerRule &
+  GetRule() const
   {
-    return m_Kind;
+    return *m_Rule;
   }
-
-  /** \throw std::invalid_argument */
-  static Kind ToKind(const std::string & name);
 
   /** What the options ask for, or the optimizer's own. */
   static double GetWeightDecay(const TrainingOptions & options);
 
-  /** The parameters after a step, so that they can be looked at before the step is taken; NaN where a moment would be
-   * no finite number. */
+  /** The parameters after a step, so that they can be looked at before the step is taken; NaN where the state would
+   * hold no finite number. */
   std::vector<float> GetNext(double                      learningRate,
                              const std::vector<double> & gradient,
                              const std::vector<double> & parameters,
@@ -82,7 +63,7 @@ public:
    * torch.nn.utils.clip_grad_norm_ does. \return the norm before */
   double Clip(double greatest, std::vector<double> & gradient) const;
 
-  /** Takes the step that led to these parameters. */
+  /** Takes the step that led to these parameters. No state depends on the learning rate. */
   void Step(const std::vector<double> & gradient,
             const std::vector<float> &  next,
             std::vector<double> &       parameters,
@@ -90,9 +71,9 @@ public:
 
 private:
   template <typename F>
-  void ForEachPart(Workers & workers, const F & f) const;
+  void ForEachPart(double learningRate, Workers & workers, const F & f) const;
 
-  Kind                        m_Kind{ Kind::Adam };
+  const OptimizerRule *       m_Rule{ nullptr };
   double                      m_Momentum{ 0 };
   std::vector<ParameterGroup> m_Groups;
 };

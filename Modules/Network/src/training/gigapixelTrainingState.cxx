@@ -90,31 +90,22 @@ ToJson(double value)
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-/** Of Adam and AdamW; SGD has a momentum in the place of the first. */
-std::string
-GetFirstMomentKey(const Optimizer & optimizer)
-{
-  return Prefix + (optimizer.GetKind() == Optimizer::Kind::SGD ? "sgd.momentum" : "adam.first_moment");
-}
-
-const std::string SecondMomentKey = Prefix + "adam.second_moment";
-
 /** \param least a value that is below it, or no finite number, would make all weights NaN at the next step */
 std::vector<double>
-GetMoment(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size, double least)
+GetArray(const SafeTensors & file, const std::string & path, const std::string & name, std::size_t size, double least)
 {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end() || found->second.type != "F64" || found->second.bytes.size() != size * sizeof(double))
   {
-    RefuseState(path, "lacks the optimizer's moments \"" + name + "\", or they do not fit the network");
+    RefuseState(path, "lacks the optimizer's array \"" + name + "\", or it does not fit the network");
   }
-  std::vector<double> moment(size);
-  std::memcpy(moment.data(), found->second.bytes.data(), size * sizeof(double));
-  if (!std::all_of(moment.begin(), moment.end(), [&](double m) { return std::isfinite(m) && m >= least; }))
+  std::vector<double> array(size);
+  std::memcpy(array.data(), found->second.bytes.data(), size * sizeof(double));
+  if (!std::all_of(array.begin(), array.end(), [&](double value) { return std::isfinite(value) && value >= least; }))
   {
-    RefuseDamage(path, "\"" + name + "\" holds a value that no moment has");
+    RefuseDamage(path, "\"" + name + "\" holds a value that no optimizer has");
   }
-  return moment;
+  return array;
 }
 
 const std::string &
@@ -203,10 +194,9 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
 {
   SafeTensors        file = FromModel(model);
   const std::int64_t number = static_cast<std::int64_t>(parameters.size());
-  file.Add(GetFirstMomentKey(optimizer), { number }, optimizer.firstMoment);
-  if (!optimizer.secondMoment.empty())
+  for (std::size_t i = 0; i < optimizer.state.size(); ++i)
   {
-    file.Add(SecondMomentKey, { number }, optimizer.secondMoment);
+    file.Add(Prefix + optimizer.GetRule().state[i].name, { number }, optimizer.state[i]);
   }
   Json json{ { "epoch", epoch },
              { "step", step },
@@ -243,11 +233,10 @@ TrainingState::FromFile(const SafeTensors &        file,
     const double nan = std::numeric_limits<double>::quiet_NaN();
     state.parameters = ToArray(ToModelOf(network, file, path));
     state.optimizer = optimizer;
-    state.optimizer.firstMoment = GetMoment(
-      file, path, GetFirstMomentKey(optimizer), state.parameters.size(), std::numeric_limits<double>::lowest());
-    if (!optimizer.secondMoment.empty())
+    for (std::size_t i = 0; i < optimizer.state.size(); ++i)
     {
-      state.optimizer.secondMoment = GetMoment(file, path, SecondMomentKey, state.parameters.size(), 0);
+      const OptimizerState & array = optimizer.GetRule().state[i];
+      state.optimizer.state[i] = GetArray(file, path, Prefix + array.name, state.parameters.size(), array.least);
     }
     const auto count = [&](const char * name) { return ToCount<int>(json.at(name), name, path); };
     state.epoch = count("epoch");
