@@ -650,6 +650,7 @@ public:
   {
     m_Lock.reset();
     std::error_code ignored;
+    fs::remove(BatchLock::GetClock(m_Folder.string()), ignored);
     fs::remove(m_Folder, ignored); // which fails where something is in it
   }
   ReportLock(const ReportLock &) = delete;
