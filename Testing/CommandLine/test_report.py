@@ -138,17 +138,20 @@ def test_names_are_texts(tmp_path):
 def test_provenance_is_what_the_manifest_says(batch, tmp_path):
     """Slides that were made in one way are one line; the hashes of inputs are the slides'."""
     slides, results, page, _ = batch
-    entries = {entry["slide"].rpartition("/")[2].rpartition(".")[0]: entry for entry in json.loads((results / "manifest.json").read_text())["slides"]}
+    manifest = json.loads((results / "manifest.json").read_text())
+    entries = {os.path.splitext(os.path.basename(entry["slide"]))[0]: entry for entry in manifest["slides"]}
     first = entries["a"]
     assert first["options"]["preset"] == "remedios2023"
     assert page.data["provenance"] == [{**{key: first[key] for key in ("version", "command", "options")}, "slides": 5}]
-    assert {name: row["made"] for name, row in page.slides.items()} == {name: [{"by": 0, "inputs": entry["inputs"]}] for name, entry in entries.items()}
+    made = {name: row["made"] for name, row in page.slides.items()}
+    assert made == {name: [{"by": 0, "inputs": entry["inputs"]}] for name, entry in entries.items()}
     machine = dict(page.data["machine"])
     assert machine.pop("cores") >= 1 and machine == {"system": os.uname().sysname, "architecture": os.uname().machine}
     words = ["label", slides, "-o", f"{tmp_path}/out/", "--report", tmp_path / "page.html", "--preset"]
     run(*words, "remedios2023", code=1)
-    assert {name: row["made"] for name, row in Page(tmp_path / "page.html").slides.items()} == {name: row["made"] for name, row in page.slides.items()}
-    (tmp_path / "out/manifest.json").write_text((tmp_path / "out/manifest.json").read_text().replace(f'"{first["version"]}"', '"0.0.1"', 1))
+    assert {name: row["made"] for name, row in Page(tmp_path / "page.html").slides.items()} == made
+    again = tmp_path / "out/manifest.json"
+    again.write_text(again.read_text().replace(f'"{first["version"]}"', '"0.0.1"', 1))
     run("report", tmp_path / "out", "-o", tmp_path / "two.html")
     assert [(made["version"], made["slides"]) for made in Page(tmp_path / "two.html").data["provenance"]] == [("0.0.1", 1), (first["version"], 4)]
 
@@ -163,7 +166,7 @@ def test_anonymous(batch, tmp_path):
     assert str(slides.parent.name) not in text and page.data["command"] is None
     assert [slide["name"] for slide in page.data["slides"]] == [f"Slide {n}" for n in range(1, 6)]
     assert page.data["columns"] == ["label", "fold"]
-    assert [(made["command"], made["options"], made["slides"]) for made in page.data["provenance"]] == [("label", known.data["provenance"][0]["options"], 5)]
+    assert page.data["provenance"] == known.data["provenance"]  # whose options are a choice and numbers
     for slide, original in zip(page.data["slides"], known.data["slides"]):
         assert slide.get("tissueMm2") == original.get("tissueMm2") and slide.get("probabilities") == original.get("probabilities")
 
@@ -235,7 +238,8 @@ def test_a_batch_that_was_killed(tmp_path):
         os.link(plain, tmp_path / f"slides/{n:02}.tif")
     (tmp_path / "slides/00.tif").unlink()
     (tmp_path / "slides/00.tif").write_bytes(b"no slide")
-    process = subprocess.Popen([PROGRAM, "label", "slides", "-o", "out", "--preset", "remedios2023"], cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    words = ["label", "slides", "-o", "out", "--preset", "remedios2023"]
+    process = subprocess.Popen([PROGRAM, *words], cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while process.poll() is None and len(list((tmp_path / "out/.gigapixel").glob("*.record.json"))) < 4:
         time.sleep(0.001)
     process.kill()
@@ -245,11 +249,12 @@ def test_a_batch_that_was_killed(tmp_path):
     run("report", "out", "-o", "page.html", cwd=tmp_path)
     page = Page(tmp_path / "page.html")
     assert page.data["unfinished"] == [{"folder": "out", "slides": 30, "done": told["done"], "failed": 1}]
-    assert sum("tissueMm2" in row for row in page.slides.values()) >= told["done"] and page.slides["00"]["error"]["code"] == "E-SLIDE-FORMAT"
+    assert sum("tissueMm2" in row for row in page.slides.values()) >= told["done"]
+    assert page.slides["00"]["error"]["code"] == "E-SLIDE-FORMAT"
     assert all(row["preset"] == "remedios2023" for name, row in sorted(page.slides.items())[1:4])
     run("report", "out", "-o", "anonymous.html", "--anonymous", cwd=tmp_path)
     assert Page(tmp_path / "anonymous.html").data["unfinished"] == [{"slides": 30, "done": told["done"], "failed": 1}]
-    run("label", "slides", "-o", "out", "--preset", "remedios2023", cwd=tmp_path, code=1)
+    run(*words, cwd=tmp_path, code=1)
     run("report", "out", "-o", "page.html", "--overwrite", cwd=tmp_path)
     assert Page(tmp_path / "page.html").data["unfinished"] == []
 
@@ -348,7 +353,8 @@ def test_masks_of_many_slides_fit_into_the_page(tmp_path):
     for name, cell in (("fine", 2), ("coarse", 256)):
         mask = numpy.kron(random.integers(1, 3, (1024 // cell, 1024 // cell)), numpy.ones((cell, cell), int)).astype(numpy.uint8)
         write_slide(tmp_path / f"{name}.tif", mask, MPP)
-    (tmp_path / "cohort.csv").write_text("slide,mask\n" + "".join(f"{n:04}.svs,{'fine.tif' if n == 0 else 'coarse.tif' if n == 1 else ''}\n" for n in range(10000)))
+    masks = ["fine.tif", "coarse.tif"] + 9998 * [""]
+    (tmp_path / "cohort.csv").write_text("slide,mask\n" + "".join(f"{n:04}.svs,{mask}\n" for n, mask in enumerate(masks)))
     run("report", tmp_path / "cohort.csv", "-o", tmp_path / "page.html")
     page = Page(tmp_path / "page.html")
     fine, coarse = (page.slides[name] for name in ("0000", "0001"))
