@@ -3,6 +3,7 @@
 
 import csv
 import io
+import re
 import shutil
 
 import axe_playwright_python.sync_playwright as axe
@@ -57,7 +58,7 @@ def sort(page, title, is_down=False):
 
 
 def test_pictures_load_and_nothing_overflows(page):
-    page.wait_for_function("document.querySelectorAll('.thumb[data-state=drawn]').length >= 4")
+    page.locator(".thumb[data-state=drawn]").nth(3).wait_for()
     assert page.evaluate("[...document.querySelectorAll('.thumb canvas')].every((canvas) => canvas.width > 50)")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(".thumb[data-state=failed]").count() == 0
@@ -129,7 +130,7 @@ def test_keyboard(page):
     page.keyboard.press("0")
     assert page.evaluate("Number(document.getElementById('view-stage').dataset.scale)") == pytest.approx(scale)
     page.keyboard.press("n")
-    page.wait_for_function("document.getElementById('view-title').textContent === 'broken' || document.getElementById('view-title').textContent === 'c'")
+    playwright.expect(page.locator("#view-title")).to_have_text(re.compile("^(broken|c)$"))
     page.keyboard.press("Escape")
     assert not page.evaluate("document.getElementById('view').open")
     assert page.evaluate("document.activeElement.tagName") == "TR"
@@ -161,7 +162,7 @@ def test_details_state_the_hash_of_the_slide(page, report):
 @pytest.mark.parametrize("shown", ["page", "slide"])
 def test_accessibility(page, shown):
     """axe-core, https://github.com/dequelabs/axe-core, finds nothing serious."""
-    page.wait_for_function("document.querySelectorAll('.thumb[data-state=drawn]').length >= 4")
+    page.locator(".thumb[data-state=drawn]").nth(3).wait_for()
     if shown == "slide":
         page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
         page.wait_for_selector("#view-stage[data-state=drawn]")

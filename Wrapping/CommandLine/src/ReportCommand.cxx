@@ -312,9 +312,9 @@ IsAnonymous(const std::string & column)
          column.rfind("label:", 0) == 0 || column.rfind("value:", 0) == 0;
 }
 
-/** What is said of how a mask was made, without what tells its slide. */
+/** What is said of how a mask was made, without what tells its slide, or any file. */
 std::string
-ForgetSlide(const std::string & madeBy)
+ForgetSlide(const std::string & madeBy, bool isAnonymous)
 {
   std::istringstream words(madeBy);
   std::string        kept, word;
@@ -322,7 +322,8 @@ ForgetSlide(const std::string & madeBy)
   while (words >> word)
   {
     const bool isSize = word.rfind("bytes=", 0) == 0;
-    if (!isSize && !(isOfFile && word.rfind("hash=", 0) == 0) && word.find('/') == std::string::npos)
+    const bool isHash = word.rfind("hash=", 0) == 0;
+    if (!isSize && !(isHash && (isOfFile || isAnonymous)) && word.find('/') == std::string::npos)
     {
       kept += (kept.empty() ? "" : " ") + word;
     }
@@ -402,6 +403,7 @@ AnonymizeRun(Json & run, const std::string & name)
   if (run.contains("model"))
   {
     run["model"].erase("network"); // which may be a file's name
+    run["model"].erase("identity");
   }
   AnonymizeMissing(run["missing"]);
   if (run.contains("folds"))
@@ -456,14 +458,14 @@ ExplainCodes(const Json & data)
 
 /** Ways of making masks, and of how many. */
 Json
-DescribeMaking(const Json & slides)
+DescribeMaking(const Json & slides, bool isAnonymous)
 {
   std::map<std::string, int> counts;
   for (const Json & slide : slides)
   {
     if (const std::string madeBy = slide.value("madeBy", ""); !madeBy.empty())
     {
-      ++counts[ForgetSlide(madeBy)];
+      ++counts[ForgetSlide(madeBy, isAnonymous)];
     }
   }
   Json making = Json::array();
@@ -548,7 +550,7 @@ Describe(Content & content, const std::string & command, bool isAnonymous)
     }
   }
   data["slides"] = DescribeSlides(content.rows.Get(), isAnonymous);
-  data["making"] = DescribeMaking(data["slides"]);
+  data["making"] = DescribeMaking(data["slides"], isAnonymous);
   data["provenance"] = GroupMaking(data["slides"]);
   data["machine"] = DescribeMachine();
   for (const Json & other : content.rows.GetOthers())
@@ -648,6 +650,7 @@ public:
   {
     m_Lock.reset();
     std::error_code ignored;
+    fs::remove(BatchLock::GetClock(m_Folder.string()), ignored);
     fs::remove(m_Folder, ignored); // which fails where something is in it
   }
   ReportLock(const ReportLock &) = delete;
