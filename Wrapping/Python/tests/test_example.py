@@ -51,6 +51,6 @@ def test_tutorial_pytorch_network(tmp_path, monkeypatch):
             exec(block, names)
     assert names["different"] <= 20 and 0.2 < names["result"].float().mean() < 0.8
     assert gp.evaluate("result.pyramid.tif", "mask-2.tif")["dice"] > 0.9
-    learned, there = gp.to_torch("run").state_dict(), names["module"].state_dict()
-    trained = [name for name in there if "num_batches" not in name]
-    assert all(bool((learned[name] == there[name]).all()) for name in trained)
+    before, learned, there = gp.to_torch("network.safetensors").state_dict(), gp.to_torch("run").state_dict(), names["module"].state_dict()
+    assert all(bool((learned[name] == there[name]).all()) for name in there if "num_batches" not in name)
+    assert any(bool((learned[name] != before[name]).any()) for name in before)
