@@ -3,14 +3,10 @@
 
 #include "BatchRecords.h"
 #include "DiagnosticJSON.h"
-#include "Doubt.h"
 #include "ITKMessages.h"
 #include "NetworkModule.h"
-#include "OutputCheck.h"
 #include "ReportCommand.h"
-#include "VolumeFile.h"
 
-#include "gigapixelMaskName.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelPrintable.h"
 
@@ -20,134 +16,17 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <limits>
-#include <map>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
-
-namespace fs = std::filesystem;
 
 namespace gigapixel::commandline
 {
 namespace
 {
 
-bool
-MeansFolder(const std::string & output)
-{
-  return output.back() == '/' || fs::is_directory(output);
-}
-
-/** Whether the output is named as one file of the content is. */
-bool
-IsNamedAsFile(const std::string & output, const std::string & content)
-{
-  const auto & endings = GetEndings(content);
-  return std::any_of(
-    endings.begin(), endings.end(), [&output](const std::string & ending) { return EndsWith(output, ending); });
-}
-
-/** \throw UsageError the output is one file's name, and what is given is more than one slide, or a folder of slides,
- * which is to mean the same whatever the number of its slides is */
-void
-RefuseOneFile(const SlideList &   list,
-              const std::string & output,
-              const std::string & optionName,
-              const std::string & content)
-{
-  const bool isThere = fs::exists(output);
-  if (MeansFolder(output) || (!isThere && !IsNamedAsFile(output, content)))
-  {
-    return;
-  }
-  const std::string number = std::to_string(list.slides.size());
-  throw UsageError(Diagnostic("E-OUTPUT-KIND",
-                              optionName + ' ' + output +
-                                (isThere ? " is one file, but " : " is named as one file is, but ") +
-                                (list.slides.size() > 1 ? "there are " + number + ' ' : "a folder of ") + list.kind +
-                                's' + (list.slides.size() > 1 ? "" : " is given"),
-                              std::string("name a folder") + (isThere ? "" : ", or end it in / if it is one"))
-                     .OfOption(optionName, output));
-}
-
-/** The file of a slide's name in the folder of all outputs. */
-std::string
-GetOutputInFolder(const std::string & folder, const std::string & slide, const std::string & content)
-{
-  if (content == "label")
-  {
-    return GetMaskInFolder(folder, slide);
-  }
-  const std::string name = content == "label volume" ? GetVolumeName(slide) : GetSlideName(slide);
-  return (fs::path(folder) / (name + GetEndings(content).front())).string();
-}
-
-void
-CheckTasks(const std::vector<SlideTask> & tasks)
-{
-  std::map<std::string, std::string> slideOfOutput;
-  for (const SlideTask & task : tasks)
-  {
-    const auto [other, isNew] = slideOfOutput.emplace(task.output, task.slide);
-    if (!isNew)
-    {
-      throw Refusal(Diagnostic("E-OUTPUT-TWICE",
-                               other->second + " and " + task.slide + " would both be written to " + task.output,
-                               "give them in two runs, with two folders")
-                      .OfFile(task.output));
-    }
-  }
-  std::vector<std::string> files, outputs;
-  for (const SlideTask & task : tasks)
-  {
-    const auto own = itk::GigapixelSplitModalities(task.slide);
-    files.insert(files.end(), own.begin(), own.end());
-    outputs.push_back(task.output);
-  }
-  RefuseInputs(outputs, files);
-}
-
 using Outcome = SlideOutcome;
-using SlideWork = std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)>;
 using BatchEnd = std::function<void(const std::vector<Outcome> &)>;
-
-Outcome
-WorkOn(const SlideTask & task, const std::string & kind, const SlideWork & work)
-{
-  Outcome outcome;
-  try
-  {
-    outcome.result = work(task, outcome.text);
-    if (outcome.result.contains("error"))
-    {
-      outcome.failure = ParseDiagnostic(outcome.result["error"]);
-    }
-  }
-  catch (const Ranks::Stopped &)
-  {
-    throw;
-  }
-  catch (...)
-  {
-    outcome.failure = DiagnoseSlideFailure(task.slide);
-    outcome.result = DescribeFailedSlide(task.slide, outcome.failure, kind);
-  }
-  const std::vector<Diagnostic> warnings = TakeWarnings();
-  AddDoubts(warnings, outcome.result, outcome.text);
-  if (!warnings.empty() && outcome.result.is_object())
-  {
-    nlohmann::ordered_json all = ToJSON(warnings);
-    for (const auto & own : outcome.result.value("warnings", nlohmann::ordered_json::array()))
-    {
-      all.push_back(own);
-    }
-    outcome.result["warnings"] = all;
-  }
-  return outcome;
-}
 
 /** All outcomes for rank 0, in the order of the slides; the others keep their own. */
 std::vector<Outcome>
@@ -225,74 +104,6 @@ public:
   Witness & operator=(const Witness &) = delete;
 };
 
-/** Hands over the warnings that are kept for the result of a slide: those that name no slide of the batch, or this one.
- * \param slides all of the batch \param others warnings about the other slides, which were opened already to check them
- */
-void
-KeepWarningsOf(const SlideTask & task, const std::set<std::string> & slides, std::vector<Diagnostic> & others)
-{
-  std::vector<Diagnostic> later;
-  for (Diagnostic & warning : others)
-  {
-    if (warning.file != task.slide && slides.count(warning.file) > 0)
-    {
-      later.push_back(std::move(warning));
-    }
-    else
-    {
-      KeepWarning(warning);
-    }
-  }
-  others = std::move(later);
-}
-
-/** The result of a slide that is recorded, with the warnings and doubts that it had. */
-nlohmann::ordered_json
-Restore(nlohmann::ordered_json result,
-        const SlideTask &      task,
-        const std::string &    kind,
-        const Session &        session,
-        std::string &          text)
-{
-  const std::vector<Diagnostic> before = TakeWarnings();
-  std::for_each(before.begin(), before.end(), KeepWarning);
-  for (const auto & doubt : result.value("doubts", nlohmann::ordered_json::array()))
-  {
-    if (!doubt.is_object())
-    {
-      continue;
-    }
-    const auto getNumber = [&doubt](const char * key) {
-      const auto found = doubt.value(key, nlohmann::ordered_json());
-      return found.is_number() ? found.get<double>() : std::numeric_limits<double>::quiet_NaN();
-    };
-    const auto getText = [&doubt](const char * key) {
-      const auto found = doubt.value(key, nlohmann::ordered_json());
-      return found.is_string() ? found.get<std::string>() : std::string();
-    };
-    KeepDoubt({ getText("code"), getNumber("value"), getNumber("limit"), getText("file") });
-  }
-  for (const auto & entry : result.value("warnings", nlohmann::ordered_json::array()))
-  {
-    const Diagnostic warning = ParseDiagnostic(entry);
-    if (std::none_of(before.begin(), before.end(), [&warning](const Diagnostic & each) {
-          return each.GetText() == warning.GetText();
-        }))
-    {
-      session.Warn(warning);
-    }
-  }
-  result.erase("doubts");
-  result.erase("warnings");
-  result[kind] = task.slide;
-  if (!result.contains("error"))
-  {
-    result["skipped"] = true;
-    text += task.output + ": was there already\n";
-  }
-  return result;
-}
-
 /** Says now and then how far a batch is, and how long it will take. */
 class Pace
 {
@@ -331,118 +142,9 @@ private:
   Clock::time_point       m_Said{ m_Begin };
 };
 
-/** Works on the slides of a batch that are not done, one after the other. */
-class Worker
-{
-public:
-  Worker(const std::vector<SlideTask> & tasks,
-         const std::string &            kind,
-         const SlideWork &              work,
-         BatchRecords &                 records,
-         const Session &                session,
-         bool                           isAlone)
-    : m_Kind(kind)
-    , m_Work(work)
-    , m_Records(records)
-    , m_Session(session)
-    , m_IsAlone(isAlone)
-    , m_Before(TakeWarnings())
-  {
-    for (const SlideTask & task : tasks)
-    {
-      m_Slides.insert(task.slide);
-    }
-  }
-
-  /** \return nothing: another process works on the slide */
-  std::optional<Outcome>
-  DoSlide(const SlideTask & task)
-  {
-    if (auto found = m_IsAlone ? this->FindDone(task) : std::nullopt)
-    {
-      return found;
-    }
-    std::unique_ptr<BatchLock> lock;
-    if (m_IsAlone && m_Records.AreKept())
-    {
-      if (!m_Records.Lock(task, lock))
-      {
-        return std::nullopt;
-      }
-      if (auto found = this->FindDone(task)) // by another process, meanwhile
-      {
-        return found;
-      }
-    }
-    KeepWarningsOf(task, m_Slides, m_Before);
-    Outcome outcome = WorkOn(task, m_Kind, m_Work);
-    m_Records.Add(task, outcome.result);
-    m_HasWorked = true;
-    return outcome;
-  }
-
-  /** Whether the last slide was worked on. */
-  bool
-  HasWorked()
-  {
-    return std::exchange(m_HasWorked, false);
-  }
-
-  void
-  SayWhatFailedBefore() const
-  {
-    if (m_FailedBefore > 0)
-    {
-      m_Session.Say(std::to_string(m_FailedBefore) + ' ' + m_Kind + (m_FailedBefore == 1 ? "" : "s") +
-                    " failed in an earlier run and were not tried again: --retry tries them.");
-    }
-  }
-
-private:
-  /** The outcome that is recorded. */
-  std::optional<Outcome>
-  FindDone(const SlideTask & task)
-  {
-    std::optional<nlohmann::ordered_json> found;
-    std::exception_ptr                    refusal;
-    try
-    {
-      found = m_Records.Find(task);
-    }
-    catch (const std::exception &)
-    {
-      refusal = std::current_exception();
-    }
-    if (!found && !refusal)
-    {
-      return std::nullopt;
-    }
-    KeepWarningsOf(task, m_Slides, m_Before);
-    Outcome outcome = WorkOn(task, m_Kind, [&](const SlideTask &, std::string & text) {
-      if (refusal)
-      {
-        std::rethrow_exception(refusal);
-      }
-      return Restore(*found, task, m_Kind, m_Session, text);
-    });
-    m_FailedBefore += !refusal && !outcome.failure.IsEmpty() ? 1 : 0;
-    return outcome;
-  }
-
-  std::set<std::string>   m_Slides;
-  const std::string &     m_Kind;
-  const SlideWork &       m_Work;
-  BatchRecords &          m_Records;
-  const Session &         m_Session;
-  const bool              m_IsAlone;
-  std::vector<Diagnostic> m_Before; ///< the first result gets the warnings that came before it
-  std::size_t             m_FailedBefore{ 0 };
-  bool                    m_HasWorked{ false };
-};
-
 /** The rank's share of the slides. Those that another process works on wait until it is done, or dead. */
 std::vector<Outcome>
-DoShare(const std::vector<SlideTask> & tasks, Worker & worker, const Session & session, Ranks & ranks)
+DoShare(const std::vector<SlideTask> & tasks, SlideWorker & worker, const Session & session, Ranks & ranks)
 {
   std::vector<const SlideTask *> own;
   for (std::size_t i = ranks.GetRank(); i < tasks.size(); i += ranks.GetNumberOfRanks())
@@ -533,7 +235,7 @@ DealSlides(const ArgumentValues &         values,
     }
     CheckReportOfBatch(values);
     BatchRecords records(values, tasks);
-    Worker       worker(tasks, list.kind, work, records, session, isAlone);
+    SlideWorker  worker(tasks, list.kind, work, records, session, isAlone);
     const auto   outcomes = Gather(DoShare(tasks, worker, session, ranks), tasks.size(), ranks);
     bool         failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
@@ -569,85 +271,6 @@ DealSlides(const ArgumentValues &         values,
   }
 }
 } // namespace
-
-std::vector<SlideTask>
-AssignOutputs(const SlideList &   list,
-              const std::string & output,
-              const std::string & optionName,
-              const std::string & content)
-{
-  std::vector<SlideTask> tasks;
-  if (list.slides.size() == 1 && !list.isFolder && !MeansFolder(output))
-  {
-    CheckEnding(optionName, output, content, ", or in / if it is a folder");
-    tasks.push_back({ list.slides.front(), output });
-  }
-  else
-  {
-    RefuseOneFile(list, output, optionName, content);
-    MakeFolderWithFirstOutput(output);
-    for (const std::string & slide : list.slides)
-    {
-      tasks.push_back({ slide, GetOutputInFolder(output, slide, content), output });
-    }
-  }
-  CheckTasks(tasks);
-  return tasks;
-}
-
-void
-RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
-{
-  if (tissue.empty())
-  {
-    return;
-  }
-  std::vector<std::string> masks{ tissue };
-  if (fs::is_directory(tissue))
-  {
-    masks.clear();
-    for (const SlideTask & task : tasks)
-    {
-      masks.push_back(GetMaskInFolder(tissue, task.slide));
-    }
-  }
-  std::vector<std::string> outputs;
-  for (const SlideTask & task : tasks)
-  {
-    outputs.push_back(task.output);
-  }
-  RefuseInputs(outputs, masks);
-}
-
-Diagnostic
-DiagnoseSlideFailure(const std::string & slide)
-{
-  try
-  {
-    throw;
-  }
-  catch (const UsageError &)
-  {
-    throw;
-  }
-  catch (const Interrupted &)
-  {
-    throw;
-  }
-  catch (...)
-  {
-    ThrowIfInterrupted();
-    const Diagnostic failure = DiagnoseThrown();
-    const bool       isNamed = !failure.file.empty() || failure.why.find(slide) != std::string::npos;
-    return isNamed ? failure : failure.OfFile(slide);
-  }
-}
-
-nlohmann::ordered_json
-DescribeFailedSlide(const std::string & slide, const Diagnostic & failure, const std::string & kind)
-{
-  return { { kind, slide }, { "error", ToJSON(failure) } };
-}
 
 void
 ReportSlideFailures(const std::vector<Diagnostic> & failures, const SlideList & list)
