@@ -374,6 +374,17 @@ def test_focal_planes_of_ome(tmp_path, axes):
     assert fails("info", path, "--image", "plane 5").code == fails("info", path, "--image", "plane 0").code == "E-SLIDE-IMAGE"
 
 
+def test_focal_planes_of_imagej(tmp_path):
+    planes = numpy.random.default_rng(1).integers(0, 256, (5, 300, 400), numpy.uint8)
+    metadata = {"axes": "ZYX", "spacing": 1.5, "unit": "um"}
+    tifffile.imwrite(tmp_path / "s.tif", planes, imagej=True, resolution=(2, 2), metadata=metadata)
+    info = run("info", tmp_path / "s.tif", "--json").json
+    assert info["focalPlanes"] == {"read": 3, "count": 5, "spacingUm": 1.5} and info["mpp"] == 0.5
+    for number, *words in [(3,), (1, "--image", "plane 1"), (5, "--image", 5), (3, "--image", "plane middle")]:
+        run("convert", tmp_path / "s.tif", tmp_path / "o.tif", "--overwrite", *words)
+        assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif", key=0), planes[number - 1])
+
+
 @pytest.mark.parametrize(
     "change, code",
     [
@@ -491,6 +502,7 @@ def test_focal_planes_of_leica(tmp_path):
     _, _, info = describe(path)
     assert [(i["name"], i["read"]) for i in info["images"]] == [("z 0", True), ("z 1", False)]
     assert [(w["code"], w["value"]) for w in info["warnings"]] == [("W-SLIDE-PLANES", "1 of 2")]
+    assert info["focalPlanes"] == {"read": 1, "count": 2, "spacingUm": None}
     refused = fails("info", path, "--image", 2)
     assert (refused.code, refused.option) == ("E-SLIDE-PLANES", "--image")
     assert describe(vendor_slides.write(vendor_slides.leica(), tmp_path))[2]["warnings"] == []

@@ -25,6 +25,9 @@ bool IsUsualName(std::string text);
 /** FindUsualName() of the page's texts. Empty for descriptions of whole slides, which may mention anything. */
 std::string GetUsualName(const TIFFPage & page);
 
+/** A line "key=value" of the description that ImageJ writes; empty where there is none. */
+std::string GetImageJValue(const TIFFPage & page, const std::string & key);
+
 /** Number (from 0) of the image that is asked for by its name, its number (from 1), or as a focal plane: "plane 2"
  * counts from the lowest depth, and "plane middle" is the lower one of two. Throws SlideError where there is none.
  * \param images their names, and the depths of those that are focal planes of one another

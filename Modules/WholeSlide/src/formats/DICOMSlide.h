@@ -97,8 +97,9 @@ std::string GetFileName(const DICOMPart & part);
 class DICOMSlide : public Slide
 {
 public:
-  /** Any file of the series. Throws std::exception in a few words. */
-  explicit DICOMSlide(const std::string & path);
+  /** Any file of the series. Throws std::exception in a few words.
+   * \param image number (from 1) or name of the focal plane to read; empty: the middle one */
+  explicit DICOMSlide(const std::string & path, std::string image = {});
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -157,10 +158,11 @@ private:
   void         FillProperties(const DICOMPart & base);
 
   std::vector<std::unique_ptr<const DICOMPart>> m_Parts;
-  std::vector<Source>                           m_Sources;       // one per plane; those of reduced levels are empty
-  std::vector<std::string>                      m_Paths;         // optical paths of the finest level
-  std::set<double>                              m_Depths;        // its focal planes, or of its tiles
-  double                                        m_Z{ 0.0 };      // of the focal plane that is read
+  std::vector<Source>                           m_Sources;  // one per plane; those of reduced levels are empty
+  std::vector<std::string>                      m_Paths;    // optical paths of the finest level
+  std::set<double>                              m_Depths;   // its focal planes, or of its tiles
+  double                                        m_Z{ 0.0 }; // of the focal plane that is read
+  std::string                                   m_AskedImage;
   bool                                          m_HasZ{ false }; // there are several
 };
 
