@@ -150,6 +150,7 @@ private:
                                        const std::vector<std::string> & paths,
                                        const std::string &              file) const;
   void                    ChooseFocalPlane(const std::vector<PlacedFrame> & frames);
+  void                    ListFocalPlanes(const std::map<double, std::size_t> & tiles, const std::set<double> & depths);
   std::size_t FillSource(const std::vector<PlacedFrame> & frames, Source & source, const std::string & file);
   void        MissTilesOfPaths(const Source & source, const std::vector<std::string> & paths, const std::string & file);
   void        NameChannels(const std::vector<DICOMImage> & images, const std::vector<std::string> & paths);
