@@ -49,6 +49,13 @@ def test_sparse_focal_planes_do_not_overwrite_each_other(tmp_path, order):
     pixels, warnings = read(slide, tmp_path)
     assert numpy.array_equal(pixels, planes[1])
     assert warnings == [("W-SLIDE-PLANES", "2 of 3")]
+    for number, plane in enumerate(planes, 1):
+        for name in (number, f"plane {number}"):
+            assert numpy.array_equal(read(slide, tmp_path, "--image", name)[0], plane)
+        info = run("info", slide, "--image", number, "--json").json
+        assert info["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None} and info["warnings"] == []
+    assert numpy.array_equal(read(slide, tmp_path, "--image", "plane middle")[0], planes[1])
+    assert fails("info", slide, "--image", "plane 4").code == "E-SLIDE-IMAGE"
 
 
 def test_a_tile_with_one_focal_plane_needs_no_choice(tmp_path):
@@ -78,6 +85,7 @@ def test_a_file_for_each_focal_plane(tmp_path):
     for name in "012":  # whichever file is named
         pixels, warnings = read(tmp_path / f"{name}.dcm", tmp_path)
         assert numpy.array_equal(pixels, planes[1]) and warnings == [("W-SLIDE-PLANES", "2 of 3")]
+        assert numpy.array_equal(read(tmp_path / f"{name}.dcm", tmp_path, "--image", 3)[0], planes[2])
 
 
 # Optical paths

@@ -201,6 +201,10 @@ def test_focal_planes_of_aperio(tmp_path, offsets, by_plane):
     assert values_of_levels(path, tmp_path) == {100}
     assert values_of_levels(path, tmp_path, "--image", 1) == {100 + offsets[0]}
     assert values_of_levels(path, tmp_path, "--image", "OffsetZ 1.0") == {101}
+    for number, offset in enumerate(sorted(offsets), 1):
+        assert values_of_levels(path, tmp_path, "--image", f"plane {number}") == {100 + offset}
+        assert describe(path, "--image", f"plane {number}")[2]["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None}
+    assert values_of_levels(path, tmp_path, "--image", "plane middle") == {100 + sorted(offsets)[1]}
 
 
 def test_channels_of_qptiff(tmp_path):
@@ -339,11 +343,65 @@ def test_further_image_of_ome(tmp_path):
     assert describe(path, "--image", "first")[0] == [(400, 300)]
 
 
-@pytest.mark.parametrize("depths, times", [(3, 1), (1, 3)])
-def test_stacks_of_ome_are_refused(tmp_path, depths, times):
-    path = write(tmp_path / "a.ome.tif", [page(BASE, 1, ome(("x", BASE, 3, depths, times, 0))), page(BASE, 2), page(BASE, 3)])
+def write_stack(path, axes, planes, levels=True):
+    """An OME-TIFF of focal planes that tifffile writes, each page with a level as its SubIFD. \\param planes in the order ZCYX"""
+    order = [("ZC".index(axis), axis) for axis in axes if axis in "ZC"]
+    stored = planes if order[0][1] == "Z" else planes.swapaxes(0, 1)
+    stored = stored if len(order) == 2 else planes[:, 0]
+    options = dict(tile=(64, 64), photometric="minisblack")
+    with tifffile.TiffWriter(path, ome=True) as file:
+        metadata = {"axes": axes, "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5, "PhysicalSizeZ": 0.75, "PhysicalSizeZUnit": "µm"}
+        file.write(stored, subifds=int(levels), metadata=metadata, **options)
+        if levels:
+            file.write(stored[..., ::2, ::2], subfiletype=1, **options)
+    return path
+
+
+@pytest.mark.parametrize("axes", ["ZYX", "ZCYX", "CZYX"])
+def test_focal_planes_of_ome(tmp_path, axes):
+    planes = numpy.random.default_rng(1).integers(0, 65536, (4, 2 if "C" in axes else 1, 300, 400), numpy.uint16)
+    path = write_stack(tmp_path / "stack.ome.tif", axes, planes)
+    info = run("info", path, "--json").json
+    assert info["focalPlanes"] == {"read": 2, "count": 4, "spacingUm": 0.75}
+    assert [(i["name"], i["read"]) for i in info["images"]] == [(f"plane {n}", n == 2) for n in (1, 2, 3, 4)]
+    assert (info["channels"], len(info["levels"]), info["mpp"]) == (planes.shape[1], 2, 0.5)
+    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-IMAGES"]
+    for number, *words in [(2,), (2, "plane middle"), *[(n, f"plane {n}") for n in (1, 2, 3, 4)], (4, 4)]:
+        for channel in range(planes.shape[1]):
+            options = [word for name in words for word in ("--image", name)] + (["--channel", channel + 1] if "C" in axes else [])
+            run("convert", path, tmp_path / "o.tif", "--overwrite", *options)
+            assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif", key=0), planes[number - 1, channel]), (words, channel)
+    assert fails("info", path, "--image", "plane 5").code == fails("info", path, "--image", "plane 0").code == "E-SLIDE-IMAGE"
+
+
+def test_focal_planes_of_imagej(tmp_path):
+    planes = numpy.random.default_rng(1).integers(0, 256, (5, 300, 400), numpy.uint8)
+    metadata = {"axes": "ZYX", "spacing": 1.5, "unit": "um"}
+    tifffile.imwrite(tmp_path / "s.tif", planes, imagej=True, resolution=(2, 2), metadata=metadata)
+    info = run("info", tmp_path / "s.tif", "--json").json
+    assert info["focalPlanes"] == {"read": 3, "count": 5, "spacingUm": 1.5} and info["mpp"] == 0.5
+    for number, *words in [(3,), (1, "--image", "plane 1"), (5, "--image", 5), (3, "--image", "plane middle")]:
+        run("convert", tmp_path / "s.tif", tmp_path / "o.tif", "--overwrite", *words)
+        assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif", key=0), planes[number - 1])
+
+
+@pytest.mark.parametrize(
+    "change, code",
+    [
+        (('SizeZ="3"', 'SizeZ="30000000000"'), "E-SLIDE-PLANES"),
+        (('SizeZ="3"', 'SizeZ="4"'), "E-SLIDE-PLANES"),
+        (('SizeT="1"', 'SizeT="3"'), "E-SLIDE-PLANES"),
+        (('IFD="2"', 'IFD="1"'), "E-OME-XML"),
+    ],
+)
+def test_stacks_that_contradict_their_pages(tmp_path, change, code):
+    xml = ome(("x", BASE, 3, 3, 1, 0)).replace("</Pixels>", '<TiffData IFD="1" FirstZ="1"/><TiffData IFD="2" FirstZ="2"/></Pixels>')
+    xml = xml.replace("<UUID FileName=\"a.ome.tif\">urn:uuid:0</UUID>", "")
+    path = write(tmp_path / "a.ome.tif", [page(BASE, n, text) for n, text in ((1, xml), (2, None), (3, None))])
+    assert values_of_levels(path, tmp_path, "--image", "plane 3") == {3}
+    path = write(tmp_path / "b.ome.tif", [page(BASE, n, text) for n, text in ((1, xml.replace(*change)), (2, None), (3, None))])
     for command in (["info", path], ["label", path, "-o", tmp_path / "m.tif"]):
-        assert fails(*command).code == "E-SLIDE-PLANES"
+        assert fails(*command).code == code
 
 
 def test_ome_with_several_channels_of_colors_is_refused_as_such(tmp_path):
@@ -431,6 +489,8 @@ def test_focal_planes_of_hamamatsu(tmp_path, offsets):
     for number, offset in enumerate(order, 1):
         assert numpy.array_equal(pixels("--image", number), alone[offset])
         assert numpy.array_equal(pixels("--image", f"ZOffset {offset}"), alone[offset])
+        assert numpy.array_equal(pixels("--image", f"plane {number}"), alone[offset])
+    assert numpy.array_equal(pixels("--image", "plane middle"), alone[order[1]])
     assert fails("info", path, "--image", 4).code == "E-SLIDE-IMAGE"
 
 
@@ -442,6 +502,7 @@ def test_focal_planes_of_leica(tmp_path):
     _, _, info = describe(path)
     assert [(i["name"], i["read"]) for i in info["images"]] == [("z 0", True), ("z 1", False)]
     assert [(w["code"], w["value"]) for w in info["warnings"]] == [("W-SLIDE-PLANES", "1 of 2")]
+    assert info["focalPlanes"] == {"read": 1, "count": 2, "spacingUm": None}
     refused = fails("info", path, "--image", 2)
     assert (refused.code, refused.option) == ("E-SLIDE-PLANES", "--image")
     assert describe(vendor_slides.write(vendor_slides.leica(), tmp_path))[2]["warnings"] == []

@@ -126,7 +126,12 @@ def test_masks_are_as_good_as_pyramids(tmp_path, tissue):
         return json.loads(json.dumps(run(*words, "--json").json).replace(str(mask), "MASK"))
 
     table, outlines = [["-o", tmp_path / name, "--overwrite"] for name in ("t.csv", "o.geojson")]
-    calls = [["info", None], ["evaluate", None, truth], ["measure", None, "--slide", tissue, *table], ["outline", None, "--like", tissue, *outlines]]
+    calls = [
+        ["info", None],
+        ["evaluate", None, truth],
+        ["measure", None, "--slide", tissue, *table],
+        ["outline", None, "--like", tissue, *outlines],
+    ]
     for words in calls:
         first, second = [read(mask, *[word or mask for word in words]) for mask in both]
         for key in ("fileBytes", "madeBy"):  # the files themselves differ

@@ -421,7 +421,7 @@ TEST(Samples, StacksAndPagesThatOMEXMLContradictsAreRefused)
     std::string numbers; // of the XML and of the pages, as the reason has them
   } cases[] = {
     { 3, 1, R"(SizeC="1" SizeZ="1" SizeT="3")", channel, "E-SLIDE-PLANES", "3 times (SizeT)" },
-    { 6, 1, R"(SizeC="2" SizeZ="3" SizeT="1")", channel, "E-SLIDE-PLANES", "3 focal planes (SizeZ)" },
+    { 6, 1, R"(SizeC="2" SizeZ="7" SizeT="1")", channel, "E-SLIDE-PLANES", "7 focal planes (SizeZ)" },
     { 3, 1, R"(SizeC="1" SizeZ="1" SizeT="1")", channel, "E-OME-XML", "1 channel (SizeC), but it has 3 pages of 1 s" },
     { 2, 3, R"(SizeC="3" SizeZ="1" SizeT="1")", channel, "E-OME-XML", "3 channels (SizeC), but it has 2 pages of 3 s" },
     { 2, 1, R"(SizeC="3" SizeZ="1" SizeT="1")", "", "E-OME-XML", "3 channels (SizeC) on a page each, but it has 2" },

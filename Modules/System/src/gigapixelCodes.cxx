@@ -296,7 +296,7 @@ GetCodes()
       "Get the file again, or move it away if it is of no slide." },
     { "W-SLIDE-PLANES",
       "The slide has several focal planes, of which one is read.",
-      "Export another one where it matters." },
+      "Choose another one with --image where info lists it, or export it." },
     { "W-SLIDE-PLANES-MIXED",
       "Tiles of the focal plane that is read are missing, and those of the nearest one are read instead.",
       "Get the missing files of the series." },

@@ -12,22 +12,77 @@
 namespace gigapixel
 {
 
-std::size_t
-FindAskedImage(const std::string &              path,
-               const std::string &              asked,
-               const std::vector<std::string> & names,
-               const std::string &              list)
+namespace
 {
-  const auto named = std::find(names.begin(), names.end(), asked);
-  if (named != names.end())
+std::uint64_t
+ToWhole(const std::string & text)
+{
+  const bool isNumber = text.find_first_not_of("0123456789") == std::string::npos;
+  return isNumber ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
+
+double
+GetDistance(const std::optional<double> & depth)
+{
+  return std::abs(depth.value_or(0.0));
+}
+} // namespace
+
+std::vector<std::size_t>
+FindFocalPlanes(const std::vector<SlideImage> & images)
+{
+  std::vector<std::size_t> planes;
+  for (std::size_t i = 0; i < images.size(); ++i)
   {
-    return static_cast<std::size_t>(named - names.begin());
+    if (images[i].depth)
+    {
+      planes.push_back(i);
+    }
   }
-  const bool          isNumber = asked.find_first_not_of("0123456789") == std::string::npos;
-  const std::uint64_t number = isNumber ? std::strtoull(asked.c_str(), nullptr, 10) : 0;
-  if (number >= 1 && number <= names.size())
+  std::stable_sort(planes.begin(), planes.end(), [&images](std::size_t one, std::size_t other) {
+    return *images[one].depth < *images[other].depth;
+  });
+  return planes;
+}
+
+std::string
+DescribeFocalPlane(const std::vector<SlideImage> & images)
+{
+  const auto planes = FindFocalPlanes(images);
+  const auto isRead = [&images](std::size_t plane) { return images[plane].isRead; };
+  const auto read = std::find_if(planes.begin(), planes.end(), isRead);
+  return planes.size() < 2 || read == planes.end()
+           ? std::string()
+           : std::to_string(read - planes.begin() + 1) + " of " + std::to_string(planes.size());
+}
+
+std::size_t
+FindAskedImage(const std::string &             path,
+               const std::string &             asked,
+               const std::vector<SlideImage> & images,
+               const std::string &             list)
+{
+  const auto named =
+    std::find_if(images.begin(), images.end(), [&asked](const SlideImage & image) { return image.name == asked; });
+  if (named != images.end())
+  {
+    return static_cast<std::size_t>(named - images.begin());
+  }
+  const std::uint64_t number = ToWhole(asked);
+  if (number >= 1 && number <= images.size())
   {
     return static_cast<std::size_t>(number - 1);
+  }
+  const std::string word = "plane ";
+  if (asked.rfind(word, 0) == 0)
+  {
+    const auto          planes = FindFocalPlanes(images);
+    const std::string   which = asked.substr(word.size());
+    const std::uint64_t plane = which == "middle" ? (planes.size() + 1) / 2 : ToWhole(which);
+    if (plane >= 1 && plane <= planes.size())
+    {
+      return planes[plane - 1];
+    }
   }
   throw SlideError(Diagnostic("E-SLIDE-IMAGE",
                               "it has no image '" + asked + "'",
@@ -41,7 +96,7 @@ TIFFLayout::IsLarger(const Image & one, const Image & other) const
 {
   const std::uint64_t area = GetPage(one.levels.front().page).GetArea();
   const std::uint64_t otherArea = GetPage(other.levels.front().page).GetArea();
-  return area > otherArea || (area == otherArea && std::abs(one.distance) < std::abs(other.distance));
+  return area > otherArea || (area == otherArea && GetDistance(one.depth) < GetDistance(other.depth));
 }
 
 std::string
@@ -65,6 +120,25 @@ TIFFLayout::ListImages(const std::vector<Image> & images) const
   return JoinNames(texts) + (images.size() > most ? ", ..." : "");
 }
 
+/** Names, and depths of focal planes: smaller images are planes of another area. */
+std::vector<SlideImage>
+TIFFLayout::NameImages(const std::vector<Image> & images) const
+{
+  const auto    getArea = [this](const Image & image) { return GetPage(image.levels.front().page).GetArea(); };
+  std::uint64_t most = 0;
+  for (const Image & image : images)
+  {
+    most = std::max(most, getArea(image));
+  }
+  std::vector<SlideImage> named(images.size());
+  for (std::size_t i = 0; i < images.size(); ++i)
+  {
+    named[i].name = images[i].name;
+    named[i].depth = getArea(images[i]) == most ? images[i].depth : std::nullopt;
+  }
+  return named;
+}
+
 std::size_t
 TIFFLayout::FindMainImage(const std::vector<Image> & images) const
 {
@@ -83,9 +157,7 @@ TIFFLayout::ChooseImage(const std::vector<Image> & images) const
   {
     return FindMainImage(images);
   }
-  std::vector<std::string> names(images.size());
-  std::transform(images.begin(), images.end(), names.begin(), [](const Image & image) { return image.name; });
-  return FindAskedImage(m_Path, m_AskedImage, names, ListImages(images));
+  return FindAskedImage(m_Path, m_AskedImage, NameImages(images), ListImages(images));
 }
 
 void
@@ -115,7 +187,7 @@ TIFFLayout::SetImages(std::vector<Image> images)
 std::vector<SlideImage>
 TIFFLayout::DescribeImages() const
 {
-  std::vector<SlideImage> described;
+  std::vector<SlideImage> described = NameImages(m_Images);
   const auto    getArea = [this](const Image & image) { return GetPage(image.levels.front().page).GetArea(); };
   std::uint64_t most = 0;
   for (const Image & image : m_Images)
@@ -130,9 +202,8 @@ TIFFLayout::DescribeImages() const
     const Image &    image = m_Images[i];
     const TIFFPage & page = GetPage(image.levels.front().page);
     const auto       channels = page.samples * (1 + image.levels.front().furtherChannels.size());
-    SlideImage       entry;
+    SlideImage &     entry = described[i];
     entry.number = static_cast<unsigned>(i + 1);
-    entry.name = image.name;
     entry.width = page.width;
     entry.height = page.height;
     entry.kind = "page " + std::to_string(image.levels.front().page + 1) + ", " + std::to_string(channels) +
@@ -153,13 +224,12 @@ TIFFLayout::DescribeImages() const
     else
     {
       const bool isInFocus = std::any_of(m_Images.begin(), m_Images.end(), [&](const Image & other) {
-        return getArea(other) == most && std::abs(other.distance) > std::abs(image.distance);
+        return getArea(other) == most && GetDistance(other.depth) > GetDistance(image.depth);
       });
       entry.reason = largest == 1 ? "it is the largest one"
-                     : isInFocus  ? "its focal plane is the one nearest to the focus"
+                     : isInFocus  ? "its focal plane is the middle one, or the one nearest to the focus"
                                   : "it is the first of the " + std::to_string(largest) + " largest ones";
     }
-    described.push_back(std::move(entry));
   }
   return described;
 }

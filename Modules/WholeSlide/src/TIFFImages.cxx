@@ -497,7 +497,7 @@ TIFFLayout::FindImages(const PageRules & rules)
   {
     Image image;
     image.name = sorting.GetRole(head.base).name;
-    image.distance = sorting.GetRole(head.base).distance;
+    image.depth = sorting.GetRole(head.base).depth;
     image.levels.push_back({ head.base, {} });
     for (const std::size_t level : head.levels)
     {

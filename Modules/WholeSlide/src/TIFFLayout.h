@@ -25,13 +25,17 @@ bool IsUsualName(std::string text);
 /** FindUsualName() of the page's texts. Empty for descriptions of whole slides, which may mention anything. */
 std::string GetUsualName(const TIFFPage & page);
 
-/** Number (from 0) of the image that is asked for by its number (from 1) or its name. Throws SlideError where there is
- * none.
+/** A line "key=value" of the description that ImageJ writes; empty where there is none. */
+std::string GetImageJValue(const TIFFPage & page, const std::string & key);
+
+/** Number (from 0) of the image that is asked for by its name, its number (from 1), or as a focal plane: "plane 2"
+ * counts from the lowest depth, and "plane middle" is the lower one of two. Throws SlideError where there is none.
+ * \param images their names, and the depths of those that are focal planes of one another
  * \param list of all images, for the message */
-std::size_t FindAskedImage(const std::string &              path,
-                           const std::string &              asked,
-                           const std::vector<std::string> & names,
-                           const std::string &              list);
+std::size_t FindAskedImage(const std::string &             path,
+                           const std::string &             asked,
+                           const std::vector<SlideImage> & images,
+                           const std::string &             list);
 
 /** What a format knows of a page before the images of the file are found. */
 struct PageRole
@@ -44,10 +48,10 @@ struct PageRole
     Ignored
   };
 
-  Kind        kind = Kind::Unknown;
-  std::string name;           // of an associated image, or of the image whose finest level the page is
-  std::string part;           // channel or focal plane: only pages with the same one make a pyramid
-  double      distance = 0.0; // of the focal plane from the one in focus
+  Kind                  kind = Kind::Unknown;
+  std::string           name;  // of an associated image, or of the image whose finest level the page is
+  std::string           part;  // channel or focal plane: only pages with the same one make a pyramid
+  std::optional<double> depth; // of a focal plane: 0 is the one in focus
 };
 
 /** How a format differs from a TIFF that says all in its tags. */
@@ -81,9 +85,9 @@ public:
   /** One image of the file with its pyramid. */
   struct Image
   {
-    std::string        name; // empty for none
-    std::vector<Level> levels;
-    double             distance = 0.0; // see PageRole
+    std::string           name; // empty for none
+    std::vector<Level>    levels;
+    std::optional<double> depth; // see PageRole
 
     std::vector<std::size_t> masks; // transparency masks of its levels
   };
@@ -207,6 +211,8 @@ private:
   bool        IsLarger(const Image & one, const Image & other) const;
   std::string DescribeSize(const Image & image) const;
   std::string ListImages(const std::vector<Image> & images) const;
+
+  std::vector<SlideImage> NameImages(const std::vector<Image> & images) const;
 
   std::string                            m_Path;
   std::string                            m_AskedImage;

@@ -10,10 +10,7 @@
 
 namespace gigapixel
 {
-namespace
-{
 
-/** A line "key=value" of the description that ImageJ writes; empty where there is none. */
 std::string
 GetImageJValue(const TIFFPage & page, const std::string & key)
 {
@@ -28,6 +25,9 @@ GetImageJValue(const TIFFPage & page, const std::string & key)
   value.erase(value.find_last_not_of(" \r\t") + 1);
   return value;
 }
+
+namespace
+{
 
 /** Micrometers of a unit as ImageJ's users write it; 0 where it is no length. */
 double
@@ -54,13 +54,14 @@ GetMicronsOfUnit(std::string unit)
 }
 
 /** Micrometers per pixel of a resolution tag; 0 = not said. The units that ImageJ's text names go before the tag of the
- * unit, which says none or something else there. TIFF's unit is the inch where the file names none. */
+ * unit, which says none or something else there. TIFF's unit is the inch where the file names none.
+ * \param described the page with the text: the first one of a stack */
 double
-GetMicrons(const TIFFPage & page, TIFFTag tag)
+GetMicrons(const TIFFPage & page, const TIFFPage & described, TIFFTag tag)
 {
   const double      perUnit = page.GetNumber(tag, 0.0);
-  const std::string unit = GetImageJValue(page, "unit");
-  const std::string ofY = tag == TIFFTag::YResolution ? GetImageJValue(page, "yunit") : std::string();
+  const std::string unit = GetImageJValue(described, "unit");
+  const std::string ofY = tag == TIFFTag::YResolution ? GetImageJValue(described, "yunit") : std::string();
   const auto        ofTag = page.GetInteger(TIFFTag::ResolutionUnit, 2);
   const double      micrometers = !ofY.empty()    ? GetMicronsOfUnit(ofY)
                                   : !unit.empty() ? GetMicronsOfUnit(unit)
@@ -133,8 +134,15 @@ TIFFSlide::FillProperties()
                                     "rotate the image with another program where it matters")
                            .OfFile(m_Path));
   }
-  double x = GetMicrons(base, TIFFTag::XResolution);
-  double y = GetMicrons(base, TIFFTag::YResolution);
+  const TIFFPage & described = base.Find(TIFFTag::ImageDescription) != nullptr ? base : m_Layout->GetPage(0);
+  double           x = GetMicrons(base, described, TIFFTag::XResolution);
+  double           y = GetMicrons(base, described, TIFFTag::YResolution);
+  const double     spacing = ToNumber(GetImageJValue(described, "spacing"));
+  const double     depth = spacing * GetMicronsOfUnit(GetImageJValue(described, "unit"));
+  if (depth > 0.0 && !DescribeFocalPlane(m_Images).empty())
+  {
+    m_Properties.emplace(FocalPlaneSpacing, ToText(depth));
+  }
   if (m_Layout->micronsPerPixel)
   {
     x = m_Layout->micronsPerPixel->front();

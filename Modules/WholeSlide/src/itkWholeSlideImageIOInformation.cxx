@@ -112,6 +112,10 @@ WholeSlideImageIO::FillDictionary()
   {
     EncapsulateMetaData<std::string>(dictionary, property.first, property.second);
   }
+  if (const std::string plane = gigapixel::DescribeFocalPlane(m_Slide->GetImages()); !plane.empty())
+  {
+    EncapsulateMetaData<std::string>(dictionary, "gigapixel.focal-plane", plane);
+  }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.decoder", m_Slide->GetDecoder());
   EncapsulateMetaData<std::string>(
     dictionary, "gigapixel.associated-images", gigapixel::JoinNames(this->GetAssociatedImageNames(), "\n"));

@@ -106,7 +106,8 @@ Argument
 SlideImage()
 {
   return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
-    .Details("By its number or name; gigapixel info lists them.")
+    .Details("By its number or name; gigapixel info lists them. 'plane N' is a focal plane, by its number from the "
+             "lowest, and 'plane middle' the middle one.")
     .Group(Reading)
     .OfSlideFiles();
 }

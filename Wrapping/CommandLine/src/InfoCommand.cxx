@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -63,6 +64,21 @@ DescribeLevels(const itk::WholeSlideImageIO & slide)
                        { "mppY", Known(slide.GetLevelZeroResolution()[1] * downsample) } });
   }
   return levels;
+}
+
+/** Which focal plane is read, of how many, and how far apart they are, where the file says so; null where there is one.
+ */
+JSON
+DescribeFocalPlanes(itk::WholeSlideImageIO & slide)
+{
+  unsigned long read = 0;
+  unsigned long count = 0;
+  if (std::sscanf(GetProperty(slide, "gigapixel.focal-plane").c_str(), "%lu of %lu", &read, &count) != 2)
+  {
+    return {};
+  }
+  const auto spacing = ReadNumber(GetProperty(slide, "gigapixel.focal-plane-spacing"));
+  return { { "read", read }, { "count", count }, { "spacingUm", spacing ? JSON(*spacing) : JSON() } };
 }
 
 /** All images of the file: which one is read, and why. */
@@ -194,6 +210,7 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   info["widthMm"] = Known(static_cast<double>(size[0]) * mppX / 1000);
   info["heightMm"] = Known(static_cast<double>(size[1]) * mppY / 1000);
   info["levels"] = DescribeLevels(*slide);
+  info["focalPlanes"] = DescribeFocalPlanes(*slide);
   info["images"] = DescribeImages(*slide);
   info["associatedImages"] = DescribeAssociatedImages(file, *slide);
   info["iccProfile"] = !GetProperty(*slide, "ICCProfile").empty();
@@ -308,6 +325,14 @@ FormatInfo(const JSON & info)
                 : std::string(", ") + word + ' ' + FormatNumber(channel[key].get<double>(), 0) + " nm";
     }
     text += '\n';
+  }
+  if (const JSON & planes = info["focalPlanes"]; !planes.is_null())
+  {
+    text +=
+      "  focal planes   " + planes["count"].dump() + ", of which number " + planes["read"].dump() + " is read" +
+      (planes["spacingUm"].is_null() ? ""
+                                     : ", " + FormatNumber(planes["spacingUm"].get<double>(), 2) + " µm apart") +
+      '\n';
   }
   for (const JSON & image : info["images"].size() > 1 ? info["images"] : JSON::array())
   {

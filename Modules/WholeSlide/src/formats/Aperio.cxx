@@ -172,7 +172,7 @@ GetRole(const TIFFLayout & layout, std::size_t number)
   {
     role.name = "OffsetZ " + offset;
     role.part = offset;
-    role.distance = ToNumber(offset);
+    role.depth = ToNumber(offset);
   }
   return role;
 }

@@ -22,8 +22,9 @@
 namespace gigapixel
 {
 
-DICOMSlide::DICOMSlide(const std::string & path)
+DICOMSlide::DICOMSlide(const std::string & path, std::string image)
   : Slide(path)
+  , m_AskedImage(std::move(image))
 {
   m_Parts.push_back(std::make_unique<const DICOMPart>(std::make_unique<const DICOMFile>(path)));
   FindFiles();
@@ -172,6 +173,11 @@ DICOMSlide::AddLevels(const std::vector<DICOMImage> & images)
       m_MissingParts.push_back(m_Warnings.back()); // a level that --strict does not do without
       m_MissingParts.back().why = GetPrintable("its level " + level + " cannot be read: " + refusal.why);
     }
+  }
+  for (SlideImage & image : m_Images)
+  {
+    image.width = m_Planes.front().width;
+    image.height = m_Planes.front().height;
   }
   m_NumberOfLevels = static_cast<unsigned>(m_Planes.size());
   SetDownsamples();
@@ -464,7 +470,7 @@ Open(const SlideFile & file)
 {
   try
   {
-    return std::make_unique<const DICOMSlide>(file.GetPath());
+    return std::make_unique<const DICOMSlide>(file.GetPath(), file.GetImage());
   }
   catch (const SlideError &)
   {

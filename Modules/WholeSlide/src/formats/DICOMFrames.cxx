@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which tile, channel and focal plane each frame of a DICOM slide shows.
 #include "DICOMSlide.h"
+#include "TIFFLayout.h"
 
 #include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
@@ -259,7 +260,8 @@ DICOMSlide::RequireShown(const std::vector<PlacedFrame> & frames,
   }
 }
 
-/** The middle one of those that most tiles have, where tiles have several; of an even number, the lower one. */
+/** The one that is asked for, else the middle one of those that most tiles have, where tiles have several; of an even
+ * number, the lower one. */
 void
 DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
 {
@@ -296,14 +298,50 @@ DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
   }
   m_HasZ = true;
   m_Z = fullest[(fullest.size() - 1) / 2];
-  const auto        number = std::distance(depths.begin(), depths.find(m_Z)) + 1;
-  const std::string which = std::to_string(number) + " of " + std::to_string(depths.size());
-  m_Properties["gigapixel.focal-plane"] = which;
-  m_Warnings.push_back(Diagnostic("W-SLIDE-PLANES",
-                                  "it has several focal planes, of which one is read: focal plane " + which,
-                                  "export another one where it matters")
-                         .OfFile(m_Path)
-                         .OfValue(which));
+  constexpr std::size_t most = 512; // of a stack; tiles that are focused one by one have more depths than anybody lists
+  if (depths.size() <= most)
+  {
+    ListFocalPlanes(tiles, depths);
+  }
+  const auto number = std::distance(depths.begin(), depths.find(m_Z)) + 1;
+  m_Properties["gigapixel.focal-plane"] = std::to_string(number) + " of " + std::to_string(depths.size());
+  if (m_AskedImage.empty())
+  {
+    const std::string & which = m_Properties["gigapixel.focal-plane"];
+    m_Warnings.push_back(Diagnostic("W-SLIDE-PLANES",
+                                    "it has several focal planes, of which one is read: focal plane " + which,
+                                    "choose another one with --image (SetImage) where it matters")
+                           .OfFile(m_Path)
+                           .OfValue(which));
+  }
+}
+
+/** Each focal plane is an image. Without a wish the one at m_Z is read, else the one that is asked for.
+ * \param tiles that each depth has */
+void
+DICOMSlide::ListFocalPlanes(const std::map<double, std::size_t> & tiles, const std::set<double> & depths)
+{
+  std::string list;
+  for (const double depth : depths)
+  {
+    SlideImage image;
+    image.number = static_cast<unsigned>(m_Images.size() + 1);
+    image.name = "plane " + std::to_string(image.number);
+    image.kind = "focal plane, " + FormatCount(tiles.at(depth), "tile");
+    image.isMain = depth == m_Z;
+    image.depth = depth;
+    list += (list.empty() ? "" : ", ") + std::to_string(image.number);
+    m_Images.push_back(std::move(image));
+  }
+  const bool isAsked = !m_AskedImage.empty();
+  m_Z = isAsked ? *m_Images[FindAskedImage(m_Path, m_AskedImage, m_Images, list)].depth : m_Z;
+  for (SlideImage & image : m_Images)
+  {
+    image.isRead = *image.depth == m_Z;
+    image.reason = isAsked        ? (image.isRead ? "it is asked for" : "another image is asked for")
+                   : image.isRead ? "it is the middle one of those that most tiles have"
+                                  : "another focal plane is read";
+  }
 }
 
 /** \param frames in their order

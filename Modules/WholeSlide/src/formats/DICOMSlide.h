@@ -97,8 +97,9 @@ std::string GetFileName(const DICOMPart & part);
 class DICOMSlide : public Slide
 {
 public:
-  /** Any file of the series. Throws std::exception in a few words. */
-  explicit DICOMSlide(const std::string & path);
+  /** Any file of the series. Throws std::exception in a few words.
+   * \param image number (from 1) or name of the focal plane to read; empty: the middle one */
+  explicit DICOMSlide(const std::string & path, std::string image = {});
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -149,6 +150,7 @@ private:
                                        const std::vector<std::string> & paths,
                                        const std::string &              file) const;
   void                    ChooseFocalPlane(const std::vector<PlacedFrame> & frames);
+  void                    ListFocalPlanes(const std::map<double, std::size_t> & tiles, const std::set<double> & depths);
   std::size_t FillSource(const std::vector<PlacedFrame> & frames, Source & source, const std::string & file);
   void        MissTilesOfPaths(const Source & source, const std::vector<std::string> & paths, const std::string & file);
   void        NameChannels(const std::vector<DICOMImage> & images, const std::vector<std::string> & paths);
@@ -157,10 +159,11 @@ private:
   void         FillProperties(const DICOMPart & base);
 
   std::vector<std::unique_ptr<const DICOMPart>> m_Parts;
-  std::vector<Source>                           m_Sources;       // one per plane; those of reduced levels are empty
-  std::vector<std::string>                      m_Paths;         // optical paths of the finest level
-  std::set<double>                              m_Depths;        // its focal planes, or of its tiles
-  double                                        m_Z{ 0.0 };      // of the focal plane that is read
+  std::vector<Source>                           m_Sources;  // one per plane; those of reduced levels are empty
+  std::vector<std::string>                      m_Paths;    // optical paths of the finest level
+  std::set<double>                              m_Depths;   // its focal planes, or of its tiles
+  double                                        m_Z{ 0.0 }; // of the focal plane that is read
+  std::string                                   m_AskedImage;
   bool                                          m_HasZ{ false }; // there are several
 };
 

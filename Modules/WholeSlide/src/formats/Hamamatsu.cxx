@@ -149,31 +149,31 @@ HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string &
   {
     return nearest->first; // RequireImage() refuses another one
   }
-  std::vector<std::string> names;
-  std::string              list;
-  for (const auto & [offset, pages] : planes)
-  {
-    names.push_back("ZOffset " + std::to_string(offset));
-    list += (list.empty() ? "" : ", ") + std::to_string(names.size()) + " (" + names.back() + ')';
-  }
-  const auto        main = static_cast<std::size_t>(std::distance(planes.begin(), nearest));
-  const std::size_t chosen = asked.empty() ? main : FindAskedImage(m_Path, asked, names, list);
+  std::string list;
   for (const auto & [offset, pages] : planes)
   {
     const auto finest = std::max_element(
       pages.begin(), pages.end(), [](const TIFFPage * a, const TIFFPage * b) { return a->width < b->width; });
     SlideImage image;
     image.number = static_cast<unsigned>(m_Images.size() + 1);
-    image.name = names[m_Images.size()];
+    image.name = "ZOffset " + std::to_string(offset);
     image.width = (*finest)->width;
     image.height = (*finest)->height;
     image.kind = "focal plane, " + std::to_string(pages.size()) + (pages.size() == 1 ? " level" : " levels");
-    image.isRead = m_Images.size() == chosen;
-    image.isMain = m_Images.size() == main;
+    image.depth = offset;
+    list += (list.empty() ? "" : ", ") + std::to_string(image.number) + " (" + image.name + ')';
+    m_Images.push_back(std::move(image));
+  }
+  const auto        main = static_cast<std::size_t>(std::distance(planes.begin(), nearest));
+  const std::size_t chosen = asked.empty() ? main : FindAskedImage(m_Path, asked, m_Images, list);
+  for (std::size_t i = 0; i < m_Images.size(); ++i)
+  {
+    SlideImage & image = m_Images[i];
+    image.isRead = i == chosen;
+    image.isMain = i == main;
     image.reason = !asked.empty() ? (image.isRead ? "it is asked for" : "another image is asked for")
                    : image.isRead ? "its focal plane is the one nearest to the focus"
                                   : "another focal plane is read";
-    m_Images.push_back(std::move(image));
   }
   if (asked.empty())
   {

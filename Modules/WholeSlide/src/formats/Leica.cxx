@@ -120,24 +120,26 @@ public:
     {
       return;
     }
-    std::vector<std::string> names;
+    std::string list;
     for (const auto & [z, size] : images.planes)
     {
       SlideImage image;
-      image.number = static_cast<unsigned>(names.size() + 1);
+      image.number = static_cast<unsigned>(m_Images.size() + 1);
       image.name = "z " + std::to_string(z);
       image.width = size.first;
       image.height = size.second;
       image.kind = "focal plane";
-      image.isMain = image.isRead = names.empty();
+      image.isMain = image.isRead = m_Images.empty();
+      image.depth = static_cast<double>(z);
       image.reason = image.isRead ? "it is the first focal plane" : "only the first focal plane is read";
-      names.push_back(image.name);
+      list += (list.empty() ? "" : ", ") + image.name;
       m_Images.push_back(std::move(image));
     }
-    const std::string which = "1 of " + std::to_string(names.size());
-    const std::string why = "it has " + std::to_string(names.size()) + " focal planes, of which only the first is read";
+    const std::string which = "1 of " + std::to_string(m_Images.size());
+    const std::string why =
+      "it has " + std::to_string(m_Images.size()) + " focal planes, of which only the first is read";
     const std::string remedy = "convert the one that is wanted to OME-TIFF with bfconvert of Bio-Formats (-z)";
-    if (!asked.empty() && FindAskedImage(path, asked, names, JoinNames(names)) != 0)
+    if (!asked.empty() && FindAskedImage(path, asked, m_Images, list) != 0)
     {
       throw SlideError(Diagnostic("E-SLIDE-PLANES", why, remedy).OfFile(path).OfOption("--image", asked));
     }

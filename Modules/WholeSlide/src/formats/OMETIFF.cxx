@@ -131,8 +131,11 @@ IsOfType(const TIFFPage & page, const std::string & type)
          (page.bits == found->bits && (page.sampleFormat == found->format || page.sampleFormat > isFloat));
 }
 
-/** One Image element of OME-XML with its Pixels (OME-TIFF specification 6, docs.openmicroscopy.org/ome-model; schema
- * 2016-06). */
+/** More focal planes than any microscope takes. */
+constexpr std::uint64_t depthLimit = 512;
+
+/** One focal plane of an Image element of OME-XML with its Pixels (OME-TIFF specification 6,
+ * docs.openmicroscopy.org/ome-model; schema 2016-06). */
 class OMEImage
 {
 public:
@@ -143,7 +146,7 @@ public:
    * \param first the page that the image begins with unless its elements say */
   void PlacePages(std::uint64_t first, const TIFFLayout & layout);
 
-  /** Pages of the file that all planes of the image take. */
+  /** Pages of the file that all planes of the Image element take. */
   std::vector<std::uint64_t> GetAllPages() const;
 
   std::uint64_t
@@ -158,6 +161,10 @@ public:
   std::uint64_t              height = 0;              // SizeY
   std::uint64_t              channels = notSaid;      // SizeC: samples of a pixel over all pages
   std::uint64_t              depths = 1;              // SizeZ
+  bool                       isPlane = false;         // one of several, and an image of its own
+  std::uint64_t              depth = 0;               // which of them this is
+  double                     depthSpacing = 0.0;      // micrometers; 0: not said
+  bool                       isDepthFirst = false;    // in the file, planes follow each other before channels do
   std::uint64_t              times = 1;               // SizeT
   std::string                type;                    // of samples
   std::array<double, 2>      spacing{ { 0.0, 0.0 } }; // micrometers per pixel; 0: not said
@@ -167,7 +174,7 @@ public:
   /** Of an image of one depth and one time with one sample a page: in which page of the file each channel is. */
   std::vector<std::uint64_t> pages;
 
-  std::vector<XMLElement> tiffData;
+  std::shared_ptr<std::vector<XMLElement>> tiffData = std::make_shared<std::vector<XMLElement>>();
 
 private:
   std::string FindContradictionOfPage(const TIFFPage & page) const;
@@ -186,12 +193,14 @@ public:
   /** The other files that the XML names as parts of its images. */
   std::vector<std::string> FindOtherFiles(const std::string & path) const;
 
+  bool                  planesShareAPage{ false };
   std::string           damage;    // of the XML
   std::string           elsewhere; // the file that describes the images instead
   std::vector<OMEImage> images;    // with pixels of their own
 
 private:
   void Add(const XMLElement & element);
+  void SplitDepths(std::size_t numberOfPages);
 
   std::set<std::string> m_Files;
   std::size_t           m_NumberOfNames{ 0 };
@@ -217,13 +226,48 @@ OMEDescription::OMEDescription(const std::string & xml, const TIFFLayout & layou
     return true;
   });
   // Images whose elements name no page follow each other.
-  std::uint64_t first = 0;
+  std::uint64_t           first = 0;
+  std::set<std::uint64_t> pagesOfStacks;
   for (OMEImage & image : images)
   {
     image.channels = image.channels == notSaid ? std::max<std::uint64_t>(1, image.elements.size()) : image.channels;
-    image.PlacePages(first, layout);
-    first += image.CountPlanes();
   }
+  SplitDepths(layout.GetNumberOfMainPages());
+  for (std::size_t i = 0; i < images.size(); ++i)
+  {
+    OMEImage & image = images[i];
+    image.PlacePages(first, layout);
+    for (const std::uint64_t page : image.isPlane ? image.pages : std::vector<std::uint64_t>())
+    {
+      planesShareAPage = !pagesOfStacks.insert(page).second || planesShareAPage;
+    }
+    const bool isLast = i + 1 == images.size() || images[i + 1].tiffData != image.tiffData; // of its stack
+    first += isLast ? image.CountPlanes() : 0;
+  }
+}
+
+/** Makes an image of each focal plane. A stack of more planes than there are pages is left as it is, and refused. */
+void
+OMEDescription::SplitDepths(std::size_t numberOfPages)
+{
+  std::vector<OMEImage> planes;
+  for (const OMEImage & image : images)
+  {
+    const bool isStack = image.depths > 1 && image.depths <= depthLimit && image.depths <= numberOfPages &&
+                         planes.size() + image.depths <= channelLimit && image.times <= 1 &&
+                         image.elements.size() * image.depths <= 16 * channelLimit; // of memory
+    for (std::uint64_t depth = 0; depth < (isStack ? image.depths : 1); ++depth)
+    {
+      planes.push_back(image);
+      if (isStack)
+      {
+        planes.back().name = (images.size() > 1 ? image.name + ' ' : "") + "plane " + std::to_string(depth + 1);
+        planes.back().depth = depth;
+        planes.back().isPlane = true;
+      }
+    }
+  }
+  images = std::move(planes);
 }
 
 void
@@ -248,6 +292,8 @@ OMEDescription::Add(const XMLElement & element)
     image.channels = GetNumber(element, "SizeC", notSaid);
     image.depths = GetNumber(element, "SizeZ", 1);
     image.times = GetNumber(element, "SizeT", 1);
+    image.isDepthFirst = element.Get("DimensionOrder").rfind("XYZ", 0) == 0;
+    image.depthSpacing = GetLength(element, "PhysicalSizeZ");
     image.type = element.Get("Type");
     image.spacing = { { GetLength(element, "PhysicalSizeX"), GetLength(element, "PhysicalSizeY") } };
     images.push_back(std::move(image));
@@ -265,9 +311,9 @@ OMEDescription::Add(const XMLElement & element)
                                1000.0 * GetLength(element, "EmissionWavelength", 1e-3) });
     image.samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
   }
-  if (element.name == "TiffData" && image.tiffData.size() < channelLimit)
+  if (element.name == "TiffData" && image.tiffData->size() < channelLimit)
   {
-    image.tiffData.push_back(element);
+    image.tiffData->push_back(element);
   }
   if (element.name == "UUID" && !element.Get("FileName").empty() && m_Files.size() < channelLimit)
   {
@@ -288,33 +334,44 @@ OMEDescription::FindOtherFiles(const std::string & path) const
   });
   const std::size_t elements =
     std::accumulate(images.begin(), images.end(), std::size_t{ 0 }, [](std::size_t sum, const OMEImage & image) {
-      return sum + image.tiffData.size();
+      return sum + (image.depth == 0 ? image.tiffData->size() : 0);
     });
   return m_Files.size() > 1 || m_NumberOfNames < elements ? others : std::vector<std::string>();
 }
 
-/** Pages are in the order of the channels, but where TiffData elements say otherwise: each names the page of a first
- * channel, and how many follow each other from there (one, where only the page is named; else all). */
+/** Pages are in the order of the channels and focal planes, but where TiffData elements say otherwise: each names the
+ * page of a first channel and plane, and how many follow each other from there (one, where only the page is named; else
+ * all). */
 void
 OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
 {
   const auto named = std::find_if(
-    tiffData.begin(), tiffData.end(), [](const XMLElement & element) { return !element.Get("IFD").empty(); });
-  const std::uint64_t firstPage = named == tiffData.end() ? start : GetNumber(*named, "IFD", start);
+    tiffData->begin(), tiffData->end(), [](const XMLElement & element) { return !element.Get("IFD").empty(); });
+  const std::uint64_t firstPage = named == tiffData->end() ? start : GetNumber(*named, "IFD", start);
   const unsigned      samplesOfPage = firstPage < layout.GetNumberOfMainPages() ? layout.GetPage(firstPage).samples : 1;
   const std::uint64_t placed = std::max<std::uint64_t>(1, std::min(channels, channelLimit) / samplesOfPage);
+  const auto          getPlace = [&](std::uint64_t channel, std::uint64_t plane) { // in the order of the file
+    return isDepthFirst ? channel * depths + plane : plane * placed + channel;
+  };
   pages.resize(placed);
-  std::iota(pages.begin(), pages.end(), start);
-  for (const XMLElement & element : tiffData)
+  for (std::uint64_t channel = 0; channel < placed; ++channel)
+  {
+    pages[channel] = start + getPlace(channel, depth);
+  }
+  for (const XMLElement & element : *tiffData)
   {
     const bool          namesPage = !element.Get("IFD").empty();
     const std::uint64_t page = GetNumber(element, "IFD", start);
-    const std::uint64_t first = GetNumber(element, "FirstC", 0);
-    const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : placed);
-    const bool          isFirstPlane = GetNumber(element, "FirstZ", 0) == 0 && GetNumber(element, "FirstT", 0) == 0;
-    for (std::uint64_t i = 0; isFirstPlane && i < count && first + i < placed; ++i)
+    const std::uint64_t first = getPlace(GetNumber(element, "FirstC", 0), GetNumber(element, "FirstZ", 0));
+    const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : placed * depths);
+    const bool          isFirstTime = GetNumber(element, "FirstT", 0) == 0;
+    for (std::uint64_t channel = 0; isFirstTime && channel < placed; ++channel)
     {
-      pages[first + i] = page + i;
+      const std::uint64_t place = getPlace(channel, depth);
+      if (place >= first && place - first < count)
+      {
+        pages[channel] = page + place - first;
+      }
     }
   }
 }
@@ -323,7 +380,7 @@ std::vector<std::uint64_t>
 OMEImage::GetAllPages() const
 {
   std::vector<std::uint64_t> all = pages;
-  for (const XMLElement & element : tiffData)
+  for (const XMLElement & element : *tiffData)
   {
     const std::uint64_t page = GetNumber(element, "IFD", pages.empty() ? 0 : pages.front());
     const std::uint64_t count = GetNumber(element, "PlaneCount", element.Get("IFD").empty() ? CountPlanes() : 1);
@@ -338,10 +395,10 @@ OMEImage::GetAllPages() const
 TIFFObstacle
 OMEImage::FindContradiction(const TIFFLayout & layout, std::size_t numberOfImages) const
 {
-  if (depths > 1 || times > 1)
+  if (times > 1 || (depths > 1 && !isPlane))
   {
     return { "its OME-XML describes a stack of " + Count(depths, "focal plane") + " (SizeZ) and " +
-               Count(times, "time") + " (SizeT), where a slide is one plane",
+               Count(times, "time") + " (SizeT), where a slide is of one time, and has a page for each plane",
              "write one plane of it as an OME-TIFF, e.g. with bfconvert of Bio-Formats (-z, -timepoint)",
              false,
              "E-SLIDE-PLANES" };
@@ -478,7 +535,7 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
   for (auto image = described.images.begin(); image != described.images.end(); ++image)
   {
     const std::uint64_t first = image->pages.empty() ? rules.roles.size() : image->pages.front();
-    for (const std::uint64_t page : image->GetAllPages())
+    for (const std::uint64_t page : image->depth == 0 ? image->GetAllPages() : image->pages)
     {
       if (page != first && page < rules.roles.size() && rules.roles[page].kind == PageRole::Kind::Unknown)
       {
@@ -497,6 +554,10 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
                               : isReduced ? PageRole::Kind::Unknown
                                           : PageRole::Kind::Image;
     rules.roles[first].name = isNamed ? usual : image->name;
+    if (image->isPlane) // the middle one is read unless another one is asked for
+    {
+      rules.roles[first].depth = static_cast<double>(image->depth) - static_cast<double>((image->depths - 1) / 2);
+    }
   }
   return rules;
 }
@@ -521,6 +582,13 @@ SetObstacle(TIFFLayout & layout, const OMEDescription & described)
                                     : "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
                         false,
                         isElsewhere ? "E-SLIDE-PARTS" : "E-OME-XML" };
+  }
+  else if (described.planesShareAPage)
+  {
+    layout.obstacle = { "its OME-XML describes several focal planes on one page (TiffData)",
+                        "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
+                        false,
+                        "E-OME-XML" };
   }
   else if (!others.empty())
   {
@@ -552,6 +620,10 @@ DescribeImage(TIFFLayout & layout, const OMEImage & image, std::size_t numberOfI
   if (image.spacing[0] > 0.0 && image.spacing[1] > 0.0)
   {
     layout.micronsPerPixel = image.spacing;
+  }
+  if (image.isPlane && image.depthSpacing > 0.0)
+  {
+    layout.properties[FocalPlaneSpacing] = ToText(image.depthSpacing);
   }
 }
 

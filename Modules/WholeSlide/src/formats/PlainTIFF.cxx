@@ -32,13 +32,28 @@ std::uint64_t
 CountPlanes(const TIFFLayout & layout)
 {
   const TIFFPage &    page = layout.GetPage(0);
-  const std::string   text = page.GetShortText(TIFFTag::ImageDescription);
-  const std::string   key = "\nimages=";
-  const std::size_t   found = text.rfind("ImageJ=", 0) == 0 ? text.find(key) : std::string::npos;
-  const std::uint64_t images =
-    found == std::string::npos ? 1 : std::strtoull(text.c_str() + found + key.size(), nullptr, 10);
+  const std::uint64_t images = std::strtoull(GetImageJValue(page, "images").c_str(), nullptr, 10);
   const std::uint64_t behind = images > layout.GetNumberOfMainPages() ? images : 1;
   return std::max(behind, page.GetInteger(TIFFTag::ImageDepth, 1));
+}
+
+/** ImageJ says of a stack that each page is a focal plane. The middle one is in focus, as far as anybody knows. */
+PageRules
+MakeRulesOfStack(const TIFFLayout & layout)
+{
+  PageRules           rules;
+  const std::size_t   pages = layout.GetNumberOfMainPages();
+  const std::uint64_t slices = std::strtoull(GetImageJValue(layout.GetPage(0), "slices").c_str(), nullptr, 10);
+  if (slices == pages && pages > 1)
+  {
+    rules.roles.resize(pages);
+    for (std::size_t i = 0; i < pages; ++i)
+    {
+      rules.roles[i].name = "plane " + std::to_string(i + 1);
+      rules.roles[i].depth = static_cast<double>(i) - static_cast<double>((pages - 1) / 2);
+    }
+  }
+  return rules;
 }
 
 void
@@ -74,7 +89,7 @@ Open(const SlideFile & file)
     throw;
   }
   WarnOfPlanes(*layout);
-  layout->SetImages(layout->FindImages());
+  layout->SetImages(layout->FindImages(MakeRulesOfStack(*layout)));
   // Other programs put a page of their own, such as a macro, before those of the scanner.
   const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
   if (base.GetShortText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0)
