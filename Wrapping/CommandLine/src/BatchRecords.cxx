@@ -239,7 +239,7 @@ Json
 BatchRecords::FindEntry(const std::string & output)
 {
   const std::string name = ToNameText(GetName(output));
-  const Json        record = ParseEntry(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()));
+  Json              record = ParseEntry(ReadAll((fs::path(m_State) / (Hash(GetName(output)) + RecordEnding)).string()));
   if (!record.is_null() && record["output"] == name)
   {
     return record;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 
 namespace fs = std::filesystem;
@@ -139,10 +140,8 @@ RefuseMasks(const std::vector<SlideTask> & tasks, const std::string & tissue)
     }
   }
   std::vector<std::string> outputs;
-  for (const SlideTask & task : tasks)
-  {
-    outputs.push_back(task.output);
-  }
+  std::transform(
+    tasks.begin(), tasks.end(), std::back_inserter(outputs), [](const SlideTask & task) { return task.output; });
   RefuseInputs(outputs, masks);
 }
 

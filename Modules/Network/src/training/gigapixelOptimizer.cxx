@@ -42,7 +42,7 @@ std::pair<const OptimizerRule *, double>
 Find(const std::string & wanted)
 {
 #define GIGAPIXEL_OPTIMIZER(Name, name, weightDecay, description)                                                      \
-  if (wanted == name)                                                                                                  \
+  if (wanted == (name))                                                                                                \
   {                                                                                                                    \
     return { &Get##Name##Optimizer(), weightDecay };                                                                   \
   }
