@@ -19,11 +19,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
+#include <sstream>
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <sstream>
 
 namespace gigapixel::commandline
 {
@@ -71,9 +70,10 @@ DescribeLevels(const itk::WholeSlideImageIO & slide)
 JSON
 DescribeFocalPlanes(itk::WholeSlideImageIO & slide)
 {
-  unsigned long read = 0;
-  unsigned long count = 0;
-  if (std::sscanf(GetProperty(slide, "gigapixel.focal-plane").c_str(), "%lu of %lu", &read, &count) != 2)
+  std::istringstream words(GetProperty(slide, "gigapixel.focal-plane"));
+  unsigned long      read = 0, count = 0;
+  std::string        of;
+  if (!(words >> read >> of >> count))
   {
     return {};
   }
@@ -330,8 +330,7 @@ FormatInfo(const JSON & info)
   {
     text +=
       "  focal planes   " + planes["count"].dump() + ", of which number " + planes["read"].dump() + " is read" +
-      (planes["spacingUm"].is_null() ? ""
-                                     : ", " + FormatNumber(planes["spacingUm"].get<double>(), 2) + " µm apart") +
+      (planes["spacingUm"].is_null() ? "" : ", " + FormatNumber(planes["spacingUm"].get<double>(), 2) + " µm apart") +
       '\n';
   }
   for (const JSON & image : info["images"].size() > 1 ? info["images"] : JSON::array())

@@ -556,7 +556,8 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
     rules.roles[first].name = isNamed ? usual : image->name;
     if (image->isPlane) // the middle one is read unless another one is asked for
     {
-      rules.roles[first].depth = static_cast<double>(image->depth) - static_cast<double>((image->depths - 1) / 2);
+      const auto middle = (image->depths - 1) / 2;
+      rules.roles[first].depth = static_cast<double>(image->depth) - static_cast<double>(middle);
     }
   }
   return rules;

@@ -46,11 +46,12 @@ MakeRulesOfStack(const TIFFLayout & layout)
   const std::uint64_t slices = std::strtoull(GetImageJValue(layout.GetPage(0), "slices").c_str(), nullptr, 10);
   if (slices == pages && pages > 1)
   {
+    const std::size_t middle = (pages - 1) / 2;
     rules.roles.resize(pages);
     for (std::size_t i = 0; i < pages; ++i)
     {
       rules.roles[i].name = "plane " + std::to_string(i + 1);
-      rules.roles[i].depth = static_cast<double>(i) - static_cast<double>((pages - 1) / 2);
+      rules.roles[i].depth = static_cast<double>(i) - static_cast<double>(middle);
     }
   }
   return rules;
