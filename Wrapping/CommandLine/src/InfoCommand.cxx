@@ -19,10 +19,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <sstream>
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 namespace gigapixel::commandline
 {

@@ -52,7 +52,7 @@ def outline(
 
     >>> gp.outline("slide.mask.tif", "slide.svs", "slide.geojson", class_name="Tumor")
     """
-    options = {"like": path_of(slide), "output": file_name(output), "class": class_name, "overwrite": True}
+    options = {"like": path_of(slide), "output": file_name(output), "class": class_name or "", "overwrite": True}
     run("outline", {**options, "origin": "" if origin == "slide" else origin, **_options_of(slide, slide_mpp)}, [file_name(mask)])
     return output
 
