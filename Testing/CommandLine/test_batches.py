@@ -14,7 +14,7 @@ import tifffile
 
 pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
 
-from conftest import PROGRAM, blobs, fails, run, write_slide
+from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_slide
 from report_pages import Page
 
 WORDS = ["--preset", "remedios2023"]
@@ -243,6 +243,48 @@ def test_file_systems_without_locks(tmp_path):
     write_lock(out, "000.pyramid.tif", 1, pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(), 600)
     run("label", slides, "-o", out, *WORDS, env=env)
     assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+
+
+def test_foreign_things_in_the_hidden_folder(tmp_path):
+    """Pipes and folders that are named as locks are; one in the place of a slide's lock does not hinder the work."""
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    (out / ".gigapixel/d.1.lock").mkdir(parents=True)
+    os.mkfifo(out / ".gigapixel/f.1.lock")
+    os.mkfifo(out / f".gigapixel/{fnv(b'000.pyramid.tif')}.1.lock")
+    (out / ".gigapixel/x.1.lock").write_text('{"host": 1, "machine": [], "pid": "a"}')
+    set_age(out / ".gigapixel/x.1.lock", 3600)
+    run("label", slides, "-o", out, *WORDS)
+    assert [run("status", out, "--json").json[key] for key in ("done", "left", "running")] == [2, 0, []]
+    run("label", slides, "-o", out, *WORDS, "--overwrite", "--downsample", 4)
+    assert (out / ".gigapixel/f.1.lock").is_fifo() and (out / ".gigapixel/d.1.lock").is_dir()
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.touch(), lambda path: path.symlink_to("nowhere")])
+def test_another_failed_csv_is_not_replaced(tmp_path, make):
+    slides, out = make_slides(tmp_path / "slides", 1), tmp_path / "out"
+    out.mkdir()
+    make(out / "failed.csv")
+    assert fails("label", slides, "-o", out, *WORDS).code == "E-OUTPUT-EXISTS"
+    assert [path.name for path in out.iterdir()] == ["failed.csv"]
+
+
+def test_links_to_slides_that_are_gone_fail(tmp_path):
+    """As where an archive is not mounted: nothing vanishes."""
+    slides, out = make_slides(tmp_path / "slides", 1), tmp_path / "out"
+    for name in ("a.svs", "b.tif", "notes.txt", "c.csv"):
+        (slides / name).symlink_to(f"/nowhere/{name}")
+    results = run("label", slides, "-o", out, *WORDS, "--json", code=1).json
+    codes = {os.path.basename(result["slide"]): result.get("error", {}).get("code") for result in results}
+    assert codes == {"000.tif": None, "a.svs": "E-FILE-MISSING", "b.tif": "E-FILE-MISSING"}
+    with open(out / "failed.csv") as file:
+        assert [row["code"] for row in csv.DictReader(file)] == ["E-FILE-MISSING"] * 2
+
+
+def test_status_of_a_manifest_that_may_not_be_read(tmp_path):
+    slides, out = make_slides(tmp_path / "slides", 1), tmp_path / "out"
+    run("label", slides, "-o", out, *WORDS)
+    (out / "manifest.json").chmod(0)
+    assert fails("status", out, preexec_fn=obey_permissions).code == "E-FILE-ACCESS"
 
 
 def test_a_result_survives_the_record_of_a_failure(tmp_path):

@@ -9,8 +9,11 @@ import shutil
 import numpy
 import pytest
 
+pytest.importorskip("PIL.Image", reason="python3-pil decodes the pictures of pages")
+
 from conftest import blobs, fails, obey_permissions, run, write_slide
 from dicom_slides import write_slide_file
+from report_pages import Page
 
 WORDS = ["--preset", "remedios2023", "--quiet"]
 
@@ -60,7 +63,7 @@ def test_table_is_seen_from_its_folder(folder):
     assert ["error" in each for each in results] == [False, False, True] and results[2]["error"]["code"] == "E-FILE-MISSING"
 
 
-@pytest.mark.parametrize("rows", [[], [["name"], ["a.tif"]], [["slide"]], [["slide"], [""]], [["slide", "x"], ["a.tif"]]])
+@pytest.mark.parametrize("rows", [[], [["name"], ["a.tif"]], [["slide"]], [["slide"], [""]], [["slide", "x"], ["a.tif"]], [["slide", "slide"], ["a.tif", "b.tif"]]])
 def test_tables_that_name_nothing(folder, rows):
     table = write_table(folder / "slides/bad.csv", *rows)
     assert fails("label", table, "-o", folder / "masks", *WORDS[:2]).code == "E-COHORT-FORMAT"
@@ -128,9 +131,12 @@ def test_results_of_foreign_types(folder):
     for key in list(result):
         if key not in ("slide", "mask"):
             result[key] = {"strange": [1]} if isinstance(result[key], (int, float, str, type(None))) else 5
+    result["warnings"] = [{"code": 3, "value": "x", "file": []}, "x", {"code": "W-FILE-SKIPPED", "why": "it is shown"}]
     (folder / "masks/manifest.json").write_text(json.dumps(manifest))
     assert run("report", "masks", "-o", "page.html", "--json", cwd=folder).json["slides"] == 3
+    assert [warning["code"] for warning in Page(folder / "page.html").data["slides"][0]["warnings"]] == ["W-FILE-SKIPPED"]
     assert run("status", "masks", "--json", cwd=folder).json["done"] == 3
+    assert run("label", "slides", "-o", "masks", *WORDS, "--json", cwd=folder).codes == ["W-FILE-SKIPPED"]
 
 
 def test_slides_of_one_name(folder):

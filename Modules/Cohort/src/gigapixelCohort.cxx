@@ -576,6 +576,11 @@ ReadFileColumn(const std::string & fileName, const std::string & column)
   {
     reader.Fail(1, "the column \"" + column + "\" is missing", "name the columns in the first line");
   }
+  const auto & columns = reader.GetHeader().fields;
+  if (std::count(columns.begin(), columns.end(), column) > 1)
+  {
+    reader.Fail(1, "the column \"" + column + "\" is there twice", "leave one of them");
+  }
   std::vector<std::string> files;
   for (TableReader::Row row; reader.Next(row);)
   {

@@ -75,8 +75,18 @@ Json
 ReadHolder(const std::string & file)
 {
   std::ifstream stream(file, std::ios::binary);
-  Json          holder = Json::parse(stream, nullptr, false);
-  return holder.is_object() ? holder : Json::object();
+  const Json    holder = Json::parse(stream, nullptr, false);
+  const bool    isOurs = holder.is_object() && holder.value("host", Json("")).is_string() &&
+                      holder.value("machine", Json("")).is_string() && holder.value("pid", Json(0)).is_number();
+  return isOurs ? holder : Json::object();
+}
+
+/** Whether it is named as locks are, and is no folder or pipe, which would wait for a writer for ever. */
+bool
+IsLock(const fs::path & file)
+{
+  std::error_code ignored;
+  return file.extension() == Ending && fs::is_regular_file(file, ignored);
 }
 
 /** \class FoundLock
@@ -158,6 +168,11 @@ BatchLock::Take(const std::string & folder, const std::string & name, const Json
   {
     files.push_back(GetFile(folder, name, number));
   }
+  if (!files.empty() && !fs::is_regular_file(files.back(), ignored) && fs::exists(files.back(), ignored))
+  {
+    throw Refusal(
+      Diagnostic("E-FILE-KIND", "it is named as our locks are, and is none", "remove it").OfFile(files.back()));
+  }
   const auto dead = files.empty() ? nullptr : std::make_unique<FoundLock>(files.back(), folder);
   if (dead && !dead->IsDead())
   {
@@ -200,7 +215,7 @@ BatchLock::FindHolders(const std::string & folder)
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
   {
     const std::string file = entry->path().string();
-    if (entry->path().extension() == Ending && FoundLock(file, folder).IsAlive())
+    if (IsLock(entry->path()) && FoundLock(file, folder).IsAlive())
     {
       holders.push_back(ReadHolder(file));
     }
@@ -215,7 +230,7 @@ BatchLock::RemoveDead(const std::string & folder)
   std::error_code       error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
   {
-    if (entry->path().extension() == Ending)
+    if (IsLock(entry->path()))
     {
       names.insert(entry->path().stem().stem().string());
     }

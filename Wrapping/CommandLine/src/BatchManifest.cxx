@@ -6,6 +6,7 @@
 #include "SlideList.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelTableReader.h"
 #include "itkGigapixelVolumeSource.h"
 
@@ -172,14 +173,6 @@ HasFailed(const Json & entry)
   return entry.at("result").contains("error");
 }
 
-void
-RefuseForeign(const std::string & file, const std::string & why)
-{
-  throw Refusal(
-    Diagnostic("E-OUTPUT-EXISTS", "it is not one of ours, and would be replaced: " + why, "write into another folder")
-      .OfFile(file));
-}
-
 std::map<std::string, Json>
 ReadManifest(const std::string & folder)
 {
@@ -190,10 +183,14 @@ ReadManifest(const std::string & folder)
   {
     return entries;
   }
+  RequireReadable(file);
   const Json manifest = Parse(ReadAll(file));
   if (!manifest.is_object() || manifest.value("format", Json()) != Format)
   {
-    RefuseForeign(file, "it is no manifest of results");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             "it is no manifest of results of ours, which a batch would replace",
+                             "name another folder")
+                    .OfFile(file));
   }
   for (const Json & entry : manifest.value("slides", Json::array()))
   {

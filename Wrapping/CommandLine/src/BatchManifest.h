@@ -48,10 +48,8 @@ nlohmann::ordered_json ParseEntry(const std::string & text);
 
 bool HasFailed(const nlohmann::ordered_json & entry);
 
-/** \throw Refusal saying that the file would be replaced */
-[[noreturn]] void RefuseForeign(const std::string & file, const std::string & why);
-
-/** By the names of outputs; none: there is no manifest. \throw Refusal it is something else */
+/** By the names of outputs; none: there is no manifest.
+ * \throw Refusal it is something else, or cannot be read */
 std::map<std::string, nlohmann::ordered_json> ReadManifest(const std::string & folder);
 
 std::string FormatManifest(const std::map<std::string, nlohmann::ordered_json> & entries);

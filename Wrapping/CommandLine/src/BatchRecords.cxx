@@ -164,16 +164,25 @@ BatchRecords::BatchRecords(const ArgumentValues & values, const std::vector<Slid
   m_IsRetrying = values.Has("retry");
   m_Manifest = ReadManifest(m_Folder);
   m_ManifestTime = GetTime(GetManifest(m_Folder));
-  const std::string failures = ReadAll(GetFailedTable(m_Folder));
-  if (!failures.empty() && failures.rfind(FailedColumns, 0) != 0)
+  const std::string failures = GetFailedTable(m_Folder);
+  std::error_code   ignored;
+  if (fs::exists(fs::symlink_status(failures, ignored)) && ReadAll(failures).rfind(FailedColumns, 0) != 0)
   {
-    RefuseForeign(GetFailedTable(m_Folder), "it is no table of failures");
+    throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
+                             "it is no table of failures of ours, and would be replaced",
+                             "write into another folder")
+                    .OfFile(failures));
   }
 }
 
 BatchRecords::~BatchRecords()
 {
-  this->RemoveEmptyFolders();
+  try
+  {
+    this->RemoveEmptyFolders();
+  }
+  catch (const std::exception &)
+  {} // what is left does no harm
 }
 
 std::string

@@ -90,7 +90,8 @@ Merge(const Json & more, Json & list)
 {
   for (const Json & entry : more)
   {
-    if (entry.is_object() && std::find(list.begin(), list.end(), entry) == list.end())
+    const bool isOurs = entry.is_object() && entry.value("code", Json()).is_string();
+    if (isOurs && std::find(list.begin(), list.end(), entry) == list.end())
     {
       list.push_back(entry);
     }
@@ -213,7 +214,9 @@ ReportRows::AddResult(const Json & result, const std::string & folder)
   }
   if (const auto error = result.find("error"); error != result.end())
   {
-    row.data["error"] = error->is_object() ? *error : Json{ { "code", "E-OTHER" }, { "why", error->dump() } };
+    row.data["error"] = error->is_object() && error->value("code", Json()).is_string()
+                          ? *error
+                          : Json{ { "code", "E-OTHER" }, { "why", error->dump() } };
   }
   for (const char * const list : { "doubts", "warnings" })
   {

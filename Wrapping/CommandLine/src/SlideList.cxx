@@ -183,11 +183,20 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
 bool
 IsKeptBesideSlides(const std::string & file)
 {
-  static const std::set<std::string> endings{ ".csv", ".tsv",  ".json", ".geojson", ".txt",  ".md",
-                                              ".xml", ".log",  ".ini",  ".opt",     ".pdf",  ".png",
-                                              ".jpg", ".jpeg", ".svg",  ".h5",      ".nrrd", ".safetensors" };
+  static const std::set<std::string> endings{ ".csv",  ".tsv", ".json", ".geojson", ".txt",        ".md",   ".xml",
+                                              ".log",  ".ini", ".opt",  ".pdf",     ".png",        ".html", ".jpg",
+                                              ".jpeg", ".svg", ".h5",   ".nrrd",    ".safetensors" };
   return endings.count(GetLowerExtension(file)) > 0 || fs::path(file).filename() == "DICOMDIR" ||
          EndsWith(file, PyramidEnding);
+}
+
+/** Whether it is a link to what is not there, such as an archive that is not mounted: a slide by its name is not to
+ * vanish then. */
+bool
+IsDangling(const fs::directory_entry & entry)
+{
+  std::error_code ignored;
+  return entry.is_symlink(ignored) && !fs::exists(entry.path(), ignored);
 }
 
 bool
@@ -216,6 +225,12 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
     {
       return Entry::Wanted;
     }
+  }
+  if (IsDangling(entry) && !IsKeptBesideSlides(file))
+  {
+    const auto & endings = itk::WholeSlideImageIO::New()->GetSupportedReadExtensions();
+    const bool   isSlide = std::find(endings.begin(), endings.end(), GetLowerExtension(file)) != endings.end();
+    return isSlide ? Entry::Wanted : Entry::Other;
   }
   return IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
 }
@@ -249,7 +264,8 @@ LookForVolume(const fs::directory_entry & entry, const Session &)
     return itk::GigapixelIsDicomFolder(file) ? Entry::Wanted : Entry::Other;
   }
   // Of a pair the header is named, and without it an .img is no volume.
-  if (entry.is_regular_file(error) && GetLowerExtension(file) != ".img" && itk::GigapixelIsVolumeName(file))
+  if ((entry.is_regular_file(error) || IsDangling(entry)) && GetLowerExtension(file) != ".img" &&
+      itk::GigapixelIsVolumeName(file))
   {
     return Entry::Wanted;
   }

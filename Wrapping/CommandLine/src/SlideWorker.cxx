@@ -103,6 +103,10 @@ Restore(nlohmann::ordered_json result,
   }
   for (const auto & entry : result.value("warnings", nlohmann::ordered_json::array()))
   {
+    if (!entry.is_object())
+    {
+      continue;
+    }
     const Diagnostic warning = ParseDiagnostic(entry);
     if (std::none_of(before.begin(), before.end(), [&warning](const Diagnostic & each) {
           return each.GetText() == warning.GetText();
