@@ -108,6 +108,14 @@ GetLoss(const NetworkDescription & network, const Tensor & logits, const Tensor 
            GetLoss(other, logits, classes) * (pixels / SumWeights(other, classes));
   }
   const Tensor weights = at::tensor(GetWeights(network), at::kDouble).to(logits.scalar_type());
+  if (network.loss == Loss::Focal)
+  {
+    const Tensor z = logits.size(1) == 1 ? at::cat({ at::zeros_like(logits), logits }, 1) : logits;
+    const Tensor takes = classes.ne(LabelSource::Ignored), known = at::where(takes, classes, 0).to(at::kLong);
+    const Tensor logP = at::log_softmax(z, 1).gather(1, known.unsqueeze(1)).squeeze(1);
+    return -(weights.index_select(0, known.flatten()).reshape(known.sizes()) * (1 - logP.exp()).square() * logP * takes)
+              .sum();
+  }
   if (network.loss == Loss::BinaryCrossEntropy)
   {
     const Tensor factors = at::where(classes.eq(1), weights[1], weights[0]) * classes.ne(LabelSource::Ignored);

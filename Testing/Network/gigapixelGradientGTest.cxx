@@ -86,7 +86,9 @@ enum class Loss
   Dice,
   WeightedDice,
   Both,
-  WeightedBoth
+  WeightedBoth,
+  Focal,
+  WeightedFocal
 };
 
 struct Case
@@ -101,7 +103,8 @@ struct Case
 std::string
 GetCaseName(const testing::TestParamInfo<Case> & info)
 {
-  const char * const losses[] = { "", "Weighted", "Dice", "WeightedDice", "Both", "WeightedBoth" };
+  const char * const losses[] = { "",     "Weighted",     "Dice",  "WeightedDice",
+                                  "Both", "WeightedBoth", "Focal", "WeightedFocal" };
   const Case &       it = info.param;
   return (it.preset ? "Preset" : "Small") + std::to_string(it.size.width) + "By" + std::to_string(it.size.height) +
          "Tiles" + std::to_string(it.tileSize) + losses[static_cast<int>(it.loss)];
@@ -119,7 +122,12 @@ MakeNetwork(const Case & it)
   {
     network.SetLoss("dice+cross-entropy");
   }
-  if (it.loss == Loss::Weighted || it.loss == Loss::WeightedDice || it.loss == Loss::WeightedBoth)
+  if (it.loss == Loss::Focal || it.loss == Loss::WeightedFocal)
+  {
+    network.SetLoss("focal");
+  }
+  if (it.loss == Loss::Weighted || it.loss == Loss::WeightedDice || it.loss == Loss::WeightedBoth ||
+      it.loss == Loss::WeightedFocal)
   {
     network.classWeights = { 0.5, 3.0, 1.25 };
     network.classWeights.resize(network.GetNumberOfClasses());
@@ -300,6 +308,10 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                          Case{ true, { 449, 133 }, 128, Loss::WeightedDice },
                                          Case{ true, { 449, 133 }, 128, Loss::Both },
                                          Case{ true, { 449, 133 }, 128, Loss::WeightedBoth },
+                                         Case{ true, { 449, 133 }, 128, Loss::Focal },
+                                         Case{ true, { 449, 133 }, 128, Loss::WeightedFocal },
+                                         Case{ false, { 131, 77 }, 36, Loss::Focal },
+                                         Case{ false, { 131, 77 }, 36, Loss::WeightedFocal },
                                          Case{ false, { 131, 77 }, 36 },
                                          Case{ false, { 64, 100 }, 6 },
                                          Case{ false, { 131, 77 }, 36, Loss::Weighted },

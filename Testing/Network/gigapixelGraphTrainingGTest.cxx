@@ -68,7 +68,7 @@ ComputeGradient(const NetworkDescription & network,
 
 TEST(GraphTraining, HasTheSameBitsForAnyNumberOfThreads)
 {
-  for (const char * loss : { "cross-entropy", "dice", "dice+cross-entropy" })
+  for (const char * loss : { "cross-entropy", "dice", "dice+cross-entropy", "focal" })
   {
     const NetworkDescription network = LoadUNet(loss);
     const LossGradient       one = ComputeGradient(network, 32, 1);

@@ -87,8 +87,8 @@ public:
   }
   /** @} */
 
-  /** What is minimized: "cross-entropy", "dice" or "dice+cross-entropy"; empty, the default: what the network says. See
-   * gigapixel::NetworkDescription. */
+  /** What is minimized: "cross-entropy", "dice", "dice+cross-entropy" or "focal"; empty, the default: what the network
+   * says. See gigapixelLossList.h. */
   itkSetStringMacro(Loss);
   itkGetStringMacro(Loss);
 

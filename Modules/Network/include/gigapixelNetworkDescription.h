@@ -58,12 +58,11 @@ struct GigapixelNetwork_EXPORT Layer
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:
+  /** The entries of gigapixelLossList.h. Dice is 1 less the weighted mean of the classes' Dice of the whole image. */
   enum class Loss
   {
-    BinaryCrossEntropy,  ///< one output channel
-    SoftmaxCrossEntropy, ///< two and more
-    Dice,                ///< either: 1 less the weighted mean of the classes' Dice of the whole image
-    DiceAndCrossEntropy  ///< either: the sum of both
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) Name,
+#include "gigapixelLossList.h"
   };
 
   /** What makes probabilities of the outputs of several classes. */
@@ -108,8 +107,9 @@ public:
   VolumePatches patches;
   Loss          loss{ Loss::BinaryCrossEntropy };
   Probabilities probabilities{ Probabilities::Softmax }; ///< of several output channels; those of one are by sigmoid
-  /** Per class. Cross-entropy: factor of a pixel's loss by its class, the mean is the weighted one (as PyTorch's);
-   * empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they are both. */
+  /** Per class. Cross-entropy and focal: factor of a pixel's loss by its class, the mean is the weighted one (as
+   * PyTorch's); empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they
+   * are both. */
   std::vector<double> classWeights;
   /** One for each class, none twice; empty: classes are numbers. */
   std::vector<std::string> classNames;
@@ -133,8 +133,8 @@ public:
 
   std::string ToJSON() const;
 
-  /** Another loss than the file's: "cross-entropy" (binary or softmax, as the number of output channels wants), "dice"
-   * or "dice+cross-entropy". \throw std::invalid_argument for another name */
+  /** Another loss than the file's, by the name that --loss has: "cross-entropy" is binary or softmax, as the number of
+   * output channels wants. \throw std::invalid_argument there is none of this name */
   void SetLoss(const std::string & lossName);
 
   /** Whether it computes volumes, else images. */
@@ -149,6 +149,18 @@ public:
   TakesSumsFirst() const
   {
     return loss == Loss::Dice || loss == Loss::DiceAndCrossEntropy;
+  }
+
+  /** Whether the loss has nothing but a formula for a pixel: no kernel is fused with it. */
+  bool
+  HasPixelLoss() const
+  {
+    static constexpr bool has[] = {
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) false,
+#define GIGAPIXEL_PIXEL_LOSS(Name, file, option, least, most) true,
+#include "gigapixelLossList.h"
+    };
+    return has[static_cast<std::size_t>(loss)];
   }
 
   /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which

@@ -34,6 +34,9 @@ struct OptimizerDescription
   std::string text;
 };
 
+/** What --loss is given, each once: the entries of gigapixelLossList.h. */
+GigapixelOptions_EXPORT const std::vector<std::string> & GetLossNames();
+
 /** The entries of gigapixelOptimizerList.h. */
 GigapixelOptions_EXPORT const std::vector<OptimizerDescription> & GetOptimizers();
 

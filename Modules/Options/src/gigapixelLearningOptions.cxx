@@ -75,6 +75,20 @@ GetOptimizers()
   return optimizers;
 }
 
+const std::vector<std::string> &
+GetLossNames()
+{
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) option,
+#include "gigapixelLossList.h"
+    };
+    all.erase(std::unique(all.begin(), all.end()), all.end()); // of one name stand together
+    return all;
+  }();
+  return names;
+}
+
 const std::vector<LearningOption> &
 GetLearningOptionTable()
 {

@@ -73,9 +73,11 @@ ModelChannel()
 Argument
 TrainingLoss()
 {
-  return Choice("loss", { "network", "cross-entropy", "dice", "dice+cross-entropy" }, "network", "What is minimized.")
+  std::vector<std::string> losses = GetLossNames();
+  losses.insert(losses.begin(), "network");
+  return Choice("loss", losses, "network", "What is minimized.")
     .Details("network: what the network's file says. Cross-entropy is binary or softmax. Dice is that of the whole "
-             "slide, which takes two passes over it.")
+             "slide, which takes two passes over it. focal attends to pixels that are not yet right.")
     .Group("Learning");
 }
 

@@ -75,7 +75,7 @@ def train(
     :param channels: of slide files, as :class:`Slide` takes them, in the network's order; None: what :class:`Slide` were given, or slides
         as they are. The model keeps their names, and finds the channels of other slides by these
     :param window: as :class:`Slide` takes it; the model keeps it
-    :param loss: "cross-entropy", "dice" or "dice+cross-entropy"; "": what the network says
+    :param loss: "cross-entropy", "dice", "dice+cross-entropy" or "focal"; "": what the network says
     :param class_weights: of the loss, one per class; (): what the network says
     :param ignored_label: pixels of the masks with this value take no part
     :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,

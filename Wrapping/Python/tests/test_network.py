@@ -116,6 +116,7 @@ OPTIONS = {
     "clipped": {"optimizer": "sgd", "learning_rate": 0.05, "clip_gradient": 0.02},
     "frozen": {"optimizer": "adamw", "learning_rate": 1e-3, "freeze": ["L1", "L3.weight"]},
     "both losses": {"learning_rate": 1e-3, "loss": "dice+cross-entropy"},
+    "focal": {"learning_rate": 1e-3, "loss": "focal"},
 }
 
 
@@ -139,6 +140,8 @@ def loss_of(found, truth, options):
     entropy = torch.nn.functional.binary_cross_entropy_with_logits(found, truth)
     if "loss" not in options:
         return entropy
+    if options["loss"] == "focal":
+        return pytest.importorskip("torchvision.ops").sigmoid_focal_loss(found, truth, alpha=-1, gamma=2, reduction="mean")
     p = found.sigmoid()
     return entropy + 1 - (2 * (p * truth).sum() + 1) / (p.sum() + truth.sum() + 1)
 

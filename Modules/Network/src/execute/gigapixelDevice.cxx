@@ -165,6 +165,13 @@ CheckDevice(const NetworkDescription & network, const Device & device)
 {
   if (network.graph.IsEmpty())
   {
+    if (device.cuda >= 0 && network.HasPixelLoss())
+    {
+      throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                       "the loss of the network \"" + network.name +
+                                         "\" has no kernel for GPUs, which a chain of layers needs",
+                                       "choose --device cpu, or a network of operations"));
+    }
     return;
   }
   const std::string subject = "the network \"" + network.name + "\" is made of operations, which ";

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLearningOptions.h"
 #include "gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
@@ -27,17 +28,17 @@ Layer::GetWeightShape() const
 void
 NetworkDescription::SetLoss(const std::string & lossName)
 {
-  if (lossName != "cross-entropy" && lossName != "dice" && lossName != "dice+cross-entropy")
-  {
-    throw InvalidArgument(
-      Diagnostic("E-OPTION-VALUE",
-                 "unknown loss \"" + lossName + "\"; use \"cross-entropy\", \"dice\" or \"dice+cross-entropy\"")
-        .OfValue(lossName));
+  const int channels = GetNumberOfOutputChannels();
+#define GIGAPIXEL_LOSS(Name, file, option, least, most)                                                                \
+  if (lossName == (option) && ((most) > 1 || channels == (most)))                                                      \
+  {                                                                                                                    \
+    loss = Loss::Name;                                                                                                 \
+    return;                                                                                                            \
   }
-  loss = lossName == "dice"                 ? Loss::Dice
-         : lossName == "dice+cross-entropy" ? Loss::DiceAndCrossEntropy
-         : GetNumberOfOutputChannels() == 1 ? Loss::BinaryCrossEntropy
-                                            : Loss::SoftmaxCrossEntropy;
+#include "gigapixelLossList.h"
+  throw InvalidArgument(
+    Diagnostic("E-OPTION-VALUE", "unknown loss \"" + lossName + "\"; use " + JoinWithOr(GetLossNames()))
+      .OfValue(lossName));
 }
 
 namespace

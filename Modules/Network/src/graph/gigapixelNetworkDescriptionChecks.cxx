@@ -439,7 +439,9 @@ CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
   const auto & weights = network.classWeights;
-  if (network.LabelsImage() && (network.TakesSumsFirst() || !weights.empty()))
+  const bool   isCrossEntropy = network.loss == NetworkDescription::Loss::BinaryCrossEntropy ||
+                              network.loss == NetworkDescription::Loss::SoftmaxCrossEntropy;
+  if (network.LabelsImage() && (!isCrossEntropy || !weights.empty()))
   {
     Refuse(
       "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "

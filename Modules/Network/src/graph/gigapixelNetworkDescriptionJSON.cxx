@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelOption.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelJSONValues.h"
 #include "gigapixelLayerChain.h"
@@ -112,11 +113,9 @@ ReadLayer(const Json & json, std::size_t index)
 }
 
 /** The losses' names in JSON. */
-const std::pair<const char *, NetworkDescription::Loss> LossNames[] = {
-  { "binary cross-entropy", NetworkDescription::Loss::BinaryCrossEntropy },
-  { "softmax cross-entropy", NetworkDescription::Loss::SoftmaxCrossEntropy },
-  { "dice", NetworkDescription::Loss::Dice },
-  { "dice+cross-entropy", NetworkDescription::Loss::DiceAndCrossEntropy }
+const std::vector<std::string> LossNames{
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) file,
+#include "gigapixelLossList.h"
 };
 
 void
@@ -124,16 +123,13 @@ ReadLoss(const Json & json, NetworkDescription & network)
 {
   const std::string where = "\"loss\"";
   CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
-  const std::string type = Get<std::string>(json, where, "type", LossNames[0].first);
-  const auto *      found =
-    std::find_if(std::begin(LossNames), std::end(LossNames), [&](const auto & l) { return type == l.first; });
-  if (found == std::end(LossNames))
+  const std::string type = Get<std::string>(json, where, "type", LossNames.front());
+  const auto        found = std::find(LossNames.begin(), LossNames.end(), type);
+  if (found == LossNames.end())
   {
-    Refuse("unknown loss \"" + type +
-           "\"; use \"binary cross-entropy\", \"softmax cross-entropy\", \"dice\" or "
-           "\"dice+cross-entropy\"");
+    Refuse("unknown loss \"" + type + "\"; use " + JoinWithOr(LossNames));
   }
-  network.loss = found->second;
+  network.loss = static_cast<NetworkDescription::Loss>(found - LossNames.begin());
   const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
   if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
   {
@@ -419,7 +415,7 @@ NetworkDescription::ToJSON() const
   {
     json["probabilities"] = "sigmoid";
   }
-  json["loss"] = { { "type", LossNames[static_cast<int>(loss)].first } };
+  json["loss"] = { { "type", LossNames[static_cast<std::size_t>(loss)] } };
   if (!classWeights.empty())
   {
     json["loss"]["class weights"] = classWeights;

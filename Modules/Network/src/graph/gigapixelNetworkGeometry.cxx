@@ -77,8 +77,8 @@ bool
 HasFusedLast(const NetworkDescription & network)
 {
   const Layer & last = network.layers.back();
-  return network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution && last.kernel == last.stride &&
-         last.padding == 0 && last.add.empty();
+  return !network.HasPixelLoss() && network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution &&
+         last.kernel == last.stride && last.padding == 0 && last.add.empty();
 }
 
 std::int64_t

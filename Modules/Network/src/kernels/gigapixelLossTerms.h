@@ -20,10 +20,15 @@ enum class PixelValue
   EachProbability ///< of each channel by sigmoid
 };
 
+/** A loss of one pixel alone, by the logarithm of the probability of its class.
+ * \param slope gets minus the derivative; that of cross-entropy is 1 */
+using PixelLoss = double (*)(double logProbability, double & slope);
+
 /** What the loss of an image asks of each pixel that takes part. One output channel (sigmoid) tells two classes apart,
  * more (softmax) one each; all arrays are per class.
  *
- * Cross-entropy (weights not empty): -weights[t] log(p[t]) for the true class t.
+ * Cross-entropy (weights not empty): -weights[t] log(p[t]) for the true class t, or another loss of a pixel in its
+ * place.
  * Dice (slopes not empty): the gradient for the probability p[c] is slopes[c] + offsets[c] for the true class and
  * offsets[c] for the others; both follow from sums over the whole image.
  * With both the gradient is the sum of both. */
@@ -32,6 +37,7 @@ struct LossTerms
   std::vector<double> weights;
   std::vector<double> slopes;
   std::vector<double> offsets;
+  PixelLoss           pixel{ nullptr }; ///< in the place of cross-entropy; no kernel is fused with it
   /** Of an image that has one pixel, in place of all that: what its outputs should be. Null: it has a class. */
   const OutputTargets * image{ nullptr };
 

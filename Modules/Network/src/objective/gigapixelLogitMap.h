@@ -74,7 +74,9 @@ public:
       sum.Count(truth, z.GetLabel());
       const double weight = terms.HasCrossEntropy() ? terms.weights[truth] : 0;
       sum.weight += terms.IsDice() ? 1 : weight;
-      sum.loss += weight * z.ReplaceByProbabilities(truth);
+      const T crossEntropy = z.ReplaceByProbabilities(truth);
+      double  slope = 0;
+      sum.loss += weight * (terms.pixel ? terms.pixel(-crossEntropy, slope) : crossEntropy);
       for (int c = 0; terms.IsDice() && c < m_Channels; ++c)
       {
         const bool hit = truth == (m_Channels == 1 ? 1 : c);

@@ -70,8 +70,14 @@ GetCrossEntropyScale(const NetworkDescription & network, const LossSum & sum)
 LossTerms
 MakeLossTerms(const NetworkDescription & network)
 {
-  const int  classes = network.GetNumberOfClasses();
-  LossTerms  terms;
+  static const PixelLoss losses[] = {
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) nullptr,
+#define GIGAPIXEL_PIXEL_LOSS(Name, file, option, least, most) &Get##Name##Loss,
+#include "gigapixelLossList.h"
+  };
+  const int classes = network.GetNumberOfClasses();
+  LossTerms terms;
+  terms.pixel = losses[static_cast<std::size_t>(network.loss)];
   const bool both = network.loss == NetworkDescription::Loss::DiceAndCrossEntropy;
   if (both || network.loss == NetworkDescription::Loss::Dice)
   {

@@ -11,6 +11,10 @@ namespace gigapixel
 /** Terms of a network's loss, as far as they are known before any pixel was seen: all but Dice's, which are 0. */
 GigapixelNetwork_EXPORT LossTerms MakeLossTerms(const NetworkDescription & network);
 
+#define GIGAPIXEL_PIXEL_LOSS(Name, file, option, least, most)                                                          \
+  double Get##Name##Loss(double logProbability, double & slope);
+#include "gigapixelLossList.h"
+
 /** What a class' probability is computed by. */
 inline PixelValue
 GetProbabilityValue(const NetworkDescription & network)

@@ -68,16 +68,23 @@ public:
   T
   TakeLossGradient(const LossTerms & terms, int truth) const
   {
-    const T loss = ReplaceByProbabilities(truth);
+    T       loss = ReplaceByProbabilities(truth);
     const T weight = terms.HasCrossEntropy() ? static_cast<T>(terms.weights[truth]) : T(0);
     if (terms.IsDice())
     {
       ReplaceByDiceGradient(terms, truth, weight);
       return T(0);
     }
+    T steepness = weight;
+    if (terms.pixel)
+    {
+      double slope = 0;
+      loss = static_cast<T>(terms.pixel(-loss, slope));
+      steepness *= static_cast<T>(slope);
+    }
     for (int c = 0; c < m_Channels; ++c)
     {
-      (*this)[c] = weight * GetErrorOfProbability(c, truth);
+      (*this)[c] = steepness * GetErrorOfProbability(c, truth);
     }
     return weight * loss;
   }
