@@ -136,7 +136,7 @@ def test_results_of_foreign_types(folder):
     assert run("report", "masks", "-o", "page.html", "--json", cwd=folder).json["slides"] == 3
     assert [warning["code"] for warning in Page(folder / "page.html").data["slides"][0]["warnings"]] == ["W-FILE-SKIPPED"]
     assert run("status", "masks", "--json", cwd=folder).json["done"] == 3
-    assert run("label", "slides", "-o", "masks", *WORDS, "--json", cwd=folder).codes == ["W-FILE-SKIPPED"]
+    assert "W-FILE-SKIPPED" in run("label", "slides", "-o", "masks", *WORDS, "--json", cwd=folder).codes
 
 
 def test_slides_of_one_name(folder):

@@ -90,8 +90,7 @@ Merge(const Json & more, Json & list)
 {
   for (const Json & entry : more)
   {
-    const bool isOurs = entry.is_object() && entry.value("code", Json()).is_string();
-    if (isOurs && std::find(list.begin(), list.end(), entry) == list.end())
+    if (entry.is_object() && std::find(list.begin(), list.end(), entry) == list.end())
     {
       list.push_back(entry);
     }
@@ -220,7 +219,15 @@ ReportRows::AddResult(const Json & result, const std::string & folder)
   }
   for (const char * const list : { "doubts", "warnings" })
   {
-    Merge(result.value(list, Json::array()), row.data[list]);
+    Json ours = Json::array();
+    for (const Json & entry : result.value(list, Json::array()))
+    {
+      if (entry.is_object() && entry.value("code", Json()).is_string())
+      {
+        ours.push_back(entry);
+      }
+    }
+    Merge(ours, row.data[list]);
   }
   return true;
 }
