@@ -146,7 +146,7 @@ public:
     const Scope scope(*this, data, true);
     Differentiate(data, times, gradient, [&](Tape & tape) {
       return m_Device.IsHost() || terms.image || terms.pixel ? DifferentiateLossOnHost(data, terms, tape, loss)
-                                              : DifferentiateLossOnDevice(data, terms, tape, loss);
+                                                             : DifferentiateLossOnDevice(data, terms, tape, loss);
     });
   }
 
