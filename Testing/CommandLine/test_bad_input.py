@@ -169,8 +169,10 @@ def test_texts_of_files_may_be_of_any_length(tmp_path):
 
 def test_a_folder_with_odd_entries_gives_its_slides(tmp_path, good):
     os.mkfifo(tmp_path / "pipe.tif")
-    (tmp_path / "loop.tif").symlink_to("loop.tif")
     assert [entry["slide"] for entry in run("info", tmp_path, "--json").json] == [str(good)]
+    (tmp_path / "loop.tif").symlink_to("loop.tif")  # a link to nothing fails, so that no slide vanishes
+    results = run("info", tmp_path, "--json", code=1).json
+    assert [(entry["slide"], "error" in entry) for entry in results] == [(str(good), False), (str(tmp_path / "loop.tif"), True)]
 
 
 def test_a_file_is_no_folder(tmp_path, good):
