@@ -45,15 +45,19 @@ AppendLine(const std::string & file, const std::string & line)
   }
   ::flock(descriptor, LOCK_EX);
   std::size_t done = 0;
-  ssize_t     written = 1;
-  for (; done < line.size() && written > 0; done += static_cast<std::size_t>(written > 0 ? written : 0))
+  while (done < line.size())
   {
-    written = ::write(descriptor, line.data() + done, line.size() - done);
+    const ssize_t written = ::write(descriptor, line.data() + done, line.size() - done);
+    if (written <= 0)
+    {
+      const int error = errno;
+      ::close(descriptor);
+      errno = error;
+      return false;
+    }
+    done += static_cast<std::size_t>(written);
   }
-  const int  error = errno;
-  const bool isClosed = ::close(descriptor) == 0;
-  errno = written > 0 ? errno : error;
-  return isClosed && done == line.size();
+  return ::close(descriptor) == 0;
 }
 } // namespace
 

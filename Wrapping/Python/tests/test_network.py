@@ -116,7 +116,7 @@ OPTIONS = {
     "clipped": {"optimizer": "sgd", "learning_rate": 0.05, "clip_gradient": 0.02},
     "frozen": {"optimizer": "adamw", "learning_rate": 1e-3, "freeze": ["L1", "L3.weight"]},
     "both losses": {"learning_rate": 1e-3, "loss": "dice+cross-entropy"},
-    # Its gradients are small, and Adam would divide by them.
+    # The focal loss has small gradients, and Adam would divide by them.
     "focal": {"optimizer": "sgd", "learning_rate": 0.05, "loss": "focal"},
 }
 
