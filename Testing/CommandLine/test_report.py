@@ -135,6 +135,16 @@ def test_names_are_texts(tmp_path):
     assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
 
 
+@pytest.mark.parametrize("preset", ["robust", "model"])
+def test_no_pen_is_said_only_where_it_was_looked_for(tmp_path, preset):
+    run("synthesize", tmp_path / "slide.tif", "--size", "900x900", "--mpp", 2)
+    words = ["label", tmp_path / "slide.tif", "-o", tmp_path / "slide.pyramid.tif", "--preset", preset, "--classes", "--json"]
+    told = run(*words).json["penFraction"]
+    assert (told is None) == (preset == "robust")
+    run("report", tmp_path / "slide.pyramid.tif", "-o", tmp_path / "page.html")
+    assert (Page(tmp_path / "page.html").data["slides"][0].get("penFraction") is None) == (told is None)
+
+
 def test_provenance_is_what_the_manifest_says(batch, tmp_path):
     """Slides that were made in one way are one line; the hashes of inputs are the slides'."""
     slides, results, page, _ = batch

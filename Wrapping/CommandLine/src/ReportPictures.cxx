@@ -270,7 +270,8 @@ private:
                           { "color", isNamed ? Json(ToColor(known->second.color)) : Json() },
                           { "fraction", count / pixels },
                           { "mm2", area } });
-      if (isTissue && (name == "tissue" || name == "pen" || name == "artifact"))
+      // A preset may look for neither pen nor artifacts: that there are none is what the mask records.
+      if (isTissue && (name == "tissue" || (count > 0 && (name == "pen" || name == "artifact"))))
       {
         data[name + "Fraction"] = count / pixels;
         data[name + "Mm2"] = area;
