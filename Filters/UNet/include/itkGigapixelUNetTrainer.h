@@ -113,7 +113,7 @@ public:
   void AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
 
   /** Samples from files, at the resolution of SetLevel() or SetMicronsPerPixel(). For a network for volumes they are
-   * volumes (NIfTI, NRRD, MetaImage; the files of several modalities joined by commas), and volumes of labels on the
+   * volumes (the files of several modalities joined by commas), and volumes of labels on the
    * same grid; the resolution stays theirs, and one volume is in memory at a time. \param region in level-0 pixels;
    * width 0: the whole slide. */
   void AddTrainingSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});

@@ -419,7 +419,8 @@ GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel
       throw gigapixel::Refusal(
         gigapixel::Diagnostic("E-MODEL-INPUT",
                               "it is no file of a volume, and the network " + network.name + " takes volumes",
-                              "give it NIfTI, NRRD or MetaImage files or DICOM series, or take a network for slides")
+                              "give it " + GigapixelNameVolumeFormats() +
+                                " files or DICOM series, or take a network for slides")
           .OfFile(definition.pixels.pixels ? definition.pixels.name : definition.pixelsFile));
     }
     if (definition.region.width > 0)

@@ -5,6 +5,7 @@
 #include "GigapixelImageFileExport.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelVolumeGrid.h"
+#include "itkGigapixelVolumeFormats.h"
 
 #include <cstdint>
 #include <functional>
@@ -32,10 +33,6 @@ struct GigapixelVolume
   std::string                             placedBy;          ///< fields of the first file's header, for people
   std::vector<gigapixel::Diagnostic>      warnings;          ///< of what the headers say of the place
 };
-
-/** Whether a file is a volume by its name's ending: .nii, .nii.gz, .hdr, .img (NIfTI), .nrrd, .nhdr, .mha or .mhd; or
- * whether it is the folder of a DICOM series. */
-GigapixelImageFile_EXPORT bool GigapixelIsVolumeName(const std::string & fileName);
 
 /** Whether it is a folder with DICOM files in it, which are no slides of a microscope. */
 GigapixelImageFile_EXPORT bool GigapixelIsDicomFolder(const std::string & folder);
@@ -71,9 +68,8 @@ GigapixelImageFile_EXPORT std::string GigapixelIdentifyVolume(const std::vector<
  * one than when its header was read */
 GigapixelImageFile_EXPORT GigapixelVolume GigapixelVolumeSource(const std::vector<std::string> & files);
 
-/** Before what takes long: NIfTI keeps origins as floats and sizes up to 32767, and many of its readers refuse axes
- * that are not perpendicular, as those of a CT with a tilted gantry. Labels of a NIfTI file have its own place,
- * whatever it is. \throw std::runtime_error one sentence that names the file, whose ending is one of NIfTI */
+/** Before what takes long: refuses a grid that the format of the file's ending cannot say, as NIfTI those whose axes
+ * are not perpendicular. \throw std::runtime_error one sentence that names the file */
 GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &           fileName,
                                                           const gigapixel::VolumeGrid & grid);
 
@@ -82,7 +78,7 @@ GigapixelImageFile_EXPORT void GigapixelRequireLabelPlace(const std::string &   
  * full. What is read takes the memory of the labels, whose hash is known by then.
  * \param labels a byte for each voxel, x fastest
  * \param mayReplace as AtomicFile has it
- * \param madeBy how they were made: up to 23 printable characters of ASCII, which all formats keep (NIfTI as aux_file)
+ * \param madeBy how they were made: up to 23 printable characters of ASCII, which all formats keep
  * \throw std::runtime_error one sentence that names the file; nothing is left of it then */
 GigapixelImageFile_EXPORT void GigapixelWriteLabelVolume(const std::string &           fileName,
                                                          std::vector<std::uint8_t>     labels,

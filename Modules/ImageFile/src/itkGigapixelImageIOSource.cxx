@@ -204,7 +204,7 @@ private:
                       "convert it to a tiled TIFF of 8 bit, PNG, NRRD or MetaImage");
       }
       io->ReadImageInformation();
-      io->SetUseStreamedReading(!gigapixel::IsMetaImageWithoutParts(io->GetFileName()));
+      io->SetUseStreamedReading(gigapixel::IsReadInParts(io->GetFileName()));
       return io;
     });
   }

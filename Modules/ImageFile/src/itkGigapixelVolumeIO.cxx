@@ -7,11 +7,12 @@
 #include "gigapixelHash.h"
 #include "gigapixelPlainMessage.h"
 #include "gigapixelWholeFile.h"
-#include "itkGigapixelNIfTIImageIO.h"
+#include "itkGigapixelVolumeFormats.h"
 #include "itkGigapixelVolumeShape.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkImageIOFactory.h"
 #include "itkMetaDataObject.h"
+#include "volumes/gigapixelVolumeFormat.h"
 
 #include <algorithm>
 #include <array>
@@ -29,8 +30,6 @@ namespace itk
 namespace
 {
 namespace fs = std::filesystem;
-
-constexpr const char * MadeByKey = "aux_file"; // NIfTI's name of it
 
 /** Calls what may throw ITK's exceptions, and throws a Refusal.
  * \param otherwise the code of exceptions that have none */
@@ -82,11 +81,11 @@ class HiddenFile
 public:
   explicit HiddenFile(const std::string & target)
   {
-    const fs::path path = fs::absolute(target);
-    // Of names like a.b.nii.gz the format's ending begins at .nii.
-    const std::string name = path.filename().string();
-    const std::size_t gzip = name.rfind(".nii.gz");
-    const std::string ending = gzip == std::string::npos ? path.extension().string() : name.substr(gzip);
+    const fs::path                        path = fs::absolute(target);
+    const std::string                     name = path.filename().string();
+    const gigapixel::VolumeFormat * const format = gigapixel::FindVolumeFormatByName(name);
+    const std::string                     ending =
+      format != nullptr ? gigapixel::FindEnding(name, format->endings) : path.extension().string();
     // Where the name is as long as file systems allow, there is no room for more.
     constexpr std::size_t longest = 200;
     const std::string     kept =
@@ -142,9 +141,10 @@ WriteLabels(const std::string &               file,
             const gigapixel::VolumeGrid &     grid,
             const std::string &               madeBy)
 {
-  if (GigapixelIsNIfTIName(file))
+  const gigapixel::VolumeFormat * const format = gigapixel::FindVolumeFormatByName(file);
+  if (format != nullptr && format->write != nullptr)
   {
-    GigapixelWriteNIfTILabels(file, labels, grid, madeBy);
+    format->write(file, labels, grid, madeBy);
     return;
   }
   const ImageIOBase::Pointer io = ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::WriteMode);
@@ -152,7 +152,7 @@ WriteLabels(const std::string &               file,
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-ENDING",
                                                    "nothing here writes volumes of this ending",
-                                                   "end it in .nii.gz, .nrrd or .mha")
+                                                   "end it in " + GigapixelNameLabelEndings())
                                .OfFile(target));
   }
   const std::array<std::int64_t, 3> size{ grid.size.width, grid.size.height, grid.size.depth };
@@ -170,7 +170,7 @@ WriteLabels(const std::string &               file,
   io->SetUseCompression(true);
   if (!madeBy.empty())
   {
-    EncapsulateMetaData<std::string>(io->GetMetaDataDictionary(), MadeByKey, madeBy);
+    EncapsulateMetaData<std::string>(io->GetMetaDataDictionary(), gigapixel::VolumeMadeByKey, madeBy);
   }
   io->SetFileName(file);
   io->SetIORegion(GetWholeRegion(*io));
@@ -232,62 +232,6 @@ RefuseUnwritten(const std::string & fileName, const HiddenFile & hidden, std::st
   throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-WRITE", what + ": " + reason).OfFile(fileName));
 }
 
-using Axes = std::array<std::array<double, 3>, 3>;
-
-/** The perpendicular axes that are nearest to these: the orthogonal part of their polar decomposition, by Newton's
- * iteration (Higham, SIAM J. Sci. Stat. Comput. 1986), as NIfTI's writer has them. */
-Axes
-MakePerpendicular(Axes axes)
-{
-  constexpr int Iterations = 20; // it converges quadratically
-  for (int iteration = 0; iteration < Iterations; ++iteration)
-  {
-    Axes   cofactors{};
-    double determinant = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-    {
-      const auto & a = axes[(i + 1) % 3];
-      const auto & b = axes[(i + 2) % 3];
-      cofactors[i] = { a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0] };
-      determinant = axes[i][0] * cofactors[i][0] + axes[i][1] * cofactors[i][1] + axes[i][2] * cofactors[i][2];
-    }
-    for (std::size_t i = 0; i < 3; ++i)
-    {
-      for (std::size_t j = 0; j < 3; ++j)
-      {
-        axes[i][j] = (axes[i][j] + cofactors[i][j] / determinant) / 2;
-      }
-    }
-  }
-  return axes;
-}
-
-/** Through memory: with -O3 the rounding of an origin was seen to be left out where it is only computed; why is not
- * known. */
-double
-RoundToFloat(double value)
-{
-  const volatile auto rounded = static_cast<float>(value);
-  return static_cast<double>(rounded);
-}
-
-/** Where NIfTI's header says that a volume lies. */
-gigapixel::VolumeGrid
-GetNIfTIGrid(gigapixel::VolumeGrid grid)
-{
-  grid.axes = MakePerpendicular(grid.axes);
-  for (std::size_t i = 0; i < 3; ++i)
-  {
-    grid.spacing[i] = RoundToFloat(grid.spacing[i]);
-    grid.origin[i] = RoundToFloat(grid.origin[i]);
-    for (double & coordinate : grid.axes[i])
-    {
-      coordinate = RoundToFloat(coordinate);
-    }
-  }
-  return grid;
-}
-
 void
 CopyInto(gigapixel::AtomicFile & output, const std::string & file)
 {
@@ -315,15 +259,15 @@ OpenVolume(const std::string & file)
   gigapixel::RequireWholeHeader(file);
   ImageIOBase::Pointer io;
   WithName(file, "E-VOLUME-FORMAT", [&] {
-    const auto nifti = GigapixelNIfTIImageIO::New();
-    io = nifti->CanReadFile(file.c_str()) ? ImageIOBase::Pointer(nifti)
-                                          : ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode);
+    const gigapixel::VolumeFormat * const format = gigapixel::FindVolumeFormat(file);
+    io = format != nullptr && format->makeReader != nullptr ? format->makeReader(file) : nullptr;
+    io = io.IsNull() ? ImageIOFactory::CreateImageIO(file.c_str(), IOFileModeEnum::ReadMode) : io;
     if (io.IsNull())
     {
       throw gigapixel::Refusal(
         gigapixel::Diagnostic("E-VOLUME-FORMAT",
-                              "no reader knows this kind of file (it is damaged, or of another format); volumes are "
-                              "NIfTI, NRRD or MetaImage files")
+                              "no reader knows this kind of file (it is damaged, or of another format); volumes are " +
+                                GigapixelNameVolumeFormats() + " files")
           .OfFile(file));
     }
     io->SetFileName(file);
@@ -345,24 +289,10 @@ ReadWholeVolume(ImageIOBase & io, void * samples)
 void
 GigapixelRequireLabelPlace(const std::string & fileName, const gigapixel::VolumeGrid & grid)
 {
-  const std::string name = fs::path(fileName).filename().string();
-  if (name.find(".nii") == std::string::npos && name.find(".hdr") == std::string::npos &&
-      name.find(".img") == std::string::npos)
+  const gigapixel::VolumeFormat * const format = gigapixel::FindVolumeFormatByName(fileName);
+  if (format != nullptr && format->checkOutput != nullptr)
   {
-    return;
-  }
-  const bool        isLong = std::max({ grid.size.width, grid.size.height, grid.size.depth }) > 32767;
-  const std::string difference = grid.forms ? std::string() : grid.DescribeDifference(GetNIfTIGrid(grid));
-  if (isLong || !difference.empty())
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic(
-        "E-OUTPUT-ENDING",
-        isLong
-          ? std::string("NIfTI knows up to 32767 voxels along an axis")
-          : "programs read NIfTI with perpendicular axes (its qform) and floats, with which this volume " + difference,
-        "end the name in .nrrd or .mha")
-        .OfFile(fileName));
+    format->checkOutput(fileName, grid);
   }
 }
 
@@ -398,7 +328,7 @@ std::string
 GigapixelGetMadeBy(const std::string & fileName)
 {
   std::string notes;
-  ExposeMetaData<std::string>(OpenVolume(fileName)->GetMetaDataDictionary(), MadeByKey, notes);
+  ExposeMetaData<std::string>(OpenVolume(fileName)->GetMetaDataDictionary(), gigapixel::VolumeMadeByKey, notes);
   return notes;
 }
 

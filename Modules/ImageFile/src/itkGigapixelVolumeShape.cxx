@@ -3,7 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
-#include "gigapixelVolumePlace.h"
+#include "volumes/gigapixelVolumePlace.h"
 
 #include <algorithm>
 #include <array>

@@ -4,12 +4,11 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
-#include "gigapixelNIfTIHeader.h"
-#include "gigapixelPixelFiles.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelDicomSeries.h"
 #include "itkGigapixelVolumeIO.h"
 #include "itkGigapixelVolumeShape.h"
+#include "volumes/gigapixelVolumeFormat.h"
 
 #include <algorithm>
 #include <array>
@@ -124,7 +123,7 @@ public:
     return m_Shape;
   }
 
-  /** NIfTI takes what is read, and its floats where these are kept. ITK's readers take as much again. */
+  /** Our readers take what is read, and its floats where these are kept. ITK's readers take as much again. */
   std::int64_t
   GetReadingBytes() const
   {
@@ -133,9 +132,9 @@ public:
       const std::int64_t slices = m_Shape.grid.size.depth;
       return this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type)) * (slices + 2) / slices;
     }
-    const auto read = this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type));
-    const auto nifti = gigapixel::FindNIfTIFiles(m_File).said;
-    const bool isOurs = nifti && nifti->isNIfTI;
+    const auto         read = this->CountSamples() * static_cast<std::int64_t>(GetBytes(m_Shape.type));
+    const auto * const format = gigapixel::FindVolumeFormat(m_File);
+    const bool isOurs = format != nullptr && format->makeReader != nullptr && format->makeReader(m_File).IsNotNull();
     return read + (!isOurs ? read : IsKept(m_Shape.type) ? 0 : this->GetHeldBytes());
   }
 
@@ -201,19 +200,18 @@ private:
   {
     constexpr double BestCompression = 1100;
     std::error_code  error;
-    double           bytes =
-      m_Series ? static_cast<double>(m_Series->fileBytes) : static_cast<double>(fs::file_size(m_File, error));
-    if (const auto header = m_Series ? std::nullopt : gigapixel::ReadPixelHeader(m_File))
+    double           bytes = 0;
+    if (m_Series)
     {
-      for (const fs::path & file : header->files)
+      bytes = static_cast<double>(m_Series->fileBytes);
+    }
+    else
+    {
+      const auto * const format = gigapixel::FindVolumeFormat(m_File);
+      for (const fs::path file : format != nullptr ? format->listFiles(m_File) : std::vector<std::string>{ m_File })
       {
         bytes += static_cast<double>(fs::file_size(file, error));
       }
-    }
-    if (const gigapixel::NIfTIFiles nifti = m_Series ? gigapixel::NIfTIFiles() : gigapixel::FindNIfTIFiles(m_File);
-        nifti.said && nifti.pixels != m_File)
-    {
-      bytes = static_cast<double>(fs::file_size(nifti.pixels, error)); // of a pair
     }
     const double wanted = static_cast<double>(m_Shape.grid.size.width) * static_cast<double>(m_Shape.grid.size.height) *
                           static_cast<double>(m_Shape.grid.size.depth) * m_Shape.components * m_Shape.planes *
@@ -350,19 +348,6 @@ private:
 
 } // namespace
 
-bool
-GigapixelIsVolumeName(const std::string & fileName)
-{
-  static const std::array<const char *, 8> endings{
-    ".nii", ".nii.gz", ".hdr", ".img", ".nrrd", ".nhdr", ".mha", ".mhd"
-  };
-  const std::string name = fs::path(fileName).filename().string();
-  const bool        isNamed = std::any_of(endings.begin(), endings.end(), [&name](const std::string & ending) {
-    return name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
-  });
-  return isNamed || GigapixelIsDicomFolder(fileName);
-}
-
 std::vector<std::string>
 GigapixelListFiles(const std::string & fileOrFolder)
 {
@@ -378,13 +363,10 @@ GigapixelIdentifyVolume(const std::vector<std::string> & files, gigapixel::Hashe
   {
     for (const std::string & file : GigapixelListFiles(name))
     {
-      // A pair's header says what its pixels are.
-      const fs::path header = fs::path(file).replace_extension(".hdr"),
-                     pixels = fs::path(file).replace_extension(".img");
-      const bool isPair = file == header || file == pixels;
-      identity +=
-        (identity.empty() ? "" : " ") + (isPair ? gigapixel::IdentifyFile(pixels.string(), bytes, header.string())
-                                                : gigapixel::IdentifyFile(file, bytes));
+      const auto * const format = gigapixel::FindVolumeFormat(file);
+      identity += (identity.empty() ? "" : " ") + (format != nullptr && format->identify != nullptr
+                                                     ? format->identify(file, bytes)
+                                                     : gigapixel::IdentifyFile(file, bytes));
     }
   }
   return identity;

@@ -295,8 +295,8 @@ RequireSameAxes(const std::string & name, const NetworkDescription & network, co
   const Diagnostic diagnostic =
     network.TakesVolumes()
       ? Diagnostic("E-MODEL-INPUT",
-                   "it is no volume (NIfTI, NRRD or MetaImage, by its name, or the folder of a DICOM series), and " +
-                     what + " takes volumes",
+                   "it is no volume (" + itk::GigapixelNameVolumeFormats() +
+                     ", by its name, or the folder of a DICOM series), and " + what + " takes volumes",
                    "give it one, or take a network for slides")
       : Diagnostic("E-MODEL-INPUT",
                    "it is a volume, and " + what + " takes slides",

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentKinds.h"
 #include "SlideCommandTable.h"
+#include "itkGigapixelVolumeFormats.h"
 #include "gigapixelComputingOptions.h"
 #include "gigapixelLearningOptions.h"
 
@@ -23,9 +24,8 @@ Info()
     "models (a .safetensors file, a run's folder, or the name of a preset or ready model): operations, parameters, "
     "channels, classes, what pixels become, the multiple that images are padded to, halo, and where the network comes "
     "from.",
-    { Slides(
-        "Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: NIfTI, "
-        "NRRD or MetaImage files."),
+    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: " +
+             itk::GigapixelNameVolumeFormats() + " files."),
       SlideResolution(),
       SlideImage(),
       Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
@@ -228,8 +228,9 @@ Segment()
     { Slides("Slide files; or folders, patterns ('*.svs'), tables (CSV) or manifests of slides. Or volumes.")
         .Details(
           "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the table. A "
-          "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are NIfTI, NRRD or "
-          "MetaImage files, or folders of "
+          "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are " +
+          itk::GigapixelNameVolumeFormats() +
+          " files, or folders of "
           "them; the files of several modalities are joined by commas (flair.nii.gz,t1.nii.gz), in the network's "
           "order."),
       Required(InputFile("model", "NAME|RUN|FILE", "model", "A ready model, a run's folder, or a .safetensors file."))
@@ -237,8 +238,9 @@ Segment()
       Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several."))
         .Details(
           "A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder of them, or ending "
-          "in /) that gets SLIDE-NAME.pyramid.tif for each. Of volumes: .nii.gz, .nii, .nrrd or .mha, in a folder "
-          "NAME.nii.gz; "
+          "in /) that gets SLIDE-NAME.pyramid.tif for each. Of volumes: " +
+          itk::GigapixelNameLabelEndings() +
+          ", in a folder NAME.nii.gz; "
           "what exists is an error without --overwrite."),
       OutputFile("probability", "FILE", "probability", "Write the probabilities, too, as a pyramid; 255 is 1.")
         .Details("The same rules as for --output.")

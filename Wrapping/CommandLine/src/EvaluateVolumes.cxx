@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "EvaluateVolumes.h"
+
 #include "gigapixelFormatCount.h"
 
 #include "VolumeFile.h"
@@ -49,7 +50,7 @@ LookAt(const std::string & name)
     }
     catch (const std::exception &) // of another shape: whoever opens it as a mask says what is wrong
     {
-      look.hasSlices = name.find(".nii") != std::string::npos;
+      look.hasSlices = itk::GigapixelIsNamedAsVolumeOnly(name);
       look.problem = std::current_exception();
     }
   }

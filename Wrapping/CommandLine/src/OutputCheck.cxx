@@ -4,6 +4,7 @@
 #include "MadeBy.h"
 #include "SlideFile.h"
 
+#include "itkGigapixelVolumeFormats.h"
 #include "gigapixelArgumentValues.h"
 #include "gigapixelSession.h"
 
@@ -57,7 +58,7 @@ GetFormat(const std::string & content)
     { "annotations", { "GeoJSON", { ".geojson", ".json" } } },
     { "outlines", { "GeoJSON or a segmentation in NRRD", { ".geojson", ".json", ".seg.nrrd" } } },
     { "segmentation", { "a segmentation in NRRD", { ".seg.nrrd", ".nrrd" } } },
-    { "label volume", { "a volume of labels", { ".nii.gz", ".nii", ".nrrd", ".mha" } } },
+    { "label volume", { "a volume of labels", itk::GigapixelGetLabelEndings() } },
     { "volume", { "a volume in NRRD", { ".nrrd" } } },
     { "map", { "a volume in NRRD", { ".nrrd" } } },
   };

@@ -3,6 +3,7 @@
 
 #include "ArgumentKinds.h"
 
+#include "itkGigapixelVolumeFormats.h"
 #include "gigapixelTissuePresets.h"
 
 #include <utility>
@@ -117,13 +118,16 @@ Evaluate()
     "of "
     "labels on one grid: of each label but 0 the Dice, and in mm the 95 % Hausdorff distance and the mean distance of "
     "both surfaces.",
-    { Required(InputFile("PREDICTION",
-                         "",
-                         "label",
-                         "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume of "
-                         "labels: NIfTI, NRRD or MetaImage. Or a table of "
-                         "predictions (.csv) with the columns slide and p_CLASS for each class, or those that classify "
-                         "writes of findings, grades or values.")),
+    { Required(
+        InputFile("PREDICTION",
+                  "",
+                  "label",
+                  "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume of "
+                  "labels: " +
+                    itk::GigapixelNameVolumeFormats() +
+                    ". Or a table of "
+                    "predictions (.csv) with the columns slide and p_CLASS for each class, or those that classify "
+                    "writes of findings, grades or values.")),
       InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
       Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
       InputFile(
@@ -174,7 +178,7 @@ Overlay()
            "classes (label --classes) each class in its color, with their names in a strip below that adds to the "
            "height; of a volume three slices that are perpendicular to each other, those with the most voxels that "
            "have a label, each label in a color.",
-           { Slide("Slide file, or a volume (NIfTI, NRRD, MetaImage)."),
+           { Slide("Slide file, or a volume (" + itk::GigapixelNameVolumeFormats() + ")."),
              Required(
                InputFile("MASK",
                          "",

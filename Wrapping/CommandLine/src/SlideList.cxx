@@ -235,25 +235,6 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   return IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
 }
 
-/** Whether a file holds the voxels of a header beside it: t1.img those of t1.hdr, t1.raw.gz those of t1.nhdr. */
-bool
-BelongsToHeader(const std::string & file)
-{
-  for (const char * const ending : { ".img", ".img.gz", ".raw", ".raw.gz", ".zraw" })
-  {
-    for (const char * const ofHeader : { ".hdr", ".nhdr", ".mhd" })
-    {
-      std::error_code ignored;
-      if (EndsWith(file, ending) &&
-          fs::is_regular_file(file.substr(0, file.size() - std::string(ending).size()) + ofHeader, ignored))
-      {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 Entry
 LookForVolume(const fs::directory_entry & entry, const Session &)
 {
@@ -264,12 +245,12 @@ LookForVolume(const fs::directory_entry & entry, const Session &)
     return itk::GigapixelIsDicomFolder(file) ? Entry::Wanted : Entry::Other;
   }
   // Of a pair the header is named, and without it an .img is no volume.
-  if ((entry.is_regular_file(error) || IsDangling(entry)) && GetLowerExtension(file) != ".img" &&
+  if ((entry.is_regular_file(error) || IsDangling(entry)) && !itk::GigapixelIsPixelsName(file) &&
       itk::GigapixelIsVolumeName(file))
   {
     return Entry::Wanted;
   }
-  return BelongsToHeader(file) || IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
+  return itk::GigapixelHasHeaderBeside(file) || IsKeptBesideSlides(file) ? Entry::Kept : Entry::Other;
 }
 
 /** A damaged file that is named as masks are is one, so that it fails instead of vanishing. */
@@ -293,7 +274,7 @@ LookForMask(const fs::directory_entry & entry, const Session &)
 
 const Kind Slides{ "slide", "", LookForSlide };
 const Kind Masks{ "mask", " (*.pyramid.tif, *.ome.tif)", LookForMask };
-const Kind Volumes{ "volume", " (NIfTI, NRRD, MetaImage or DICOM series)", LookForVolume };
+const Kind Volumes{ "volume", " (" + itk::GigapixelNameVolumeFormats() + ", or a DICOM series)", LookForVolume };
 
 /** Whether there may be something in a folder: it holds something else than what is kept beside slides, or volumes. One
  * that may not be looked into counts. */

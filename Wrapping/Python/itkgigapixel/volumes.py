@@ -40,11 +40,11 @@ def segment_volume(
     It is the program ``gigapixel segment`` of the package that does it, in a process of its own. What the model wants the values to
     be normalized to is done there, by the volume itself.
 
-    :param volume: a file (NIfTI, NRRD, MetaImage) or the folder of a DICOM series, a list of these, one for each modality in the
+    :param volume: a file (NIfTI, NRRD, MetaImage, ...) or the folder of a DICOM series, a list of these, one for each modality in the
         network's order, or an ITK image of three axes, whose pixels may be vectors of modalities
     :param model: what :func:`train` or :func:`import_network` returned of a network for volumes, a model file, or the folder of a
         run (its best model)
-    :param output: a file to write (``.nii.gz``, ``.nii``, ``.nrrd``, ``.mha``), in place of what stands there
+    :param output: a file to write (``.nii.gz``, ``.nrrd``, ...), in place of what stands there
     :param threshold: class 1 is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output; where there is
         one for each class, the greatest decides
     :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no label but where two are equally

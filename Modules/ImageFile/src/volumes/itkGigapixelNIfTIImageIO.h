@@ -60,9 +60,6 @@ private:
   gigapixel::NIfTIFiles m_Files;
 };
 
-/** Whether a file of this name is one of NIfTI in one piece. */
-bool GigapixelIsNIfTIName(const std::string & name);
-
 /** Writes a volume of labels as NIfTI-1, compressed where the name ends in .gz. Its place is that of the grid, or,
  * where the grid is that of a NIfTI file, both places of that file, with their codes.
  * \throw std::runtime_error it cannot be written */

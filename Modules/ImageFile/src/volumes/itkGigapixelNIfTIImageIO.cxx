@@ -2,6 +2,7 @@
 #include "itkGigapixelNIfTIImageIO.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelVolumeFormat.h"
 #include "itkMetaDataObject.h"
 
 #include <algorithm>
@@ -246,12 +247,6 @@ MakeHeader(const gigapixel::VolumeGrid & grid, const std::string & madeBy)
   return header;
 }
 
-bool
-EndsIn(const std::string & name, const std::string & ending)
-{
-  return name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 } // namespace
 
 bool
@@ -284,7 +279,7 @@ GigapixelNIfTIImageIO::ReadImageInformation()
   this->SetComponentType(header.IsScaled() && !IsFloat(kind.type) ? IOComponentEnum::FLOAT : kind.type);
   this->SetPixelType(kind.pixel);
   this->SetNumberOfComponents(kind.components);
-  EncapsulateMetaData<std::string>(this->GetMetaDataDictionary(), "aux_file", header.auxiliary);
+  EncapsulateMetaData<std::string>(this->GetMetaDataDictionary(), gigapixel::VolumeMadeByKey, header.auxiliary);
 }
 
 void
@@ -329,12 +324,6 @@ GigapixelNIfTIImageIO::Read(void * samples)
   }
 }
 
-bool
-GigapixelIsNIfTIName(const std::string & name)
-{
-  return EndsIn(name, ".nii") || EndsIn(name, ".nii.gz");
-}
-
 void
 GigapixelWriteNIfTILabels(const std::string &               file,
                           const std::vector<std::uint8_t> & labels,
@@ -342,9 +331,9 @@ GigapixelWriteNIfTILabels(const std::string &               file,
                           const std::string &               madeBy)
 {
   const std::vector<unsigned char> header = MakeHeader(grid, madeBy);
-  Stream                           stream(gzopen(file.c_str(), EndsIn(file, ".gz") ? "wb" : "wbT"), gzclose);
-  bool                             isWritten = stream != nullptr;
-  const auto                       write = [&](const unsigned char * bytes, std::size_t number) {
+  Stream     stream(gzopen(file.c_str(), gigapixel::FindEnding(file, { ".gz" }).empty() ? "wbT" : "wb"), gzclose);
+  bool       isWritten = stream != nullptr;
+  const auto write = [&](const unsigned char * bytes, std::size_t number) {
     for (std::size_t done = 0; isWritten && done < number;)
     {
       const int written =
