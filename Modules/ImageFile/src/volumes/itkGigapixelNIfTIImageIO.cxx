@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelNIfTIImageIO.h"
 
-#include "gigapixelDiagnostic.h"
+#include "gigapixelGzipStream.h"
 #include "gigapixelVolumeFormat.h"
 #include "itkMetaDataObject.h"
 
@@ -10,18 +10,11 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <memory>
-#include <zlib.h>
 
 namespace itk
 {
 namespace
 {
-
-using Stream = std::unique_ptr<gzFile_s, int (*)(gzFile)>;
-
-/** zlib counts in unsigned int. */
-constexpr std::size_t MostAtOnce = std::size_t{ 1 } << 30;
 
 struct SampleKind
 {
@@ -62,33 +55,6 @@ bool
 IsFloat(IOComponentEnum type)
 {
   return type == IOComponentEnum::FLOAT || type == IOComponentEnum::DOUBLE;
-}
-
-/** \throw std::runtime_error the file ends before */
-void
-ReadBytes(gzFile stream, const std::string & file, unsigned char * bytes, std::size_t number)
-{
-  for (std::size_t done = 0; done < number;)
-  {
-    const int read = gzread(stream, bytes + done, static_cast<unsigned>(std::min(number - done, MostAtOnce)));
-    if (read <= 0)
-    {
-      throw gigapixel::Refusal(gigapixel::Diagnostic("E-FILE-DAMAGED",
-                                                     "it is cut short or damaged: its pixels end early",
-                                                     "get it again from where it came")
-                                 .OfFile(file));
-    }
-    done += static_cast<std::size_t>(read);
-  }
-}
-
-void
-SwapBytes(unsigned char * bytes, std::size_t number, std::size_t ofOne)
-{
-  for (std::size_t i = 0; ofOne > 1 && i < number; ++i)
-  {
-    std::reverse(bytes + i * ofOne, bytes + (i + 1) * ofOne);
-  }
 }
 
 template <typename T>
@@ -289,21 +255,17 @@ GigapixelNIfTIImageIO::Read(void * samples)
   const SampleKind               kind = GetKind(header.type);
   const auto                     number = static_cast<std::size_t>(this->GetImageSizeInComponents());
   auto * const                   bytes = static_cast<unsigned char *>(samples);
-  const Stream                   stream(gzopen(m_Files.pixels.c_str(), "rb"), gzclose);
-  if (!stream || gzseek(stream.get(), static_cast<z_off_t>(header.offset), SEEK_SET) < 0)
-  {
-    ReadBytes(nullptr, m_Files.pixels, bytes, number);
-  }
-  constexpr std::size_t      piece = 1 << 16; // samples
-  std::vector<unsigned char> read(header.IsScaled() ? piece * kind.bytes : 0);
+  const gigapixel::GzipStream    stream = gigapixel::OpenGzip(m_Files.pixels, header.offset);
+  constexpr std::size_t          piece = 1 << 16; // samples
+  std::vector<unsigned char>     read(header.IsScaled() ? piece * kind.bytes : 0);
   for (std::size_t begin = 0, count = 0; begin < number; begin += count)
   {
-    count = std::min(header.IsScaled() ? piece : MostAtOnce, number - begin);
+    count = header.IsScaled() ? std::min(piece, number - begin) : number;
     unsigned char * const at = header.IsScaled() ? read.data() : bytes + begin * kind.bytes;
-    ReadBytes(stream.get(), m_Files.pixels, at, count * kind.bytes);
+    gigapixel::ReadBytes(stream.get(), m_Files.pixels, at, count * kind.bytes);
     if (header.isSwapped)
     {
-      SwapBytes(at, count, kind.bytes);
+      gigapixel::SwapBytes(at, count, kind.bytes);
     }
     if (kind.type == IOComponentEnum::FLOAT)
     {
@@ -330,24 +292,7 @@ GigapixelWriteNIfTILabels(const std::string &               file,
                           const gigapixel::VolumeGrid &     grid,
                           const std::string &               madeBy)
 {
-  const std::vector<unsigned char> header = MakeHeader(grid, madeBy);
-  Stream     stream(gzopen(file.c_str(), gigapixel::FindEnding(file, { ".gz" }).empty() ? "wbT" : "wb"), gzclose);
-  bool       isWritten = stream != nullptr;
-  const auto write = [&](const unsigned char * bytes, std::size_t number) {
-    for (std::size_t done = 0; isWritten && done < number;)
-    {
-      const int written =
-        gzwrite(stream.get(), bytes + done, static_cast<unsigned>(std::min(number - done, MostAtOnce)));
-      isWritten = written > 0;
-      done += static_cast<std::size_t>(std::max(written, 0));
-    }
-  };
-  write(header.data(), header.size());
-  write(labels.data(), labels.size());
-  if (!stream || gzclose(stream.release()) != Z_OK || !isWritten)
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OUTPUT-WRITE", "the system does not write all of it"));
-  }
+  gigapixel::WriteGzip(file, !gigapixel::FindEnding(file, { ".gz" }).empty(), MakeHeader(grid, madeBy), labels);
 }
 
 } // namespace itk
