@@ -29,19 +29,19 @@ struct VolumeFormat
   bool isFilledUp{ false };
 
   /** Whether any file is of this format, by its content as far as that tells. */
-  bool (*isOf)(const std::string & file);
+  bool (*isOf)(const std::string & file){ nullptr };
 
   /** Refuses a header at which its reader would fail in no good way, and files that are shorter than it says. */
-  void (*checkHeader)(const std::string & file);
+  void (*checkHeader)(const std::string & file){ nullptr };
 
   /** Refuses pixels that do not decompress to their end. */
-  void (*checkPixels)(const std::string & file);
+  void (*checkPixels)(const std::string & file){ nullptr };
 
   /** Where the volume lies. \param place with the size, and the rest as the reader has it */
-  void (*readPlace)(const std::string & file, VolumePlace & place);
+  void (*readPlace)(const std::string & file, VolumePlace & place){ nullptr };
 
   /** The file and those in which its header and its pixels are, each once. */
-  std::vector<std::string> (*listFiles)(const std::string & file);
+  std::vector<std::string> (*listFiles)(const std::string & file){ nullptr };
 
   /** What tells it from another one, as IdentifyFile() does, which identifies those that leave this empty. */
   std::string (*identify)(const std::string & file, HashedBytes bytes){ nullptr };
