@@ -257,17 +257,6 @@ def test_labels_that_are_there_are_not_computed_again(ending, volume, integers, 
     assert not run(*command, model, "--overwrite", "--json").json["skipped"]
 
 
-@pytest.mark.parametrize("name", ["scan.mgz", "Scan.MGH"])
-def test_a_volume_of_freesurfer_is_called_a_volume(name, tmp_path):
-    """Nothing here reads it: the refusal says how it becomes a NIfTI file."""
-    file = tmp_path / name
-    file.write_bytes(gzip.compress(bytes(284)))
-    refused = fails("info", file)
-    assert (refused.code, refused.file) == ("E-VOLUME-FORMAT", str(file))
-    assert "slide" not in refused.why + refused.do
-    assert f"mri_convert {name} {file.stem}.nii.gz" in refused.do and "nibabel.load" in refused.do
-
-
 @pytest.mark.usefixtures("network")
 def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     """What is passed over in it is said, and its results go into a folder, however many they are."""
@@ -276,18 +265,18 @@ def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     for folder in ("sub", "tables"):
         (volumes / folder).mkdir(parents=True)
     write_nrrd_volume(volumes / "sub" / "t3.nrrd", integers.astype("<i2"))
-    for name in ("t1.nii.zip", "scan.mgz", "lone.img", "notes.txt", ".hidden.mgz", "tables/a.csv"):
+    for name in ("t1.nii.zip", "scan.mnc", "lone.img", "notes.txt", ".hidden.mnc", "tables/a.csv"):
         (volumes / name).write_bytes(b"")
     command = ["segment", volumes, "--model", model]
     none = fails(*command, "-o", tmp_path / "none")
     assert (none.code, none.file) == ("E-FOLDER-EMPTY", str(volumes))
-    assert all(name in none.why for name in ("lone.img", "scan.mgz", "t1.nii.zip", "sub"))
+    assert all(name in none.why for name in ("lone.img", "scan.mnc", "t1.nii.zip", "sub"))
     split_nifti(write_nifti(volumes / "t1.nii", integers.astype("<i2")))
     assert fails(*command, "-o", one, code=2).code == "E-OUTPUT-KIND"
     result = run(*command, "-o", tmp_path / "labels", "--json")
-    passed = {"folder": str(volumes), "files": 3, "folders": 1, "fileNames": ["lone.img", "scan.mgz", "t1.nii.zip"], "folderNames": ["sub"]}
+    passed = {"folder": str(volumes), "files": 3, "folders": 1, "fileNames": ["lone.img", "scan.mnc", "t1.nii.zip"], "folderNames": ["sub"]}
     assert [entry["passedOver"] for entry in result.json] == [passed]
-    assert all(name in result.err for name in ("lone.img", "scan.mgz", "t1.nii.zip", "sub"))
+    assert all(name in result.err for name in ("lone.img", "scan.mnc", "t1.nii.zip", "sub"))
     assert (read_nifti(tmp_path / "labels" / "t1.nii.gz")[0] == (integers > 49.5)).all()
     refused = fails(*command, "-o", tmp_path / "none", "--memory", "1M")
     assert (refused.code, refused.option, refused.value) == ("E-MEMORY-BUDGET", "--memory", "1M")
@@ -304,7 +293,7 @@ def test_a_folder_of_volumes_is_as_one_of_slides(integers, tmp_path):
     assert not one.exists() and not (tmp_path / "none").exists()
     for header in ("t1.hdr", "t3.mhd"):
         (volumes / header).unlink()
-    assert "5 files that are no volumes (lone.img, scan.mgz, t1.img, t1.nii.zip, t3.raw)" in run(*command, "-o", tmp_path / "none", code=1).err
+    assert "5 files that are no volumes (lone.img, scan.mnc, t1.img, t1.nii.zip, t3.raw)" in run(*command, "-o", tmp_path / "none", code=1).err
     assert not (tmp_path / "none").exists()
 
 

@@ -1,8 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Headers of volumes that say where they lie, each with its affine (to the right, front and head, in mm) as the formats' definitions have it.
 
-NIfTI: https://nifti.nimh.nih.gov/nifti-1, NRRD: https://teem.sourceforge.net/nrrd/format.html. Headers are packed here, byte by byte. The
-program is compared with these affines, and the affines with nibabel and SimpleITK by Wrapping/Python/tests/test_volume_places.py."""
+NIfTI: https://nifti.nimh.nih.gov/nifti-1, NRRD: https://teem.sourceforge.net/nrrd/format.html, MGH:
+https://surfer.nmr.mgh.harvard.edu/fswiki/FsTutorial/MghFormat. Headers are packed here, byte by byte. The program is compared with these affines, and the affines with nibabel and SimpleITK by Wrapping/Python/tests/test_volume_places.py."""
 
 import gzip
 import struct
@@ -137,4 +137,39 @@ NRRDS = {
     "three axes of space": NRRD(LPS, ["space dimension: 3", *STEPS]),
     "scanner-xyz": NRRD(LPS, ["space: scanner-xyz", *STEPS], warns=True),
     "3D-left-handed": NRRD(LPS, ["space: 3D-left-handed", *STEPS], warns=True),
+}
+
+
+class MGH(NamedTuple):
+    expected: numpy.ndarray
+    frames: int = 1
+    kind: str = ">i2"
+    has_place: bool = True
+    ending: str = "mgz"
+    warns: bool = False
+
+    def write(self, folder, name="v"):
+        header = bytearray(284)
+        struct.pack_into(">7i", header, 0, 1, *SIZE, self.frames, {"u1": 0, ">i4": 1, ">f4": 3, ">i2": 4, ">u2": 10}[self.kind], 0)
+        if self.has_place:
+            steps = self.expected[:3, :3]
+            spacing = numpy.linalg.norm(steps, axis=0)
+            center = self.expected @ [*numpy.array(SIZE) / 2, 1]
+            struct.pack_into(">h15f", header, 28, 1, *spacing, *(steps / spacing).T.ravel(), *center[:3])
+        raw = bytes(header) + VALUES.astype(self.kind).tobytes() * self.frames + struct.pack(">5f", 2300, 0.1, 3, 900, 256)
+        file = folder / f"{name}.{self.ending}"
+        file.write_bytes(gzip.compress(raw) if self.ending == "mgz" else raw)
+        return file
+
+
+CORONAL = affine((-1, 0, 0, 3), (0, 0, 1, -2.5), (0, -1, 0, 3.5))  # of 6 x 7 x 5 voxels of 1 mm around 0
+MGHS = {
+    "mgz": MGH(PLAIN),
+    "mgh": MGH(PLAIN, ending="mgh"),
+    "oblique mgz of bytes": MGH(OBLIQUE, kind="u1"),
+    "mgz of floats": MGH(LPS, kind=">f4"),
+    "mgz of long integers": MGH(RAS, kind=">i4"),
+    "mgz of unsigned integers": MGH(RAS, kind=">u2"),
+    "mgz of two frames": MGH(LAS, frames=2),
+    "mgz without a place": MGH(CORONAL, has_place=False, warns=True),
 }

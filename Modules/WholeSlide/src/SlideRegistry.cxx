@@ -78,27 +78,6 @@ RequireImage(const Slide & slide, const std::string & image)
   }
 }
 
-/** FreeSurfer's volumes are compressed as a whole, so that their name alone says what they are. No reader here knows
- * them. */
-void
-RefuseFreeSurfer(const std::string & path)
-{
-  const std::filesystem::path file = path;
-  std::string                 ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (ending == ".mgz" || ending == ".mgh")
-  {
-    const std::string name = file.filename().string(), converted = file.stem().string() + ".nii.gz";
-    throw SlideError(
-      "E-VOLUME-FORMAT",
-      path,
-      "it is a volume of FreeSurfer, by its ending; NIfTI, NRRD and MetaImage files and DICOM series are "
-      "the volumes that are read",
-      "convert it with FreeSurfer (mri_convert " + name + ' ' + converted +
-        ") or in Python (nibabel.save(nibabel.load(\"" + name + "\"), \"" + converted + "\"))");
-  }
-}
-
 std::unique_ptr<const Slide>
 OpenUnshared(const std::string & path, const std::string & image, TIFFReading reading)
 {
@@ -145,7 +124,6 @@ OpenUnshared(const std::string & path, const std::string & image, TIFFReading re
                      "it cannot be opened: " + inner.why,
                      inner.remedy.empty() ? fetchAgain : inner.remedy);
   }
-  RefuseFreeSurfer(path);
   const std::string what = "it is neither a TIFF nor a DICOM file";
   CheckOpenSlide(path, what);
   throw SlideError("E-SLIDE-FORMAT",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[3] / "Testing/CommandLine"))
-from volume_places import NIFTI, NRRDS, VALUES
+from volume_places import MGHS, NIFTI, NRRDS, VALUES
 
 #: Rows in which SimpleITK 2.5 differs from the formats' definitions, or refuses the file.
 OTHER_IN_ITK = {
@@ -36,6 +36,16 @@ def test_nibabel(name, tmp_path):
     assert affine == pytest.approx(row.expected, abs=2e-6 * abs(row.expected[:3]).max())
     is_scaled = np.isfinite(row.slope) and row.slope != 0
     assert (np.asarray(image.dataobj).T.reshape(VALUES.shape) == (VALUES * row.slope + row.intercept if is_scaled else VALUES)).all()
+
+
+@pytest.mark.parametrize("name", [name for name, row in MGHS.items() if row.has_place])  # else nibabel's rows point another way than FreeSurfer's
+def test_nibabel_of_freesurfer(name, tmp_path):
+    nibabel = pytest.importorskip("nibabel")
+    row = MGHS[name]
+    image = nibabel.load(row.write(tmp_path))
+    assert image.affine == pytest.approx(row.expected, abs=2e-6 * abs(row.expected[:3]).max())
+    values = np.asarray(image.dataobj).T
+    assert values.shape == ((2, *VALUES.shape) if row.frames == 2 else VALUES.shape) and (values == VALUES).all()
 
 
 @pytest.mark.parametrize("name", [name for name in (*NIFTI, *NRRDS) if name not in OTHER_IN_ITK])

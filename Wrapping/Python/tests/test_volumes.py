@@ -76,6 +76,22 @@ def test_segments_files_and_images(learned, tmp_path):
     assert gp.segment_volume([file], model, output) == output  # in place of what stands there
 
 
+def test_segments_volumes_of_freesurfer(learned, tmp_path):
+    """Files that nibabel writes, and labels that nibabel reads."""
+    nibabel = pytest.importorskip("nibabel")
+    model, _ = learned
+    image, _ = make(7)
+    file, output, same = tmp_path / "t1.nii.gz", tmp_path / "labels.mgz", tmp_path / "labels.nii.gz"
+    itk.imwrite(image, str(file))
+    volume = nibabel.load(file)
+    nibabel.save(nibabel.MGHImage(np.asarray(volume.dataobj), volume.affine), tmp_path / "t1.mgz")
+    gp.segment_volume(tmp_path / "t1.mgz", model, output)
+    gp.segment_volume(file, model, same)
+    found, expected = nibabel.load(output), nibabel.load(same)
+    assert found.affine == pytest.approx(expected.affine, abs=1e-4) and np.asarray(expected.dataobj).any()
+    assert (np.asarray(found.dataobj) == np.asarray(expected.dataobj)).all()
+
+
 def test_segments_dicom_series(learned, tmp_path):
     model, _ = learned
     image, _ = make(7)

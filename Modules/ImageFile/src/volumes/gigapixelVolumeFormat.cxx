@@ -5,7 +5,7 @@
 #include <filesystem>
 
 // The formats of volumes, a line for each: Get##Name##Format() is in the source file of its name.
-#define GIGAPIXEL_VOLUME_FORMATS(apply) apply(NIfTI) apply(NRRD) apply(MetaImage)
+#define GIGAPIXEL_VOLUME_FORMATS(apply) apply(NIfTI) apply(NRRD) apply(MetaImage) apply(MGH)
 
 namespace gigapixel
 {
