@@ -60,7 +60,7 @@ TEST_F(CohortTruths, FindingsStandInColumnsOfTheirNames)
 {
   const Cohort cohort = this->Load("label:tumor,slide,\"label:lymph, node\"\n1,a.svs,\n0,b.svs,1\n");
   EXPECT_TRUE(cohort.warnings.empty());
-  EXPECT_EQ(cohort.objective.kind, Objective::Kind::Findings);
+  EXPECT_EQ(cohort.objective.kind, ObjectiveKind::Find("findings"));
   EXPECT_EQ(cohort.objective.names, (std::vector<std::string>{ "tumor", "lymph, node" }));
   EXPECT_EQ(cohort.entries[0].truth[0], 1);
   EXPECT_TRUE(std::isnan(cohort.entries[0].truth[1]));
@@ -71,10 +71,10 @@ TEST_F(CohortTruths, FindingsStandInColumnsOfTheirNames)
 TEST_F(CohortTruths, GradesAndValuesAreNumbers)
 {
   const Cohort grades = this->Load("slide,grade\na.svs,3\nb.svs,0\n");
-  EXPECT_EQ(grades.objective.kind, Objective::Kind::Grades);
+  EXPECT_EQ(grades.objective.kind, ObjectiveKind::Find("grades"));
   EXPECT_EQ(grades.entries[0].truth, ImageTruth{ 3 });
   const Cohort values = this->Load("slide,value:TIL (%)\na.svs,12.5\nb.svs,-1e-3\n");
-  EXPECT_EQ(values.objective.kind, Objective::Kind::Values);
+  EXPECT_EQ(values.objective.kind, ObjectiveKind::Find("values"));
   EXPECT_EQ(values.objective.names, std::vector<std::string>{ "TIL (%)" });
   EXPECT_EQ(values.entries[1].truth, ImageTruth{ -1e-3 });
 }
@@ -84,14 +84,14 @@ TEST_F(CohortTruths, LabelsAndMasksGoBefore)
 {
   const std::string labels = "slide,label,label:x,grade\na.svs,normal,1,2\nb.svs,tumor,0,high\n";
   const Cohort      cohort = this->Load(labels);
-  EXPECT_EQ(cohort.objective.kind, Objective::Kind::Classes);
+  EXPECT_EQ(cohort.objective.kind, ObjectiveKind::Find("classes"));
   EXPECT_TRUE(cohort.objective.names.empty());
   EXPECT_EQ(cohort.warnings.size(), 2u);
   EXPECT_EQ(cohort.classes.size(), 2u);
   const Cohort findings = this->Load(labels, "findings");
   EXPECT_EQ(findings.entries[0].truth, ImageTruth{ 1 });
   EXPECT_EQ(findings.entries[0].label, "normal");
-  EXPECT_EQ(this->Load("slide,mask,grade\na.svs,b.svs,high\n").objective.kind, Objective::Kind::Classes);
+  EXPECT_EQ(this->Load("slide,mask,grade\na.svs,b.svs,high\n").objective.kind, ObjectiveKind::Find("classes"));
 }
 
 TEST_F(CohortTruths, OfSeveralKindsOneIsToBeNamed)
@@ -107,7 +107,7 @@ TEST_F(CohortTruths, OfSeveralKindsOneIsToBeNamed)
 TEST_F(CohortTruths, TruthsAreDealtOutEvenly)
 {
   Cohort cohort;
-  cohort.objective = { Objective::Kind::Findings, { "common", "rare" }, {}, {} };
+  cohort.objective = { ObjectiveKind::Find("findings"), { "common", "rare" }, {}, {} };
   for (int i = 0; i < 40; ++i)
   {
     CohortEntry entry;
@@ -135,7 +135,7 @@ TEST_F(CohortTruths, TruthsAreDealtOutEvenly)
 TEST_F(CohortTruths, ValuesAreDealtOut)
 {
   Cohort cohort;
-  cohort.objective = { Objective::Kind::Values, { "x" }, {}, {} };
+  cohort.objective = { ObjectiveKind::Find("values"), { "x" }, {}, {} };
   for (int i = 0; i < 9; ++i)
   {
     CohortEntry entry;

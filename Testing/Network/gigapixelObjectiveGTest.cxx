@@ -114,19 +114,19 @@ MakeSmallNetwork(const Objective & objective)
 std::vector<Objective>
 MakeObjectives()
 {
-  return { { Objective::Kind::Findings, { "tumor", "necrosis", "ink" }, {}, {} },
-           { Objective::Kind::Findings, { "tumor" }, {}, {} },
-           { Objective::Kind::Grades, { "1", "2", "3", "4" }, {}, {} },
-           { Objective::Kind::Values, { "a", "b" }, { 3, -1 }, { 2, 0.5 } } };
+  return { { ObjectiveKind::Find("findings"), { "tumor", "necrosis", "ink" }, {}, {} },
+           { ObjectiveKind::Find("findings"), { "tumor" }, {}, {} },
+           { ObjectiveKind::Find("grades"), { "1", "2", "3", "4" }, {}, {} },
+           { ObjectiveKind::Find("values"), { "a", "b" }, { 3, -1 }, { 2, 0.5 } } };
 }
 
 ImageTruth
 MakeTruth(const Objective & objective)
 {
-  return objective.kind == Objective::Kind::Grades ? ImageTruth{ 2 }
-         : objective.names.size() == 1             ? ImageTruth{ 1 }
-         : objective.names.size() == 2             ? ImageTruth{ 4.5, NaN }
-                                                   : ImageTruth{ 1, NaN, 0 };
+  return objective.kind == ObjectiveKind::Find("grades") ? ImageTruth{ 2 }
+         : objective.names.size() == 1                   ? ImageTruth{ 1 }
+         : objective.names.size() == 2                   ? ImageTruth{ 4.5, NaN }
+                                                         : ImageTruth{ 1, NaN, 0 };
 }
 
 } // namespace
@@ -159,7 +159,7 @@ TEST(Objective, FindingsHaveTheMeanCrossEntropyOfWhatIsKnown)
  * images that reach it, -log of the probability of what they do there, divided by the number of all such terms. */
 TEST(Objective, GradesHaveTheLossOfCORN)
 {
-  const Objective           objective{ Objective::Kind::Grades, { "0", "1", "2", "3", "4" }, {}, {} };
+  const Objective           objective{ ObjectiveKind::Find("grades"), { "0", "1", "2", "3", "4" }, {}, {} };
   std::vector<ImageTruth>   truths;
   std::vector<std::int64_t> grades;
   for (const int grade : { 0, 1, 4, 2, 2, 3, 0, 4, 1, 0 })
@@ -307,9 +307,9 @@ TEST(Objective, WhatDoesNotFitIsRefused)
   expectRefusal([](NetworkDescription & n) { n.objective.names[1] = n.objective.names[0]; });
   expectRefusal([](NetworkDescription & n) { n.objective.names[1].clear(); });
   expectRefusal([](NetworkDescription & n) { n.classNames = { "a", "b", "c" }; });
-  expectRefusal([](NetworkDescription & n) { n.objective.kind = Objective::Kind::Values; });
-  expectRefusal([](NetworkDescription & n) { n.objective.kind = Objective::Kind::Classes; });
+  expectRefusal([](NetworkDescription & n) { n.objective.kind = ObjectiveKind::Find("values"); });
+  expectRefusal([](NetworkDescription & n) { n.objective.kind = ObjectiveKind::Find("classes"); });
   expectRefusal([](NetworkDescription & n) {
-    n.objective = { Objective::Kind::Grades, { "1", "3", "2", "4" }, {}, {} };
+    n.objective = { ObjectiveKind::Find("grades"), { "1", "3", "2", "4" }, {}, {} };
   });
 }

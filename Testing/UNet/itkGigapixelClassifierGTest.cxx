@@ -389,6 +389,7 @@ TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits
 {
   using gigapixel::ImageTruth;
   using gigapixel::Objective;
+  using gigapixel::ObjectiveKind;
   constexpr double      unknown = std::numeric_limits<double>::quiet_NaN();
   const TemporaryFolder folder{ "classifier" };
   struct Case
@@ -398,11 +399,11 @@ TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits
     std::vector<ImageTruth> truths;
   };
   const std::vector<Case> cases{
-    { { Objective::Kind::Findings, { "square", "red" }, {}, {} },
+    { { ObjectiveKind::Find("findings"), { "square", "red" }, {}, {} },
       "label:square,label:red",
       { { 0, 1 }, { 1, unknown }, { 1, 0 } } },
-    { { Objective::Kind::Grades, {}, {}, {} }, "grade", { { 0 }, { 2 }, { 2 } } },
-    { { Objective::Kind::Values, { "side" }, {}, {} }, "value:side", { { 0.5 }, { 24 }, { 12 } } },
+    { { ObjectiveKind::Find("grades"), {}, {}, {} }, "grade", { { 0 }, { 2 }, { 2 } } },
+    { { ObjectiveKind::Find("values"), { "side" }, {}, {} }, "value:side", { { 0.5 }, { 24 }, { 12 } } },
   };
   for (const Case & each : cases)
   {
@@ -449,7 +450,7 @@ TEST(GigapixelUNetTrainer, LearnsOtherTruthsOfImagesAndOfTheirFilesToTheSameBits
   EXPECT_REFUSAL(refuse(cases[0].objective, { unknown, unknown })->Update(), "E-SAMPLE-TRUTH");
   EXPECT_REFUSAL(refuse(cases[1].objective, { 1.5 })->Update(), "E-SAMPLE-TRUTH");
   EXPECT_REFUSAL(refuse(cases[1].objective, { unknown })->Update(), "E-SAMPLE-TRUTH");
-  EXPECT_REFUSAL(refuse({ Objective::Kind::Findings, {}, {}, {} }, { 1 })->Update(), "E-SAMPLE-TRUTH");
+  EXPECT_REFUSAL(refuse({ ObjectiveKind::Find("findings"), {}, {}, {} }, { 1 })->Update(), "E-SAMPLE-TRUTH");
   EXPECT_REFUSAL(refuse(Objective(), { 1 }), "E-CALL-ORDER");
 }
 

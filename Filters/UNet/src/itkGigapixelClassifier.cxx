@@ -442,7 +442,7 @@ GigapixelFindMapClass(const gigapixel::NetworkDescription & network, const std::
   const auto names = gigapixel::Classifier::GetClassNames(network);
   if (name.empty())
   {
-    const bool areClasses = network.objective.kind == gigapixel::Objective::Kind::Classes;
+    const bool areClasses = !network.objective.HasTargets();
     return areClasses && names.size() == 2 ? 1 : gigapixel::Classifier::MostProbable;
   }
   const auto found = std::find(names.begin(), names.end(), name);

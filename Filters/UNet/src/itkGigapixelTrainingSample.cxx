@@ -129,7 +129,7 @@ FindLabel(const std::string & label, const std::string & image, const gigapixel:
 bool
 LearnsClasses(const gigapixel::NetworkDescription & network)
 {
-  return network.objective.kind == gigapixel::Objective::Kind::Classes;
+  return !network.objective.HasTargets();
 }
 
 /** Of a network that labels images, which takes the class 0 for granted where it learns something else. */
@@ -138,12 +138,12 @@ MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const 
 {
   if (!LearnsClasses(network) && truth.truth.empty())
   {
-    throw gigapixel::Refusal(gigapixel::Diagnostic("E-SAMPLE-TRUTH",
-                                                   "it has no truth, and the network " + network.name + " learns " +
-                                                     network.objective.GetKind().name,
-                                                   std::string("give it some (of a cohort in the column ") +
-                                                     network.objective.GetKind().column + "), or another network")
-                               .OfFile(image));
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic(
+        "E-SAMPLE-TRUTH",
+        "it has no truth, and the network " + network.name + " learns " + network.objective.GetKind().name,
+        "give it some (of a cohort: " + network.objective.GetKind().Describe() + "), or another network")
+        .OfFile(image));
   }
   return LearnsClasses(network) ? FindLabel(truth.label, image, network)
                                 : std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
@@ -154,7 +154,7 @@ void
 CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const gigapixel::Objective & objective)
 {
   const gigapixel::ObjectiveKind & kind = objective.GetKind();
-  const std::size_t                wanted = kind.HasNames() ? objective.names.size() : 1;
+  const std::size_t                wanted = objective.CountTruths();
   if (truth.size() != wanted || wanted == 0)
   {
     throw gigapixel::Refusal(
@@ -167,15 +167,16 @@ CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const
         .OfValue(std::to_string(truth.size())));
   }
   bool isKnown = false;
-  for (const double value : truth)
+  for (std::size_t column = 0; column < truth.size(); ++column)
   {
+    const double value = truth[column];
     if (kind.HasNames() && std::isnan(value))
     {
       continue;
     }
     try
     {
-      kind.readTruth(gigapixel::FormatTruth(value));
+      kind.readTruth(column, gigapixel::FormatTruth(value));
     }
     catch (const std::invalid_argument & error)
     {

@@ -67,7 +67,7 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
-  if (!sample.truth.empty() && m_Implementation->objective.kind == gigapixel::Objective::Kind::Classes)
+  if (!sample.truth.empty() && !m_Implementation->objective.HasTargets())
   {
     itkGigapixelExceptionMacro(gigapixel::Diagnostic(
       "E-CALL-ORDER", "what the truths of images are is not known", "call SetObjective() before"));
@@ -273,7 +273,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
   const std::string             text = m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network;
   gigapixel::NetworkDescription network = asBegun ? begun->network : gigapixel::NetworkDescription::Load(text);
   gigapixel::Objective          objective = m_Implementation->objective;
-  if (network.LabelsImage() && objective.kind != gigapixel::Objective::Kind::Classes)
+  if (network.LabelsImage() && objective.HasTargets())
   {
     LearnObjective(m_Implementation->samples, objective);
     const std::string wanted = GiveOutputs(text, network, objective);
@@ -282,7 +282,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
     network.classNames.clear(); // of a network that was trained on classes
   }
   network.objective = network.LabelsImage() ? objective : gigapixel::Objective();
-  if (network.LabelsImage() && objective.kind == gigapixel::Objective::Kind::Classes && network.classNames.empty())
+  if (network.LabelsImage() && !objective.HasTargets() && network.classNames.empty())
   {
     network.classNames = GetClassNames(m_Implementation->samples, network);
   }

@@ -44,20 +44,27 @@ struct Columns
 std::string
 GetNameInColumn(const std::string & column, const ObjectiveKind & kind)
 {
-  const std::string prefix = kind.column;
+  const std::string & prefix = kind.columns.front();
   return kind.HasNames() && column.compare(0, prefix.size(), prefix) == 0 ? column.substr(prefix.size()) : "";
 }
 
 bool
 IsColumnOf(const std::string & column, const ObjectiveKind & kind)
 {
-  return kind.HasNames() ? !GetNameInColumn(column, kind).empty() : column == kind.column;
+  return kind.HasNames() ? !GetNameInColumn(column, kind).empty()
+                         : std::count(kind.columns.begin(), kind.columns.end(), column) > 0;
 }
 
+/** Whether there is a name, or all columns of a kind that has no names. */
 bool
-HasColumnOf(const std::vector<std::string> & columns, const ObjectiveKind & kind)
+HasColumnsOf(const std::vector<std::string> & columns, const ObjectiveKind & kind)
 {
-  return std::any_of(columns.begin(), columns.end(), [&](const auto & column) { return IsColumnOf(column, kind); });
+  const auto isThere = [&](const std::string & wanted) {
+    return std::any_of(columns.begin(), columns.end(), [&](const std::string & column) {
+      return kind.HasNames() ? !GetNameInColumn(column, kind).empty() : column == wanted;
+    });
+  };
+  return std::all_of(kind.columns.begin(), kind.columns.end(), isThere);
 }
 
 /** A name that a model keeps, and tables and pictures show. */
@@ -76,13 +83,6 @@ CheckText(const std::string & file, int line, const std::string & what, const st
   }
 }
 
-/** "label:NAME" */
-std::string
-ShowColumn(const ObjectiveKind & kind)
-{
-  return std::string(kind.column) + (kind.HasNames() ? "NAME" : "");
-}
-
 /** The kind of truths that the table is read for.
  * \param wanted its name; empty: what the columns say */
 const ObjectiveKind &
@@ -93,17 +93,17 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   const ObjectiveKind * found = ObjectiveKind::Find(wanted.empty() ? "classes" : wanted);
   if (!found)
   {
-    throw Refusal(Diagnostic("E-OPTION-VALUE",
-                             "there is no objective \"" + wanted + "\": it is classes, findings, grades or values")
-                    .OfValue(wanted));
+    throw Refusal(
+      Diagnostic("E-OPTION-VALUE", "there is no objective \"" + wanted + "\": it is " + ObjectiveKind::NameAll())
+        .OfValue(wanted));
   }
-  if (!wanted.empty() && !HasColumnOf(columns, *found))
+  if (!wanted.empty() && !HasColumnsOf(columns, *found))
   {
     TableReader::Fail(file,
                       header.line,
                       Diagnostic("E-COHORT-FORMAT",
-                                 "the column \"" + ShowColumn(*found) + "\" is missing, which has the " + found->name +
-                                   " of whole slides (--objective " + found->name + ")"));
+                                 "there is no column of the " + found->Describe() + " of whole slides (--objective " +
+                                   found->name + ")"));
   }
   if (!wanted.empty() || has("label") || has("mask"))
   {
@@ -112,18 +112,29 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   const ObjectiveKind * first = nullptr;
   for (const ObjectiveKind * kind : ObjectiveKind::GetAll())
   {
-    if (first && HasColumnOf(columns, *kind))
+    if (first && HasColumnsOf(columns, *kind))
     {
       TableReader::Fail(file,
                         header.line,
                         Diagnostic("E-COHORT-FORMAT",
-                                   std::string("there are ") + first->name + " (" + ShowColumn(*first) + ") and " +
-                                     kind->name + " (" + ShowColumn(*kind) + ")",
-                                   std::string("say which are to be learnt (--objective ") + first->name + ")"));
+                                   "there are " + first->Describe() + " and " + kind->Describe(),
+                                   "say which are to be learnt (--objective " + first->name + ")"));
     }
-    first = !first && HasColumnOf(columns, *kind) ? kind : first;
+    first = !first && HasColumnsOf(columns, *kind) ? kind : first;
   }
   return first ? *first : *found;
+}
+
+/** Those of truths that are no classes. */
+std::string
+NameOtherColumns()
+{
+  std::string text;
+  for (const ObjectiveKind * const kind : ObjectiveKind::GetAll())
+  {
+    text += kind->makeTargets == nullptr ? "" : (text.empty() ? "" : ", ") + kind->Describe();
+  }
+  return text;
 }
 
 /** What spreadsheets of some languages call CSV. */
@@ -161,10 +172,9 @@ ReadHeader(const std::string &       file,
   {
     const auto found =
       std::find_if(known.begin(), known.end(), [&](const auto & column) { return header.fields[i] == column.first; });
-    const bool        isTruth = objective.kind != Objective::Kind::Classes && IsColumnOf(header.fields[i], kind);
-    const std::string name = isTruth ? GetNameInColumn(header.fields[i], kind) : "";
-    if (isTruth && (kind.HasNames() ? std::count(objective.names.begin(), objective.names.end(), name)
-                                    : static_cast<std::ptrdiff_t>(columns.truths.size())) > 0)
+    const bool isTruth = objective.HasTargets() && IsColumnOf(header.fields[i], kind);
+    if ((isTruth || found != known.end()) &&
+        std::count(header.fields.begin(), header.fields.end(), header.fields[i]) > 1)
     {
       TableReader::Fail(
         file, header.line, Diagnostic("E-COHORT-FORMAT", "the column \"" + header.fields[i] + "\" is there twice"));
@@ -174,9 +184,8 @@ ReadHeader(const std::string &       file,
       if (kind.HasNames())
       {
         CheckText(file, header.line, "the column", header.fields[i]);
-        objective.names.push_back(name);
+        objective.names.push_back(GetNameInColumn(header.fields[i], kind));
       }
-      columns.truths.push_back(static_cast<int>(i));
       continue;
     }
     if (found == known.end())
@@ -186,12 +195,12 @@ ReadHeader(const std::string &       file,
         Diagnostic("W-COHORT", "the column \"" + column + "\" is not read").OfFile(file).OfValue(column));
       continue;
     }
-    if (*found->second >= 0)
-    {
-      TableReader::Fail(
-        file, header.line, Diagnostic("E-COHORT-FORMAT", "the column \"" + header.fields[i] + "\" is there twice"));
-    }
     *found->second = static_cast<int>(i);
+  }
+  for (const std::string & column : objective.HasTargets() ? objective.GetColumns() : std::vector<std::string>())
+  {
+    const auto place = std::find(header.fields.begin(), header.fields.end(), column) - header.fields.begin();
+    columns.truths.push_back(static_cast<int>(place));
   }
   for (std::size_t i = 0; i < 3; ++i)
   {
@@ -205,7 +214,8 @@ ReadHeader(const std::string &       file,
         Diagnostic("E-COHORT-FORMAT",
                    std::string("the column \"") + known[i].first + "\" is missing",
                    "name the columns in the first line: slide,mask,split and optionally region, or label (the class of "
-                   "a whole slide) instead of, or beside, mask; or label:NAME, grade or value:NAME"));
+                   "a whole slide) instead of, or beside, mask; or what else is known of whole slides: " +
+                     NameOtherColumns()));
     }
   }
   return columns;
@@ -346,19 +356,20 @@ ImageTruth
 ReadTruth(const TableReader & reader, const TableReader::Row & row, const Columns & columns, const ObjectiveKind & kind)
 {
   ImageTruth truth;
-  for (const int column : columns.truths)
+  for (std::size_t i = 0; i < columns.truths.size(); ++i)
   {
-    const std::string & field = row.fields[static_cast<std::size_t>(column)];
+    const auto          column = static_cast<std::size_t>(columns.truths[i]);
+    const std::string & field = row.fields[column];
     try
     {
       truth.push_back(IsNotKnown(field) && kind.HasNames() ? std::numeric_limits<double>::quiet_NaN()
-                                                           : kind.readTruth(field));
+                                                           : kind.readTruth(i, field));
     }
     catch (const std::invalid_argument & error)
     {
       reader.Fail(row.line,
-                  "\"" + field + "\" in the column " + reader.GetHeader().fields[static_cast<std::size_t>(column)] +
-                    ' ' + Diagnostic::Of(error).why);
+                  "\"" + field + "\" in the column " + reader.GetHeader().fields[column] + ' ' +
+                    Diagnostic::Of(error).why);
     }
   }
   if (!truth.empty() && std::all_of(truth.begin(), truth.end(), [](double value) { return std::isnan(value); }))
@@ -483,7 +494,7 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
   {
     reader.Fail(1, "the cohort is empty", "name the columns in its first line: slide,mask,split");
   }
-  cohort.objective.kind = FindKind(fileName, reader.GetHeader(), objective).kind;
+  cohort.objective.kind = &FindKind(fileName, reader.GetHeader(), objective);
   const Columns columns = ReadHeader(fileName, reader.GetHeader(), needsSplit, cohort.objective, cohort.warnings);
 
   std::map<FileNumber, std::set<std::size_t>> rowsOfFile;

@@ -36,13 +36,14 @@ GetGroupName(const CohortEntry & entry)
   return entry.patient.empty() ? std::filesystem::path(entry.slide).lexically_normal().string() : entry.patient;
 }
 
-/** What is dealt out evenly of a row: its label, each finding and its grade; nothing of values. */
+/** What is dealt out evenly of a row: its label, each finding and its grade; nothing of what is measured. */
 std::vector<std::string>
 GetLabels(const CohortEntry & entry, const Objective & objective)
 {
-  return objective.kind == Objective::Kind::Classes  ? std::vector<std::string>{ entry.label }
-         : objective.kind == Objective::Kind::Values ? std::vector<std::string>()
-                                                     : objective.GetKind().describe(objective, entry.truth);
+  const ObjectiveKind & kind = objective.GetKind();
+  return !objective.HasTargets()     ? std::vector<std::string>{ entry.label }
+         : kind.getStrata == nullptr ? std::vector<std::string>()
+                                     : kind.getStrata(objective, entry.truth);
 }
 
 std::vector<Group>

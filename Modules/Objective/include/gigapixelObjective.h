@@ -12,89 +12,112 @@ namespace gigapixel
 
 struct ObjectiveKind;
 
+/** \return that of classes */
+GigapixelObjective_EXPORT const ObjectiveKind * GetDefaultObjectiveKind();
+
 /** What a network says of whole images: of which kind it is, and its names. */
 struct GigapixelObjective_EXPORT Objective
 {
-  enum class Kind
-  {
-    Classes,  ///< one of several classes, by its name
-    Findings, ///< several, each of which is there or not, whatever the others are
-    Grades,   ///< one of several ranks, which are whole numbers
-    Values    ///< one or several numbers
-  };
-
-  Kind kind{ Kind::Classes };
+  const ObjectiveKind * kind{ GetDefaultObjectiveKind() };
   /** Of findings and values a name for each output, of grades each grade, rising. Of classes none: the network has
    * them. */
-  std::vector<std::string> names;
-  // Of values, for each: of the training images that have it.
-  std::vector<double> means;
-  std::vector<double> deviations;
+  std::vector<std::string> names{};
+  // Of what has units, for each: of the training images that have it.
+  std::vector<double> means{};
+  std::vector<double> deviations{};
 
   const ObjectiveKind & GetKind() const;
+
+  /** Whether images have truths of their own (ImageTruth); else each has a class, as pixels have. */
+  bool HasTargets() const;
+
+  /** The columns of tables in which the truths stand, in their order: "label:tumor", "grade". */
+  std::vector<std::string> GetColumns() const;
+
+  /** How many truths an image has; 0: it has a class. */
+  std::size_t CountTruths() const;
 };
 
 /** All truths of one image, in the order of the columns: a number for each finding (0 or 1) or value, or the grade;
  * NaN: not known. */
 using ImageTruth = std::vector<double>;
 
-/** One kind of truth. Entries are made by gigapixelClasses.cxx and so on. Those functions that classes have none of are
- * null: their loss and prediction are those of pixels. */
+/** One kind of truth, which a file of src/ makes. Those functions that classes have none of are null: their loss and
+ * prediction are those of pixels. */
 struct GigapixelObjective_EXPORT ObjectiveKind
 {
-  Objective::Kind kind;
-  const char *    name;        ///< in options, models and tables' messages: "findings"
-  const char *    column;      ///< of the truth in tables; behind a colon stands a name
-  const char *    prediction;  ///< of predictions in tables; behind it stands a name
-  const char *    found;       ///< the column of getFound(), where there is one; else empty
-  const char *    numbers;     ///< what predictions are called: "probabilities" or "values"
-  const char *    score;       ///< of a set of images, the more the better: "AUC"
-  const char *    scoreColumn; ///< the same in history.csv
+  std::string name; ///< in options, models and tables' messages: "findings"
+  /** Of the truths in tables. One that ends in a colon stands for a column for each name, which is behind the colon. */
+  std::vector<std::string> columns;
+  std::string              prediction;  ///< the column of predictions in tables; behind it stands a name
+  std::string              found;       ///< the column of what is chosen, where there is one; else empty
+  std::string              numbers;     ///< what predictions are called: "probabilities" or "values"
+  std::string              score;       ///< of a set of images, the more the better: "AUC"
+  std::string              scoreColumn; ///< the same in history.csv
+
+  bool isExclusive{ false }; ///< whether an image has one of the names, so that probabilities sum to 1
+  bool hasUnits{ false };   ///< whether it is measured: predictions are no probabilities, and have means and deviations
+  bool isBalanced{ false }; ///< whether what is rare may count as much as what is frequent
 
   /** Outputs of a network for so many names. */
-  int (*countOutputs)(int names);
+  int (*countOutputs)(int names){ nullptr };
 
-  /** A field of a column, which is not empty. \throw std::invalid_argument what is wrong, to be put behind the field */
-  double (*readTruth)(const std::string & field);
+  /** A field of a column, which is not empty. \param column its number in Objective::GetColumns()
+   * \throw std::invalid_argument what is wrong, to be put behind the field */
+  double (*readTruth)(std::size_t column, const std::string & field){ nullptr };
+
+  /** \throw std::invalid_argument the names are none of this kind, or not in their order; null: any names are good */
+  void (*checkNames)(const std::vector<std::string> & names){ nullptr };
 
   /** What is known of an image, each with its name: "tumor=1", "grade=2". */
-  std::vector<std::string> (*describe)(const Objective & objective, const ImageTruth & truth);
+  std::vector<std::string> (*describe)(const Objective & objective, const ImageTruth & truth){ nullptr };
+
+  /** What is dealt out evenly to the folds of a cross-validation, as describe(); null: there are too many of them. */
+  std::vector<std::string> (*getStrata)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
   /** Completes the names, means and deviations of an objective from the truths of all images that are trained on or
-   * validate. \param training those that are trained on \throw std::runtime_error there is nothing to learn */
-  void (*learn)(Objective & objective, const std::vector<ImageTruth> & all, const std::vector<ImageTruth> & training);
+   * validate. Names that are there stay. \param training those that are trained on \throw std::runtime_error there is nothing to learn */
+  void (*learn)(Objective &                     objective,
+                const std::vector<ImageTruth> & all,
+                const std::vector<ImageTruth> & training){ nullptr };
 
   /** What each output should be, without weights. */
-  OutputTargets (*makeTargets)(const Objective & objective, const ImageTruth & truth);
+  OutputTargets (*makeTargets)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
   /** What images have that have this target, of the logistic ones: "the finding tumor". */
-  std::string (*describeTarget)(const Objective & objective, int output, bool target);
+  std::string (*describeTarget)(const Objective & objective, int output, bool target){ nullptr };
 
   /** A number for each name, from the outputs: the probability of each finding or grade, or the values. */
-  std::vector<double> (*predict)(const Objective & objective, const std::vector<double> & outputs);
+  std::vector<double> (*predict)(const Objective & objective, const std::vector<double> & outputs){ nullptr };
 
-  /** What that comes to: the names that are found, or the grade; empty where numbers say it all. */
-  std::vector<std::string> (*getFound)(const Objective & objective, const std::vector<double> & prediction);
+  /** What that comes to: the names that are found, or the grade; null where numbers say it all. */
+  std::vector<std::string> (*getFound)(const Objective & objective, const std::vector<double> & prediction){ nullptr };
 
   /** Number of the name that is to be explained: of findings the most probable, of grades the predicted one, of values
    * the first. */
-  int (*choose)(const std::vector<double> & prediction);
+  int (*choose)(const std::vector<double> & prediction){ nullptr };
 
   /** What speaks for a name, as its gradient for the outputs. */
-  std::vector<double> (*explain)(const Objective & objective, int name);
+  std::vector<double> (*explain)(const Objective & objective, int name){ nullptr };
 
   /** NaN: nothing can be judged. */
   double (*getScore)(const Objective &                        objective,
                      const std::vector<ImageTruth> &          truths,
-                     const std::vector<std::vector<double>> & predictions);
+                     const std::vector<std::vector<double>> & predictions){ nullptr };
 
   /** Whether columns have names, one for each name of the objective. */
   bool HasNames() const;
+
+  /** "findings (label:NAME)", for help and messages */
+  std::string Describe() const;
 
   static const std::vector<const ObjectiveKind *> & GetAll();
 
   /** \return null: there is none of this name */
   static const ObjectiveKind * Find(const std::string & name);
+
+  /** "classes, findings, grades or values" */
+  static std::string NameAll();
 };
 
 /** A number in as few digits as bring it back. */

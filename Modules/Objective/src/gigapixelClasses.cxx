@@ -16,24 +16,24 @@ CountOutputs(int names)
 } // namespace
 
 /** One pixel that has a class: its loss (softmax or binary cross-entropy), balance and score are those of labels. */
-const ObjectiveKind ClassesKind{ Objective::Kind::Classes,
-                                 "classes",
-                                 "label",
-                                 "p_",
-                                 "predicted",
-                                 "probabilities",
-                                 "AUC",
-                                 "validation_auc",
-                                 CountOutputs,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr,
-                                 nullptr };
+const ObjectiveKind &
+GetClassesKind()
+{
+  static const ObjectiveKind kind = [] {
+    ObjectiveKind entry;
+    entry.name = "classes";
+    entry.columns = { "label" };
+    entry.prediction = "p_";
+    entry.found = "predicted";
+    entry.numbers = "probabilities";
+    entry.score = "AUC";
+    entry.scoreColumn = "validation_auc";
+    entry.isExclusive = true;
+    entry.isBalanced = true;
+    entry.countOutputs = CountOutputs;
+    return entry;
+  }();
+  return kind;
+}
 
 } // namespace gigapixel

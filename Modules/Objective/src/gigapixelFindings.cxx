@@ -15,18 +15,9 @@ namespace
 {
 
 double
-ReadTruth(const std::string & field)
+ReadTruth(std::size_t, const std::string & field)
 {
-  // Tables with gaps come with numbers of floating point, those of logical values with words.
-  std::string word = WithoutZeros(field);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
-  const bool isThere = word == "1" || word == "true";
-  if (!isThere && word != "0" && word != "false")
-  {
-    throw InvalidArgument(
-      Diagnostic("E-COHORT-FORMAT", "is neither 1 (there) nor 0 (not there) nor empty (not known)"));
-  }
-  return isThere ? 1 : 0;
+  return ReadAnswer(field);
 }
 
 /** The table has named them all. */
@@ -95,24 +86,33 @@ GetScore(const Objective &                        objective,
 
 } // namespace
 
-const ObjectiveKind FindingsKind{ Objective::Kind::Findings,
-                                  "findings",
-                                  "label:",
-                                  "p_label:",
-                                  "",
-                                  "probabilities",
-                                  "AUC",
-                                  "validation_auc",
-                                  CountNames,
-                                  ReadTruth,
-                                  DescribeNamed,
-                                  Learn,
-                                  MakeTargets,
-                                  DescribeTarget,
-                                  Predict,
-                                  GetFound,
-                                  Choose,
-                                  ExplainOutput,
-                                  GetScore };
+const ObjectiveKind &
+GetFindingsKind()
+{
+  static const ObjectiveKind kind = [] {
+    ObjectiveKind entry;
+    entry.name = "findings";
+    entry.columns = { "label:" };
+    entry.prediction = "p_label:";
+    entry.numbers = "probabilities";
+    entry.score = "AUC";
+    entry.scoreColumn = "validation_auc";
+    entry.isBalanced = true;
+    entry.countOutputs = CountNames;
+    entry.readTruth = ReadTruth;
+    entry.describe = DescribeNamed;
+    entry.getStrata = DescribeNamed;
+    entry.learn = Learn;
+    entry.makeTargets = MakeTargets;
+    entry.describeTarget = DescribeTarget;
+    entry.predict = Predict;
+    entry.getFound = GetFound;
+    entry.choose = Choose;
+    entry.explain = ExplainOutput;
+    entry.getScore = GetScore;
+    return entry;
+  }();
+  return kind;
+}
 
 } // namespace gigapixel

@@ -35,7 +35,7 @@ namespace
 constexpr int GreatestGrade = 1000;
 
 double
-ReadTruth(const std::string & text)
+ReadTruth(std::size_t, const std::string & text)
 {
   const std::string field = WithoutZeros(text);
   const bool isNumber = !field.empty() && field.size() <= 4 && field.find_first_not_of("0123456789") == field.npos;
@@ -45,6 +45,21 @@ ReadTruth(const std::string & text)
       "E-COHORT-FORMAT", "is no grade: a whole number from 0 to " + std::to_string(GreatestGrade) + " is wanted"));
   }
   return std::stoi(field);
+}
+
+void
+CheckNames(const std::vector<std::string> & names)
+{
+  double before = -1;
+  for (const std::string & name : names)
+  {
+    const double grade = ReadTruth(0, name);
+    if (grade <= before)
+    {
+      throw InvalidArgument(Diagnostic("E-COHORT-FORMAT", "does not stand in the order of the grades").OfValue(name));
+    }
+    before = grade;
+  }
 }
 
 std::vector<std::string>
@@ -57,6 +72,10 @@ void
 Learn(Objective & objective, const std::vector<ImageTruth> & all, const std::vector<ImageTruth> &)
 {
   std::set<int> grades;
+  for (const std::string & name : objective.names) // of all folds
+  {
+    grades.insert(std::stoi(name));
+  }
   for (const ImageTruth & truth : all)
   {
     grades.insert(static_cast<int>(truth[0]));
@@ -152,24 +171,36 @@ GetScore(const Objective &                        objective,
 
 } // namespace
 
-const ObjectiveKind GradesKind{ Objective::Kind::Grades,
-                                "grades",
-                                "grade",
-                                "p_grade:",
-                                "predicted_grade",
-                                "probabilities",
-                                "kappa",
-                                "validation_kappa",
-                                CountOutputs,
-                                ReadTruth,
-                                Describe,
-                                Learn,
-                                MakeTargets,
-                                DescribeTarget,
-                                Predict,
-                                GetFound,
-                                Choose,
-                                Explain,
-                                GetScore };
+const ObjectiveKind &
+GetGradesKind()
+{
+  static const ObjectiveKind kind = [] {
+    ObjectiveKind entry;
+    entry.name = "grades";
+    entry.columns = { "grade" };
+    entry.prediction = "p_grade:";
+    entry.found = "predicted_grade";
+    entry.numbers = "probabilities";
+    entry.score = "kappa";
+    entry.scoreColumn = "validation_kappa";
+    entry.isExclusive = true;
+    entry.isBalanced = true;
+    entry.countOutputs = CountOutputs;
+    entry.readTruth = ReadTruth;
+    entry.checkNames = CheckNames;
+    entry.describe = Describe;
+    entry.getStrata = Describe;
+    entry.learn = Learn;
+    entry.makeTargets = MakeTargets;
+    entry.describeTarget = DescribeTarget;
+    entry.predict = Predict;
+    entry.getFound = GetFound;
+    entry.choose = Choose;
+    entry.explain = Explain;
+    entry.getScore = GetScore;
+    return entry;
+  }();
+  return kind;
+}
 
 } // namespace gigapixel

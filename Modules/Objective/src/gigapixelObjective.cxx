@@ -1,8 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelObjectiveKinds.h"
 #include "gigapixelTruthField.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,8 +18,17 @@ namespace gigapixel
 const std::vector<const ObjectiveKind *> &
 ObjectiveKind::GetAll()
 {
-  static const std::vector<const ObjectiveKind *> all{ &ClassesKind, &FindingsKind, &GradesKind, &ValuesKind };
+#define GIGAPIXEL_OBJECTIVE_KIND(Name) &Get##Name##Kind(),
+  static const std::vector<const ObjectiveKind *> all{
+#include "gigapixelObjectiveKindList.h"
+  };
   return all;
+}
+
+const ObjectiveKind *
+GetDefaultObjectiveKind()
+{
+  return &GetClassesKind();
 }
 
 const ObjectiveKind *
@@ -30,14 +42,58 @@ ObjectiveKind::Find(const std::string & name)
 bool
 ObjectiveKind::HasNames() const
 {
-  return std::string(column).back() == ':';
+  return columns.front().back() == ':';
+}
+
+std::string
+ObjectiveKind::Describe() const
+{
+  return name + " (" + JoinNames(columns, " and ") + (HasNames() ? "NAME)" : ")");
+}
+
+std::string
+ObjectiveKind::NameAll()
+{
+  std::string  text;
+  const auto & all = GetAll();
+  for (const auto * const kind : all)
+  {
+    text += (kind == all.front() ? "" : kind == all.back() ? " or " : ", ") + kind->name;
+  }
+  return text;
 }
 
 const ObjectiveKind &
 Objective::GetKind() const
 {
-  const auto & all = ObjectiveKind::GetAll();
-  return **std::find_if(all.begin(), all.end(), [this](const auto * entry) { return entry->kind == kind; });
+  return *kind;
+}
+
+bool
+Objective::HasTargets() const
+{
+  return kind->makeTargets != nullptr;
+}
+
+std::vector<std::string>
+Objective::GetColumns() const
+{
+  if (!kind->HasNames())
+  {
+    return kind->columns;
+  }
+  std::vector<std::string> columns;
+  for (const std::string & name : names)
+  {
+    columns.push_back(kind->columns.front() + name);
+  }
+  return columns;
+}
+
+std::size_t
+Objective::CountTruths() const
+{
+  return HasTargets() ? GetColumns().size() : 0;
 }
 
 int
@@ -106,6 +162,21 @@ WithoutZeros(const std::string & number)
                        number.find_first_not_of("0123456789") == point &&
                        number.find_first_not_of('0', point + 1) == std::string::npos;
   return isWhole ? number.substr(0, point) : number;
+}
+
+double
+ReadAnswer(const std::string & field)
+{
+  // Tables with gaps come with numbers of floating point, those of logical values with words.
+  std::string word = WithoutZeros(field);
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool isThere = word == "1" || word == "true";
+  if (!isThere && word != "0" && word != "false")
+  {
+    throw InvalidArgument(
+      Diagnostic("E-COHORT-FORMAT", "is neither 1 (there) nor 0 (not there) nor empty (not known)"));
+  }
+  return isThere ? 1 : 0;
 }
 
 double

@@ -7,10 +7,8 @@
 namespace gigapixel
 {
 
-extern const ObjectiveKind ClassesKind;
-extern const ObjectiveKind FindingsKind;
-extern const ObjectiveKind GradesKind;
-extern const ObjectiveKind ValuesKind;
+#define GIGAPIXEL_OBJECTIVE_KIND(Name) const ObjectiveKind & Get##Name##Kind();
+#include "gigapixelObjectiveKindList.h"
 
 /** One output for each name. */
 int CountNames(int names);
@@ -20,6 +18,9 @@ std::vector<std::string> DescribeNamed(const Objective & objective, const ImageT
 
 /** What speaks for a name is its output. */
 std::vector<double> ExplainOutput(const Objective & objective, int name);
+
+/** 1 or 0, also in words and with zeros behind a point. \throw std::invalid_argument as ObjectiveKind::readTruth() */
+double ReadAnswer(const std::string & field);
 
 double GetProbability(double logit);
 

@@ -16,7 +16,7 @@ namespace
 {
 
 double
-ReadTruth(const std::string & field)
+ReadTruth(std::size_t, const std::string & field)
 {
   std::istringstream stream(field);
   stream.imbue(std::locale::classic());
@@ -83,12 +83,6 @@ Predict(const Objective & objective, const std::vector<double> & outputs)
   return values;
 }
 
-std::vector<std::string>
-GetFound(const Objective &, const std::vector<double> &)
-{
-  return {};
-}
-
 int
 Choose(const std::vector<double> &)
 {
@@ -112,24 +106,30 @@ GetScore(const Objective &                        objective,
 
 } // namespace
 
-const ObjectiveKind ValuesKind{ Objective::Kind::Values,
-                                "values",
-                                "value:",
-                                "predicted_value:",
-                                "",
-                                "values",
-                                "R2",
-                                "validation_r2",
-                                CountNames,
-                                ReadTruth,
-                                DescribeNamed,
-                                Learn,
-                                MakeTargets,
-                                nullptr,
-                                Predict,
-                                GetFound,
-                                Choose,
-                                ExplainOutput,
-                                GetScore };
+const ObjectiveKind &
+GetValuesKind()
+{
+  static const ObjectiveKind kind = [] {
+    ObjectiveKind entry;
+    entry.name = "values";
+    entry.columns = { "value:" };
+    entry.prediction = "predicted_value:";
+    entry.numbers = "values";
+    entry.score = "R2";
+    entry.scoreColumn = "validation_r2";
+    entry.hasUnits = true;
+    entry.countOutputs = CountNames;
+    entry.readTruth = ReadTruth;
+    entry.describe = DescribeNamed;
+    entry.learn = Learn;
+    entry.makeTargets = MakeTargets;
+    entry.predict = Predict;
+    entry.choose = Choose;
+    entry.explain = ExplainOutput;
+    entry.getScore = GetScore;
+    return entry;
+  }();
+  return kind;
+}
 
 } // namespace gigapixel

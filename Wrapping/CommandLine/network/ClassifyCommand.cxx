@@ -126,26 +126,26 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   return table;
 }
 
-/** What --json tells of what was found: of grades one name, of findings a list; of classes the most probable one. */
+/** What --json tells of what was found: one name where they exclude each other, else a list. */
 Json
 DescribeFound(const std::vector<double> & numbers, const NetworkDescription & network)
 {
   const Objective & objective = network.objective;
-  if (objective.kind == Objective::Kind::Classes)
+  if (!objective.HasTargets())
   {
     const auto greatest = std::max_element(numbers.begin(), numbers.end());
     return Classifier::GetClassNames(network)[static_cast<std::size_t>(greatest - numbers.begin())];
   }
   const auto found = objective.GetKind().getFound(objective, numbers);
-  return objective.kind == Objective::Kind::Grades ? Json(found.front()) : Json(found);
+  return objective.GetKind().isExclusive ? Json(found.front()) : Json(found);
 }
 
 /** The same for people, of what --json tells of a slide: names that were found with their probabilities, or values. */
 std::string
 FormatFound(const Json & told)
 {
-  const bool  areValues = told.contains("values");
-  const Json  numbers = told.at(areValues ? "values" : "probabilities");
+  const bool  areValues = !told.contains("predicted"); // of which each says something by itself
+  const Json  numbers = told.at(told.contains("values") ? "values" : "probabilities");
   const Json  predicted = areValues ? Json() : told.at("predicted");
   std::string text;
   for (const auto & item : numbers.items())
@@ -234,7 +234,7 @@ Classify(const SlideForModel &  slide,
   progress.Finish();
   const auto names = Classifier::GetClassNames(model.network);
   Json       json{ { "slide", slide.name } };
-  if (model.network.objective.kind != Objective::Kind::Values)
+  if (const ObjectiveKind & kind = model.network.objective.GetKind(); kind.getFound != nullptr || kind.isExclusive)
   {
     json["predicted"] = DescribeFound(probabilities, model.network);
   }

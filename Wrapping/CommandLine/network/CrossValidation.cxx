@@ -67,6 +67,26 @@ CheckNetwork(const ArgumentValues & values, const Cohort & cohort)
   }
 }
 
+/** The names that all folds have: a grade, for instance, may be missing among the slides of one. */
+std::vector<std::string>
+GetNames(const Cohort & cohort)
+{
+  Objective               objective = cohort.objective;
+  std::vector<ImageTruth> truths;
+  for (const CohortEntry & entry : cohort.entries)
+  {
+    if (entry.split != CohortEntry::Split::Test)
+    {
+      truths.push_back(entry.truth);
+    }
+  }
+  if (objective.HasTargets())
+  {
+    objective.GetKind().learn(objective, truths, truths);
+  }
+  return objective.names;
+}
+
 std::string
 GetFoldFolder(const ArgumentValues & values, int fold)
 {
@@ -262,8 +282,9 @@ RunCrossValidation(const ArgumentValues & values, const Session & session, const
       Diagnostic("E-OPTION-VALUE", "--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number))
         .OfOption("--fold", std::to_string(first)));
   }
-  const Cohort cohort = LoadStudy(values, session);
+  Cohort cohort = LoadStudy(values, session);
   CheckNetwork(values, cohort);
+  cohort.objective.names = GetNames(cohort);
   CheckAllPredictions(values);
   const std::vector<int> folds = AssignFolds(cohort, number);
   Json                   json{ { "run", values.GetText("output") }, { "folds", Json::array() } };

@@ -112,10 +112,9 @@ DescribeObjective(const NetworkDescription & network)
   {
     return {};
   }
-  JSON       json{ { "type", objective.GetKind().name } };
-  const bool isClass = objective.kind == Objective::Kind::Classes;
-  json["names"] = isClass ? network.classNames : objective.names;
-  if (objective.kind == Objective::Kind::Values)
+  JSON json{ { "type", objective.GetKind().name } };
+  json["names"] = objective.HasTargets() ? objective.names : network.classNames;
+  if (objective.GetKind().hasUnits)
   {
     json["means"] = objective.means;
     json["deviations"] = objective.deviations;

@@ -313,7 +313,7 @@ ReadOutcome(const std::string & runFolder)
 const char *
 GetScoreName(const NetworkDescription & network)
 {
-  return network.LabelsImage() ? network.objective.GetKind().score : "Dice";
+  return network.LabelsImage() ? network.objective.GetKind().score.c_str() : "Dice";
 }
 
 std::string

@@ -3,7 +3,9 @@
 #include "SlideCommandTable.h"
 #include "itkGigapixelVolumeFormats.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelLearningOptions.h"
+#include "gigapixelObjective.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +15,30 @@ namespace gigapixel::commandline
 namespace
 {
 using Type = ArgumentType;
+
+/** "auto" and the names of all kinds. */
+std::vector<std::string>
+NameObjectives()
+{
+  std::vector<std::string> names{ "auto" };
+  for (const ObjectiveKind * const kind : ObjectiveKind::GetAll())
+  {
+    names.push_back(kind->name);
+  }
+  return names;
+}
+
+/** "classes (label), findings (label:NAME)" and so on */
+std::string
+DescribeObjectives()
+{
+  std::vector<std::string> texts;
+  for (const ObjectiveKind * const kind : ObjectiveKind::GetAll())
+  {
+    texts.push_back(kind->Describe());
+  }
+  return JoinNames(texts);
+}
 
 Command
 Info()
@@ -165,10 +191,9 @@ Train()
             "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
             "the object, and cannot be ignored.")
           .Group("Slides"),
-        Choice(
-          "objective", { "auto", "classes", "findings", "grades", "values" }, "auto", "What is learnt of whole slides.")
-          .Details("Where the table has several kinds: columns of classes (label), findings (label:NAME), grades "
-                   "(grade) or values (value:NAME). auto: classes "
+        Choice("objective", NameObjectives(), "auto", "What is learnt of whole slides.")
+          .Details("Where the table has several kinds: columns of " + DescribeObjectives() +
+                   ". auto: classes "
                    "where there is the column label or mask, else the only kind that there is.")
           .Group("Slides"),
         Integer("folds", "", 2, 100, "Cross-validation with so many folds.")

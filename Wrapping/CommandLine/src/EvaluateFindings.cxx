@@ -108,7 +108,7 @@ Format(const Json & json, const std::vector<std::string> & names)
 } // namespace
 
 ObjectiveReport
-ReportFindings(const PredictionTable & table, int bins)
+ReportFindings(const PredictionTable & table, const ReportOptions & options)
 {
   ObjectiveReport       report;
   ClassificationFigures figures{ {}, -1, ConfusionMatrix(2), {} };
@@ -116,17 +116,19 @@ ReportFindings(const PredictionTable & table, int bins)
   for (std::size_t k = 0; k < table.classes.size(); ++k)
   {
     figures.classes.push_back({ table.classes[k] });
-    perFinding.push_back(Judge(Gather(table, k), bins, figures.classes.back()));
+    perFinding.push_back(Judge(Gather(table, k), options.bins, figures.classes.back()));
     if (!figures.classes.back().area)
     {
-      report.warnings.push_back("of the finding " + table.classes[k] +
-                                " not both answers are there: its areas, and its part in the means, are left out.");
+      report.warnings.emplace_back("W-COHORT",
+                                   "of the finding " + table.classes[k] +
+                                     " not both answers are there: its areas, and its part in the means, are left out");
     }
     else if (figures.classes.back().area->standardError == 0)
     {
-      report.warnings.push_back("the ROC-AUC of " + table.classes[k] + " is " +
-                                FormatFigure(figures.classes.back().area->area) +
-                                ": DeLong's interval has no width there, which does not make it certain.");
+      report.warnings.emplace_back("W-COHORT",
+                                   "the ROC-AUC of " + table.classes[k] + " is " +
+                                     FormatFigure(figures.classes.back().area->area) +
+                                     ": DeLong's interval has no width there, which does not make it certain");
     }
   }
   report.json["rocAUC"] = GetMean(perFinding, "rocAUC");
@@ -139,6 +141,8 @@ ReportFindings(const PredictionTable & table, int bins)
                              "cannot be known")
                     .OfFile(table.file));
   }
+  report.takes = { "bins" };
+  report.ofFold = GetNumbers(report.json);
   report.text = Format(report.json, table.classes);
   report.pictures.emplace_back("roc", DrawROC(figures));
   return report;

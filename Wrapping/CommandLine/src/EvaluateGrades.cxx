@@ -40,7 +40,7 @@ Format(const Json & json, const std::vector<std::string> & names)
 } // namespace
 
 ObjectiveReport
-ReportGrades(const PredictionTable & table)
+ReportGrades(const PredictionTable & table, const ReportOptions &)
 {
   const int             number = static_cast<int>(table.classes.size());
   ClassificationFigures figures{ {}, -1, ConfusionMatrix(number), {} };
@@ -91,6 +91,7 @@ ReportGrades(const PredictionTable & table)
     }
     report.json["confusion"].push_back(std::move(row));
   }
+  report.ofFold = GetNumbers(report.json);
   report.text = Format(report.json, table.classes);
   report.pictures.emplace_back("confusion", DrawConfusion(figures));
   return report;

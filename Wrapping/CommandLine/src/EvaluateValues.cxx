@@ -33,7 +33,7 @@ Format(const Json & json, const std::vector<std::string> & names)
 } // namespace
 
 ObjectiveReport
-ReportValues(const PredictionTable & table)
+ReportValues(const PredictionTable & table, const ReportOptions &)
 {
   ObjectiveReport report;
   report.json["perValue"] = Json::array();
@@ -50,7 +50,8 @@ ReportValues(const PredictionTable & table)
     }
     if (truths.empty())
     {
-      report.warnings.push_back("of no case the value of " + table.classes[k] + " is known: it is left out.");
+      report.warnings.emplace_back("W-COHORT",
+                                   "of no case the value of " + table.classes[k] + " is known: it is left out");
       continue;
     }
     const RegressionFigures figures = RegressionFigures::Make(truths, predictions);
@@ -60,6 +61,10 @@ ReportValues(const PredictionTable & table)
     json["determination"] = ToFigure(figures.determination);
     json["pearson"] = ToFigure(figures.pearson);
     json["spearman"] = ToFigure(figures.spearman);
+    for (const char * figure : { "meanAbsoluteError", "pearson" })
+    {
+      report.ofFold[figure + (" of " + table.classes[k])] = json.at(figure);
+    }
     report.json["perValue"].push_back(std::move(json));
     report.pictures.emplace_back("scatter-" + std::to_string(k + 1),
                                  DrawScatter(table.classes[k], truths, predictions));

@@ -15,6 +15,33 @@ ToFigure(double value)
   return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
 }
 
+nlohmann::ordered_json
+GetNumbers(const nlohmann::ordered_json & report)
+{
+  nlohmann::ordered_json numbers;
+  for (const auto & item : report.items())
+  {
+    if (item.value().is_number())
+    {
+      numbers[item.key()] = item.value();
+    }
+  }
+  return numbers;
+}
+
+ObjectiveReport
+ReportObjective(const PredictionTable & table, const ReportOptions & options)
+{
+  using Function = ObjectiveReport (*)(const PredictionTable &, const ReportOptions &);
+#define GIGAPIXEL_OBJECTIVE_KIND(Name) &Report##Name,
+  static constexpr Function all[] = {
+#include "gigapixelObjectiveKindList.h"
+  };
+  const auto & kinds = ObjectiveKind::GetAll(); // of the same list
+  const auto   kind = std::find(kinds.begin(), kinds.end(), table.objective) - kinds.begin();
+  return all[kind](table, options);
+}
+
 std::string
 FormatFigure(const nlohmann::ordered_json & figure)
 {

@@ -14,29 +14,40 @@
 namespace gigapixel::commandline
 {
 
-/** What evaluate tells of predictions that are no classes. */
+/** What evaluate tells of predictions. */
 struct ObjectiveReport
 {
-  nlohmann::ordered_json                       json;     ///< figures; NaN, which JSON has not, is null
-  std::string                                  text;     ///< the same for people
+  nlohmann::ordered_json json;     ///< figures; NaN, which JSON has not, is null
+  nlohmann::ordered_json ofFold;   ///< numbers by their names, which are compared from fold to fold
+  nlohmann::ordered_json curves{}; ///< ROC of each class, as lists of points; null: there are none
+  std::string            text;     ///< the figures for people
   std::vector<std::pair<std::string, Drawing>> pictures; ///< with the names of their files
-  std::vector<std::string>                     warnings;
+  std::vector<Diagnostic>                      warnings;
+  std::vector<std::string>                     takes; ///< options of evaluate that are not of all kinds
+};
+
+struct ReportOptions
+{
+  std::string positive{};      ///< of two classes the one that is looked for; empty: the last
+  int         bins{ 10 };      ///< intervals of probability in which calibration is judged
+  bool        isFold{ false }; ///< whether the table is a part of one, of which figures may be missing
 };
 
 // One function for each kind, of tables whose cases have a truth, though parts of it may be unknown.
 // std::runtime_error: there is nothing to judge.
+#define GIGAPIXEL_OBJECTIVE_KIND(Name)                                                                                 \
+  ObjectiveReport Report##Name(const PredictionTable & table, const ReportOptions & options);
+#include "gigapixelObjectiveKindList.h"
 
-/** Each finding by itself. \param bins intervals in which calibration is judged */
-ObjectiveReport ReportFindings(const PredictionTable & table, int bins);
-
-ObjectiveReport ReportGrades(const PredictionTable & table);
-
-/** Each value by itself. */
-ObjectiveReport ReportValues(const PredictionTable & table);
+/** Calls the one of the table's kind. */
+ObjectiveReport ReportObjective(const PredictionTable & table, const ReportOptions & options);
 
 // What their texts are made of.
 
 nlohmann::ordered_json ToFigure(double value);
+
+/** The members that are numbers. */
+nlohmann::ordered_json GetNumbers(const nlohmann::ordered_json & report);
 
 /** Four digits behind the point; "-" for null. */
 std::string FormatFigure(const nlohmann::ordered_json & figure);

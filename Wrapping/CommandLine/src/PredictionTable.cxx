@@ -59,12 +59,6 @@ RefuseMatch(const PredictionTable & table,
   RefuseRow(table.file, prediction.line, Diagnostic("E-PREDICTIONS-MATCH", why, remedy).OfValue(prediction.name));
 }
 
-Objective
-MakeObjective(Objective::Kind kind, const std::vector<std::string> & names)
-{
-  return { kind, kind == Objective::Kind::Classes ? std::vector<std::string>() : names, {}, {} };
-}
-
 /** Takes what only the other one knows. \return false: they contradict each other */
 bool
 TakeKnown(ImageTruth & truth, const ImageTruth & other)
@@ -89,7 +83,7 @@ TakeKnown(ImageTruth &        truth,
           const std::string & otherLabel,
           const Objective &   objective)
 {
-  if (objective.kind == Objective::Kind::Classes)
+  if (!objective.HasTargets())
   {
     return label == otherLabel;
   }
@@ -102,15 +96,10 @@ TakeKnown(ImageTruth &        truth,
 std::vector<int>
 FindTruthColumns(const TableReader & reader, const Objective & objective)
 {
-  const ObjectiveKind & kind = objective.GetKind();
-  std::vector<int>      columns;
-  if (objective.kind != Objective::Kind::Classes && !kind.HasNames())
+  std::vector<int> columns;
+  for (const std::string & column : objective.HasTargets() ? objective.GetColumns() : std::vector<std::string>())
   {
-    columns.push_back(reader.FindColumn(kind.column));
-  }
-  for (std::size_t i = 0; kind.HasNames() && i < objective.names.size(); ++i)
-  {
-    columns.push_back(reader.FindColumn(kind.column + objective.names[i]));
+    columns.push_back(reader.FindColumn(column));
   }
   return columns;
 }
@@ -134,7 +123,7 @@ ReadTruth(const TableReader &      reader,
     const std::string field = columns[i] < 0 ? "" : row.fields[static_cast<std::size_t>(columns[i])];
     try
     {
-      truth.push_back(IsNotKnown(field) ? std::numeric_limits<double>::quiet_NaN() : kind.readTruth(field));
+      truth.push_back(IsNotKnown(field) ? std::numeric_limits<double>::quiet_NaN() : kind.readTruth(i, field));
     }
     catch (const std::invalid_argument & error)
     {
@@ -166,17 +155,14 @@ public:
     , m_Objective(objective)
   {
     const int  slide = this->Require("slide", "the slides' files");
-    const bool isClass = objective.kind == Objective::Kind::Classes;
+    const bool isClass = !objective.HasTargets();
     const int  label = !isClass      ? -1
                        : needsLabels ? this->Require("label", "the class of each slide")
                                      : m_Reader.FindColumn("label");
     const auto truths = FindTruthColumns(m_Reader, objective);
     if (!isClass && needsLabels && !IsAnyThere(truths))
     {
-      this->Refuse(1,
-                   std::string("no column has the ") + objective.GetKind().name + " of the slides (" +
-                     objective.GetKind().column +
-                     (objective.GetKind().HasNames() ? objective.names.front() + " and so on" : "") + ")");
+      this->Refuse(1, "no column has the " + objective.GetKind().Describe() + " of the slides");
     }
     const int patient = m_Reader.FindColumn("patient"), split = m_Reader.FindColumn("split");
     m_KnowsLabels = label >= 0 || IsAnyThere(truths);
@@ -310,9 +296,9 @@ std::vector<double>
 ReadProbabilities(const TableReader &      reader,
                   const TableReader::Row & row,
                   const std::vector<int> & columns,
-                  Objective::Kind          objective)
+                  const ObjectiveKind &    kind)
 {
-  const bool          areValues = objective == Objective::Kind::Values;
+  const bool          areValues = kind.hasUnits;
   std::vector<double> probabilities;
   probabilities.reserve(columns.size());
   for (const int column : columns)
@@ -329,12 +315,10 @@ ReadProbabilities(const TableReader &      reader,
     probabilities.push_back(*number);
   }
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-  const bool   isOneOf = objective == Objective::Kind::Classes || objective == Objective::Kind::Grades;
-  if (isOneOf && std::abs(sum - 1) > SumTolerance)
+  if (kind.isExclusive && std::abs(sum - 1) > SumTolerance)
   {
     reader.Fail(row.line,
-                std::string("the probabilities of the ") + MakeObjective(objective, {}).GetKind().name + " sum to " +
-                  FormatNumber(sum, 3) + ", and not to 1");
+                "the probabilities of the " + kind.name + " sum to " + FormatNumber(sum, 3) + ", and not to 1");
   }
   return probabilities;
 }
@@ -351,27 +335,18 @@ ReadFold(const TableReader & reader, const TableReader::Row & row, int column)
   return static_cast<int>(fold);
 }
 
-/** \throw std::runtime_error the names are no grades that rise */
+/** \throw std::runtime_error the names in the columns are none of the kind */
 void
-CheckGrades(const TableReader & reader, const ObjectiveKind & kind, const std::vector<std::string> & names)
+CheckNames(const TableReader & reader, const ObjectiveKind & kind, const std::vector<std::string> & names)
 {
-  double before = -1;
-  for (const std::string & name : names)
+  try
   {
-    double grade = -1;
-    try
-    {
-      grade = kind.readTruth(name);
-    }
-    catch (const std::invalid_argument & error)
-    {
-      reader.Fail(1, "\"" + name + "\" in the column " + kind.prediction + name + ' ' + Diagnostic::Of(error).why);
-    }
-    if (grade <= before)
-    {
-      reader.Fail(1, "the columns " + std::string(kind.prediction) + "GRADE are to stand in the order of the grades");
-    }
-    before = grade;
+    kind.checkNames == nullptr ? void() : kind.checkNames(names);
+  }
+  catch (const std::invalid_argument & error)
+  {
+    const Diagnostic reason = Diagnostic::Of(error);
+    reader.Fail(1, "a name in the columns " + kind.prediction + "NAME " + reason.why);
   }
 }
 
@@ -382,16 +357,16 @@ FindKind(const TableReader & reader)
   const ObjectiveKind * found = nullptr;
   for (const ObjectiveKind * kind : ObjectiveKind::GetAll())
   {
-    const std::string prefix = kind->prediction;
-    const auto &      names = reader.GetHeader().fields;
-    const bool        isThere = std::any_of(names.begin(), names.end(), [&](const std::string & name) {
+    const std::string & prefix = kind->prediction;
+    const auto &        names = reader.GetHeader().fields;
+    const bool          isThere = std::any_of(names.begin(), names.end(), [&](const std::string & name) {
       return name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0;
     });
-    if (isThere && found && found->kind != Objective::Kind::Classes)
+    if (isThere && found && found->makeTargets != nullptr)
     {
       reader.Fail(1,
-                  std::string("there are predictions of ") + found->name + " (" + found->prediction + "NAME) and of " +
-                    kind->name + " (" + prefix + "NAME)",
+                  "there are predictions of " + found->name + " (" + found->prediction + "NAME) and of " + kind->name +
+                    " (" + prefix + "NAME)",
                   "put them into a table each");
     }
     found = isThere ? kind : found; // "p_label:a" begins as a class does
@@ -427,11 +402,11 @@ PredictionTable::Load(const std::string & fileName)
   PredictionTable table;
   table.file = fileName;
   const ObjectiveKind & kind = FindKind(reader);
-  const std::string     prefix = kind.prediction;
-  const bool            isClass = kind.kind == Objective::Kind::Classes;
+  const std::string &   prefix = kind.prediction;
+  const bool            isClass = kind.makeTargets == nullptr;
   std::vector<int>      columns;
   const auto &          names = reader.GetHeader().fields;
-  table.objective = kind.kind;
+  table.objective = &kind;
   for (std::size_t i = 0; i < names.size(); ++i)
   {
     if (std::count(names.begin(), names.end(), names[i]) > 1)
@@ -452,20 +427,16 @@ PredictionTable::Load(const std::string & fileName)
                 "the table is of patients, as --per-patient of classify writes them",
                 "give that of the slides, and --by patient");
   }
-  const std::size_t fewest = isClass || kind.kind == Objective::Kind::Grades ? 2 : 1;
+  const std::size_t fewest = kind.isExclusive ? 2 : 1;
   if (slide < 0 || columns.size() < fewest)
   {
     reader.Fail(1,
                 (slide < 0 ? std::string("the column \"slide\" is missing")
-                           : "there are not two columns with probabilities of " + std::string(kind.name) + " (" +
-                               prefix + "NAME)"),
+                           : "there are not two columns with probabilities of " + kind.name + " (" + prefix + "NAME)"),
                 "the columns are to be those that classify writes: slide and " + prefix +
                   (isClass ? "NAME for each class" : "NAME for each"));
   }
-  if (kind.kind == Objective::Kind::Grades)
-  {
-    CheckGrades(reader, kind, table.classes);
-  }
+  CheckNames(reader, kind, table.classes);
   const Objective objective = table.GetObjective();
   const auto      truths = FindTruthColumns(reader, objective);
   table.knowsPatients = patient >= 0;
@@ -480,7 +451,7 @@ PredictionTable::Load(const std::string & fileName)
                            get(patient),
                            get(label),
                            {},
-                           ReadProbabilities(reader, row, columns, kind.kind),
+                           ReadProbabilities(reader, row, columns, kind),
                            ReadFold(reader, row, fold),
                            row.line,
                            ReadTruth(reader, row, truths, kind) };
@@ -549,7 +520,7 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
 Objective
 PredictionTable::GetObjective() const
 {
-  return MakeObjective(objective, classes);
+  return { objective, objective->makeTargets == nullptr ? std::vector<std::string>() : classes, {}, {} };
 }
 
 void
@@ -618,34 +589,16 @@ PredictionTable::GetPatients() const
 namespace
 {
 
-/** The columns of truths. */
-std::vector<std::string>
-GetTruthColumns(const Objective & objective)
-{
-  const ObjectiveKind & kind = objective.GetKind();
-  if (!kind.HasNames())
-  {
-    return { kind.column };
-  }
-  std::vector<std::string> columns;
-  columns.reserve(objective.names.size());
-  for (const std::string & name : objective.names)
-  {
-    columns.push_back(kind.column + name);
-  }
-  return columns;
-}
-
 /** Its fields, each behind a comma. */
 std::string
 ShowTruth(const Prediction & prediction, const Objective & objective)
 {
-  if (objective.kind == Objective::Kind::Classes)
+  if (!objective.HasTargets())
   {
     return ',' + ToField(prediction.label);
   }
   std::string text;
-  for (std::size_t i = 0; i < GetTruthColumns(objective).size(); ++i)
+  for (std::size_t i = 0; i < objective.CountTruths(); ++i)
   {
     const bool isKnown = i < prediction.truth.size() && !std::isnan(prediction.truth[i]);
     text += ',' + (isKnown ? FormatTruth(prediction.truth[i]) : std::string());
@@ -664,9 +617,9 @@ PredictionTable::ToCSV() const
   const bool            tellsPatients = knowsPatients && !arePatients;
   const Objective       said = GetObjective();
   const ObjectiveKind & kind = said.GetKind();
-  const bool            hasFound = *kind.found != '\0';
+  const bool            hasFound = !kind.found.empty();
   text << (arePatients ? "patient" : "slide") << (tellsPatients ? ",patient" : "");
-  for (const std::string & column : knowsLabels ? GetTruthColumns(said) : std::vector<std::string>())
+  for (const std::string & column : knowsLabels ? said.GetColumns() : std::vector<std::string>())
   {
     text << ',' << ToField(column);
   }

@@ -40,7 +40,7 @@ struct GigapixelCommandLine_EXPORT PredictionTable
 {
   std::string              file;
   std::vector<std::string> classes; ///< or the names of findings, grades or values
-  Objective::Kind          objective{ Objective::Kind::Classes };
+  const ObjectiveKind *    objective{ GetDefaultObjectiveKind() };
   std::vector<Prediction>  cases;
   bool                     knowsPatients{ false };
   bool                     knowsLabels{ false };

@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportFigures.h"
 
-#include "EvaluatePredictions.h"
+#include "FoldFigures.h"
+#include "ObjectiveReport.h"
 
 namespace gigapixel::commandline
 {
@@ -15,30 +16,16 @@ DescribePredictions(const std::string & file)
   {
     return {};
   }
-  if (table.objective != Objective::Kind::Classes)
+  const ObjectiveReport report = ReportObjective(table, {});
+  Json                  json{ { "objective", table.objective->name }, { "cases", table.cases.size() } };
+  json.update(report.json);
+  for (std::size_t c = 0; c < report.curves.size(); ++c)
   {
-    Json json{ { "objective", table.GetObjective().GetKind().name }, { "cases", table.cases.size() } };
-    json.update(ReportObjective(table).json);
-    return json;
+    json["perClass"][c]["roc"] = report.curves[c];
   }
-  constexpr int bins = 10;
-  const auto    make = [](const PredictionTable & part) { return ClassificationFigures::Make(part, "", bins); };
-  const auto    figures = make(table);
-  if (!figures.KnowsArea())
-  {
-    throw Refusal(
-      Diagnostic("E-PREDICTIONS-FORMAT", "all cases are of the class " + table.cases.front().label).OfFile(file));
-  }
-  Json json = DescribeClassification(table, figures);
-  for (std::size_t c = 0; c < figures.classes.size(); ++c)
-  {
-    Json & points = json["perClass"][c]["roc"] = Json::array();
-    for (const OperatingPoint & point : figures.classes[c].points)
-    {
-      points.push_back({ point.falsePositiveRate, point.truePositiveRate });
-    }
-  }
-  const Json folds = DescribeFolds(table, [&](const PredictionTable & part) { return DescribeFold(make(part)); });
+  const Json folds = DescribeFolds(table, [](const PredictionTable & part) {
+    return ReportObjective(part, { {}, ReportOptions().bins, true }).ofFold;
+  });
   json.update(folds.is_null() ? Json::object() : folds);
   return json;
 }

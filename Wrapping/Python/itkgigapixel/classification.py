@@ -24,7 +24,7 @@ class Classification(NamedTuple):
     """What a model says of one slide."""
 
     slide: str
-    predicted: str | list[str] | None  #: the most probable class, or the grade; the findings that are there; None of values
+    predicted: str | list[str] | None  #: the most probable class, or the grade; the findings that are there; else None
     probabilities: dict[str, float]  #: of each class, finding or grade, in the model's order; exclusive classes and grades sum to 1
     map: object = None  #: what the label comes from, an ITK image of floats in mm, where it was asked for
     values: dict[str, float] = {}  #: of a model that says values
@@ -61,7 +61,7 @@ def classify(
     precision: str = "fp32",
 ):
     """Says of whole slides which class they are of, and how probable each class is, exactly, in the memory that you allow; or what
-    else the model was trained to say: findings, a grade, or values.
+    else the model was trained to say: findings, a grade, values, or the probabilities of surviving until given times.
 
     It is the program ``gigapixel classify`` of the package that does it, in a process of its own.
 

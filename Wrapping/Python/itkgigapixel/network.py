@@ -51,17 +51,17 @@ def train(
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
     :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
-        that label whole slides, or other truths of whole slides: label:NAME of findings, grade, or value:NAME), or pairs ``(slide, mask)``
-        or ``(slide, mask, region)``: files, or ITK images, or arrays of bytes of the shape (height, width) or (height, width, 3), both
+        that label whole slides, or other truths of whole slides: label:NAME of findings, grade, value:NAME, or time and event of
+        survival), or pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images, or arrays of bytes of the shape (height, width) or (height, width, 3), both
         of a pair alike; or the file of a slide and an array (y, x) of bool or uint8 that covers it; masks may be coarser than slides
         (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0, or of the image
     :param folder: where models and the history go; "": nothing is written
     :param validation: more of them; the weights with the best loss there are kept
     :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or
         a dict with other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``,
-        ``{"grade": 2}`` or ``{"value:age (years)": 54}``; what is not known (None) may be left out
-    :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades"
-        or "values"; "": classes where there are labels or masks, else the only kind that there is
+        ``{"grade": 2}``, ``{"value:age (years)": 54}`` or ``{"time": 31.5, "event": 1}``; what is not known (None) may be left out
+    :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades",
+        "values" or "survival"; "": classes where there are labels or masks, else the only kind that there is
     :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
         taken; None: with *resume* the run's, else "unet", which takes RGB and needs PyTorch ("remedios2023", small and gray, does not), or
         "resnet18" where slides have labels
@@ -183,15 +183,18 @@ def _image(pixels):
 
 def _set_objective(trainer, samples, objective: str) -> list[str]:
     """What is learnt of samples whose truths are dicts. The columns of these that say it, as those of a cohort's table do."""
+    known = {kind: columns for kind, *columns in (text.split() for text in itk.GigapixelUNetTrainer.GetObjectiveColumns())}
     kinds: dict[str, list[str]] = {}
     for sample in samples:
         if isinstance(sample, str) or not 2 <= len(sample) <= 3 or not isinstance(sample[1], Mapping):
             why = f"where truths are dicts, each sample is (slide, dict) or (slide, dict, region), not {sample!r}"
             raise error_of(TypeError, "E-OPTION-VALUE", why, option="slides")
         for column in sample[1]:
-            kind = next((kind for kind, name in _COLUMNS.items() if column == name or (name[-1] == ":" and column.startswith(name))), None)
+            kind = next((kind for kind, columns in known.items() if column in columns), None)
+            kind = next((kind for kind, (first, *_) in known.items() if first[-1] == ":" and column.startswith(first)), kind)
             if kind is None:
-                why = f'"{column}" is no truth of a whole slide: label, label:NAME of findings, grade, or value:NAME'
+                wanted = ", ".join(name + "NAME" * name.endswith(":") for columns in known.values() for name in columns)
+                why = f'"{column}" is no truth of a whole slide: {wanted}'
                 raise error_of(ValueError, "E-COHORT-FORMAT", why, value=column)
             if column not in kinds.setdefault(kind, []):
                 kinds[kind].append(column)
@@ -201,12 +204,11 @@ def _set_objective(trainer, samples, objective: str) -> list[str]:
         why = f"the dicts have truths of the kinds {', '.join(kinds) or 'none'}"
         do = f"give one of these as the objective, not {objective!r}"
         raise error_of(ValueError, "E-OPTION-VALUE", why, do, option="objective", value=objective)
-    if kind != "classes":
-        trainer.SetObjective(kind, [column.partition(":")[2] for column in kinds[kind] if ":" in column])
-    return kinds[kind]
-
-
-_COLUMNS = {"classes": "label", "findings": "label:", "grades": "grade", "values": "value:"}
+    if kind == "classes":
+        return known[kind]
+    has_names = known[kind][0].endswith(":")
+    trainer.SetObjective(kind, [column.partition(":")[2] for column in kinds[kind]] if has_names else [])
+    return kinds[kind] if has_names else known[kind]
 
 
 def _read_truth(truth: Mapping, columns: list[str]):

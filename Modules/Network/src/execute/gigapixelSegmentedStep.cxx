@@ -35,7 +35,7 @@ StreamedNetwork::SegmentedStep::Explain(int label, float * values, ActivationMap
   const auto differentiate = [&](TileData & data, LossSum &) {
     std::vector<double> ofLogits(channels);
     const Objective &   objective = m_Streamed.m_Network.objective;
-    if (objective.kind == Objective::Kind::Classes)
+    if (!objective.HasTargets())
     {
       m_Passes.Predict(data, GetProbabilityValue(m_Streamed.m_Network), values, channels);
       const auto greatest = std::max_element(values, values + channels) - values;
@@ -229,7 +229,7 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
                                        const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  const bool isClass = m_Network.objective.kind == Objective::Kind::Classes;
+  const bool isClass = !m_Network.objective.HasTargets();
   LossTerms  terms = MakeLossTerms(m_Network);
   terms.image = m_Targets;
   const auto addScore = [&](TileData & data, Score & result) {

@@ -324,8 +324,7 @@ CheckGraph(const NetworkDescription & network)
     Refuse("the network has no weights: no operation of it can be trained");
   }
   // What is measured may lie between the same bounds.
-  if (network.objective.kind != Objective::Kind::Values &&
-      FindOutputValues(graph).kind == OutputValues::Kind::Probabilities)
+  if (!network.objective.GetKind().hasUnits && FindOutputValues(graph).kind == OutputValues::Kind::Probabilities)
   {
     Refuse("the output \"" + last.name + "\" (" + last.type +
            ") is probabilities, but has to be logits: the loss and the prediction apply what they need");
@@ -348,7 +347,7 @@ CheckOutput(const NetworkDescription & network)
     Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
   }
   if (network.probabilities == NetworkDescription::Probabilities::Sigmoid &&
-      (channels < 2 || network.graph.IsEmpty() || network.objective.kind != Objective::Kind::Classes))
+      (channels < 2 || network.graph.IsEmpty() || network.objective.HasTargets()))
   {
     Refuse("\"probabilities\" by \"sigmoid\" are of several classes, by a network of operations: leave it out");
   }
@@ -382,7 +381,7 @@ CheckObjective(const NetworkDescription & network)
 {
   const Objective & objective = network.objective;
   const auto &      names = objective.names;
-  if (objective.kind == Objective::Kind::Classes)
+  if (!objective.HasTargets())
   {
     if (!names.empty() || !objective.means.empty() || !objective.deviations.empty())
     {
@@ -408,23 +407,15 @@ CheckObjective(const NetworkDescription & network)
   {
     Refuse("a name of the objective \"" + kind + "\" is empty or holds what is no printable character");
   }
-  const bool isGrade = objective.kind == Objective::Kind::Grades;
   try
   {
-    for (std::size_t i = 0; isGrade && i < names.size(); ++i)
-    {
-      const double grade = objective.GetKind().readTruth(names[i]);
-      if (i > 0 && grade <= objective.GetKind().readTruth(names[i - 1]))
-      {
-        Refuse("the names of the objective \"grades\" do not rise");
-      }
-    }
+    objective.GetKind().checkNames == nullptr ? void() : objective.GetKind().checkNames(names);
   }
-  catch (const std::invalid_argument &)
+  catch (const std::invalid_argument & error)
   {
-    Refuse("the names of the objective \"grades\" must be whole numbers that rise");
+    Refuse("a name of the objective \"" + kind + "\" " + Diagnostic::Of(error).why);
   }
-  const std::size_t numbers = objective.kind == Objective::Kind::Values ? names.size() : 0;
+  const std::size_t numbers = objective.GetKind().hasUnits ? names.size() : 0;
   const auto        isWrong = [](double deviation) { return !(deviation > 0); };
   if (objective.means.size() != numbers || objective.deviations.size() != numbers ||
       std::any_of(objective.deviations.begin(), objective.deviations.end(), isWrong))

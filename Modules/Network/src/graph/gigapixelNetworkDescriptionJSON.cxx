@@ -156,7 +156,7 @@ ReadProbabilities(const Json & json, NetworkDescription & network)
 void
 Settle(NetworkDescription & network)
 {
-  if (!network.graph.IsEmpty() && network.objective.kind == Objective::Kind::Classes)
+  if (!network.graph.IsEmpty() && !network.objective.HasTargets())
   {
     if (SettleOutput(network.graph).isOfEach)
     {
@@ -211,9 +211,9 @@ ReadObjective(const Json & json, Objective & objective)
   const ObjectiveKind * kind = ObjectiveKind::Find(type);
   if (!kind)
   {
-    Refuse("unknown objective \"" + type + "\"; use \"findings\", \"grades\" or \"values\"");
+    Refuse("unknown objective \"" + type + "\"; use " + ObjectiveKind::NameAll());
   }
-  objective.kind = kind->kind;
+  objective.kind = kind;
   objective.names = ReadNames(json, "names");
   objective.means = ReadNumbers(json, "means");
   objective.deviations = ReadNumbers(json, "deviations");
@@ -433,7 +433,7 @@ NetworkDescription::ToJSON() const
   {
     json["class names"] = classNames;
   }
-  if (objective.kind != Objective::Kind::Classes)
+  if (objective.HasTargets())
   {
     json["objective"] = WriteObjective(objective);
   }

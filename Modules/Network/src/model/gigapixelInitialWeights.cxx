@@ -93,17 +93,16 @@ SetLastWeights(const Layer & layer, double * weights)
 }
 
 /** One logit: log odds of class 1. More: logarithms of the shares. Of another objective than classes log odds of each
- * output's share, or 0 of values. */
+ * output's share, or 0 of what is measured. */
 void
 SetLastBiases(const NetworkDescription & network, const std::vector<double> & shares, double * biases)
 {
   const auto share = [&](int c) { return std::clamp(shares[c], 1e-3, 1 - 1e-3); };
-  if (network.objective.kind != Objective::Kind::Classes)
+  if (network.objective.HasTargets())
   {
     for (std::size_t i = 0; i < shares.size(); ++i)
     {
-      const bool isValue = network.objective.kind == Objective::Kind::Values;
-      biases[i] = isValue ? 0 : static_cast<float>(std::log(share(i) / (1 - share(i))));
+      biases[i] = network.objective.GetKind().hasUnits ? 0 : static_cast<float>(std::log(share(i) / (1 - share(i))));
     }
     return;
   }

@@ -41,7 +41,7 @@ Classifier::~Classifier() = default;
 std::vector<std::string>
 Classifier::GetClassNames(const NetworkDescription & network)
 {
-  if (network.objective.kind != Objective::Kind::Classes)
+  if (network.objective.HasTargets())
   {
     return network.objective.names;
   }
@@ -59,7 +59,7 @@ namespace
 PixelValue
 GetWanted(const NetworkDescription & network)
 {
-  return network.objective.kind == Objective::Kind::Classes ? GetProbabilityValue(network) : PixelValue::Logit;
+  return network.objective.HasTargets() ? PixelValue::Logit : GetProbabilityValue(network);
 }
 
 /** Of one output channel, which is the second class' probability, both. */
@@ -67,7 +67,7 @@ std::vector<double>
 GetProbabilities(const std::vector<float> & values, const Objective & objective)
 {
   std::vector<double> probabilities(values.begin(), values.end());
-  if (objective.kind != Objective::Kind::Classes)
+  if (objective.HasTargets())
   {
     return objective.GetKind().predict(objective, probabilities);
   }

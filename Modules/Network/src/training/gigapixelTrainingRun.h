@@ -68,7 +68,7 @@ private:
   bool
   HasTargets() const
   {
-    return network.objective.kind != Objective::Kind::Classes;
+    return network.objective.HasTargets();
   }
 
   void        Warn(const Diagnostic & diagnostic) const;

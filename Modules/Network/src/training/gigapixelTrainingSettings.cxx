@@ -102,9 +102,7 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
         .OfFile(sample.name));
   }
   const Objective & objective = network.objective;
-  const std::size_t truths = objective.kind == Objective::Kind::Classes ? 0
-                             : objective.GetKind().HasNames()           ? objective.names.size()
-                                                                        : 1;
+  const std::size_t truths = objective.CountTruths();
   if (sample.truth.size() != truths)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
@@ -141,11 +139,11 @@ CheckTraining(const NetworkDescription &  network,
                                        network.name + "\" labels pixels",
                                      "give class weights instead"));
   }
-  if (options.balance && network.objective.kind == Objective::Kind::Values)
+  if (options.balance && !network.objective.GetKind().isBalanced)
   {
     throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                     "classes, findings and grades are balanced, and the network \"" + network.name +
-                                       "\" learns values, which have no classes",
+                                     "what is told apart is balanced, and the network \"" + network.name +
+                                       "\" learns " + network.objective.GetKind().name,
                                      "leave out the balance"));
   }
   if (options.calibrate > 0)
