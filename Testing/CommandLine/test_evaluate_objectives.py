@@ -132,6 +132,48 @@ def test_values(tmp_path, seed, number):
     assert "TIL (%)" in run("evaluate", tmp_path / "p.csv").out
 
 
+# E. J. Freireich et al., Blood 21:699, 1963: weeks of remission with 6-mercaptopurine and with placebo; + is not seen to end.
+REMISSION = [
+    "6 6 6 6+ 7 9+ 10 10+ 11+ 13 16 17+ 19+ 20+ 22 23 25+ 32+ 32+ 34+ 35+".split(),
+    "1 1 2 2 3 4 4 5 5 8 8 8 8 11 11 12 12 15 17 22 23".split(),
+]
+
+
+def test_survival(tmp_path):
+    """Groups, their medians and the test of a data set of textbooks (chi squared 16.79); the index and its jackknife by their definitions."""
+    rows = [(float(weeks.rstrip("+")), int(weeks[-1] != "+"), group) for group, times in enumerate(REMISSION) for weeks in times]
+    random = np.random.default_rng(2)
+    first = np.array([0.9 - 0.5 * group for _, _, group in rows]) + random.uniform(-0.05, 0.05, len(rows))
+    table = write(
+        tmp_path / "p.csv",
+        {
+            "event": [event for _, event, _ in rows],
+            "time": [time for time, _, _ in rows],
+            "p_survival:8": first,
+            "p_survival:15": first / 2,
+        },
+    )
+    told = run("evaluate", table, "--json", "--pictures", tmp_path / "pictures").json
+    assert (told["objective"], told["cases"], told["events"]) == ("survival", 42, 30)
+    assert [(each["cases"], each["events"], each["medianTime"]) for each in told["groups"]] == [(21, 9, 23), (21, 21, 8)]
+    assert told["logRankChi2"] == pytest.approx(16.79, abs=0.005)
+
+    def index(kept):
+        pairs = [(i, j) for i in kept for j in kept if rows[i][1] and (rows[i][0] < rows[j][0] or (rows[i][0] == rows[j][0] and not rows[j][1]))]
+        return np.mean([(first[i] < first[j]) + 0.5 * (first[i] == first[j]) for i, j in pairs])
+
+    whole = list(range(len(rows)))
+    without = np.array([index([i for i in whole if i != one]) for one in whole])
+    error = np.sqrt(np.sum((without - index(whole)) ** 2) * (len(rows) - 1) / len(rows))
+    assert told["cIndex"] == pytest.approx(index(whole), abs=1e-12)
+    assert told["cIndexLower"] == pytest.approx(index(whole) - 1.96 * error, abs=1e-9)
+    assert told["cIndexUpper"] == pytest.approx(min(1, index(whole) + 1.96 * error), abs=1e-9)
+    assert (tmp_path / "pictures/survival.png").read_bytes()[:4] == b"\x89PNG"
+    censored = write(tmp_path / "c.csv", {"time": [1, 2], "event": [0, 0], "p_survival:8": [0.1, 0.2]})
+    assert fails("evaluate", censored).code == "E-PREDICTIONS-FORMAT"
+    assert fails("evaluate", table, "--bins", 5, code=2).code == "E-OPTION-APPLIES"
+
+
 def test_truths_of_the_cohort(tmp_path):
     """As of the table, for the slides of a split."""
     truth, said, columns = values(3, 40)
@@ -191,6 +233,7 @@ def test_pictures(tmp_path):
         ("findings", findings(1, 30)[3], {"roc.svg", "roc.png"}),
         ("grades", grades(1, 30)[3], {"confusion.svg", "confusion.png"}),
         ("values", values(1, 30)[2], {"scatter-1.svg", "scatter-1.png"}),
+        ("survival", {"time": [1, 2, 3], "event": [1, 1, 0], "p_survival:2": [0.2, 0.4, 0.7]}, {"survival.svg", "survival.png"}),
     ):
         table = write(tmp_path / f"{name}.csv", columns)
         run("evaluate", table, "--pictures", tmp_path / name)

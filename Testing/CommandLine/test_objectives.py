@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Findings, grades and values of whole slides: from the table to what evaluate tells of them."""
+"""Findings, grades, values and survival of whole slides: from the table to what evaluate tells of them."""
 
 import re
 
@@ -25,8 +25,10 @@ KINDS = {
         ["12.5,60", "30,", "1,71", "8,44", "55,62.5", "0.1,58", "20,49", "33,"],
         ["predicted_value:TIL (%)", "predicted_value:age (a)"],
     ),
+    # The ends are the quartiles of the events among the first four.
+    "survival": (["time", "event"], ["5,1", "10,1", "20,1", "30,0", "7,1", "12,0", "25,1", "3,0"], ["p_survival:5", "p_survival:10", "p_survival:20"]),
 }
-SCORES = {"findings": ("AUC", "validation_auc"), "grades": ("kappa", "validation_kappa"), "values": ("R2", "validation_r2")}
+SCORES = {"findings": ("AUC", "validation_auc"), "grades": ("kappa", "validation_kappa"), "values": ("R2", "validation_r2"), "survival": ("C-index", "validation_c_index")}
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +76,24 @@ def kappa(truth, predicted, ranks):
     return 1 - np.mean((t - p) ** 2) / np.mean((t[:, None] - p[None, :]) ** 2)
 
 
+def hazard_terms(truth, survival):
+    """-log of the likelihood of each interval that a slide is known to have passed, or to have its event in."""
+    terms, ends = [], [0, 5, 10, 20]
+    for (time, event), said in zip(truth, survival):
+        for begin, end, before, after in zip(ends, ends[1:], [1, *said], said):
+            if event and begin < time <= end:
+                terms.append(-np.log(1 - after / before))
+            elif time > end or (not event and time >= (begin + end) / 2):
+                terms.append(-np.log(after / before))
+    return terms
+
+
+def concordance(truth, risk):
+    """Harrell's: of the pairs in which one is known to have its event first, those in which it has the greater risk."""
+    pairs = [(i, j) for i, (a, event) in enumerate(truth) for j, (b, other) in enumerate(truth) if event and (a < b or (a == b and not other))]
+    return np.mean([(risk[i] > risk[j]) + 0.5 * (risk[i] == risk[j]) for i, j in pairs])
+
+
 def determination(truth, predicted):
     return 1 - np.sum((truth - predicted) ** 2) / np.sum((truth - truth.mean()) ** 2)
 
@@ -99,6 +119,8 @@ def test_the_loss_of_validation_is_that_of_predictions(trained):
             terms += list(-np.log(np.where(truth[:, 0] > grade, conditional, 1 - conditional))[reach])
             reached = above[:, k]
         expected = np.mean(terms)
+    elif kind == "survival":
+        expected = np.mean(hazard_terms(truth, said))
     else:
         training = truth_of(kind)[:4]
         errors = (said - truth) / np.nanstd(training, axis=0)
@@ -114,6 +136,8 @@ def test_the_score_of_validation_is_that_of_predictions(trained):
         expected = np.mean([area(said[known[:, k], k], truth[known[:, k], k] == 1) for k in range(2)])
     elif kind == "grades":
         expected = kappa(truth[:, 0], predicted_grades(said), [1, 2, 4])
+    elif kind == "survival":
+        expected = concordance(truth, -said.sum(axis=1))
     else:
         known = ~np.isnan(truth)
         expected = np.mean([determination(truth[known[:, k], k], said[known[:, k], k]) for k in range(2)])
@@ -144,7 +168,7 @@ def test_tables_have_truths_and_predictions(trained):
 def test_info_names_what_is_said(trained):
     kind, folder, _, _ = trained
     told = run("info", folder, "--json").json
-    names = {"findings": ["tumor", "ink"], "grades": ["1", "2", "4"], "values": ["TIL (%)", "age (a)"]}[kind]
+    names = {"findings": ["tumor", "ink"], "grades": ["1", "2", "4"], "values": ["TIL (%)", "age (a)"], "survival": ["5", "10", "20"]}[kind]
     assert told["labels"] == "images" and told["objective"]["type"] == kind and told["objective"]["names"] == names
     assert f"{len(names)}, of whole images: {', '.join(names)}" in run("info", folder).out
     if kind == "values":
@@ -173,20 +197,22 @@ def test_maps_are_of_any_name(trained, slides, tmp_path):
     kind, folder, _, _ = trained
     words = ["classify", slides / "3.tif", "--model", folder, "-o", tmp_path / "p.csv", "--maps", tmp_path / "maps"]
     told = run(*words, "--json").json
-    name = {"findings": "ink", "grades": "1", "values": "age (a)"}[kind]
+    name = {"findings": "ink", "grades": "1", "values": "age (a)", "survival": "10"}[kind]
     other = run(*words, "--map-class", name, "--overwrite", "--json").json
     assert other["map"]["class"] == name and (tmp_path / "maps/3.png").exists()
     if kind == "findings":
         assert told["map"]["class"] == max(told["probabilities"], key=told["probabilities"].get)
     elif kind == "grades":
         assert told["map"]["class"] == told["predicted"]
+    elif kind == "survival":
+        assert told["map"]["class"] == "20"  # all hazards
     assert 'has no class "x"' in fails(*words, "--map-class", "x", "--overwrite")
 
 
 def test_a_run_goes_on_bit_for_bit(trained, slides, tmp_path):
     kind, _, _, _ = trained
     words = ["train", "--cohort", slides / f"{kind}.csv", *WORDS, "-o"]
-    more = [] if kind == "values" else ["--balance"]
+    more = [] if kind in ("values", "survival") else ["--balance"]
     run(*words, tmp_path / "resumed", "--epochs", 1, *more, "--threads", 1)
     run("train", "--cohort", slides / f"{kind}.csv", "-o", tmp_path / "resumed", "--epochs", 2, "--resume", "--threads", 2)
     run(*words, tmp_path / "whole", "--epochs", 2, *more, "--threads", 2)
@@ -215,6 +241,8 @@ def test_folds(trained, slides, tmp_path):
     run(*words)
     told = read(tmp_path / "s/predictions.csv")
     found = ["predicted_grade"] if kind == "grades" else []
+    if kind == "survival":  # at the quartiles of the events of all folds
+        predictions = ["p_survival:7", "p_survival:10", "p_survival:20"]
     assert list(told[0]) == ["slide", "patient", *columns, "fold", *found, *predictions]
     assert sorted(row["slide"].split("/")[-1] for row in told) == [f"{i}.tif" for i in range(8)]
     assert len({(row["patient"], row["fold"]) for row in told}) == len({row["patient"] for row in told})
@@ -260,6 +288,33 @@ def test_one_finding_is_learnt(tmp_path):
     assert [float(row["p_label:spots"]) >= 0.5 for row in read(tmp_path / "p.csv")] == [False, True] * 2
 
 
+def test_survival_is_learnt(tmp_path):
+    """Slides with spots have their event early: those that the training has not seen get the greater risk."""
+    rows, random = [], np.random.default_rng(3)
+    for i in range(20):
+        write_slide(tmp_path / f"{i}.tif", i, i % 2 == 1)
+        time = random.uniform(1, 4) if i % 2 else random.uniform(6, 12)
+        rows.append(f"{i}.tif,{time:.3f},{int(i % 5 != 0)},{'train' if i < 14 else 'test'}")
+    table = write_table(tmp_path / "survival.csv", rows, "slide,time,event,split")
+    words = ["--network", "resnet18:width=4", "--tile-size", 96, "--epochs", 15, "--learning-rate", 0.003]
+    run("train", "--cohort", table, "-o", tmp_path / "run", *words)
+    run("classify", *[tmp_path / f"{i}.tif" for i in range(14, 20)], "--model", tmp_path / "run", "-o", tmp_path / "p.csv")
+    survival = [[float(value) for name, value in row.items() if name.startswith("p_survival:")] for row in read(tmp_path / "p.csv")]
+    assert all(np.diff(one).max() <= 0 for one in survival)
+    risks = -np.sum(survival, axis=1)
+    assert risks[1::2].min() > risks[::2].max()
+    judged = run("evaluate", tmp_path / "p.csv", "--cohort", table, "--split", "test", "--json").json
+    truth = [[float(number) for number in row.split(",")[1:3]] for row in rows[14:]]
+    assert judged["objective"] == "survival" and judged["cIndex"] == pytest.approx(concordance(truth, risks))
+
+
+def test_there_is_an_event_to_learn_from(slides, tmp_path):
+    table = write_table(slides / "censored.csv", [f"{i}.tif,{i + 1},0,train" for i in range(4)], "slide,time,event,split")
+    assert fails("train", "--cohort", table, "-o", tmp_path / "x", *WORDS).code == "E-COHORT-LABELS"
+    refused = fails("train", "--cohort", slides / "survival.csv", "-o", tmp_path / "x", *WORDS, "--balance")
+    assert refused.code == "E-OPTION-APPLIES"
+
+
 def test_which_kind_is_learnt(slides, tmp_path):
     """Labels go before what else a table has; of several other kinds one is to be named."""
     words = ["train", *WORDS, "--epochs", 1, "-o", tmp_path / "x", "--cohort"]
@@ -289,6 +344,9 @@ def test_which_kind_is_learnt(slides, tmp_path):
         ("grade", "G3", 3, '"G3" in the column grade '),
         ("grade", '""', 3, '"" in the column grade '),
         ("value:b (mm)", "12 mm", 3, '"12 mm" in the column value:b (mm) '),
+        ("time,event", "-1,1", 3, '"-1" in the column time '),
+        ("event,time", "2,1", 3, '"2" in the column event '),
+        ("time,event", ",0", 3, '"" in the column time '),
         ("label:a,label:a", "1,0", 1, '"label:a"'),
     ],
 )
