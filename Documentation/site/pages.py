@@ -4,8 +4,9 @@
 
     pages.py PROGRAM FOLDER
 
-The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, which
-goes into the folder python beside FOLDER. Links that leave the pages lead to the repository.
+The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, and
+Doxygen that of C++ from the public headers; both go into folders beside FOLDER. Links that leave the pages lead to the
+repository.
 A link or a path of a file that does not exist, or an environment variable without a row in its page, is an error.
 """
 
@@ -17,6 +18,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import headers
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTATION = ROOT / "Documentation"
@@ -175,6 +178,41 @@ def write_python(program, page, folder):
     page.write_text("\n".join(lines))
 
 
+def find_modules():
+    """Pairs of the folder of a module with public headers and what it provides, from the page of modules."""
+    for row in re.findall(r"^\| (\[.*?) \| (.*?) \|", (DOCUMENTATION / "developers/modules.md").read_text(), re.M):
+        for folder in re.findall(r"\]\(\.\./\.\./([\w/]+)\)", row[0]):
+            if any((ROOT / folder / "include").glob("*.h")):
+                yield folder, row[1]
+
+
+def write_cpp(page, folder):
+    """A page of the modules, and below FOLDER the headers that Doxygen reads, and its layout with a way back to the site."""
+    modules = dict(find_modules())
+    files = [file for pattern in ("Modules/*/include/*.h", "Filters/*/include/*.h") for file in sorted(ROOT.glob(pattern))]
+    lists = {file.name: file.read_text() for file in files if file.name.endswith("List.h")}
+    for file in files:
+        module = file.relative_to(ROOT).parts[:2]
+        if "/".join(module) not in modules:
+            fail(f"developers/modules.md has no row of {'/'.join(module)}")
+        if file.name not in lists:
+            target = folder / "headers" / file.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(headers.convert(file.read_text(), f"Gigapixel{module[1]}", lists))
+    (folder / "extra/reference/cpp").mkdir(parents=True)
+    groups = [f"/** \\defgroup Gigapixel{Path(module).name} {module} */" for module in modules]
+    # Doxygen asks for comments of the members of a namespace where the namespace itself has one.
+    groups += ["/** \\namespace itk Filters, readers and writers. */", "/** \\namespace gigapixel What filters and the program share. */"]
+    (folder / "headers/groups.h").write_text("\n".join(groups) + "\n")
+    subprocess.run(["doxygen", "-l", folder / "layout.xml"], check=True)
+    layout = (folder / "layout.xml").read_text()
+    home = '<tab type="user" url="../../index.html" title="ITKGigapixel"/>'
+    (folder / "layout.xml").write_text(re.sub(r'<tab type="mainpage".*?/>', home, layout))
+    rows = [f'| <a href="cpp/group__Gigapixel{Path(module).name}.html">{module}</a> | {text} |' for module, text in modules.items()]
+    lines = ["# C++", "", 'The public headers, by modules. <a href="cpp/annotated.html">All classes</a> have a list, too.', ""]
+    page.write_text("\n".join([*lines, "| module | what it provides |", "| --- | --- |", *rows, ""]))
+
+
 def check_variables(page):
     """Each environment variable of the product and of the scripts has a row in its page, and each row is of one."""
     used = set()
@@ -201,6 +239,7 @@ def main(program, folder):
     commands = write_commands(program, folder / "reference/commands")
     write_presets(program, commands, folder / "reference/presets.md")
     write_python(program, folder / "reference/python.rst", folder.parent / "python")
+    write_cpp(folder / "reference/cpp.md", folder.parent)
     (folder / "Codes.md").write_text(ask(program, "--codes"))
     check_variables(DOCUMENTATION / "reference/environment.md")
 

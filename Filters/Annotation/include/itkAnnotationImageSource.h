@@ -40,7 +40,7 @@ public:
   using Superclass = ImageSource<OutputImageType>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using Point2 = Point<double, 2>;
+  using Point2 = Point<double, 2>; ///< pixels of level 0
 
   itkNewMacro(Self);
   itkTypeMacro(AnnotationImageSource, ImageSource);

@@ -58,7 +58,7 @@ public:
   using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using MethodType = gigapixel::TissueMethod;
+  using MethodType = gigapixel::TissueMethod; ///< how a pixel is judged
 
   itkNewMacro(Self);
   itkTypeMacro(TissueLabelImageFilter, ImageToImageFilter);

@@ -49,7 +49,8 @@ public:
   using OutputSampleType = typename NumericTraits<typename TOutputImage::PixelType>::ValueType;
 
   static_assert(TInputImage::ImageDimension == 3 && TOutputImage::ImageDimension == 3, "Volumes have three dimensions");
-  static constexpr bool GivesLabels = std::is_same<OutputSampleType, unsigned char>::value;
+  static constexpr bool GivesLabels =
+    std::is_same<OutputSampleType, unsigned char>::value; ///< whether the output has labels, else probabilities
   static_assert(GivesLabels || std::is_same<OutputSampleType, float>::value, "The output is of unsigned char or float");
 
   itkNewMacro(Self);

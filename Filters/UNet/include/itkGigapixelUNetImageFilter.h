@@ -88,6 +88,7 @@ public:
     return m_Threshold.value_or(0.5);
   }
 
+  /** Labels or probabilities; Automatic, the default, goes by the output's pixel type. */
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
 

@@ -18,8 +18,10 @@ namespace gigapixel
 class GigapixelEvaluation_EXPORT ConfusionMatrix
 {
 public:
+  /** \param classes 2 or more */
   explicit ConfusionMatrix(int classes);
 
+  /** As it was made with. */
   int
   GetNumberOfClasses() const
   {
@@ -29,7 +31,8 @@ public:
   /** One case more; both are from 0 to the number of classes less one. */
   void Add(int truth, int predicted);
 
-  std::int64_t GetCount(int truth, int predicted) const;
+  std::int64_t GetCount(int truth,
+                        int predicted) const; ///< cases of class truth that were predicted as class predicted
 
   /** Of all cases. */
   std::int64_t GetTotal() const;

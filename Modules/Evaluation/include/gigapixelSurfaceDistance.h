@@ -17,7 +17,7 @@ struct LabelVolume
 {
   std::array<std::int64_t, 3> size{};             ///< voxels along x, y and z
   std::array<double, 3>       spacing{ 1, 1, 1 }; ///< of voxels, in mm
-  std::vector<std::uint8_t>   labels{};
+  std::vector<std::uint8_t>   labels{};           ///< size[0] * size[1] * size[2] bytes
 };
 
 /** How far the surfaces of two objects lie from each other, in mm. The surface of an object are its voxels that have a

@@ -18,6 +18,7 @@ namespace gigapixel
 /** As a tile size: each image in one piece, the way of the paper. */
 constexpr std::int64_t WholeImage = -1;
 
+/** What a plan is for. */
 enum class Purpose
 {
   Training,
@@ -33,6 +34,7 @@ GigapixelNetwork_EXPORT void ReturnFreedMemory();
 /** A budget in which not even one tile fits. */
 struct GigapixelNetwork_EXPORT MemoryLimitError : Refusal
 {
+  /** \param leastBytes see least \param scratchBytes see scratch */
   MemoryLimitError(const Diagnostic & diagnostic, std::int64_t leastBytes, std::int64_t scratchBytes = 0)
     : Refusal(diagnostic)
     , least(leastBytes)
@@ -50,6 +52,7 @@ struct GigapixelNetwork_EXPORT SegmentPlan
   std::string  operation;     ///< whose map it computes
   std::int64_t tileSize{ 0 }; ///< side of a tile's core, in pixels of that map
 
+  /** Whether all fields are the same. */
   bool
   operator==(const SegmentPlan & other) const
   {
@@ -76,7 +79,10 @@ GigapixelNetwork_EXPORT std::int64_t FindLeastLimit(std::int64_t engineBytes, co
  * \brief All that a plan depends on: equal ones have equal plans, whoever makes them. */
 struct GigapixelNetwork_EXPORT PlannedRun
 {
-  PlannedRun(const NetworkDescription & network, Size image, Purpose purpose, const Device & device);
+  PlannedRun(const NetworkDescription & network,
+             Size                       image,
+             Purpose                    purpose,
+             const Device &             device); ///< without a limit of memory
 
   /** For a process that holds the network's weights already: a plan counts them with the network. */
   void LeaveOutWeights();
@@ -86,7 +92,7 @@ struct GigapixelNetwork_EXPORT PlannedRun
 
   NetworkDescription network; ///< with its loss and what is frozen in training
   Size               image;   ///< the largest
-  Purpose            purpose;
+  Purpose            purpose; ///< training or inference
   /** Sizes that images of a training have, each counted once: for the tiles of each of them the library of operators
    * compiles code, and keeps it. */
   int sizes{ 1 };
@@ -98,7 +104,7 @@ struct GigapixelNetwork_EXPORT PlannedRun
   std::int64_t budget{ 0 }; ///< bytes; 0: no limit but the machine's
   /** The process's limit and what of it is not in the budget: for sentences alone. See SetLimit(). */
   std::int64_t limit{ 0 };
-  BesideBytes  beside{};
+  BesideBytes  beside{};     ///< what of the limit others take
   int          threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where the budget
    * forces it, which the remark says; WholeImage: one tile */

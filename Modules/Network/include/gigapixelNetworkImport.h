@@ -28,10 +28,10 @@ struct ImportOptions
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
   /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
   std::int64_t  tileSize{ 0 };
-  ImportedNorms norms{ ImportedNorms::Frozen };
-  std::string   orientation{};        ///< of volumes, see NetworkDescription; empty: not known
-  bool          takesXFirst{ false }; ///< of volumes, likewise
-  std::string   weightsSet;           ///< of ImportWeights(): which of several sets in the file; empty: the only one
+  ImportedNorms norms{ ImportedNorms::Frozen }; ///< what becomes of batch norms
+  std::string   orientation{};                  ///< of volumes, see NetworkDescription; empty: not known
+  bool          takesXFirst{ false };           ///< of volumes, likewise
+  std::string   weightsSet; ///< of ImportWeights(): which of several sets in the file; empty: the only one
   /** Called with what the file leaves open: its choice of outputs or of a set of weights, and the meaning of values. */
   std::function<void(const Diagnostic &)> warn;
 

@@ -19,9 +19,9 @@ namespace gigapixel
 /** One whole image (or region) and its truth: one step of gradient descent. */
 struct Sample
 {
-  std::string                  name; ///< for messages and the history
-  std::shared_ptr<PixelSource> pixels;
-  std::shared_ptr<LabelSource> labels;
+  std::string                  name;   ///< for messages and the history
+  std::shared_ptr<PixelSource> pixels; ///< of the image
+  std::shared_ptr<LabelSource> labels; ///< of each of its pixels
   /** What a run is resumed with: equal texts, equal pixels and labels, wherever they come from. Empty: not known, the
    * name stands for it. */
   std::string identity{};
@@ -67,12 +67,12 @@ struct TrainingOptions : LearningOptions
 /** State after one step, or after one epoch. */
 struct TrainingProgress
 {
-  int    epoch{ 0 }; ///< from 1
-  int    step{ 0 };  ///< within the epoch, from 1
-  int    stepsPerEpoch{ 0 };
+  int    epoch{ 0 };          ///< from 1
+  int    step{ 0 };           ///< within the epoch, from 1
+  int    stepsPerEpoch{ 0 };  ///< in all epochs the same
   double fractionOfStep{ 0 }; ///< 1 when the step is done and saved
   bool   validating{ false }; ///< sample is a validation sample, fractionOfStep is of it
-  bool   epochDone{ false };
+  bool   epochDone{ false };  ///< the epoch's last call, after validation
   double loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
   double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
@@ -81,8 +81,8 @@ struct TrainingProgress
    * nothing can be judged, as where all samples are of one class. */
   double      validationScore{ 0 };
   std::string validationScoreName; ///< "AUC" and so on, see ObjectiveKind; empty: the network labels pixels
-  double      learningRate{ 0 };
-  std::string sample;
+  double      learningRate{ 0 };   ///< of this step
+  std::string sample;              ///< name of the image
   /** Since Run() was called. */
   StageSeconds seconds;
 };
@@ -109,9 +109,9 @@ public:
   Trainer(const NetworkDescription & network, const TrainingOptions & options, const std::string & runFolder);
   ~Trainer();
 
-  void AddTrainingSample(const Sample & sample);
+  void AddTrainingSample(const Sample & sample); ///< is trained on once an epoch
 
-  void AddValidationSample(const Sample & sample);
+  void AddValidationSample(const Sample & sample); ///< is judged after each epoch
 
   /** The memory limit, what samples take of it, and by how many threads they are read: see TrainingOptions. */
   void SetMemory(std::int64_t memory, const BesideBytes & beside, int threads);
@@ -140,7 +140,7 @@ public:
   /** Weights with the best validation loss (the last ones without validation samples). */
   const Model & GetBestModel() const;
 
-  const Model & GetLastModel() const;
+  const Model & GetLastModel() const; ///< weights after the last step
 
 private:
   struct Implementation;

@@ -15,6 +15,7 @@ struct ObjectiveKind;
 /** What a network says of whole images: of which kind it is, and its names. */
 struct GigapixelObjective_EXPORT Objective
 {
+  /** What images have for a truth. */
   enum class Kind
   {
     Classes,  ///< one of several classes, by its name
@@ -23,15 +24,15 @@ struct GigapixelObjective_EXPORT Objective
     Values    ///< one or several numbers
   };
 
-  Kind kind{ Kind::Classes };
+  Kind kind{ Kind::Classes }; ///< which truth images have
   /** Of findings and values a name for each output, of grades each grade, rising. Of classes none: the network has
    * them. */
   std::vector<std::string> names;
   // Of values, for each: of the training images that have it.
-  std::vector<double> means;
-  std::vector<double> deviations;
+  std::vector<double> means;      ///< in the unit of the value
+  std::vector<double> deviations; ///< in the unit of the value
 
-  const ObjectiveKind & GetKind() const;
+  const ObjectiveKind & GetKind() const; ///< the entry of its kind
 };
 
 /** All truths of one image, in the order of the columns: a number for each finding (0 or 1) or value, or the grade;
@@ -42,7 +43,7 @@ using ImageTruth = std::vector<double>;
  * null: their loss and prediction are those of pixels. */
 struct GigapixelObjective_EXPORT ObjectiveKind
 {
-  Objective::Kind kind;
+  Objective::Kind kind;        ///< the kind that this entry is of
   const char *    name;        ///< in options, models and tables' messages: "findings"
   const char *    column;      ///< of the truth in tables; behind a colon stands a name
   const char *    prediction;  ///< of predictions in tables; behind it stands a name
@@ -91,7 +92,7 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** Whether columns have names, one for each name of the objective. */
   bool HasNames() const;
 
-  static const std::vector<const ObjectiveKind *> & GetAll();
+  static const std::vector<const ObjectiveKind *> & GetAll(); ///< in the order of Objective::Kind
 
   /** \return null: there is none of this name */
   static const ObjectiveKind * Find(const std::string & name);
