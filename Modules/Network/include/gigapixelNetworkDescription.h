@@ -60,7 +60,7 @@ struct GigapixelNetwork_EXPORT Layer
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:
-  /** The entries of gigapixelLossList.h. Dice is 1 less the weighted mean of the classes' Dice of the whole image. */
+  /** The entries of gigapixelLossList.h. Those by sums are 1 less the weighted mean of the classes' overlaps. */
   enum class Loss
   {
 #define GIGAPIXEL_LOSS(Name, file, option, least, most) Name,
@@ -87,10 +87,10 @@ public:
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
   std::vector<Layer> layers;         ///< a chain of convolutions, or empty:
   NetworkGraph       graph;          ///< a network of any operations; empty where there are layers
-  /** Of a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
+  /** For a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
   std::vector<double> mean;
   std::vector<double> deviation; ///< see mean
-  /** Of a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
+  /** For a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
    * so that whoever opens one does it, by Normalize(): the engine is given the source that this returns. So are the
    * next two for whoever opens a volume. */
   Normalizations normalization;
@@ -151,7 +151,12 @@ public:
   bool
   TakesSumsFirst() const
   {
-    return loss == Loss::Dice || loss == Loss::DiceAndCrossEntropy;
+    static constexpr bool takes[] = {
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) false,
+#define GIGAPIXEL_SUM_LOSS(Name, file, option, least, most) true,
+#include "gigapixelLossList.h"
+    };
+    return takes[static_cast<std::size_t>(loss)];
   }
 
   /** Whether the loss has nothing but a formula for a pixel: no kernel is fused with it. */
@@ -184,7 +189,7 @@ public:
   /** Numbers in all arrays, those that are not trained as well. */
   std::int64_t GetNumberOfParameters() const;
 
-  /** Of these, what training changes: neither statistics of norms, nor constants, nor what is frozen. */
+  /** The numbers that training changes: neither statistics of norms, nor constants, nor what is frozen. */
   std::int64_t GetNumberOfTrainedParameters() const;
 
   /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */
@@ -207,7 +212,7 @@ public:
     return channels == 3 || invert;
   }
 
-  /** Of layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
+  /** For layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
    * Of a graph: outputs this far apart see their surroundings at the same places of every map; no size has to be a
    * multiple. */
   int GetStride() const;
