@@ -31,6 +31,7 @@ ROOT_PAGES = {
     "RELEASING.md": "developers/releasing.md",
     "CHANGELOG.md": "developers/changelog.md",
     "SECURITY.md": "developers/security.md",
+    "CODE_OF_CONDUCT.md": "developers/conduct.md",
 }
 SECTIONS = ["tutorials", "how-to", "reference", "explanation", "evidence", "developers"]
 
@@ -163,6 +164,27 @@ def write_presets(program, commands, page):
     page.write_text("\n".join(lines))
 
 
+def describe_attribute(attribute):
+    if attribute["required"]:
+        return f"**`{attribute['name']}`**"
+    words = [word for word in attribute["words"] if json.dumps(word) != attribute["default"]]
+    values = ", ".join([attribute["default"].strip('"')] * (attribute["default"] != "") + words)
+    return f"`{attribute['name']}`" + (f" ({values})" if values else "")
+
+
+def write_operations(program, page):
+    """Fills the two tables of a page, which has a remark in their places."""
+    rows = {False: [], True: []}
+    for operation in json.loads(ask(program, "networks", "--operations", "--json")):
+        attributes = ", ".join(describe_attribute(attribute) for attribute in operation["attributes"])
+        rows[operation["seesWholeImage"]].append(f"| `{operation['type']}` | {attributes} | {escape(operation['summary'])} |")
+    text = page.read_text()
+    for whole, part in ((False, "a part"), (True, "all")):
+        table = "\n".join(["| type | attributes | what it does |", "| --- | --- | --- |", *rows[whole]])
+        text = text.replace(f"<!-- operations: each value sees {part} of the image -->", table)
+    page.write_text(text)
+
+
 def write_python(program, page, folder):
     """A page of what the package makes public, and in FOLDER the package, which Sphinx reads."""
     package = folder / "itkgigapixel"
@@ -238,6 +260,7 @@ def main(program, folder):
         home.write("\n".join(tree))
     commands = write_commands(program, folder / "reference/commands")
     write_presets(program, commands, folder / "reference/presets.md")
+    write_operations(program, folder / "reference/operations.md")
     write_python(program, folder / "reference/python.rst", folder.parent / "python")
     write_cpp(folder / "reference/cpp.md", folder.parent)
     (folder / "Codes.md").write_text(ask(program, "--codes"))
