@@ -60,7 +60,7 @@ public:
   void SetOutlineOrigin(const Point2 & origin);
   itkGetConstMacro(OutlineOrigin, Point2);
 
-  /** Of the mask, mm; default 1. */
+  /** Spacing of the mask, mm; default 1. */
   itkSetMacro(Spacing, double);
   itkGetConstMacro(Spacing, double);
 

@@ -43,7 +43,7 @@ public:
   {
     return m_RowStarts.size() - 1;
   }
-  /** Of all pixels, those of this class; 0 where there are none. */
+  /** The share of this class among all pixels; 0 where there are none. */
   double GetShare(std::size_t value) const;
 
 private:

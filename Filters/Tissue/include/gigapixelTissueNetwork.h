@@ -74,7 +74,7 @@ public:
    * the last one the classes are complete. */
   void AddRow(const unsigned char * pixels, const unsigned char * evidence);
 
-  /** Of the label grid; the values are those of TissueClass. */
+  /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();
 
   /** Intersection over union of what is called tissue and what is tissue, as the network expects it: of pixels whose

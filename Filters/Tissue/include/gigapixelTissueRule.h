@@ -40,7 +40,8 @@ struct GigapixelTissue_EXPORT TissueHistogram
   /** How much glass may differ between its channels. */
   static constexpr int         StrongestCast = 16;
   static constexpr std::size_t Casts = 2 * StrongestCast + 1; ///< values of redness and blueness
-  /** Of the pixels that may be glass: red minus green, and blue minus green, plus StrongestCast. Gray pictures: none.
+  /** Color of the pixels that may be glass: red minus green, and blue minus green, plus StrongestCast. Gray pictures:
+   * none.
    */
   std::array<std::uint64_t, Casts> redness{};
   std::array<std::uint64_t, Casts> blueness{}; ///< see redness

@@ -180,7 +180,7 @@ protected:
   GigapixelClassifier();
   ~GigapixelClassifier() override;
 
-  /** Of the map, if one is computed, which needs the model and the size of the image alone. */
+  /** Grid of the map, if one is computed, which needs the model and the size of the image alone. */
   void GenerateOutputInformation() override;
 
   /** The whole map. */

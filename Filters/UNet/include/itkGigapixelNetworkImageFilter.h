@@ -63,9 +63,9 @@ public:
   /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
   void SetModel(const gigapixel::Model & model);
 
-  /** Of labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1; without
-   * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
-   * is refused. */
+  /** For labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1;
+   * without it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that
+   * was set is refused. */
   void SetThreshold(double threshold);
   void ClearThreshold();
   double

@@ -76,7 +76,7 @@ public:
   /** The same without a copy of its weights. */
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
-  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
+  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
    * the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set is
    * refused.
    */

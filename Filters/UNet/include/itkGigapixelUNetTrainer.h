@@ -92,7 +92,7 @@ public:
   itkSetStringMacro(Loss);
   itkGetStringMacro(Loss);
 
-  /** Of the loss, one per class; empty, the default: what the network says. */
+  /** Weights of the loss, one per class; empty, the default: what the network says. */
   virtual void SetClassWeights(const std::vector<double> & weights); // itkSetMacro prints, and vectors cannot be
   itkGetConstReferenceMacro(ClassWeights, std::vector<double>);
 
@@ -250,7 +250,7 @@ public:
    * std::nested_exception, too, of a gigapixel::MemoryLimitError. */
   void Update() override;
 
-  /** Of the run that Update() has begun last: see gigapixel::Trainer::SetPlanObserver(). */
+  /** The plan of the run that Update() has begun last: see gigapixel::Trainer::SetPlanObserver(). */
   const gigapixel::MemoryPlan & GetMemoryPlan() const;
 
   /** State after the last step or epoch; what observers read. */
@@ -278,7 +278,7 @@ private:
     Validation
   };
 
-  /** That word and the number of samples so far: what messages call an image, which has no name. */
+  /** The word and the number of samples so far: what messages call an image, which has no name. */
   std::string NameNext(const std::string & word) const;
 
   void AddImage(Split                            split,

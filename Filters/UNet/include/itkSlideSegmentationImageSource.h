@@ -92,7 +92,7 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without
+  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without
    * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
    * is refused. */
   void SetThreshold(double threshold);

@@ -30,9 +30,9 @@ struct SurfaceDistance
   double mean{ 0 }; ///< of all voxels of both surfaces, each to the nearest one of the other surface
 };
 
-/** Of the voxels with this label in both volumes, exact (Felzenszwalb and Huttenlocher, Theory of Computing 2012).
- * \return nothing where one of them has none
- * \throw std::invalid_argument the volumes are of different sizes, or have other numbers of labels than that */
+/** Distance of the voxels with this label in both volumes, exact (Felzenszwalb and Huttenlocher, Theory of Computing
+ * 2012). \return nothing where one of them has none \throw std::invalid_argument the volumes are of different sizes, or
+ * have other numbers of labels than that */
 GigapixelEvaluation_EXPORT std::optional<SurfaceDistance> MeasureSurfaceDistance(const LabelVolume & a,
                                                                                  const LabelVolume & b,
                                                                                  std::uint8_t        label);

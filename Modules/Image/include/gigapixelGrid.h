@@ -32,7 +32,7 @@ struct GigapixelImage_EXPORT Grid
   /** Mean of x and y in micrometers; 0: unknown. */
   double GetMicronsPerPixel() const;
 
-  /** Of anything that describes an image as itk::ImageIOBase does. */
+  /** The grid of anything that describes an image as itk::ImageIOBase does. */
   template <typename TImageIO>
   static Grid
   Of(const TImageIO & io)

@@ -30,7 +30,7 @@ struct GigapixelImage_EXPORT Normalization
     Clip         ///< clipped to the values from low to high, and nothing else
   };
 
-  /** Of ZScore and Percentiles: the voxels whose values count. All values are changed, but where it is said. */
+  /** For ZScore and Percentiles: the voxels whose values count. All values are changed, but where it is said. */
   enum class Voxels
   {
     All,
@@ -64,7 +64,7 @@ struct GigapixelImage_EXPORT Normalization
   std::string Describe() const;
 };
 
-/** Of a volume: one for all channels, or one for each; none: values are as they are. */
+/** Normalizations of a volume: one for all channels, or one for each; none: values are as they are. */
 using Normalizations = std::vector<Normalization>;
 
 /** As Normalization::Describe(); where channels differ, that of each with its number. */

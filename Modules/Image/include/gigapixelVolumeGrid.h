@@ -41,7 +41,7 @@ struct GigapixelImage_EXPORT VolumeGrid
    * in the same place, to a hundredth of a voxel, which is what rounding in files' headers amounts to. */
   std::string DescribeDifference(const VolumeGrid & other) const;
 
-  /** Of a voxel, in cubic mm, also where axes are not perpendicular, as those of a CT with a tilted gantry. */
+  /** Volume of a voxel, in cubic mm, also where axes are not perpendicular, as those of a CT with a tilted gantry. */
   double GetVoxelVolume() const;
 
   /** The greatest cosine of the angle of two axes: 0 where all are perpendicular. */

@@ -35,7 +35,8 @@ struct GigapixelImage_EXPORT VolumeResampling
 
   Size from; ///< in voxels of the volume
   Size to;   ///< in voxels of the wanted spacing
-  /** Of z, y and x, 0 to 2: along which the nearest voxel is taken; -1: none. Two axes that are as coarse have none. */
+  /** Number of the axis (z, y, x; 0 to 2) along which the nearest voxel is taken; -1: none. Two axes that are as coarse
+   * have none. */
   int nearestAxis{ -1 };
   int nearestAxisBack{ -1 }; ///< for logits, of which the wanted spacing is looked at first
 };

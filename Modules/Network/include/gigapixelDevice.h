@@ -69,7 +69,7 @@ GigapixelNetwork_EXPORT Precision FindPrecision(const std::string & name);
 /** "fp32", ... */
 GigapixelNetwork_EXPORT std::string GetName(Precision precision);
 
-/** Of a value of a map. */
+/** Bytes of a value of a map. */
 GigapixelNetwork_EXPORT int GetValueBytes(Precision precision);
 
 /** A sentence on why the CPU gains nothing from this precision for a network that is a graph; empty: it does. */

@@ -30,7 +30,7 @@ struct GigapixelNetwork_EXPORT Model
   std::map<std::string, Parameter> parameters;           ///< those of NetworkDescription::GetParameters()
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
-  /** Of a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
+  /** For a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
    * not trained here. */
   std::optional<bool> tissueOnly;
   /** Names of the channels of slides that it was trained on, in the network's order, and the window that made 8 bit of

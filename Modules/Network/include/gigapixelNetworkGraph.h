@@ -32,7 +32,7 @@ struct GigapixelNetwork_EXPORT Operation
   std::string              name;   ///< unique in its network
   std::string              type;   ///< name of the operation, such as "conv2d"
   std::vector<std::string> inputs; ///< names of earlier operations
-  /** Those that are not given get their default in NetworkGraph::Validate(). */
+  /** Attributes that are not given get their default in NetworkGraph::Validate(). */
   std::map<std::string, AttributeValue> attributes;
   /** Role ("weight", "bias", "running_mean" ...) to the name of the array in the model file. Roles that are not given
    * get "<name of the operation>.<role>" in NetworkGraph::Validate(). Two operations may share an array. */
@@ -40,7 +40,7 @@ struct GigapixelNetwork_EXPORT Operation
 
   int axes{ 2 }; ///< of its map, as those of the whole graph: NetworkGraph::Validate() sets it
 
-  // Of a validated operation.
+  // For a validated operation.
   bool                GetFlag(const char * attribute) const;    ///< true or false
   std::int64_t        GetInteger(const char * attribute) const; ///< a whole number
   double              GetNumber(const char * attribute) const;  ///< a number
@@ -102,20 +102,20 @@ public:
     return constants.count(array) > 0 || frozen.count(array) > 0;
   }
 
-  // Of a validated graph.
+  // For a validated graph.
 
   /** Place of an operation. \throw std::invalid_argument there is none of that name */
   int GetIndex(const std::string & name) const;
 
-  /** Of each operation the places of its inputs. */
+  /** For each operation the places of its inputs. */
   std::vector<std::vector<int>> GetInputs() const;
 
-  /** Of each operation's map. */
+  /** Channels of each operation's map. */
   std::vector<int> GetChannels() const;
 
   int GetInputChannels() const; ///< of the image
 
-  /** Of the image and of all maps: 2, or 3 for volumes. */
+  /** Axes of the image and of all maps: 2, or 3 for volumes. */
   int GetNumberOfAxes() const;
 
   int GetOutputChannels() const; ///< of the output

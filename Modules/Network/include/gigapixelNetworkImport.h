@@ -22,7 +22,7 @@ struct ImportOptions
 {
   std::string name;   ///< of the network; empty: the file's
   std::string output; ///< which of several outputs; empty: the first
-  /** Of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
+  /** Mean of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
   std::vector<double> mean;
   std::vector<double> deviation;            ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
@@ -35,7 +35,7 @@ struct ImportOptions
   /** Called with what the file leaves open: its choice of outputs or of a set of weights, and the meaning of values. */
   std::function<void(const Diagnostic &)> warn;
 
-  /** Of a network: what tileSize says. */
+  /** What tileSize says for a network. */
   std::int64_t GetTileSize(const NetworkDescription & network) const;
 
   /** What is said of volumes. \throw std::invalid_argument the network takes none, or it is no orientation */

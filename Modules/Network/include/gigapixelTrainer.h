@@ -32,8 +32,8 @@ struct Sample
    * thread that trains before each pass over the sample. It asks now and then whether it is to go on, and returns false
    * if it was not. Empty: nothing is to be made ready. */
   std::function<bool(const std::function<bool()> & goesOn)> prepare{};
-  /** Of a network with another objective than classes, whose labels are one pixel of class 0 then: what is known of the
-   * image, see Objective. */
+  /** For a network with another objective than classes, whose labels are one pixel of class 0 then: what is known of
+   * the image, see Objective. */
   ImageTruth truth{};
 };
 
@@ -76,7 +76,7 @@ struct TrainingProgress
   double loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
   double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
-  /** Of networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
+  /** For networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
    * the mean of those of each against the rest, or what else the objective is judged by; NaN likewise, and where
    * nothing can be judged, as where all samples are of one class. */
   double      validationScore{ 0 };

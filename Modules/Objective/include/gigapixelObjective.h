@@ -25,10 +25,10 @@ struct GigapixelObjective_EXPORT Objective
   };
 
   Kind kind{ Kind::Classes }; ///< which truth images have
-  /** Of findings and values a name for each output, of grades each grade, rising. Of classes none: the network has
+  /** For findings and values a name for each output, for grades each grade, rising. For classes none: the network has
    * them. */
   std::vector<std::string> names;
-  // Of values, for each: of the training images that have it.
+  // For each value: of the training images that have it.
   std::vector<double> means;      ///< in the unit of the value
   std::vector<double> deviations; ///< in the unit of the value
 

@@ -24,7 +24,7 @@ public:
     }
   }
 
-  /** Of all bytes so far. */
+  /** The hash of all bytes so far. */
   std::uint64_t
   Get() const
   {
