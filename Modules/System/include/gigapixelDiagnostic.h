@@ -116,9 +116,11 @@ using InvalidArgument = RefusalOf<std::invalid_argument>;
 /** One row of the table of codes. */
 struct CodeEntry
 {
-  const char * code;    ///< "E-..." or "W-..."
-  const char * meaning; ///< one sentence
-  const char * remedy;  ///< one or two sentences
+  const char * code;       ///< "E-..." or "W-..."
+  const char * meaning;    ///< one sentence
+  const char * remedy;     ///< one or two sentences
+  const char * wrong = ""; ///< a command or an entry of a file that gives the code; empty: none is short
+  const char * right = ""; ///< the same without the fault
 };
 
 /** All codes, errors first, in alphabetical order. */
