@@ -15,6 +15,7 @@ wheel_packages=(g++ pkg-config python3-dev python3-venv ca-certificates xz-utils
 
 # Slicer's logic comes from PyPI and draws with Mesa; a browser looks at what it draws.
 slicer_packages=(python3-venv ca-certificates libgl1 libegl1 libgl1-mesa-dri chromium)
+docs_packages=(doxygen python3-venv ca-certificates)
 # The viewer, and the virtual screen on which it is tested.
 viewer_packages=(libvtk9-dev xvfb xdotool)
 

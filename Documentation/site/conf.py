@@ -29,6 +29,8 @@ autosummary_generate = False
 nitpick_ignore_regex = [("py:class", r"(?!itkgigapixel\.).*")]
 
 html_theme = "furo"
+# Doxygen's pages.
+html_extra_path = ["../../build-docs/extra"]
 html_title = project
 html_show_sphinx = False
 html_copy_source = False

@@ -4,8 +4,9 @@
 
     pages.py PROGRAM FOLDER
 
-The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, which
-goes into the folder python beside FOLDER. Links that leave the pages lead to the repository.
+The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, and
+Doxygen that of C++ from the public headers; both go into folders beside FOLDER. Links that leave the pages lead to the
+repository.
 A link or a path of a file that does not exist, or an environment variable without a row in its page, is an error.
 """
 
@@ -18,6 +19,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import headers
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTATION = ROOT / "Documentation"
 HOMEPAGE = "https://github.com/InsightSoftwareConsortium/ITKGigapixel"
@@ -28,6 +31,7 @@ ROOT_PAGES = {
     "RELEASING.md": "developers/releasing.md",
     "CHANGELOG.md": "developers/changelog.md",
     "SECURITY.md": "developers/security.md",
+    "CODE_OF_CONDUCT.md": "developers/conduct.md",
 }
 SECTIONS = ["tutorials", "how-to", "reference", "explanation", "evidence", "developers"]
 
@@ -160,6 +164,27 @@ def write_presets(program, commands, page):
     page.write_text("\n".join(lines))
 
 
+def describe_attribute(attribute):
+    if attribute["required"]:
+        return f"**`{attribute['name']}`**"
+    words = [word for word in attribute["words"] if json.dumps(word) != attribute["default"]]
+    values = ", ".join([attribute["default"].strip('"')] * (attribute["default"] != "") + words)
+    return f"`{attribute['name']}`" + (f" ({values})" if values else "")
+
+
+def write_operations(program, page):
+    """Fills the two tables of a page, which has a remark in their places."""
+    rows = {False: [], True: []}
+    for operation in json.loads(ask(program, "networks", "--operations", "--json")):
+        attributes = ", ".join(describe_attribute(attribute) for attribute in operation["attributes"])
+        rows[operation["seesWholeImage"]].append(f"| `{operation['type']}` | {attributes} | {escape(operation['summary'])} |")
+    text = page.read_text()
+    for whole, part in ((False, "a part"), (True, "all")):
+        table = "\n".join(["| type | attributes | what it does |", "| --- | --- | --- |", *rows[whole]])
+        text = text.replace(f"<!-- operations: each value sees {part} of the image -->", table)
+    page.write_text(text)
+
+
 def write_python(program, page, folder):
     """A page of what the package makes public, and in FOLDER the package, which Sphinx reads."""
     package = folder / "itkgigapixel"
@@ -173,6 +198,41 @@ def write_python(program, page, folder):
         lines += [module, "-" * len(module), "", f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
         lines += [*[f"   {name}" for name in names], "", f".. automodule:: {module}", "   :members:", ""]
     page.write_text("\n".join(lines))
+
+
+def find_modules():
+    """Pairs of the folder of a module with public headers and what it provides, from the page of modules."""
+    for row in re.findall(r"^\| (\[.*?) \| (.*?) \|", (DOCUMENTATION / "developers/modules.md").read_text(), re.M):
+        for folder in re.findall(r"\]\(\.\./\.\./([\w/]+)\)", row[0]):
+            if any((ROOT / folder / "include").glob("*.h")):
+                yield folder, row[1]
+
+
+def write_cpp(page, folder):
+    """A page of the modules, and below FOLDER the headers that Doxygen reads, and its layout with a way back to the site."""
+    modules = dict(find_modules())
+    files = [file for pattern in ("Modules/*/include/*.h", "Filters/*/include/*.h") for file in sorted(ROOT.glob(pattern))]
+    lists = {file.name: file.read_text() for file in files if file.name.endswith("List.h")}
+    for file in files:
+        module = file.relative_to(ROOT).parts[:2]
+        if "/".join(module) not in modules:
+            fail(f"developers/modules.md has no row of {'/'.join(module)}")
+        if file.name not in lists:
+            target = folder / "headers" / file.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(headers.convert(file.read_text(), f"Gigapixel{module[1]}", lists))
+    (folder / "extra/reference/cpp").mkdir(parents=True)
+    groups = [f"/** \\defgroup Gigapixel{Path(module).name} {module} */" for module in modules]
+    # Doxygen asks for comments of the members of a namespace where the namespace itself has one.
+    groups += ["/** \\namespace itk Filters, readers and writers. */", "/** \\namespace gigapixel What filters and the program share. */"]
+    (folder / "headers/groups.h").write_text("\n".join(groups) + "\n")
+    subprocess.run(["doxygen", "-l", folder / "layout.xml"], check=True)
+    layout = (folder / "layout.xml").read_text()
+    home = '<tab type="user" url="../../index.html" title="ITKGigapixel"/>'
+    (folder / "layout.xml").write_text(re.sub(r'<tab type="mainpage".*?/>', home, layout))
+    rows = [f'| <a href="cpp/group__Gigapixel{Path(module).name}.html">{module}</a> | {text} |' for module, text in modules.items()]
+    lines = ["# C++", "", 'The public headers, by modules. <a href="cpp/annotated.html">All classes</a> have a list, too.', ""]
+    page.write_text("\n".join([*lines, "| module | what it provides |", "| --- | --- |", *rows, ""]))
 
 
 def check_variables(page):
@@ -200,7 +260,9 @@ def main(program, folder):
         home.write("\n".join(tree))
     commands = write_commands(program, folder / "reference/commands")
     write_presets(program, commands, folder / "reference/presets.md")
+    write_operations(program, folder / "reference/operations.md")
     write_python(program, folder / "reference/python.rst", folder.parent / "python")
+    write_cpp(folder / "reference/cpp.md", folder.parent)
     (folder / "Codes.md").write_text(ask(program, "--codes"))
     check_variables(DOCUMENTATION / "reference/environment.md")
 

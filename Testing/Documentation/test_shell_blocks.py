@@ -73,6 +73,7 @@ def test_tutorial_label_per_slide(tmp_path):
         predicted = {pathlib.Path(row["slide"]).stem: row["predicted"] for row in csv.DictReader(file)}
     assert predicted == {"he": "HE", "brown": "brown"}
     assert (tmp_path / "maps/brown.png").exists()
+    assert "brown" in (tmp_path / "report.html").read_text()
 
 
 def test_tutorial_volume(tmp_path):

@@ -170,7 +170,7 @@ GetGreatestError(const NetworkDescription & network, const LossGradient & sum, c
 /** TileNetwork, but with the device's passes; fp16 without a loss scale. */
 using Passes = std::unique_ptr<TilePasses>;
 
-/** Of the device that is meant: a GPU, or HostDevice. */
+/** Passes of a GPU, or of HostDevice. */
 Passes
 MakePasses(const NetworkDescription & network, Precision precision, bool gpu, bool shared = false)
 {
@@ -231,7 +231,7 @@ protected:
       {
         expected.AddScore(tile, terms, score);
       }
-      terms = MakeDiceTerms(network, score);
+      terms = MakeSumTerms(network, score);
     }
   }
 

@@ -15,8 +15,8 @@ namespace gigapixel
 /** In pixels of the slide's level 0; (0, 0) is the outer corner of the first pixel, (0.5, 0.5) its center. */
 struct AnnotationPoint
 {
-  double x{ 0.0 };
-  double y{ 0.0 };
+  double x{ 0.0 }; ///< pixels of level 0, from the outer corner of the first pixel
+  double y{ 0.0 }; ///< likewise, downward
 };
 
 /** A closed line; the last point is joined to the first, which is not repeated. */
@@ -28,8 +28,8 @@ using AnnotationRing = std::vector<AnnotationPoint>;
  */
 struct Annotation
 {
-  std::string                 className; ///< empty: none was given
-  std::vector<AnnotationRing> rings;
+  std::string                 className;  ///< empty: none was given
+  std::vector<AnnotationRing> rings;      ///< outer rings and holes
   std::vector<std::size_t>    laterParts; ///< first ring of each part but the first, which begins with ring 0
 };
 

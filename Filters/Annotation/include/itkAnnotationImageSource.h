@@ -40,7 +40,7 @@ public:
   using Superclass = ImageSource<OutputImageType>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using Point2 = Point<double, 2>;
+  using Point2 = Point<double, 2>; ///< pixels of level 0
 
   itkNewMacro(Self);
   itkTypeMacro(AnnotationImageSource, ImageSource);
@@ -60,7 +60,7 @@ public:
   void SetOutlineOrigin(const Point2 & origin);
   itkGetConstMacro(OutlineOrigin, Point2);
 
-  /** Of the mask, mm; default 1. */
+  /** Spacing of the mask, mm; default 1. */
   itkSetMacro(Spacing, double);
   itkGetConstMacro(Spacing, double);
 

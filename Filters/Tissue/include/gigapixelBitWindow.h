@@ -25,21 +25,21 @@ enum class BitWindow
 /** Rows of a mask in memory: what a window reads. */
 struct PixelBlock
 {
-  const unsigned char * pixels;
+  const unsigned char * pixels; ///< the first one; 0 is background
   /** Bytes from one row to the next. */
   std::size_t stride;
-  std::size_t width;
-  std::size_t height;
+  std::size_t width;  ///< pixels
+  std::size_t height; ///< rows
 };
 
 /** The pixels wanted, in the block's own coordinates. The block must reach `radius` further on every side, except where
  * the image itself ends with the block. */
 struct PixelWindow
 {
-  std::size_t x;
-  std::size_t y;
-  std::size_t width;
-  std::size_t height;
+  std::size_t x;      ///< first column
+  std::size_t y;      ///< first row
+  std::size_t width;  ///< pixels
+  std::size_t height; ///< rows
 };
 
 /** So that the pixels of a square of 2r+1 are a number of 64 bits. */

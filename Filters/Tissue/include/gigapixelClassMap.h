@@ -16,7 +16,7 @@ namespace gigapixel
 class GigapixelTissue_EXPORT ClassMap
 {
 public:
-  static constexpr std::size_t Classes = 4;
+  static constexpr std::size_t Classes = 4; ///< 0 to 3
 
   /** Forgets all rows; rows of the given width follow.
    * \throw std::length_error if width is 2^30 or more */
@@ -32,6 +32,7 @@ public:
                 const std::array<unsigned char, Classes> & values,
                 unsigned char *                            pixels) const;
 
+  /** In pixels. */
   std::size_t
   GetWidth() const
   {
@@ -42,7 +43,7 @@ public:
   {
     return m_RowStarts.size() - 1;
   }
-  /** Of all pixels, those of this class; 0 where there are none. */
+  /** The share of this class among all pixels; 0 where there are none. */
   double GetShare(std::size_t value) const;
 
 private:

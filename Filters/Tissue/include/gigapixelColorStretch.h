@@ -14,9 +14,9 @@ namespace gigapixel
 /** How many pixels of an image have each value of red, green and blue; gray pixels count in all three. */
 struct GigapixelTissue_EXPORT ColorCounts
 {
-  std::array<std::array<std::uint64_t, 256>, 3> values{};
+  std::array<std::array<std::uint64_t, 256>, 3> values{}; ///< how often each value occurs in R, G and B
 
-  ColorCounts & operator+=(const ColorCounts & other);
+  ColorCounts & operator+=(const ColorCounts & other); ///< adds the counts of another part of the slide
 };
 
 /** Adds `count` pixels of 1 (gray) or 3 (RGB) interleaved bytes. */
@@ -34,7 +34,7 @@ using ByteTable = std::array<std::uint8_t, 256>;
  * LeastStretchedRange around their middle, lest noise become a picture. No pixels: every value stays. */
 GigapixelTissue_EXPORT ByteTable MakeColorStretch(const std::array<std::uint64_t, 256> & counts);
 
-constexpr int LeastStretchedRange = 24;
+constexpr int LeastStretchedRange = 24; ///< see MakeColorStretch()
 
 } // namespace gigapixel
 

@@ -33,6 +33,7 @@ public:
   /** Writes columns first ... first + count - 1 of row y as 0 and 255. */
   void PaintRow(std::size_t y, std::size_t first, std::size_t count, unsigned char * pixels) const;
 
+  /** In pixels. */
   std::size_t
   GetWidth() const
   {

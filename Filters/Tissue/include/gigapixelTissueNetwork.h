@@ -35,12 +35,12 @@ enum class TissueClass : unsigned char
 class GigapixelTissue_EXPORT TissueNetwork
 {
 public:
-  static constexpr double MicronsPerPixel = 8.0;
+  static constexpr double MicronsPerPixel = 8.0; ///< resolution that the network reads, in µm/px
 
   /** How probable tissue has to be without other evidence, and with it. The rules see finer than the network and know
    * stained slides better, and it knows what they take for tissue; Documentation/evidence/tissue.md has figures. */
   static constexpr double Likely = 0.6;
-  static constexpr double Possible = 0.1;
+  static constexpr double Possible = 0.1; ///< see Likely
 
   /** The name of the ready model. */
   static constexpr const char * ReadyModel = "tissue-classes";
@@ -74,7 +74,7 @@ public:
    * the last one the classes are complete. */
   void AddRow(const unsigned char * pixels, const unsigned char * evidence);
 
-  /** Of the label grid; the values are those of TissueClass. */
+  /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();
 
   /** Intersection over union of what is called tissue and what is tissue, as the network expects it: of pixels whose

@@ -18,15 +18,15 @@ namespace gigapixel
  * minimum area of 0; a maximum hole area of 0 means that holes of any size are filled. */
 struct TissuePreset
 {
-  std::string  name;
-  std::string  purpose;
-  TissueMethod method{ TissueMethod::MeanBelow };
-  double       medianRadius{ 0.0 };
-  double       erosionRadius{ 0.0 };
-  double       dilationRadius{ 0.0 };
-  double       closingRadius{ 0.0 };
-  double       maximumHoleArea{ 0.0 };
-  double       minimumArea{ 0.0 };
+  std::string  name;                              ///< as the option --preset has it
+  std::string  purpose;                           ///< which slides it is for, in a clause
+  TissueMethod method{ TissueMethod::MeanBelow }; ///< how a pixel is judged
+  double       medianRadius{ 0.0 };               ///< of the median of the mask, in µm
+  double       erosionRadius{ 0.0 };              ///< of the erosion, in µm
+  double       dilationRadius{ 0.0 };             ///< of the dilation, in µm
+  double       closingRadius{ 0.0 };              ///< of the closing, in µm
+  double       maximumHoleArea{ 0.0 };            ///< holes up to it are filled, in µm²; 0: holes of any size
+  double       minimumArea{ 0.0 };                ///< smaller objects are removed, in µm²
 };
 
 /** A 20x scan (0.5 um a pixel) at downsample 8: what the published chain is described for. */
@@ -77,8 +77,8 @@ GigapixelTissue_EXPORT bool MayUseTissueNetwork(const std::string & name);
 /** A name that may be asked for, and what for. */
 struct TissuePresetChoice
 {
-  std::string name;
-  std::string purpose;
+  std::string name;    ///< as the option --preset has it
+  std::string purpose; ///< which slides it is for, in a clause
 };
 
 /** All that may be asked for, the default first, at the end what chooses by rules. What lists or checks names, in
@@ -94,8 +94,8 @@ GigapixelTissue_EXPORT void CheckTissuePresetName(const std::string & name);
 /** Pixels from here and there in a slide, 1 (gray) or 3 (RGB) interleaved bytes each. */
 struct TissueSample
 {
-  std::vector<unsigned char> pixels;
-  unsigned                   channels{ 3 };
+  std::vector<unsigned char> pixels;        ///< channels interleaved, 0 (black) to 255 (white)
+  unsigned                   channels{ 3 }; ///< 1: gray, 3: RGB
 };
 
 /** Reads a rectangle (x, y, width, height) into rows without gaps. */

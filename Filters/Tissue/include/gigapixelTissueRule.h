@@ -39,16 +39,17 @@ struct GigapixelTissue_EXPORT TissueHistogram
   std::array<std::array<std::uint64_t, 256>, 3> glass{};
   /** How much glass may differ between its channels. */
   static constexpr int         StrongestCast = 16;
-  static constexpr std::size_t Casts = 2 * StrongestCast + 1;
-  /** Of the pixels that may be glass: red minus green, and blue minus green, plus StrongestCast. Gray pictures: none.
+  static constexpr std::size_t Casts = 2 * StrongestCast + 1; ///< values of redness and blueness
+  /** Color of the pixels that may be glass: red minus green, and blue minus green, plus StrongestCast. Gray pictures:
+   * none.
    */
   std::array<std::uint64_t, Casts> redness{};
-  std::array<std::uint64_t, Casts> blueness{};
+  std::array<std::uint64_t, Casts> blueness{}; ///< see redness
   /** Pixels of that white. */
   std::uint64_t white{ 0 };
-  std::uint64_t pixels{ 0 };
+  std::uint64_t pixels{ 0 }; ///< all that were counted
 
-  TissueHistogram & operator+=(const TissueHistogram & other);
+  TissueHistogram & operator+=(const TissueHistogram & other); ///< adds the counts of another part of the slide
 };
 
 /** Adds `count` pixels of 1 (gray) or 3 (RGB) interleaved bytes. */
@@ -83,10 +84,10 @@ GigapixelTissue_EXPORT void CountPixels(const unsigned char * pixels,
  * In gray pictures, where color says nothing, a pixel is tissue that is darker than the glass by at least shade. */
 struct TissueRule
 {
-  TissueMethod       method{ TissueMethod::MeanBelow };
-  std::array<int, 3> glass{ { 243, 243, 243 } };
-  int                stain{ 6 };
-  int                shade{ 12 };
+  TissueMethod       method{ TissueMethod::MeanBelow }; ///< which color is tissue
+  std::array<int, 3> glass{ { 243, 243, 243 } };        ///< color of the background: R, G, B; 243 as on most scanners
+  int                stain{ 6 };  ///< least difference of the stain's color, 0 to 255; 6 as on most scanners
+  int                shade{ 12 }; ///< least darkness of gray tissue, 0 to 255; 12 as on most scanners
   /** BrightOnDark: tissue's largest channel is at least this. */
   int brightest{ 256 };
 };

@@ -25,7 +25,7 @@ class ITK_TEMPLATE_EXPORT BlockMeanImageFilter : public ImageToImageFilter<TInpu
 public:
   ITK_DISALLOW_COPY_AND_MOVE(BlockMeanImageFilter);
   static_assert(TInputImage::ImageDimension == 2 && TOutputImage::ImageDimension == 2, "slides are two-dimensional");
-  static constexpr unsigned int Channels = TissuePixel<typename TInputImage::PixelType>::Channels;
+  static constexpr unsigned int Channels = TissuePixel<typename TInputImage::PixelType>::Channels; ///< 1: gray, 3: RGB
   static_assert(Channels == TissuePixel<typename TOutputImage::PixelType>::Channels,
                 "input and output have the same channels");
 

@@ -58,7 +58,7 @@ public:
   using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using MethodType = gigapixel::TissueMethod;
+  using MethodType = gigapixel::TissueMethod; ///< how a pixel is judged
 
   itkNewMacro(Self);
   itkTypeMacro(TissueLabelImageFilter, ImageToImageFilter);
@@ -145,15 +145,16 @@ public:
   itkSetClampMacro(MedianRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(MedianRadiusInMicrometers, double);
 
-  /** Of the disc, by which tissue shrinks, so that specks go. */
+  /** Radius of the disc by which tissue shrinks, so that specks go. */
   itkSetClampMacro(ErosionRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(ErosionRadiusInMicrometers, double);
 
-  /** Of the disc, by which tissue grows afterwards. */
+  /** Radius of the disc by which tissue grows afterwards. */
   itkSetClampMacro(DilationRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(DilationRadiusInMicrometers, double);
 
-  /** Of the closing, which joins what lies less than twice that apart and leaves other outlines where they are. */
+  /** Radius of the closing, which joins what lies less than twice that apart and leaves other outlines where they are.
+   */
   itkSetClampMacro(ClosingRadiusInMicrometers, double, 0.0, 1e6);
   itkGetConstMacro(ClosingRadiusInMicrometers, double);
 

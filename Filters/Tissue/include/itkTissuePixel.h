@@ -12,16 +12,18 @@ namespace itk
 template <typename TPixel>
 struct TissuePixel;
 
+/** Gray pixels. */
 template <>
 struct TissuePixel<unsigned char>
 {
-  static constexpr unsigned int Channels = 1;
+  static constexpr unsigned int Channels = 1; ///< one byte a pixel
 };
 
+/** RGB pixels. */
 template <>
 struct TissuePixel<RGBPixel<unsigned char>>
 {
-  static constexpr unsigned int Channels = 3;
+  static constexpr unsigned int Channels = 3; ///< three bytes a pixel
 };
 
 } // namespace itk

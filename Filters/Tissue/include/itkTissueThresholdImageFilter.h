@@ -31,14 +31,14 @@ public:
   static_assert(std::is_same<typename TOutputImage::PixelType, unsigned char>::value &&
                   TInputImage::ImageDimension == 2 && TOutputImage::ImageDimension == 2,
                 "masks are two-dimensional images of unsigned char");
-  static constexpr unsigned int Channels = TissuePixel<typename TInputImage::PixelType>::Channels;
+  static constexpr unsigned int Channels = TissuePixel<typename TInputImage::PixelType>::Channels; ///< 1: gray, 3: RGB
 
   using Self = TissueThresholdImageFilter;
   using Superclass = ImageToImageFilter<TInputImage, TOutputImage>;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
   using OutputImageRegionType = typename TOutputImage::RegionType;
-  using MethodType = gigapixel::TissueMethod;
+  using MethodType = gigapixel::TissueMethod; ///< how a pixel is judged
 
   itkNewMacro(Self);
   itkTypeMacro(TissueThresholdImageFilter, ImageToImageFilter);

@@ -20,22 +20,22 @@ struct GigapixelUNet_EXPORT SlideMemory
   /** Bytes that a pyramid's writer asks for at a time: so many rows of tiles. */
   static constexpr std::int64_t BandBytes = 8 << 20;
 
-  const NetworkDescription & network;
-  Size                       image;
-  Purpose                    purpose;
-  std::int64_t               tileSize{ 0 }; ///< 0: not chosen yet
-  bool                       sharedMemory{ false };
-  std::optional<Patches>     patches{};
+  const NetworkDescription & network;               ///< what is computed
+  Size                       image;                 ///< all of it, in pixels of the level that is read
+  Purpose                    purpose;               ///< training or inference
+  std::int64_t               tileSize{ 0 };         ///< 0: not chosen yet
+  bool                       sharedMemory{ false }; ///< whether pixels lie in memory that CPU and GPU share
+  std::optional<Patches>     patches{};             ///< none: the network sees the whole image
   /** The part of the image that is computed, in whole tiles, where it is not all of it. */
   std::optional<Size> part{};
   /** What is kept of the image until the end. */
   std::int64_t keptBytes{ 0 };
   /** Images of a training. Tiles of one stay while the next ones are read, as far as the reader keeps them. */
   int           images{ 1 };
-  ReadingMemory reading{};
-  bool          isProbability{ false };
-  bool          hasTissue{ false };
-  int           writingThreads{ 1 };
+  ReadingMemory reading{};              ///< what readers hold
+  bool          isProbability{ false }; ///< whether probabilities are written, else labels
+  bool          hasTissue{ false };     ///< whether a tissue mask is read as well
+  int           writingThreads{ 1 };    ///< threads that compress the output's tiles
 
   /** \param budget of the process */
   std::int64_t GetBytes(std::int64_t budget) const;

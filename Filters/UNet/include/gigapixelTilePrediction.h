@@ -15,20 +15,22 @@ namespace gigapixel
 /** What a prediction's samples say. */
 struct PredictionFormat
 {
+  /** What a sample means. */
   enum class Content
   {
     Label,      ///< two classes: 0 or 255; more: the class of the highest probability
     Probability ///< of class 1, or of every class, interleaved
   };
+  /** How a sample is stored. */
   enum class Sample
   {
     UnsignedChar, ///< probabilities as round(255 p)
     Float         ///< probabilities as they are
   };
 
-  Content content{ Content::Label };
-  Sample  sample{ Sample::UnsignedChar };
-  double  threshold{ 0.5 }; ///< one output channel: the object is where its probability is at least this
+  Content content{ Content::Label };      ///< labels, the default, or probabilities
+  Sample  sample{ Sample::UnsignedChar }; ///< type of the samples
+  double  threshold{ 0.5 };               ///< one output channel: the object is where its probability is at least this
 };
 
 /** Side of the tiles that an image is computed in.

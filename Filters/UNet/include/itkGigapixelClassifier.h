@@ -57,8 +57,8 @@ public:
   using Superclass = ProcessObject;
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
-  using MapType = Image<float, 2>;
-  using ProbabilitiesType = SimpleDataObjectDecorator<std::vector<double>>;
+  using MapType = Image<float, 2>; ///< one float for each pixel of the map that is pooled last
+  using ProbabilitiesType = SimpleDataObjectDecorator<std::vector<double>>; ///< one for each class, 0 to 1
 
   itkNewMacro(Self);
   itkTypeMacro(GigapixelClassifier, ProcessObject);
@@ -180,7 +180,7 @@ protected:
   GigapixelClassifier();
   ~GigapixelClassifier() override;
 
-  /** Of the map, if one is computed, which needs the model and the size of the image alone. */
+  /** Grid of the map, if one is computed, which needs the model and the size of the image alone. */
   void GenerateOutputInformation() override;
 
   /** The whole map. */
@@ -226,10 +226,10 @@ private:
 /** How a slide is opened for a model that labels images. */
 struct GigapixelSlideOptions
 {
-  std::optional<unsigned> level; ///< none: that of the model's resolution
-  double                  levelZeroMicronsPerPixel{ 0 };
-  std::string             tissue; ///< a mask, or a folder of masks; empty: everything is
-  GigapixelSlideContent   content;
+  std::optional<unsigned> level;                         ///< none: that of the model's resolution
+  double                  levelZeroMicronsPerPixel{ 0 }; ///< µm/px of level 0 where the file has none; 0: unknown
+  std::string             tissue;                        ///< a mask, or a folder of masks; empty: everything is
+  GigapixelSlideContent   content;                       ///< image, channels and window to read
 };
 
 /** A slide's file with the channels and at the resolution that the model was trained on, its glass white. Its `content`

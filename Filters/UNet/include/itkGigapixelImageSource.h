@@ -23,6 +23,8 @@ GigapixelUNet_EXPORT gigapixel::Grid GigapixelGridOf(const ImageBase<2> & image)
 class GigapixelUNet_EXPORT GigapixelBufferSource : public gigapixel::PixelSource
 {
 public:
+  /** \param buffer address of the first buffered sample, channels interleaved, rows without gaps
+   * \param buffered the region in memory \param image size of the whole image \param channels 1: gray, 3: RGB */
   GigapixelBufferSource(const unsigned char *     buffer,
                         const gigapixel::Region & buffered,
                         gigapixel::Size           image,
@@ -55,8 +57,8 @@ GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelImageSource(
  * filters, so one lock for the process stands before them all. An image without a source is read where it lies,
  * without a lock. The image's source is kept alive, and the requested region is put back in the end.
  *
- * \param image Image or VectorImage of unsigned char samples, in two dimensions; its information is updated here, which
- * may throw */
+ * \param constImage Image or VectorImage of unsigned char samples, in two dimensions; its information is updated here,
+ * which may throw */
 template <typename TImage>
 gigapixel::PhysicalImage
 GigapixelImageSource(const TImage * constImage, const std::string & name = "image")

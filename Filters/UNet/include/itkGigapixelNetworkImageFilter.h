@@ -49,7 +49,8 @@ public:
   using OutputSampleType = typename NumericTraits<typename TOutputImage::PixelType>::ValueType;
 
   static_assert(TInputImage::ImageDimension == 3 && TOutputImage::ImageDimension == 3, "Volumes have three dimensions");
-  static constexpr bool GivesLabels = std::is_same<OutputSampleType, unsigned char>::value;
+  static constexpr bool GivesLabels =
+    std::is_same<OutputSampleType, unsigned char>::value; ///< whether the output has labels, else probabilities
   static_assert(GivesLabels || std::is_same<OutputSampleType, float>::value, "The output is of unsigned char or float");
 
   itkNewMacro(Self);
@@ -62,9 +63,9 @@ public:
   /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
   void SetModel(const gigapixel::Model & model);
 
-  /** Of labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1; without
-   * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
-   * is refused. */
+  /** For labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1;
+   * without it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that
+   * was set is refused. */
   void SetThreshold(double threshold);
   void ClearThreshold();
   double

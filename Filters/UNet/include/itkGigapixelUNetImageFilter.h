@@ -76,7 +76,7 @@ public:
   /** The same without a copy of its weights. */
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
-  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
+  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
    * the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set is
    * refused.
    */
@@ -88,6 +88,7 @@ public:
     return m_Threshold.value_or(0.5);
   }
 
+  /** Labels or probabilities; Automatic, the default, goes by the output's pixel type. */
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
 

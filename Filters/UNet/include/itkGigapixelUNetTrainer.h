@@ -92,7 +92,7 @@ public:
   itkSetStringMacro(Loss);
   itkGetStringMacro(Loss);
 
-  /** Of the loss, one per class; empty, the default: what the network says. */
+  /** Weights of the loss, one per class; empty, the default: what the network says. */
   virtual void SetClassWeights(const std::vector<double> & weights); // itkSetMacro prints, and vectors cannot be
   itkGetConstReferenceMacro(ClassWeights, std::vector<double>);
 
@@ -109,6 +109,7 @@ public:
   template <typename TImage, typename TLabelImage>
   void AddTrainingImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
 
+  /** The same for validation. */
   template <typename TImage, typename TLabelImage>
   void AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region = RegionType());
 
@@ -118,6 +119,7 @@ public:
    * width 0: the whole slide. */
   void AddTrainingSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
+  /** The same for validation. */
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
   /** What networks that label images learn where it is no class: findings, grades or values, with the names of all
@@ -130,38 +132,46 @@ public:
    * (gigapixel::NetworkDescription::LabelsImage()), which GigapixelClassifier applies. The names of all labels, sorted,
    * are the network's classes, if it has no names of its own. Or with what SetObjective() says: a number for each
    * finding (1 where it is there, else 0) or value, NaN where it is not known, or the grade. @{ */
+  /** An image with its class. \param region in the image's own indices; empty: all of it */
   template <typename TImage>
   void AddLabeledTrainingImage(const TImage *      image,
                                const std::string & label,
                                const RegionType &  region = RegionType());
 
+  /** The same for validation. */
   template <typename TImage>
   void AddLabeledValidationImage(const TImage *      image,
                                  const std::string & label,
                                  const RegionType &  region = RegionType());
 
+  /** A slide's file with its class. \param region in level-0 pixels; width 0: the whole slide */
   void AddLabeledTrainingSlide(const std::string &       slide,
                                const std::string &       label,
                                const gigapixel::Region & region = {});
 
+  /** The same for validation. */
   void AddLabeledValidationSlide(const std::string &       slide,
                                  const std::string &       label,
                                  const gigapixel::Region & region = {});
 
+  /** An image with its findings, grade or values. \param region in the image's own indices; empty: all of it */
   template <typename TImage>
   void AddLabeledTrainingImage(const TImage *                image,
                                const gigapixel::ImageTruth & truth,
                                const RegionType &            region = RegionType());
 
+  /** The same for validation. */
   template <typename TImage>
   void AddLabeledValidationImage(const TImage *                image,
                                  const gigapixel::ImageTruth & truth,
                                  const RegionType &            region = RegionType());
 
+  /** A slide's file with its findings, grade or values. \param region in level-0 pixels; width 0: the whole slide */
   void AddLabeledTrainingSlide(const std::string &           slide,
                                const gigapixel::ImageTruth & truth,
                                const gigapixel::Region &     region = {});
 
+  /** The same for validation. */
   void AddLabeledValidationSlide(const std::string &           slide,
                                  const gigapixel::ImageTruth & truth,
                                  const gigapixel::Region &     region = {});
@@ -172,6 +182,7 @@ public:
                          const gigapixel::PhysicalImage & mask,
                          const gigapixel::Region &        region = {});
 
+  /** The same for validation. */
   void AddValidationSample(const gigapixel::PhysicalImage & pixels,
                            const gigapixel::PhysicalImage & mask,
                            const gigapixel::Region &        region = {});
@@ -181,7 +192,7 @@ public:
    * \throw ExceptionObject it has truths of another kind than the samples before it */
   void AddCohort(const gigapixel::Cohort & cohort);
 
-  void ClearSamples();
+  void ClearSamples(); ///< forgets all images, slides and cohorts
 
   /** Where there is tissue: a mask (1 or 255) of the only sample, on any grid, or a folder of masks that are named as
    * gigapixel label names them (gigapixel::FindMask). What is no tissue is white to the network and takes no part in
@@ -239,7 +250,7 @@ public:
    * std::nested_exception, too, of a gigapixel::MemoryLimitError. */
   void Update() override;
 
-  /** Of the run that Update() has begun last: see gigapixel::Trainer::SetPlanObserver(). */
+  /** The plan of the run that Update() has begun last: see gigapixel::Trainer::SetPlanObserver(). */
   const gigapixel::MemoryPlan & GetMemoryPlan() const;
 
   /** State after the last step or epoch; what observers read. */
@@ -249,6 +260,7 @@ public:
    * \throw ExceptionObject before the first step */
   const gigapixel::Model & GetBestModel() const;
 
+  /** Weights after the last step. \throw ExceptionObject before the first step */
   const gigapixel::Model & GetLastModel() const;
 
 protected:
@@ -266,7 +278,7 @@ private:
     Validation
   };
 
-  /** That word and the number of samples so far: what messages call an image, which has no name. */
+  /** The word and the number of samples so far: what messages call an image, which has no name. */
   std::string NameNext(const std::string & word) const;
 
   void AddImage(Split                            split,

@@ -71,7 +71,7 @@ public:
    * is: level and channels are those of a copy. Changes of it are followed by the next update. */
   void SetSlide(WholeSlideImageIO * slide);
 
-  void SetModel(const gigapixel::Model & model);
+  void SetModel(const gigapixel::Model & model); ///< a model in memory, whose weights are copied
 
   /** The same without a copy. */
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
@@ -92,7 +92,7 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** Of a network with one output channel: the object is where its probability is at least this, 0 to 1; without
+  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without
    * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
    * is refused. */
   void SetThreshold(double threshold);
@@ -103,6 +103,7 @@ public:
     return m_Threshold.value_or(0.5);
   }
 
+  /** Labels or probabilities; Automatic, the default, goes by the output's pixel type. */
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
 

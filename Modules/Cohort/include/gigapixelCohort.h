@@ -16,6 +16,7 @@ namespace gigapixel
 /** One row of a cohort: a slide, its truth, and what it is used for. */
 struct CohortEntry
 {
+  /** What a slide is used for. */
   enum class Split
   {
     Training,
@@ -23,13 +24,13 @@ struct CohortEntry
     Test
   };
 
-  std::string slide;   ///< path, absolute or relative to the working directory
-  std::string mask;    ///< empty: the table has no masks
-  std::string label;   ///< of the whole slide or region; empty: the table has no labels
-  std::string patient; ///< whose slide it is; empty: the table does not say
-  Split       split{ Split::Training };
-  Region      region; ///< level-0 pixels; width 0: the whole slide
-  int         line{ 0 };
+  std::string slide;                    ///< path, absolute or relative to the working directory
+  std::string mask;                     ///< empty: the table has no masks
+  std::string label;                    ///< of the whole slide or region; empty: the table has no labels
+  std::string patient;                  ///< whose slide it is; empty: the table does not say
+  Split       split{ Split::Training }; ///< what the slide is used for
+  Region      region;                   ///< level-0 pixels; width 0: the whole slide
+  int         line{ 0 };                ///< of the table, from 1
   ImageTruth  truth{}; ///< of the whole slide or region, in the order of Cohort::objective's names; empty: see label
 };
 
@@ -55,7 +56,7 @@ struct CohortEntry
  * \endcode */
 struct GigapixelCohort_EXPORT Cohort
 {
-  std::vector<CohortEntry> entries;
+  std::vector<CohortEntry> entries; ///< in the order of the table
   /** Names of the classes that the table has labels of, sorted; empty: it has none. */
   std::vector<std::string> classes;
   /** What else than a class the slides' truths are, with its names but for those of grades. */

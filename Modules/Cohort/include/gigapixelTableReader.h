@@ -19,9 +19,10 @@ namespace gigapixel
 class GigapixelCohort_EXPORT TableReader
 {
 public:
+  /** One row below the header. */
   struct Row
   {
-    std::vector<std::string> fields;
+    std::vector<std::string> fields;    ///< in the order of the columns, without quotes
     int                      line{ 0 }; ///< of the file, from 1, on which it begins
   };
 
@@ -30,6 +31,7 @@ public:
    * \throw Refusal there is no such file, it is no text, no table, or a quote is wrong */
   explicit TableReader(const std::string & fileName, const std::string & code = "E-COHORT-FORMAT");
 
+  /** The name that the table was opened with. */
   const std::string &
   GetFile() const
   {

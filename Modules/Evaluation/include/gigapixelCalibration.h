@@ -13,9 +13,9 @@ namespace gigapixel
 /** Cases whose probabilities lie in one interval, above its lower end (0 included in the first) up to its upper end. */
 struct CalibrationBin
 {
-  double       lower{ 0 };
-  double       upper{ 0 };
-  std::int64_t cases{ 0 };
+  double       lower{ 0 };           ///< end of the interval, excluded but for 0
+  double       upper{ 0 };           ///< end of the interval, included
+  std::int64_t cases{ 0 };           ///< number of cases in the interval
   double       meanProbability{ 0 }; ///< NaN without cases
   double       share{ 0 };           ///< of the cases for which it came true; NaN without cases
 };

@@ -18,8 +18,10 @@ namespace gigapixel
 class GigapixelEvaluation_EXPORT ConfusionMatrix
 {
 public:
+  /** \param classes 2 or more */
   explicit ConfusionMatrix(int classes);
 
+  /** As it was made with. */
   int
   GetNumberOfClasses() const
   {
@@ -29,9 +31,10 @@ public:
   /** One case more; both are from 0 to the number of classes less one. */
   void Add(int truth, int predicted);
 
-  std::int64_t GetCount(int truth, int predicted) const;
+  std::int64_t GetCount(int truth,
+                        int predicted) const; ///< cases of class truth that were predicted as class predicted
 
-  /** Of all cases. */
+  /** Number of all cases. */
   std::int64_t GetTotal() const;
 
   /** Cases that are of the class, and those that are taken for it. */
@@ -44,11 +47,11 @@ public:
   /** Mean of the sensitivities of all classes that occur (scikit-learn's balanced_accuracy_score). */
   double GetBalancedAccuracy() const;
 
-  /** Of classes that are ranks: Cohen's kappa weighted by squared distances of the ranks, 1 - observed / expected ones
+  /** For classes that are ranks: Cohen's kappa weighted by squared distances of the ranks, 1 - observed / expected ones
    * (scikit-learn's cohen_kappa_score(weights="quadratic")). NaN: all cases are of one class and taken for it. */
   double GetQuadraticKappa() const;
 
-  // Of one class against the rest.
+  // Figures of one class against the rest.
 
   /** Recall: the share of the class's cases that are taken for it. */
   double GetSensitivity(int c) const;

@@ -21,16 +21,16 @@ struct OperatingPoint
 /** The area under the receiver operating characteristic, with its confidence interval. */
 struct AreaUnderROC
 {
-  double area{ 0 };
-  /** Of the area, by DeLong's method; NaN with fewer than two cases of either kind. */
+  double area{ 0 }; ///< 0 to 1; 1/2 is chance
+  /** Error of the area, by DeLong's method; NaN with fewer than two cases of either kind. */
   double standardError{ 0 };
-  /** Of 95 %: area -+ 1.96 standard errors, cut to 0..1; NaN likewise. Where the area is 0 or 1 it has no width, which
-   * says that the method has nothing to go by, and not that the area is certain. */
+  /** The interval of 95 %: area -+ 1.96 standard errors, cut to 0..1; NaN likewise. Where the area is 0 or 1 it has no
+   * width, which says that the method has nothing to go by, and not that the area is certain. */
   double lower{ 0 };
-  double upper{ 0 };
+  double upper{ 0 }; ///< the interval's other end
 };
 
-// Of all functions: scores[i] is the higher, the more the case i is thought positive; isPositive[i] is the truth.
+// In all functions scores[i] is the higher, the more the case i is thought positive; isPositive[i] is the truth.
 // Cases of one score share one threshold, whatever their order is. std::invalid_argument: there are not as many truths
 // as scores, a score is no finite number, or no case is positive, or none negative.
 

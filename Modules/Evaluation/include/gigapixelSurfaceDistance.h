@@ -17,7 +17,7 @@ struct LabelVolume
 {
   std::array<std::int64_t, 3> size{};             ///< voxels along x, y and z
   std::array<double, 3>       spacing{ 1, 1, 1 }; ///< of voxels, in mm
-  std::vector<std::uint8_t>   labels{};
+  std::vector<std::uint8_t>   labels{};           ///< size[0] * size[1] * size[2] bytes
 };
 
 /** How far the surfaces of two objects lie from each other, in mm. The surface of an object are its voxels that have a
@@ -30,9 +30,9 @@ struct SurfaceDistance
   double mean{ 0 }; ///< of all voxels of both surfaces, each to the nearest one of the other surface
 };
 
-/** Of the voxels with this label in both volumes, exact (Felzenszwalb and Huttenlocher, Theory of Computing 2012).
- * \return nothing where one of them has none
- * \throw std::invalid_argument the volumes are of different sizes, or have other numbers of labels than that */
+/** Distance of the voxels with this label in both volumes, exact (Felzenszwalb and Huttenlocher, Theory of Computing
+ * 2012). \return nothing where one of them has none \throw std::invalid_argument the volumes are of different sizes, or
+ * have other numbers of labels than that */
 GigapixelEvaluation_EXPORT std::optional<SurfaceDistance> MeasureSurfaceDistance(const LabelVolume & a,
                                                                                  const LabelVolume & b,
                                                                                  std::uint8_t        label);

@@ -20,7 +20,7 @@ constexpr double ResolutionTolerance = 0.1;
  * \brief Where an image's pixels lie in the plane of the glass, in ITK's terms. */
 struct GigapixelImage_EXPORT Grid
 {
-  Size                  size;
+  Size                  size;                        ///< in pixels
   std::array<double, 2> spacing{ { 1, 1 } };         ///< mm between pixel centers, x and y
   std::array<double, 2> origin{ { 0, 0 } };          ///< mm, center of pixel (0, 0)
   std::array<double, 4> direction{ { 1, 0, 0, 1 } }; ///< row by row
@@ -32,7 +32,7 @@ struct GigapixelImage_EXPORT Grid
   /** Mean of x and y in micrometers; 0: unknown. */
   double GetMicronsPerPixel() const;
 
-  /** Of anything that describes an image as itk::ImageIOBase does. */
+  /** The grid of anything that describes an image as itk::ImageIOBase does. */
   template <typename TImageIO>
   static Grid
   Of(const TImageIO & io)

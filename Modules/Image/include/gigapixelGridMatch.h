@@ -16,10 +16,10 @@ namespace gigapixel
  * them long, and the mask begins `shift` of them before the image. */
 struct GigapixelImage_EXPORT AxisMatch
 {
-  std::int64_t pixels{ 0 };
-  std::int64_t maskPixels{ 0 };
-  double       ratio{ 1 };
-  double       shift{ 0 };
+  std::int64_t pixels{ 0 };     ///< length of the image
+  std::int64_t maskPixels{ 0 }; ///< length of the mask
+  double       ratio{ 1 };      ///< image pixels along a mask pixel
+  double       shift{ 0 };      ///< image pixels from the mask's first edge to the image's
 
   /** Index of the mask pixel at a coordinate of the image, whose first pixel has its center at 1/2; may lie outside the
    * mask. Exact for integer ratios and their inverses. */
@@ -38,6 +38,7 @@ enum class PartOf
 class GigapixelImage_EXPORT GridMismatch : public Refusal
 {
 public:
+  /** \param diagnostic what differs \param part see GetPart() */
   GridMismatch(const Diagnostic & diagnostic, PartOf part)
     : Refusal(diagnostic)
     , m_Part(part)
@@ -66,8 +67,8 @@ private:
  *   ratio f on both axes (a power of two where several f fit), else each axis has the ratio of its sizes. */
 struct GigapixelImage_EXPORT GridMatch
 {
-  std::array<AxisMatch, 2> axes;
-  bool                     inMillimeters{ true };
+  std::array<AxisMatch, 2> axes;                  ///< x and y
+  bool                     inMillimeters{ true }; ///< whether they are matched by mm, else by extent
 
   /** \param mask whose rows and columns run as the image's do (AlignAxes())
    * \param pixels grid of the image, and its name for messages

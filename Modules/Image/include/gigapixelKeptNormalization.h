@@ -18,6 +18,7 @@ namespace gigapixel
 class GigapixelImage_EXPORT KeptNormalization
 {
 public:
+  /** \param normalizations one for all channels, or one for each */
   explicit KeptNormalization(Normalizations normalizations);
   ~KeptNormalization();
 

@@ -26,19 +26,20 @@ enum class Connectivity
  * a pixel are those of its center, (0, 0) being the first one. */
 struct GigapixelImage_EXPORT ComponentFigures
 {
-  std::uint8_t  label{ 0 };
-  std::uint64_t area{ 0 };
-  std::uint64_t sumX{ 0 }; ///< of the columns of all pixels, from which the centroid follows
-  std::uint64_t sumY{ 0 };
+  std::uint8_t  label{ 0 };         ///< of its pixels, 1 to 255
+  std::uint64_t area{ 0 };          ///< number of its pixels
+  std::uint64_t sumX{ 0 };          ///< of the columns of all pixels, from which the centroid follows
+  std::uint64_t sumY{ 0 };          ///< the same of the rows
   std::uint32_t left{ 0xFFFFFFFF }; ///< the bounding box: [left, right) x [top, bottom)
-  std::uint32_t top{ 0xFFFFFFFF };
-  std::uint32_t right{ 0 };
-  std::uint32_t bottom{ 0 };
-  std::uint64_t holes{ 0 };
+  std::uint32_t top{ 0xFFFFFFFF };  ///< first row
+  std::uint32_t right{ 0 };         ///< column behind the last one
+  std::uint32_t bottom{ 0 };        ///< row behind the last one
+  std::uint64_t holes{ 0 };         ///< number of enclosed pieces
   /** Half steps along the border: horizontal, vertical, diagonal. */
   std::array<std::uint64_t, 3> borderSteps{};
   std::vector<ValueSummary>    values; ///< of each channel of the image under it
 
+  /** x and y of the mean of its pixels' centers, in pixels. */
   std::array<double, 2>
   GetCentroid() const
   {
@@ -69,10 +70,10 @@ public:
   /** Pixels [begin, end) of a row that have one label. */
   struct Run
   {
-    std::uint32_t begin;
-    std::uint32_t end;
+    std::uint32_t begin;     ///< first column
+    std::uint32_t end;       ///< column behind the last one
     std::uint32_t component; ///< a number for AddValues(), one of several that the component may have
-    std::uint8_t  label;
+    std::uint8_t  label;     ///< of all its pixels; 0: background
   };
 
   /** \param width of the mask, below 2^32 - 2 pixels

@@ -20,6 +20,7 @@ namespace gigapixel
  * one scale. Z-score and percentiles take what they need of the volume itself, in passes over it. */
 struct GigapixelImage_EXPORT Normalization
 {
+  /** What becomes of a value. */
   enum class Kind
   {
     None,        ///< values are what the file says
@@ -29,7 +30,7 @@ struct GigapixelImage_EXPORT Normalization
     Clip         ///< clipped to the values from low to high, and nothing else
   };
 
-  /** Of ZScore and Percentiles: the voxels whose values count. All values are changed, but where it is said. */
+  /** For ZScore and Percentiles: the voxels whose values count. All values are changed, but where it is said. */
   enum class Voxels
   {
     All,
@@ -38,11 +39,12 @@ struct GigapixelImage_EXPORT Normalization
     Filled   ///< that are not 0 in any channel, or enclosed by such voxels; all others stay 0
   };
 
-  Kind   kind{ Kind::None };
-  Voxels voxels{ Voxels::All };
-  double low{ 0 };
-  double high{ 0 };
+  Kind   kind{ Kind::None };    ///< which change
+  Voxels voxels{ Voxels::All }; ///< which voxels its statistics are of
+  double low{ 0 };              ///< lower bound: a percentage for percentiles, else a value
+  double high{ 0 };             ///< upper bound, likewise
 
+  /** Whether all fields are the same. */
   bool
   operator==(const Normalization & other) const
   {
@@ -62,7 +64,7 @@ struct GigapixelImage_EXPORT Normalization
   std::string Describe() const;
 };
 
-/** Of a volume: one for all channels, or one for each; none: values are as they are. */
+/** Normalizations of a volume: one for all channels, or one for each; none: values are as they are. */
 using Normalizations = std::vector<Normalization>;
 
 /** As Normalization::Describe(); where channels differ, that of each with its number. */

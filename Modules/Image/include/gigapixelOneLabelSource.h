@@ -12,6 +12,7 @@ namespace gigapixel
 class OneLabelSource : public LabelSource
 {
 public:
+  /** \param label 0 to 254 */
   explicit OneLabelSource(std::uint8_t label)
     : m_Label(label)
   {}

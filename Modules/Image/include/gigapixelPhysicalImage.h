@@ -22,9 +22,9 @@ using ScannedFunction = std::function<bool(const Region & region, std::uint8_t *
  * comes from an ITK pipeline, an ImageIO or somewhere else. */
 struct PhysicalImage
 {
-  std::string                  name; ///< for messages: a file, or a word like "image 2"
-  std::shared_ptr<PixelSource> pixels;
-  Grid                         grid;
+  std::string                  name;    ///< for messages: a file, or a word like "image 2"
+  std::shared_ptr<PixelSource> pixels;  ///< reads regions of it
+  Grid                         grid;    ///< size, spacing and origin
   ScannedFunction              scanned; ///< empty: all of it was
   std::string                  content; ///< what tells the file from others, whatever its name; empty: not known
   std::string                  madeOf;  ///< `content` of the slide that it was made of, as it says; empty: not known

@@ -15,6 +15,7 @@ namespace gigapixel
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeRegionSource(std::shared_ptr<PixelSource> image,
                                                                     const Region &               region);
 
+/** The same of labels. */
 GigapixelImage_EXPORT std::shared_ptr<LabelSource> MakeRegionSource(std::shared_ptr<LabelSource> labels,
                                                                     const Region &               region);
 

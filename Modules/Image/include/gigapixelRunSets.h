@@ -20,6 +20,7 @@ namespace gigapixel
 class RunSets
 {
 public:
+  /** \param count sets of one run each to begin with */
   explicit RunSets(std::size_t count = 0)
   {
     RequireNumber(count);
@@ -36,6 +37,7 @@ public:
     return m_Parents.back();
   }
 
+  /** The lowest number of the run's set. */
   std::uint32_t
   GetRoot(std::uint32_t run)
   {
@@ -47,6 +49,7 @@ public:
     return run;
   }
 
+  /** Makes one set of the sets of both runs. */
   void
   Unite(std::uint32_t a, std::uint32_t b)
   {

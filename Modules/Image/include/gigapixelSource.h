@@ -11,21 +11,21 @@ namespace gigapixel
 /** Width, height and depth in pixels of an image; the depth of a slide is 1. */
 struct Size
 {
-  std::int64_t width{ 0 };
-  std::int64_t height{ 0 };
-  std::int64_t depth{ 1 };
+  std::int64_t width{ 0 };  ///< pixels along x
+  std::int64_t height{ 0 }; ///< pixels along y
+  std::int64_t depth{ 1 };  ///< slices along z
 };
 
 /** Half-open box of pixels: [x, x + width) x [y, y + height) x [z, z + depth), in the coordinates of one image: of a
  * slide, which is one pixel deep, a rectangle. */
 struct Region
 {
-  std::int64_t x{ 0 };
-  std::int64_t y{ 0 };
-  std::int64_t width{ 0 };
-  std::int64_t height{ 0 };
-  std::int64_t z{ 0 };
-  std::int64_t depth{ 1 };
+  std::int64_t x{ 0 };      ///< first column
+  std::int64_t y{ 0 };      ///< first row
+  std::int64_t width{ 0 };  ///< number of columns
+  std::int64_t height{ 0 }; ///< number of rows
+  std::int64_t z{ 0 };      ///< first slice
+  std::int64_t depth{ 1 };  ///< number of slices
 };
 
 /** The first sample of an image that lies in memory, and the steps from column to column and from row to row, either of
@@ -33,17 +33,17 @@ struct Region
  * address: nothing is there. */
 struct SamplesInMemory
 {
-  const std::uint8_t * first{ nullptr };
-  std::ptrdiff_t       column{ 0 };
-  std::ptrdiff_t       row{ 0 };
+  const std::uint8_t * first{ nullptr }; ///< address; null: not in memory
+  std::ptrdiff_t       column{ 0 };      ///< bytes from column to column
+  std::ptrdiff_t       row{ 0 };         ///< bytes from row to row
 };
 
 /** Rows of samples in memory, like those that PixelSource::Read() writes; without an address: nothing is there. */
 struct RowsInMemory
 {
-  const std::uint8_t * first{ nullptr };
-  std::ptrdiff_t       pitch{ 0 }; ///< bytes from row to row
-  std::ptrdiff_t       slice{ 0 }; ///< bytes from slice to slice; a slide has one
+  const std::uint8_t * first{ nullptr }; ///< address; null: not in memory
+  std::ptrdiff_t       pitch{ 0 };       ///< bytes from row to row
+  std::ptrdiff_t       slice{ 0 };       ///< bytes from slice to slice; a slide has one
 };
 
 /** What a sample is. */
@@ -53,6 +53,7 @@ enum class SampleType
   Float  ///< in the order of the machine's bytes: its value is itself what 255ths are of bytes, and has no bounds
 };
 
+/** 1 or 4. */
 inline std::int64_t
 GetSampleBytes(SampleType type)
 {
@@ -71,10 +72,11 @@ class PixelSource
 public:
   virtual ~PixelSource() = default;
 
-  virtual Size GetSize() const = 0;
+  virtual Size GetSize() const = 0; ///< in pixels
 
-  virtual unsigned GetNumberOfChannels() const = 0;
+  virtual unsigned GetNumberOfChannels() const = 0; ///< 1: gray, 3: RGB, or as many as the network takes
 
+  /** How samples are stored. Default: bytes. */
   virtual SampleType
   GetSampleType() const
   {
@@ -130,7 +132,7 @@ public:
 
   virtual ~LabelSource() = default;
 
-  virtual Size GetSize() const = 0;
+  virtual Size GetSize() const = 0; ///< in pixels of the image
 
   /** Writes region.width * region.height * region.depth classes: 0 .. classes - 1, or Ignored. Two classes: 0
    * background, 1 object. */

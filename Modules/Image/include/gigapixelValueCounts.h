@@ -15,10 +15,10 @@ namespace gigapixel
 /** What a set of samples is like. Without samples all figures are NaN. */
 struct ValueSummary
 {
-  static constexpr std::array<int, 5> Percents{ { 5, 25, 50, 75, 95 } };
+  static constexpr std::array<int, 5> Percents{ { 5, 25, 50, 75, 95 } }; ///< which percentiles are computed
 
-  std::uint64_t                       count{ 0 };
-  double                              mean{ 0 };
+  std::uint64_t                       count{ 0 };     ///< number of samples
+  double                              mean{ 0 };      ///< of all samples
   double                              deviation{ 0 }; ///< standard deviation of these samples: divided by their number
   std::array<double, Percents.size()> percentiles{};  ///< of Percents; between two samples linear
 };
@@ -42,7 +42,7 @@ public:
   /** \param other of as many values */
   void Add(const ValueCounts & other);
 
-  ValueSummary Summarize() const;
+  ValueSummary Summarize() const; ///< mean, deviation and percentiles of all samples so far
 
 private:
   void MakeRoom(std::size_t coming);

@@ -35,7 +35,7 @@ struct GigapixelImage_EXPORT AxisOrder
   /** Finds the axes that point nearest to these sides. \param letters of x, y and z, or StoredOrientation */
   static AxisOrder Find(const VolumeGrid & grid, const std::string & letters);
 
-  bool ChangesNothing() const;
+  bool ChangesNothing() const; ///< whether the axes have this order and direction already
 
   /** The volume as it is shown, in the same place. */
   VolumeGrid Apply(const VolumeGrid & grid) const;
@@ -51,6 +51,7 @@ struct GigapixelImage_EXPORT AxisOrder
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeOrderedSource(std::shared_ptr<PixelSource> volume,
                                                                      const AxisOrder &            order);
 
+/** The same of labels. */
 GigapixelImage_EXPORT std::shared_ptr<LabelSource> MakeOrderedSource(std::shared_ptr<LabelSource> labels,
                                                                      const AxisOrder &            order);
 

@@ -33,9 +33,10 @@ struct GigapixelImage_EXPORT VolumeResampling
     return from.width != to.width || from.height != to.height || from.depth != to.depth;
   }
 
-  Size from;
-  Size to;
-  /** Of z, y and x, 0 to 2: along which the nearest voxel is taken; -1: none. Two axes that are as coarse have none. */
+  Size from; ///< in voxels of the volume
+  Size to;   ///< in voxels of the wanted spacing
+  /** Number of the axis (z, y, x; 0 to 2) along which the nearest voxel is taken; -1: none. Two axes that are as coarse
+   * have none. */
   int nearestAxis{ -1 };
   int nearestAxisBack{ -1 }; ///< for logits, of which the wanted spacing is looked at first
 };
@@ -53,7 +54,8 @@ GigapixelImage_EXPORT std::shared_ptr<PixelSource> Resample(PixelSource &       
 class GigapixelImage_EXPORT SliceResampler
 {
 public:
-  using Take = std::function<void(std::int64_t z, std::vector<float> & slice)>;
+  using Take = std::function<void(std::int64_t         z,
+                                  std::vector<float> & slice)>; ///< gets a slice of the volume, channels interleaved
 
   /** \param resampling that the volume was given to the network by \param channels interleaved */
   SliceResampler(const VolumeResampling & resampling, int channels, Take take);

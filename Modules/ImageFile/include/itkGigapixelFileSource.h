@@ -30,12 +30,12 @@ struct GigapixelSlideContent
 /** Which pixels of a slide are read, and of which image and channels. */
 struct GigapixelResolution
 {
-  unsigned level{ 0 };
+  unsigned level{ 0 };                    ///< number of the level; 0 has the finest pixels
   double   micronsPerPixel{ 0 };          ///< if not 0: pixels of that resolution, whatever level says
   double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
   double   tolerance{ 0 };                ///< a level whose resolution differs by so much or less is read as it is
   bool     emptyAsBackground{ false };    ///< whether gray tiles that are not stored show the background, else 0
-  GigapixelSlideContent content;
+  GigapixelSlideContent content;          ///< image, channels and window
 };
 
 /** What is read of a slide with a model that was trained on channels: what is chosen, and where no channels or no

@@ -24,9 +24,9 @@ namespace itk
 /** A volume of one file, or of several with a modality each. */
 struct GigapixelVolume
 {
-  std::string                             name; ///< of the files, as they were given, joined by commas
-  std::shared_ptr<gigapixel::PixelSource> voxels;
-  gigapixel::VolumeGrid                   grid;
+  std::string                             name;              ///< of the files, as they were given, joined by commas
+  std::shared_ptr<gigapixel::PixelSource> voxels;            ///< reads regions of all modalities, interleaved
+  gigapixel::VolumeGrid                   grid;              ///< size, spacing, origin and axes
   std::string                             sampleType;        ///< of the first file, as ITK calls it: "short", "float"
   std::int64_t                            heldBytes{ 0 };    ///< that the voxels take from the first one read on
   std::int64_t                            readingBytes{ 0 }; ///< and at most while the files are read

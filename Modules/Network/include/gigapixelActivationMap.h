@@ -22,10 +22,10 @@ namespace gigapixel
  */
 struct ActivationMap
 {
-  bool               isAttention{ false };
-  int                label{ 0 }; ///< the class whose activation it is
-  Size               size;
-  std::vector<float> values; ///< row by row
+  bool               isAttention{ false }; ///< whether values are attention, else class activation
+  int                label{ 0 };           ///< the class whose activation it is
+  Size               size;                 ///< of the map, in values
+  std::vector<float> values;               ///< row by row
   std::array<double, 2>
     first{}; ///< x, y of the first value's middle in the image, in pixels; 0: the middle of its first
   std::array<double, 2> step{}; ///< from value to value, in pixels of the image

@@ -14,7 +14,7 @@ namespace gigapixel
 /** What a run began with, and need not be told again when it goes on. */
 struct GigapixelNetwork_EXPORT BegunRun
 {
-  NetworkDescription network;
+  NetworkDescription network;   ///< with its loss
   std::string        precision; ///< see Device::Find()
   /** The options that decide on its bits, see DecidesOnBits(); freeze has the arrays that were frozen. All others, the
    * device among them, have their defaults. */

@@ -40,24 +40,25 @@ public:
    * the map twice. */
   static std::int64_t GetExplanationBytes(const NetworkDescription & network, Size image);
 
-  /** Of the map that Explain() makes of an image of this size all but its values, and the class. */
+  /** All of the map that Explain() makes of an image of this size, but its values and the class. */
   static ActivationMap DescribeMap(const NetworkDescription & network, Size image);
+
+  static constexpr int MostProbable = -1; ///< as the label of Explain()
 
   /** The same, and what it comes from. Takes twice the time: the image is gone over again.
    * \param label the class whose activation the map shows, of as many as there are probabilities; MostProbable: that
    * which turns out to be
    * \throw std::invalid_argument there is no such class; what is pooled last is also read otherwise */
-  static constexpr int MostProbable = -1;
-  bool                 Explain(PixelSource &                       image,
-                               int                                 label,
-                               std::vector<double> &               probabilities,
-                               ActivationMap &                     map,
-                               const std::function<bool(double)> & progress = {});
+  bool Explain(PixelSource &                       image,
+               int                                 label,
+               std::vector<double> &               probabilities,
+               ActivationMap &                     map,
+               const std::function<bool(double)> & progress = {});
 
-  /** Of the vectors that ComputeFeatures() gives of an image of this size, where all of it counts. */
+  /** Number of the vectors that ComputeFeatures() gives of an image of this size, where all of it counts. */
   static std::int64_t CountFeatures(const NetworkDescription & network, Size image);
 
-  /** Of the vectors of one tile in flight: PlannedRun::handedOnBytes of ComputeFeatures().
+  /** Bytes of the vectors of one tile in flight: PlannedRun::handedOnBytes of ComputeFeatures().
    * \param tileSize as of TileGrid */
   static std::int64_t GetFeatureBytes(const NetworkDescription & network, Size image, std::int64_t tileSize);
 

@@ -34,8 +34,8 @@ enum class Precision
  * speed. */
 struct GigapixelNetwork_EXPORT Device
 {
-  int       cuda{ -1 }; ///< number of the GPU; -1: the CPU
-  Precision precision{ Precision::Float };
+  int       cuda{ -1 };                    ///< number of the GPU; -1: the CPU
+  Precision precision{ Precision::Float }; ///< how values are stored and multiplied
   /** A GPU keeps maps in memory that it shares with the CPU, and reads pixels and classes from such memory where they
    * lie there: TrainingOptions::sharedMemory. Of chains of layers. */
   bool shared{ false };
@@ -69,7 +69,7 @@ GigapixelNetwork_EXPORT Precision FindPrecision(const std::string & name);
 /** "fp32", ... */
 GigapixelNetwork_EXPORT std::string GetName(Precision precision);
 
-/** Of a value of a map. */
+/** Bytes of a value of a map. */
 GigapixelNetwork_EXPORT int GetValueBytes(Precision precision);
 
 /** A sentence on why the CPU gains nothing from this precision for a network that is a graph; empty: it does. */

@@ -18,8 +18,8 @@ namespace gigapixel
  * Only a header, so that programs know their place without loading the engine. */
 struct Launch
 {
-  int         rank{ 0 };
-  int         ranks{ 1 };
+  int         rank{ 0 };           ///< number of this process, from 0
+  int         ranks{ 1 };          ///< number of processes
   int         localRank{ 0 };      ///< among the ranks of this host
   int         localRanks{ 1 };     ///< of this host
   std::string host{ "127.0.0.1" }; ///< of rank 0

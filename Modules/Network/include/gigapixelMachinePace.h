@@ -12,8 +12,8 @@ namespace gigapixel
  * another machine. Plans do not depend on it, and so no result. */
 struct GigapixelNetwork_EXPORT MachinePace
 {
-  double training{ 1 };
-  double inference{ 1 };
+  double training{ 1 };  ///< of a step; 1: as fast as the reference machine
+  double inference{ 1 }; ///< of inference, likewise
 
   /** With this network, whose weights are drawn, on pictures of noise in one tile. It takes a second or two.
    * \param budget bytes that the process may take meanwhile, which makes pictures smaller; 0: any

@@ -18,6 +18,7 @@ namespace gigapixel
 /** As a tile size: each image in one piece, the way of the paper. */
 constexpr std::int64_t WholeImage = -1;
 
+/** What a plan is for. */
 enum class Purpose
 {
   Training,
@@ -33,6 +34,7 @@ GigapixelNetwork_EXPORT void ReturnFreedMemory();
 /** A budget in which not even one tile fits. */
 struct GigapixelNetwork_EXPORT MemoryLimitError : Refusal
 {
+  /** \param leastBytes see least \param scratchBytes see scratch */
   MemoryLimitError(const Diagnostic & diagnostic, std::int64_t leastBytes, std::int64_t scratchBytes = 0)
     : Refusal(diagnostic)
     , least(leastBytes)
@@ -50,6 +52,7 @@ struct GigapixelNetwork_EXPORT SegmentPlan
   std::string  operation;     ///< whose map it computes
   std::int64_t tileSize{ 0 }; ///< side of a tile's core, in pixels of that map
 
+  /** Whether all fields are the same. */
   bool
   operator==(const SegmentPlan & other) const
   {
@@ -76,7 +79,10 @@ GigapixelNetwork_EXPORT std::int64_t FindLeastLimit(std::int64_t engineBytes, co
  * \brief All that a plan depends on: equal ones have equal plans, whoever makes them. */
 struct GigapixelNetwork_EXPORT PlannedRun
 {
-  PlannedRun(const NetworkDescription & network, Size image, Purpose purpose, const Device & device);
+  PlannedRun(const NetworkDescription & network,
+             Size                       image,
+             Purpose                    purpose,
+             const Device &             device); ///< without a limit of memory
 
   /** For a process that holds the network's weights already: a plan counts them with the network. */
   void LeaveOutWeights();
@@ -86,19 +92,19 @@ struct GigapixelNetwork_EXPORT PlannedRun
 
   NetworkDescription network; ///< with its loss and what is frozen in training
   Size               image;   ///< the largest
-  Purpose            purpose;
+  Purpose            purpose; ///< training or inference
   /** Sizes that images of a training have, each counted once: for the tiles of each of them the library of operators
    * compiles code, and keeps it. */
   int sizes{ 1 };
-  /** Its precision is how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU takes the
-   * same for all of them. If it shares memory, the same tiles, with the same bits, come from memory which CPU and GPU
-   * share and which may be more than the GPU has: pixels and classes of a whole image, read once, in training; in
-   * inference the pixels of those tiles that are computed next. On a CPU that is memory like any other. */
+  /** The device's precision is how maps are stored, by a GPU, or by the CPU of a graph; for a chain of layers the CPU
+   * takes the same for all of them. If it shares memory, the same tiles, with the same bits, come from memory which CPU
+   * and GPU share and which may be more than the GPU has: pixels and classes of a whole image, read once, in training;
+   * in inference the pixels of those tiles that are computed next. On a CPU that is memory like any other. */
   Device       device;
   std::int64_t budget{ 0 }; ///< bytes; 0: no limit but the machine's
   /** The process's limit and what of it is not in the budget: for sentences alone. See SetLimit(). */
   std::int64_t limit{ 0 };
-  BesideBytes  beside{};
+  BesideBytes  beside{};     ///< what of the limit others take
   int          threads{ 0 }; ///< 0: as many as the machine has cores
   /** 0: 2048 for a chain of layers, for a graph what is fast within 1 GiB for each tile; smaller where the budget
    * forces it, which the remark says; WholeImage: one tile */
@@ -135,13 +141,13 @@ struct GigapixelNetwork_EXPORT MemoryPlan
   std::int64_t numberOfTiles{ 0 };           ///< of all segments, each once
   /** In the network's order, the output's last; none: the network at once. */
   std::vector<SegmentPlan> segments{};
-  /** Of inference: how often it goes over the image: once, or for a network that sees all of it once for each part
+  /** For inference: how often it goes over the image: once, or for a network that sees all of it once for each part
    * that ends in a reduction or in a map which is read again behind one, and once for the output. */
   int          passes{ 1 };
   std::int64_t keptBytes{ 0 }; ///< of maps between segments and their gradients, in memory or in files
   std::int64_t peakBytes{ 0 }; ///< estimate
   std::int64_t tileBytes{ 0 }; ///< of these, what each tile in flight takes
-  /** Of these, what a training in segments takes only where it validates, or calibrates norms. */
+  /** The part that a training in segments takes only where it validates, or calibrates norms. */
   std::int64_t validationBytes{ 0 };
   std::int64_t deviceBytes{ 0 }; ///< estimate of what a GPU's memory holds, if one computes the tiles
   /** What cuDNN's algorithms take of it beside that, at most, where so much is free; they differ by precision. */

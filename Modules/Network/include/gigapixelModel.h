@@ -15,8 +15,8 @@ namespace gigapixel
 /** One named array of float weights. */
 struct Parameter
 {
-  std::vector<std::int64_t> shape;
-  std::vector<float>        values;
+  std::vector<std::int64_t> shape;  ///< PyTorch's layout
+  std::vector<float>        values; ///< the last axis fastest
 };
 
 /** \class Model
@@ -26,17 +26,17 @@ struct Parameter
  * fields below, so that one file is a whole model. */
 struct GigapixelNetwork_EXPORT Model
 {
-  NetworkDescription               network;
+  NetworkDescription               network;              ///< with the names of its classes
   std::map<std::string, Parameter> parameters;           ///< those of NetworkDescription::GetParameters()
   double                           micronsPerPixel{ 0 }; ///< of the pixels it was trained on; 0: unknown
   std::int64_t                     tileSize{ 2048 };     ///< side of a tile's core in pixels, multiple of the stride
-  /** Of a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
+  /** For a network that labels images: whether a mask told which pixels it was trained on. Unknown of weights that were
    * not trained here. */
   std::optional<bool> tissueOnly;
   /** Names of the channels of slides that it was trained on, in the network's order, and the window that made 8 bit of
    * them ("LOW,HIGH" or "auto"; empty: none). None: slides as they are. */
   std::vector<std::string> channels{};
-  std::string              window{};
+  std::string              window{}; ///< see channels
 
   /** A ready model by its name (see GetNames()), a model file, or a training run's folder (its best weights). A folder
    * that has the name of a ready model is loaded as "./name".

@@ -21,26 +21,28 @@ namespace gigapixel
  * activation. */
 struct GigapixelNetwork_EXPORT Layer
 {
+  /** Which way the layer goes. */
   enum class Kind
   {
     Convolution,
     TransposedConvolution
   };
+  /** The function of each value. */
   enum class Activation
   {
     None,
     ReLU
   };
 
-  std::string name;
-  Kind        kind{ Kind::Convolution };
-  int         inputChannels{ 0 };
-  int         outputChannels{ 0 };
-  int         kernel{ 1 };
-  int         stride{ 1 };
-  int         padding{ 0 };
-  Activation  activation{ Activation::ReLU };
-  std::string add; ///< name of the earlier layer that is added; empty: none
+  std::string name;                           ///< unique in the network
+  Kind        kind{ Kind::Convolution };      ///< which of the two
+  int         inputChannels{ 0 };             ///< channels that it reads
+  int         outputChannels{ 0 };            ///< channels that it computes
+  int         kernel{ 1 };                    ///< side of the kernel, in pixels of its map
+  int         stride{ 1 };                    ///< 1, or 2 to halve or double the map
+  int         padding{ 0 };                   ///< zeros around the map, in pixels
+  Activation  activation{ Activation::ReLU }; ///< what follows the bias
+  std::string add;                            ///< name of the earlier layer that is added; empty: none
 
   /** PyTorch's layout: {out, in, kernel, kernel}, for a transposed convolution {in, out, kernel, kernel}. */
   std::vector<std::int64_t> GetWeightShape() const;
@@ -58,7 +60,7 @@ struct GigapixelNetwork_EXPORT Layer
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:
-  /** The entries of gigapixelLossList.h. Dice is 1 less the weighted mean of the classes' Dice of the whole image. */
+  /** The entries of gigapixelLossList.h. Those by sums are 1 less the weighted mean of the classes' overlaps. */
   enum class Loss
   {
 #define GIGAPIXEL_LOSS(Name, file, option, least, most) Name,
@@ -72,23 +74,23 @@ public:
     Sigmoid  ///< each is one of its own; a pixel's label is the class with the greatest one
   };
 
-  static constexpr std::size_t  MostOperations = 4096;
-  static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31;
+  static constexpr std::size_t  MostOperations = 4096;                    ///< in a graph
+  static constexpr std::int64_t MostParameters = std::int64_t{ 1 } << 31; ///< numbers in all arrays: 8 GiB of floats
   /** Classes of pixels, and of images to train on: a label is a byte, 255 none. Images may be told more apart. */
   static constexpr int MostLabels = 254;
   /** As of the option --learning-rate. */
   static constexpr double LeastLearningRate = 1e-9;
-  static constexpr double GreatestLearningRate = 10;
+  static constexpr double GreatestLearningRate = 10; ///< likewise
 
-  std::string        name;
+  std::string        name;           ///< for messages and models
   int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
   std::vector<Layer> layers;         ///< a chain of convolutions, or empty:
   NetworkGraph       graph;          ///< a network of any operations; empty where there are layers
-  /** Of a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
+  /** For a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
   std::vector<double> mean;
-  std::vector<double> deviation;
-  /** Of a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
+  std::vector<double> deviation; ///< see mean
+  /** For a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
    * so that whoever opens one does it, by Normalize(): the engine is given the source that this returns. So are the
    * next two for whoever opens a volume. */
   Normalizations normalization;
@@ -105,7 +107,7 @@ public:
   bool takesXFirst{ false };
   /** Which it was trained on, where that is known: what a prediction patch by patch takes if it is told no others. */
   VolumePatches patches;
-  Loss          loss{ Loss::BinaryCrossEntropy };
+  Loss          loss{ Loss::BinaryCrossEntropy };        ///< what training minimizes
   Probabilities probabilities{ Probabilities::Softmax }; ///< of several output channels; those of one are by sigmoid
   /** Per class. Cross-entropy and focal: factor of a pixel's loss by its class, the mean is the weighted one (as
    * PyTorch's); empty: 1. Dice: share of the class in the mean; empty: 1 for all but class 0. Of the sum of both they
@@ -129,9 +131,10 @@ public:
   /** Whether it is a model whose network Load() takes. */
   static bool IsModel(const std::string & nameOrFile);
 
-  static NetworkDescription FromJSON(const std::string & text);
+  static NetworkDescription FromJSON(
+    const std::string & text); ///< of a network file; see Documentation/reference/network-file.md
 
-  std::string ToJSON() const;
+  std::string ToJSON() const; ///< FromJSON() reads it again
 
   /** Another loss than the file's, by the name that --loss has: "cross-entropy" is binary or softmax, as the number of
    * output channels wants. \throw std::invalid_argument there is none of this name */
@@ -148,7 +151,12 @@ public:
   bool
   TakesSumsFirst() const
   {
-    return loss == Loss::Dice || loss == Loss::DiceAndCrossEntropy;
+    static constexpr bool takes[] = {
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) false,
+#define GIGAPIXEL_SUM_LOSS(Name, file, option, least, most) true,
+#include "gigapixelLossList.h"
+    };
+    return takes[static_cast<std::size_t>(loss)];
   }
 
   /** Whether the loss has nothing but a formula for a pixel: no kernel is fused with it. */
@@ -181,7 +189,7 @@ public:
   /** Numbers in all arrays, those that are not trained as well. */
   std::int64_t GetNumberOfParameters() const;
 
-  /** Of these, what training changes: neither statistics of norms, nor constants, nor what is frozen. */
+  /** The numbers that training changes: neither statistics of norms, nor constants, nor what is frozen. */
   std::int64_t GetNumberOfTrainedParameters() const;
 
   /** Whether the output is one pixel for the whole image: its truth is one label, of an image of 1 x 1. */
@@ -191,7 +199,7 @@ public:
     return graph.LabelsImage();
   }
 
-  int GetNumberOfOutputChannels() const;
+  int GetNumberOfOutputChannels() const; ///< 1 for two classes of a sigmoid, else one for each class
 
   /** Classes that the network tells apart: 2 for one output channel. */
   int GetNumberOfClasses() const;
@@ -204,7 +212,7 @@ public:
     return channels == 3 || invert;
   }
 
-  /** Of layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
+  /** For layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.
    * Of a graph: outputs this far apart see their surroundings at the same places of every map; no size has to be a
    * multiple. */
   int GetStride() const;

@@ -29,10 +29,10 @@ GigapixelNetwork_EXPORT bool IsSameValue(const AttributeValue & a, const Attribu
  * Which operations there are, their attributes and what they mean: src/graph/gigapixelOperationSchema.cxx. */
 struct GigapixelNetwork_EXPORT Operation
 {
-  std::string              name; ///< unique in its network
-  std::string              type;
+  std::string              name;   ///< unique in its network
+  std::string              type;   ///< name of the operation, such as "conv2d"
   std::vector<std::string> inputs; ///< names of earlier operations
-  /** Those that are not given get their default in NetworkGraph::Validate(). */
+  /** Attributes that are not given get their default in NetworkGraph::Validate(). */
   std::map<std::string, AttributeValue> attributes;
   /** Role ("weight", "bias", "running_mean" ...) to the name of the array in the model file. Roles that are not given
    * get "<name of the operation>.<role>" in NetworkGraph::Validate(). Two operations may share an array. */
@@ -40,28 +40,28 @@ struct GigapixelNetwork_EXPORT Operation
 
   int axes{ 2 }; ///< of its map, as those of the whole graph: NetworkGraph::Validate() sets it
 
-  // Of a validated operation.
-  bool                GetFlag(const char * attribute) const;
-  std::int64_t        GetInteger(const char * attribute) const;
-  double              GetNumber(const char * attribute) const;
-  const std::string & GetWord(const char * attribute) const;
+  // For a validated operation.
+  bool                GetFlag(const char * attribute) const;    ///< true or false
+  std::int64_t        GetInteger(const char * attribute) const; ///< a whole number
+  double              GetNumber(const char * attribute) const;  ///< a number
+  const std::string & GetWord(const char * attribute) const;    ///< one of the attribute's words
   /** Whether it holds a word where it might hold numbers, or the numbers that it has by default. */
   bool IsWord(const char * attribute) const;
   /** Along an axis, the last of which is x. 0 where none is given. */
   std::int64_t        GetAlong(const char * attribute, int axis) const;
   double              GetNumberAlong(const char * attribute, int axis) const;
-  const std::string & GetParameter(const char * role) const;
+  const std::string & GetParameter(const char * role) const; ///< name of the array of a role, such as "weight"
 };
 
 /** One array of numbers that a network has: a weight that is trained, or a statistic that is kept as it is. */
 struct GigapixelNetwork_EXPORT ParameterDescription
 {
-  std::string               name;
-  std::vector<std::int64_t> shape; ///< PyTorch's layout
-  bool                      trained{ true };
-  double                    initial{ 0 }; ///< what a training begins with, if it is not drawn
+  std::string               name;            ///< of the array in a model file
+  std::vector<std::int64_t> shape;           ///< PyTorch's layout
+  bool                      trained{ true }; ///< whether training changes it
+  double                    initial{ 0 };    ///< what a training begins with, if it is not drawn
 
-  std::int64_t GetNumberOfValues() const;
+  std::int64_t GetNumberOfValues() const; ///< product of the shape
 };
 
 /** \class NetworkGraph
@@ -75,14 +75,15 @@ class GigapixelNetwork_EXPORT NetworkGraph
 public:
   static constexpr int MostChannels = 65536; ///< of a map
 
-  std::vector<Operation> operations;
-  std::string            output; ///< name of the operation whose map are the logits
+  std::vector<Operation> operations; ///< in topological order, the image first
+  std::string            output;     ///< name of the operation whose map are the logits
   /** Arrays that every training leaves as they are, though operations have them for weights: numbers of a file or a
    * module that are none of its weights, such as the mean of pixels. */
   std::set<std::string> constants;
   /** Arrays that this training leaves as they are: no part of the network's description. */
   std::set<std::string> frozen;
 
+  /** Whether there are no operations: the network is a chain of layers. */
   bool
   IsEmpty() const
   {
@@ -101,23 +102,23 @@ public:
     return constants.count(array) > 0 || frozen.count(array) > 0;
   }
 
-  // Of a validated graph.
+  // For a validated graph.
 
   /** Place of an operation. \throw std::invalid_argument there is none of that name */
   int GetIndex(const std::string & name) const;
 
-  /** Of each operation the places of its inputs. */
+  /** For each operation the places of its inputs. */
   std::vector<std::vector<int>> GetInputs() const;
 
-  /** Of each operation's map. */
+  /** Channels of each operation's map. */
   std::vector<int> GetChannels() const;
 
-  int GetInputChannels() const;
+  int GetInputChannels() const; ///< of the image
 
-  /** Of the image and of all maps: 2, or 3 for volumes. */
+  /** Axes of the image and of all maps: 2, or 3 for volumes. */
   int GetNumberOfAxes() const;
 
-  int GetOutputChannels() const;
+  int GetOutputChannels() const; ///< of the output
 
   /** Whether the output is one pixel for the whole image, computed from nothing but what operations have reduced it to.
    */

@@ -22,20 +22,20 @@ struct ImportOptions
 {
   std::string name;   ///< of the network; empty: the file's
   std::string output; ///< which of several outputs; empty: the first
-  /** Of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
+  /** Mean of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
   std::vector<double> mean;
   std::vector<double> deviation;            ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown
   /** Side of a tile's core in pixels; the next multiple of the stride is taken. 0: 1024, of volumes 64. */
   std::int64_t  tileSize{ 0 };
-  ImportedNorms norms{ ImportedNorms::Frozen };
-  std::string   orientation{};        ///< of volumes, see NetworkDescription; empty: not known
-  bool          takesXFirst{ false }; ///< of volumes, likewise
-  std::string   weightsSet;           ///< of ImportWeights(): which of several sets in the file; empty: the only one
+  ImportedNorms norms{ ImportedNorms::Frozen }; ///< what becomes of batch norms
+  std::string   orientation{};                  ///< of volumes, see NetworkDescription; empty: not known
+  bool          takesXFirst{ false };           ///< of volumes, likewise
+  std::string   weightsSet; ///< of ImportWeights(): which of several sets in the file; empty: the only one
   /** Called with what the file leaves open: its choice of outputs or of a set of weights, and the meaning of values. */
   std::function<void(const Diagnostic &)> warn;
 
-  /** Of a network: what tileSize says. */
+  /** What tileSize says for a network. */
   std::int64_t GetTileSize(const NetworkDescription & network) const;
 
   /** What is said of volumes. \throw std::invalid_argument the network takes none, or it is no orientation */

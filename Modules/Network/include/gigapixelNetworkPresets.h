@@ -13,12 +13,12 @@ namespace gigapixel
 /** What of a preset can be chosen: a whole number, or one of some words. */
 struct GigapixelNetwork_EXPORT PresetOption
 {
-  std::string              name;
-  std::string              description;
-  std::string              defaultValue;
-  std::int64_t             least{ 0 };
-  std::int64_t             greatest{ 0 };
-  std::vector<std::string> words{}; ///< empty: a whole number
+  std::string              name;          ///< as a user writes it: depth
+  std::string              description;   ///< one clause
+  std::string              defaultValue;  ///< as a user would write it
+  std::int64_t             least{ 0 };    ///< of a whole number
+  std::int64_t             greatest{ 0 }; ///< of a whole number
+  std::vector<std::string> words{};       ///< empty: a whole number
 
   /** "1 to 8", "batch or none" */
   std::string GetRange() const;
@@ -32,9 +32,9 @@ public:
    * \throw std::invalid_argument says which options there are, or which values */
   PresetValues(const std::vector<PresetOption> & options, const std::string & text);
 
-  int GetInteger(const std::string & name) const;
+  int GetInteger(const std::string & name) const; ///< of an option that is a whole number
 
-  const std::string & GetWord(const std::string & name) const;
+  const std::string & GetWord(const std::string & name) const; ///< of an option that is a word
 
 private:
   std::map<std::string, std::string> m_Values;
@@ -46,16 +46,16 @@ private:
  * Presets without options are the files of Modules/Network/networks, the others are built as graphs by a function. */
 struct GigapixelNetwork_EXPORT NetworkPreset
 {
-  std::string                                                    name;
+  std::string                                                    name;         ///< as a user writes it: unet
   std::string                                                    summary;      ///< one sentence
   double                                                         learningRate; ///< of adam, from weights by chance
-  std::vector<PresetOption>                                      options;
-  std::function<NetworkDescription(const PresetValues & values)> build;
+  std::vector<PresetOption>                                      options;      ///< in the order of the reference
+  std::function<NetworkDescription(const PresetValues & values)> build;        ///< makes the network
 
   /** \param text name and options \throw std::invalid_argument names the text and says what is wrong with it */
   NetworkDescription Make(const std::string & text) const;
 
-  static const std::vector<NetworkPreset> & GetAll();
+  static const std::vector<NetworkPreset> & GetAll(); ///< in the order of the reference
 
   /** By a name with or without options. \return null: there is none of this name */
   static const NetworkPreset * Find(const std::string & text);

@@ -30,14 +30,15 @@ struct GigapixelNetwork_EXPORT Patches
     Constant  ///< 1
   };
 
-  static constexpr std::int64_t GreatestSide = 8192;
-  static constexpr double       GreatestOverlap = 0.95;
+  static constexpr std::int64_t GreatestSide = 8192;    ///< pixels: a patch is computed in one piece
+  static constexpr double       GreatestOverlap = 0.95; ///< beyond it each pixel is computed 400 times and more
 
-  std::int64_t side{ 512 };     ///< pixels, a multiple of the network's stride
-  double       overlap{ 0.25 }; ///< what neighbors share of a side; MONAI's default
-  Blending     blending{ Blending::Gaussian };
+  std::int64_t side{ 512 };                    ///< pixels, a multiple of the network's stride
+  double       overlap{ 0.25 };                ///< what neighbors share of a side; MONAI's default
+  Blending     blending{ Blending::Gaussian }; ///< how patches are weighted where they overlap
   bool         mirror{ false }; ///< the mean of the logits of four mirrored patches, as nnU-Net's, in place of one's
 
+  /** Whether all fields are the same. */
   bool
   operator==(const Patches & other) const
   {

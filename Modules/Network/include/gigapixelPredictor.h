@@ -38,7 +38,7 @@ public:
                      const std::vector<SegmentPlan> & segments = {});
   ~Predictor();
 
-  const NetworkDescription & GetNetwork() const;
+  const NetworkDescription & GetNetwork() const; ///< of the model
 
   /** Channels of the probability map: the network's one (of class 1 of two), or one per class. */
   int GetNumberOfOutputChannels() const;

@@ -31,12 +31,14 @@ public:
   Ranks(const Ranks &) = delete;
   Ranks & operator=(const Ranks &) = delete;
 
+  /** Number of this process, from 0. */
   virtual int
   GetRank() const
   {
     return 0;
   }
 
+  /** Number of processes. */
   virtual int
   GetNumberOfRanks() const
   {
@@ -48,7 +50,7 @@ public:
   Send(int, const void *, std::size_t)
   {}
 
-  /** \param size as it was sent */
+  /** Waits for bytes of another rank, as many as it has sent. */
   virtual void
   Receive(int, void *, std::size_t)
   {}
@@ -114,8 +116,10 @@ public:
     }
   }
 
+  /** Another rank was told to stop. */
   struct Stopped : std::exception
   {
+    /** A sentence for people. */
     const char *
     what() const noexcept override
     {

@@ -19,9 +19,9 @@ namespace gigapixel
 /** One whole image (or region) and its truth: one step of gradient descent. */
 struct Sample
 {
-  std::string                  name; ///< for messages and the history
-  std::shared_ptr<PixelSource> pixels;
-  std::shared_ptr<LabelSource> labels;
+  std::string                  name;   ///< for messages and the history
+  std::shared_ptr<PixelSource> pixels; ///< of the image
+  std::shared_ptr<LabelSource> labels; ///< of each of its pixels
   /** What a run is resumed with: equal texts, equal pixels and labels, wherever they come from. Empty: not known, the
    * name stands for it. */
   std::string identity{};
@@ -32,8 +32,8 @@ struct Sample
    * thread that trains before each pass over the sample. It asks now and then whether it is to go on, and returns false
    * if it was not. Empty: nothing is to be made ready. */
   std::function<bool(const std::function<bool()> & goesOn)> prepare{};
-  /** Of a network with another objective than classes, whose labels are one pixel of class 0 then: what is known of the
-   * image, see Objective. */
+  /** For a network with another objective than classes, whose labels are one pixel of class 0 then: what is known of
+   * the image, see Objective. */
   ImageTruth truth{};
 };
 
@@ -67,22 +67,22 @@ struct TrainingOptions : LearningOptions
 /** State after one step, or after one epoch. */
 struct TrainingProgress
 {
-  int    epoch{ 0 }; ///< from 1
-  int    step{ 0 };  ///< within the epoch, from 1
-  int    stepsPerEpoch{ 0 };
+  int    epoch{ 0 };          ///< from 1
+  int    step{ 0 };           ///< within the epoch, from 1
+  int    stepsPerEpoch{ 0 };  ///< in all epochs the same
   double fractionOfStep{ 0 }; ///< 1 when the step is done and saved
   bool   validating{ false }; ///< sample is a validation sample, fractionOfStep is of it
-  bool   epochDone{ false };
+  bool   epochDone{ false };  ///< the epoch's last call, after validation
   double loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
   double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double validationDice{ 0 }; ///< of class 1 (or mean over classes 1..) at 0.5, pooled over samples; NaN likewise
-  /** Of networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
+  /** For networks that label images, in the place of Dice: the area under the ROC of class 1, of more than two classes
    * the mean of those of each against the rest, or what else the objective is judged by; NaN likewise, and where
    * nothing can be judged, as where all samples are of one class. */
   double      validationScore{ 0 };
   std::string validationScoreName; ///< "AUC" and so on, see ObjectiveKind; empty: the network labels pixels
-  double      learningRate{ 0 };
-  std::string sample;
+  double      learningRate{ 0 };   ///< of this step
+  std::string sample;              ///< name of the image
   /** Since Run() was called. */
   StageSeconds seconds;
 };
@@ -109,9 +109,9 @@ public:
   Trainer(const NetworkDescription & network, const TrainingOptions & options, const std::string & runFolder);
   ~Trainer();
 
-  void AddTrainingSample(const Sample & sample);
+  void AddTrainingSample(const Sample & sample); ///< is trained on once an epoch
 
-  void AddValidationSample(const Sample & sample);
+  void AddValidationSample(const Sample & sample); ///< is judged after each epoch
 
   /** The memory limit, what samples take of it, and by how many threads they are read: see TrainingOptions. */
   void SetMemory(std::int64_t memory, const BesideBytes & beside, int threads);
@@ -140,7 +140,7 @@ public:
   /** Weights with the best validation loss (the last ones without validation samples). */
   const Model & GetBestModel() const;
 
-  const Model & GetLastModel() const;
+  const Model & GetLastModel() const; ///< weights after the last step
 
 private:
   struct Implementation;

@@ -21,7 +21,7 @@ namespace gigapixel
 class GigapixelNetwork_EXPORT VolumePatchPredictor
 {
 public:
-  using Progress = std::function<bool(double)>;
+  using Progress = std::function<bool(double)>; ///< gets 0 to 1; returning false stops
 
   /** Gets the logits of a slice, row by row, channels interleaved, and may change them. Slices come in their order. */
   using Take = std::function<void(std::int64_t z, std::vector<float> & logits)>;

@@ -23,8 +23,8 @@ class NetworkDescription;
  * voxel's logits are the weighted mean of those of all patches that hold it, see Patches. */
 struct GigapixelNetwork_EXPORT VolumePatches
 {
-  static constexpr std::int64_t GreatestSide = 2048;
-  static constexpr double       GreatestOverlap = 0.95;
+  static constexpr std::int64_t GreatestSide = 2048;    ///< voxels: a patch is computed in one piece
+  static constexpr double       GreatestOverlap = 0.95; ///< beyond it each voxel is computed 8000 times and more
 
   Size   size{ 0, 0, 0 }; ///< of a patch, in voxels; 0: none is known
   double overlap{ 0.5 };  ///< what neighbors share of a side at least
@@ -35,6 +35,7 @@ struct GigapixelNetwork_EXPORT VolumePatches
   /** Along z, y and x: the mean of the logits of each patch and of its mirror images takes the place of the patch's. */
   std::array<bool, 3> mirror{};
 
+  /** Whether there is a size. */
   bool
   IsKnown() const
   {

@@ -23,9 +23,9 @@ struct VolumeRun
   int                          threads{ 0 };     ///< tiles, or patches, at the same time; 0: as many as there are cores
   std::int64_t                 tileSize{ 0 };    ///< side of a tile's core in voxels; 0: the model's
   std::optional<VolumePatches> patches{};        ///< none: the network sees the whole volume, exactly
-  Device                       device{};
-  std::string                  scratch{};  ///< folder for maps that are kept; empty: in memory
-  std::vector<SegmentPlan>     segments{}; ///< as the plan has them; none: the network at once
+  Device                       device{};         ///< what computes; the CPU by default
+  std::string                  scratch{};        ///< folder for maps that are kept; empty: in memory
+  std::vector<SegmentPlan>     segments{};       ///< as the plan has them; none: the network at once
 };
 
 /** The labels of a volume. */

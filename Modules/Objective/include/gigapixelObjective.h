@@ -18,15 +18,15 @@ GigapixelObjective_EXPORT const ObjectiveKind * GetDefaultObjectiveKind();
 /** What a network says of whole images: of which kind it is, and its names. */
 struct GigapixelObjective_EXPORT Objective
 {
-  const ObjectiveKind * kind{ GetDefaultObjectiveKind() };
-  /** Of findings and values a name for each output, of grades each grade, rising. Of classes none: the network has
-   * them. */
+  const ObjectiveKind * kind{ GetDefaultObjectiveKind() }; ///< which truth images have
+  /** For findings and values a name for each output, for grades each grade, for survival the end of each interval, both
+   * rising. For classes none: the network has them. */
   std::vector<std::string> names{};
-  // Of what has units, for each: of the training images that have it.
-  std::vector<double> means{};
-  std::vector<double> deviations{};
+  // For each name of a kind with units: of the training images that have it.
+  std::vector<double> means{};      ///< in the unit of the value
+  std::vector<double> deviations{}; ///< in the unit of the value
 
-  const ObjectiveKind & GetKind() const;
+  const ObjectiveKind & GetKind() const; ///< the entry of its kind
 
   /** Whether images have truths of their own (ImageTruth); else each has a class, as pixels have. */
   bool HasTargets() const;
@@ -76,7 +76,8 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   std::vector<std::string> (*getStrata)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
   /** Completes the names, means and deviations of an objective from the truths of all images that are trained on or
-   * validate. Names that are there stay. \param training those that are trained on \throw std::runtime_error there is nothing to learn */
+   * validate. Names that are there stay. \param training those that are trained on \throw std::runtime_error there is
+   * nothing to learn */
   void (*learn)(Objective &                     objective,
                 const std::vector<ImageTruth> & all,
                 const std::vector<ImageTruth> & training){ nullptr };
@@ -111,7 +112,7 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** "findings (label:NAME)", for help and messages */
   std::string Describe() const;
 
-  static const std::vector<const ObjectiveKind *> & GetAll();
+  static const std::vector<const ObjectiveKind *> & GetAll(); ///< in the order of the list
 
   /** \return null: there is none of this name */
   static const ObjectiveKind * Find(const std::string & name);

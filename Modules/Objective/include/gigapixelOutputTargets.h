@@ -16,9 +16,9 @@ namespace gigapixel
  */
 struct GigapixelObjective_EXPORT OutputTargets
 {
-  std::vector<double> targets; ///< of each output; NaN: not known, it takes no part
-  std::vector<double> weights; ///< of each output
-  bool                isLogistic{ true };
+  std::vector<double> targets;            ///< of each output; NaN: not known, it takes no part
+  std::vector<double> weights;            ///< of each output
+  bool                isLogistic{ true }; ///< whether outputs are logits, else values
 
   /** \param outputs become the gradient of the loss \return the loss */
   double TakeLoss(std::vector<double> & outputs) const;

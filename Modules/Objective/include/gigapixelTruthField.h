@@ -9,7 +9,8 @@
 namespace gigapixel
 {
 
-/** Whether a field of a table says that nothing is known: it is empty, or what pandas and R write there: NaN, NA, <NA>.
+/** Whether a field of a table says that nothing is known: it is empty, or what pandas and R write there: NaN, NA,
+ * \<NA\>.
  */
 GigapixelObjective_EXPORT bool IsNotKnown(const std::string & field);
 

@@ -14,8 +14,9 @@ struct GigapixelOptions_EXPORT ComputingOptions
 #include "gigapixelComputingOptionList.h"
 };
 
-using ComputingOption = OptionEntry<ComputingOptions>;
+using ComputingOption = OptionEntry<ComputingOptions>; ///< an entry of the table
 
+/** The entries of gigapixelComputingOptionList.h, in their order. */
 GigapixelOptions_EXPORT const std::vector<ComputingOption> & GetComputingOptionTable();
 
 } // namespace gigapixel

@@ -14,8 +14,9 @@ struct GigapixelOptions_EXPORT LearningOptions
 #include "gigapixelLearningOptionList.h"
 };
 
-using LearningOption = OptionEntry<LearningOptions>;
+using LearningOption = OptionEntry<LearningOptions>; ///< an entry of the table
 
+/** The entries of gigapixelLearningOptionList.h, in their order. */
 GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptionTable();
 
 /** Calls visitor(option, member) for each entry, where options.*member is its value. */
@@ -29,9 +30,9 @@ VisitLearningOptions(const TVisitor & visitor)
 /** What is known of an optimizer beside its rule. */
 struct OptimizerDescription
 {
-  std::string name;
+  std::string name;             ///< as --optimizer has it
   double      weightDecay{ 0 }; ///< by default
-  std::string text;
+  std::string text;             ///< one clause for the help
 };
 
 /** What --loss is given, each once: the entries of gigapixelLossList.h. */

@@ -60,35 +60,35 @@ enum class OptionEffect
 struct GigapixelOptions_EXPORT Option
 {
   std::string name{}; ///< "memory" for --memory; capital letters for an argument without a dash: "SLIDE"
-  OptionType  type{ OptionType::Text };
-  std::string placeholder{};          ///< of its value in the help: "BYTES"
-  std::string description{};          ///< one line; all there is where \a details are empty
+  OptionType  type{ OptionType::Text }; ///< what its value is
+  std::string placeholder{};            ///< of its value in the help: "BYTES"
+  std::string description{};            ///< one line; all there is where \a details are empty
   std::string defaultValue{};         ///< as the user would write it; empty: no default, the description says what then
   std::string unit{};                 ///< "µm/px", "px", ...; empty: none
   std::optional<double>    minimum{}; ///< inclusive
   std::optional<double>    maximum{}; ///< inclusive
   std::vector<std::string> choices{}; ///< of an Integer: words that may stand in the number's place
-  OptionChannel            channel{ OptionChannel::None };
-  std::string              content{}; ///< of a file: "slide", "label", "model", "table", "folder", ...
-  char                     shortName{ 0 };
-  bool                     required{ false };
+  OptionChannel            channel{ OptionChannel::None }; ///< whether a file is read or written
+  std::string              content{};         ///< of a file: "slide", "label", "model", "table", "folder", ...
+  char                     shortName{ 0 };    ///< the letter behind one dash; 0: none
+  bool                     required{ false }; ///< whether the command needs it
   bool                     repeated{ false }; ///< may be given several times
   std::string              alternative{};     ///< options with the same word here exclude each other
   std::string              details{};         ///< what the reference and --help-all say beyond the description
   std::string              property{};        ///< of an ITK filter, "ClipGradient" for SetClipGradient(); empty: none
   std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
-  OptionScope              scope{ OptionScope::All };
-  OptionEffect             effect{ OptionEffect::Bits };
+  OptionScope              scope{ OptionScope::All };    ///< which images it is for
+  OptionEffect             effect{ OptionEffect::Bits }; ///< what depends on it
   /** The option that this one belongs to, and the value that it needs there; an empty value: any that is given. */
   std::string needs{};
-  std::string neededValue{};
+  std::string neededValue{}; ///< see needs
   /** Another option, and the value there with which alone this one decides on bits; empty: with any. */
   std::string decidesWith{};
-  std::string decidingValue{};
+  std::string decidingValue{}; ///< see decidesWith
   /** The range is there for slips at a keyboard: programs may give any positive number. */
   bool isRangeForSlips{ false };
 
-  bool IsPositional() const;
+  bool IsPositional() const; ///< whether it is an argument without a dash
 
   /** "--memory" or "SLIDE". */
   std::string GetDisplayName() const;
@@ -120,24 +120,29 @@ struct GigapixelOptions_EXPORT Option
   /** @} */
 };
 
+/** An option of the type Switch. \param text one line for the help, as below */
 GigapixelOptions_EXPORT Option OptionSwitch(const std::string & name, const std::string & text);
 
+/** An option of the type Choice. \param value its default; empty: none, as below */
 GigapixelOptions_EXPORT Option OptionChoice(const std::string &      name,
                                             std::vector<std::string> choices,
                                             const std::string &      value,
                                             const std::string &      text);
 
+/** An option of the type Integer, of which least and most are possible, too. */
 GigapixelOptions_EXPORT Option
 OptionInteger(const std::string & name, const std::string & value, double least, double most, const std::string & text);
 
+/** An option of the type Number, likewise. */
 GigapixelOptions_EXPORT Option
 OptionNumber(const std::string & name, const std::string & value, double least, double most, const std::string & text);
 
-/** \param placeholder what stands for the value in the help: "NAME" */
+/** An option of the type Text. \param placeholder what stands for the value in the help: "NAME" */
 GigapixelOptions_EXPORT Option OptionText(const std::string & name,
                                           const std::string & placeholder,
                                           const std::string & text);
 
+/** An option of the type Memory. */
 GigapixelOptions_EXPORT Option OptionMemory(const std::string & name, const std::string & text);
 
 /** "a, b or c"; for messages. */

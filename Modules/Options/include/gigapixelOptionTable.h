@@ -16,7 +16,7 @@ namespace gigapixel
 template <typename TOptions>
 struct OptionEntry
 {
-  Option option;
+  Option option; ///< name, type, range and help
   std::variant<bool                     TOptions::*,
                int                      TOptions::*,
                std::int64_t             TOptions::*,
@@ -24,8 +24,9 @@ struct OptionEntry
                double                   TOptions::*,
                std::string              TOptions::*,
                std::vector<std::string> TOptions::*>
-    member;
+    member; ///< where the value is kept
 
+  /** \param property name of the filter's Set and Get \param keeper where the value is kept */
   OptionEntry(const Option & given, const std::string & property, decltype(member) keeper)
     : option(given)
     , member(keeper)

@@ -24,7 +24,7 @@ namespace gigapixel
 class GigapixelReport_EXPORT ReportPage
 {
 public:
-  static constexpr std::uint64_t MostBytes = 40'000'000;
+  static constexpr std::uint64_t MostBytes = 40'000'000; ///< of pictures in the page; more are files beside it
 
   /** \param mayReplace whether a page, and pictures in its folder, may be replaced
    * \throw std::runtime_error the file cannot be written, or its folder holds something else than pictures of reports

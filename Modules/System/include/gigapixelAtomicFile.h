@@ -44,6 +44,7 @@ public:
   /** Appends and returns the offset at which the bytes begin. */
   std::uint64_t Append(const void * bytes, std::size_t count);
 
+  /** The same of a text. */
   void
   Append(std::string_view bytes)
   {

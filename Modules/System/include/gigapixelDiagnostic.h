@@ -32,13 +32,14 @@ struct GigapixelSystem_EXPORT Diagnostic
    * \param remedy the next step as an imperative clause without a full stop; empty where \a why says it */
   Diagnostic(std::string code, std::string why, std::string remedy = {});
 
-  Diagnostic OfFile(std::string name) const;
+  Diagnostic OfFile(std::string name) const; ///< the same, about this file
 
   /** \param name as the user writes it, such as "--tile-size" or "SLIDE" */
   Diagnostic OfOption(std::string name, std::string given = {}) const;
 
-  Diagnostic OfValue(std::string given) const;
+  Diagnostic OfValue(std::string given) const; ///< the same, about this value
 
+  /** Whether there is nothing to say. */
   bool
   IsEmpty() const
   {
@@ -60,12 +61,12 @@ struct GigapixelSystem_EXPORT Diagnostic
    * becomes \a why of a diagnostic with the code \a otherwise. */
   static Diagnostic OfText(const std::string & text, const std::string & otherwise);
 
-  std::string code; // "E-..." or "W-..."
-  std::string file;
-  std::string option;
-  std::string value;
-  std::string why;
-  std::string remedy;
+  std::string code;   ///< "E-..." or "W-..."
+  std::string file;   ///< path; empty: about no file
+  std::string option; ///< as the user writes it: "--tile-size"; empty: about none
+  std::string value;  ///< what was given; empty: nothing
+  std::string why;    ///< a clause without a full stop
+  std::string remedy; ///< the next step, as an imperative clause
 };
 
 /** Keeps a diagnostic, so that Diagnostic::OfText() finds all its fields where only its text gets through.
@@ -76,11 +77,12 @@ GigapixelSystem_EXPORT std::string Remember(const Diagnostic & diagnostic);
 class GigapixelSystem_EXPORT Diagnosed
 {
 public:
-  explicit Diagnosed(Diagnostic diagnostic);
+  explicit Diagnosed(Diagnostic diagnostic); ///< its fields are kept
   Diagnosed(const Diagnosed &) = default;
   Diagnosed & operator=(const Diagnosed &) = default;
   virtual ~Diagnosed();
 
+  /** The fields that what() is made of. */
   const Diagnostic &
   GetDiagnostic() const noexcept
   {
@@ -98,6 +100,7 @@ class RefusalOf
   , public Diagnosed
 {
 public:
+  /** \param diagnostic its text becomes what() */
   explicit RefusalOf(const Diagnostic & diagnostic)
     : TException(Remember(diagnostic))
     , Diagnosed(diagnostic)
@@ -113,9 +116,11 @@ using InvalidArgument = RefusalOf<std::invalid_argument>;
 /** One row of the table of codes. */
 struct CodeEntry
 {
-  const char * code;
-  const char * meaning; // one sentence
-  const char * remedy;  // one or two sentences
+  const char * code;       ///< "E-..." or "W-..."
+  const char * meaning;    ///< one sentence
+  const char * remedy;     ///< one or two sentences
+  const char * wrong = ""; ///< a command or an entry of a file that gives the code; empty: none is short
+  const char * right = ""; ///< the same without the fault
 };
 
 /** All codes, errors first, in alphabetical order. */

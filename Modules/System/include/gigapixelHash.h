@@ -13,6 +13,7 @@ namespace gigapixel
 class Hash
 {
 public:
+  /** Bytes count in the order in which they come. */
   void
   Add(const void * bytes, std::size_t count)
   {
@@ -23,6 +24,7 @@ public:
     }
   }
 
+  /** The hash of all bytes so far. */
   std::uint64_t
   Get() const
   {

@@ -13,7 +13,8 @@
 #  include <string>
 #endif
 
-/** \file How a program begins that Spawn() starts (gigapixelChildProcess.h), in which a library runs that may crash. */
+/** \file
+ * How a program begins that Spawn() starts (gigapixelChildProcess.h), in which a library runs that may crash. */
 namespace gigapixel
 {
 

@@ -19,7 +19,7 @@ namespace gigapixel
 /** The header of a MetaImage or an NRRD, which may say that its pixels are in other files. */
 struct PixelHeader
 {
-  bool                               isMetaImage{ false };
+  bool                               isMetaImage{ false }; ///< a MetaImage, else an NRRD
   std::map<std::string, std::string> fields;     ///< of NRRD in small letters, since it makes no difference there
   std::uintmax_t                     bytes{ 0 }; ///< after which its own pixels begin, where it has any
   /** Where its pixels are, in its own folder or deeper, also where nothing is; empty: in the file itself. Of names with

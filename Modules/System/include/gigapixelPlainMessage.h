@@ -13,6 +13,7 @@ namespace gigapixel
  * before it, and of the functions of its NRRD library that report each other's trouble only what the innermost says. */
 GigapixelSystem_EXPORT std::string CleanMessage(const std::string & message);
 
+/** The message for std::bad_alloc. */
 constexpr const char * TooLittleMemory =
   "There is not enough memory for this; end other programs, or take less at once (--help tells by which options).";
 

@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/** \file What comes through a socket between a program and one of its helpers (gigapixelHelperProgram.h). Inline: a
+/** \file
+ * What comes through a socket between a program and one of its helpers (gigapixelHelperProgram.h). Inline: a
  * helper links none of our libraries. */
 namespace gigapixel
 {

@@ -19,10 +19,10 @@ namespace gigapixel
 class GigapixelSystem_EXPORT Workers
 {
 public:
-  explicit Workers(int threads);
+  explicit Workers(int threads); ///< 1 or more; they wait for work
   ~Workers();
 
-  int GetNumberOfThreads() const;
+  int GetNumberOfThreads() const; ///< as it was made with
 
   /** \param compute (worker, item) is called once for every item, by several threads
    * \param take (item) is called by the calling thread, for item 0, 1, ... after its computation; false stops

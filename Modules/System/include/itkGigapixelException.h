@@ -21,6 +21,8 @@ class GigapixelException
   , public gigapixel::Diagnosed
 {
 public:
+  /** \param file,line,location of the source, as ITK's macros know them \param diagnostic its text becomes the
+   * description */
   GigapixelException(const char *                  file,
                      unsigned int                  line,
                      const gigapixel::Diagnostic & diagnostic,

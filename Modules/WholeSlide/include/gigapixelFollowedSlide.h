@@ -17,8 +17,9 @@ namespace gigapixel
 class GigapixelWholeSlide_EXPORT FollowedSlide
 {
 public:
-  void Set(itk::WholeSlideImageIO * slide);
+  void Set(itk::WholeSlideImageIO * slide); ///< null: no slide
 
+  /** Whether there is a slide. */
   bool
   IsSet() const
   {

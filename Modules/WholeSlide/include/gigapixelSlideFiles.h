@@ -22,8 +22,8 @@ GigapixelWholeSlide_EXPORT std::string FindSlideDescription(const std::string & 
 /** What a DICOM file says of the slide that it belongs to. */
 struct SlideSeries
 {
-  std::string   identifier; // of the series; empty where the file is a slide by itself, or cannot be read
-  std::uint64_t pixels = 0; // of the level that the file belongs to; 0 for an associated image
+  std::string   identifier; ///< of the series; empty where the file is a slide by itself, or cannot be read
+  std::uint64_t pixels = 0; ///< of the level that the file belongs to; 0 for an associated image
 };
 
 /** Reads no other file. */

@@ -11,7 +11,8 @@ namespace itk
 class WholeSlideImageIO;
 } // namespace itk
 
-/** \file What pipelines ask of the slide that they begin with, after its ReadImageInformation(). */
+/** \file
+ * What pipelines ask of the slide that they begin with, after its ReadImageInformation(). */
 namespace gigapixel
 {
 

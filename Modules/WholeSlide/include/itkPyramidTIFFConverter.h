@@ -64,9 +64,10 @@ public:
   itkSetConstObjectMacro(Slide, WholeSlideImageIO);
   itkGetConstObjectMacro(Slide, WholeSlideImageIO);
 
+  using RegionType = std::array<SizeValueType, 4>; ///< x, y, width, height
+
   /** x, y, width, height in level-0 pixels of the slide, inside of it; rounded to pixels of the level. All zeros, the
    * default: everything. */
-  using RegionType = std::array<SizeValueType, 4>;
   void
   SetRegion(RegionType region)
   {
@@ -124,7 +125,7 @@ public:
   itkGetConstMacro(NumberOfCopiedLevels, unsigned int);
   itkGetConstMacro(NumberOfCopiedTiles, SizeValueType);
 
-  void Update() override;
+  void Update() override; ///< writes the file of the ImageIO
 
 protected:
   PyramidTIFFConverter();

@@ -248,10 +248,10 @@ public:
   /** One of the channels that are read, as the file describes it. */
   struct ChannelEntry
   {
-    std::string name;
-    std::string color;      // "#rrggbb"; empty: not said
-    double      excitation; // nanometers; 0: not said
-    double      emission;
+    std::string name;       ///< as the file has it; may be empty
+    std::string color;      ///< "#rrggbb"; empty: not said
+    double      excitation; ///< nanometers; 0: not said
+    double      emission;   ///< nanometers; 0: not said
   };
 #ifndef ITK_WRAPPING_PARSER // it knows no vectors of structures
   std::vector<ChannelEntry> GetChannelEntries() const;
@@ -270,12 +270,12 @@ public:
    */
   struct ImageEntry
   {
-    unsigned int  number;
-    std::string   name;
-    LevelSizeType size;
-    std::string   kind;
-    bool          isRead;
-    std::string   reason;
+    unsigned int  number; ///< from 1
+    std::string   name;   ///< may be empty
+    LevelSizeType size;   ///< pixels of its finest level
+    std::string   kind;   ///< what the image is, for people
+    bool          isRead; ///< whether SetImage() can select it
+    std::string   reason; ///< why it is not read; empty: it is
   };
 #ifndef ITK_WRAPPING_PARSER // it knows no vectors of structures
   std::vector<ImageEntry> GetImages() const;
@@ -375,14 +375,14 @@ public:
   /** What the cache did since the process began; bytes and tiles are those that it holds now. */
   struct TileCacheStatistics
   {
-    size_t        bytes;
-    size_t        tiles;
-    std::uint64_t hits;      // tiles that were there
-    std::uint64_t waits;     // tiles that another thread was just decoding
-    std::uint64_t misses;    // tiles that were decoded
-    std::uint64_t evictions; // tiles that went because of the limit
+    size_t        bytes;     ///< of all tiles that are kept
+    size_t        tiles;     ///< number of tiles that are kept
+    std::uint64_t hits;      ///< tiles that were there
+    std::uint64_t waits;     ///< tiles that another thread was just decoding
+    std::uint64_t misses;    ///< tiles that were decoded
+    std::uint64_t evictions; ///< tiles that went because of the limit
   };
-  static TileCacheStatistics GetTileCacheStatistics();
+  static TileCacheStatistics GetTileCacheStatistics(); ///< over all slides and readers of this process
 
   /** True for vendors' slides (Aperio, and all that OpenSlide knows), and for tiled TIFFs of 8 bit and one or three
    * channels whose further pages are reduced or associated images. Every other TIFF is left to other readers, but is

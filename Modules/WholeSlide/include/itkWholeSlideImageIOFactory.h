@@ -29,7 +29,7 @@ public:
 
   const char * GetDescription() const override;
 
-  static void RegisterOneFactory();
+  static void RegisterOneFactory(); ///< once, however often it is called
 
 protected:
   WholeSlideImageIOFactory();

@@ -14,10 +14,10 @@ namespace gigapixel
 /** A start tag. Names are without prefixes: their namespaces say whose they are. */
 struct GigapixelXML_EXPORT XMLElement
 {
-  std::string                        name;
-  std::string                        space; // its namespace; empty for none
-  std::map<std::string, std::string> attributes;
-  unsigned                           depth = 0; // 0: the root
+  std::string                        name;       ///< without its prefix
+  std::string                        space;      ///< its namespace; empty for none
+  std::map<std::string, std::string> attributes; ///< values by names without prefixes
+  unsigned                           depth = 0;  ///< 0: the root
 
   /** Empty where there is none. */
   std::string Get(const std::string & attribute) const;

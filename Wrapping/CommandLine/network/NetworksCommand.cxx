@@ -4,6 +4,7 @@
 
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelNetworkSummary.h"
+#include "gigapixelOperationList.h"
 
 #include <nlohmann/json.hpp>
 
@@ -85,11 +86,53 @@ Format(const JSON & json)
   }
   return text;
 }
+
+JSON
+DescribeAttributes(const OperationDescription & operation)
+{
+  JSON attributes = JSON::array();
+  for (const OperationAttribute & attribute : operation.attributes)
+  {
+    attributes.push_back({ { "name", attribute.name },
+                           { "default", attribute.defaultValue },
+                           { "words", attribute.words },
+                           { "required", attribute.required } });
+  }
+  return attributes;
+}
+
+int
+ListOperations(const Session & session)
+{
+  JSON        json = JSON::array();
+  std::string text;
+  for (const OperationDescription & operation : DescribeOperations())
+  {
+    json.push_back({ { "type", operation.type },
+                     { "typeOfVolumes", operation.typeOfVolumes },
+                     { "summary", operation.summary },
+                     { "seesWholeImage", operation.seesWholeImage },
+                     { "attributes", DescribeAttributes(operation) } });
+    text += operation.type + (operation.summary.empty() ? "" : ": " + operation.summary) + '\n';
+    for (const OperationAttribute & attribute : operation.attributes)
+    {
+      text += "  " + attribute.name + (attribute.required ? " (required)" : "");
+      text += (attribute.defaultValue.empty() ? "" : "=" + attribute.defaultValue) + '\n';
+    }
+  }
+  session.PrintResult(text, json.dump(2));
+  return Success;
+}
+
 } // namespace
 
 int
 RunNetworks(const ArgumentValues & values, const Session & session)
 {
+  if (values.Has("operations"))
+  {
+    return ListOperations(session);
+  }
   JSON networks = JSON::array();
   if (values.Has("NETWORK"))
   {

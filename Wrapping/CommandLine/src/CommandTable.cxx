@@ -482,8 +482,12 @@ Networks()
     "Lists the presets that --network takes, with their options, and shows of each, or of the one that is named: "
     "parameters, multiply-adds for a pixel of the slide, halo and stride, channels and classes, and the memory "
     "that the maps of a tile take, in training and inference.",
-    { network },
-    { "gigapixel networks", "gigapixel networks unet:base=32,depth=3", "gigapixel networks mine.json --json" },
+    { OneOf("what", network),
+      OneOf("what", Switch("operations", "List the operations that a network file may have, in place of networks.")) },
+    { "gigapixel networks",
+      "gigapixel networks unet:base=32,depth=3",
+      "gigapixel networks mine.json --json",
+      "gigapixel networks --operations" },
     true
   };
 }

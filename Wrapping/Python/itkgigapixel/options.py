@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 import re
+from typing import Callable, TypeVar
 
 from itkgigapixel.errors import error_of
 from itkgigapixel import option_table
@@ -14,7 +15,10 @@ from itkgigapixel.option_table import DOCUMENTATION, TABLES
 from itkgigapixel.slide import file_name
 
 
-def takes_options(function):
+Function = TypeVar("Function", bound=Callable)
+
+
+def takes_options(function: Function) -> Function:
     """For a function with ``**options``: help and completion show each of them, and one that is none is refused."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]

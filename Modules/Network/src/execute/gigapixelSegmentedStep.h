@@ -99,8 +99,8 @@ public:
       {
         return false;
       }
-      TakeDiceLoss(network, score);
-      terms = MakeDiceTerms(network, score);
+      TakeSumLoss(network, score);
+      terms = MakeSumTerms(network, score);
     }
     else
     {

@@ -195,7 +195,7 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
       return false;
     }
     team.ShareSum(GetLastRank(pixels, team), score, m_Network);
-    terms = MakeDiceTerms(m_Network, score);
+    terms = MakeSumTerms(m_Network, score);
   }
   const auto report = [&](double done) { return !progress || progress(dice ? 0.5 + done / 2 : done); };
   const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
@@ -279,7 +279,7 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
                                               : SumOverTiles(pixels, labels, sum, progress, team, compute);
   if (finished && terms.IsDice())
   {
-    TakeDiceLoss(m_Network, sum);
+    TakeSumLoss(m_Network, sum);
   }
   return finished;
 }

@@ -96,6 +96,7 @@ OperationSchema
 MakeInput()
 {
   OperationSchema entry("input", 0, 0);
+  entry.summary = "the image; axes are 2, or 3 for volumes";
   entry.attributes = { schema::NeededInteger("channels", 1), schema::Integer("axes", 2, 2) };
   entry.attributes.back().greatest = PerAxis<int>::MostAxes;
   entry.roles = Role::NetworkInput;

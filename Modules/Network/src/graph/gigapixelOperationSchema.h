@@ -47,7 +47,7 @@ Hull(const Interval & a, const Interval & b)
 
 using Box = PerAxis<Interval>;
 
-/** Of no pixels. */
+/** Whether there are no pixels. */
 inline bool
 IsEmpty(const Box & box)
 {
@@ -116,7 +116,7 @@ struct Role
   };
 };
 
-/** Of an operation whose parameter "weight" multiplies channels and their surroundings. */
+/** The weight of an operation whose parameter "weight" multiplies channels and their surroundings. */
 struct WeightSchema
 {
   /** Number of products that a value of the output is the sum of. \param shape the weight's */
@@ -128,11 +128,10 @@ struct WeightSchema
                                   std::size_t                       place);
 };
 
-/** Of an operation that sums up all of its inputs' maps, which are of one size, to a map of one pixel, or of a few. The
- * executor
- * computes the sums of a part of the maps, over those of its pixels that count (TileData::counted); those of all parts
- * are taken together one by one, in a fixed order. What they are is the operation's own matter: its backward pass sees
- * those of the whole image again. */
+/** What an operation does that sums up all of its inputs' maps, which are of one size, to a map of one pixel, or of a
+ * few. The executor computes the sums of a part of the maps, over those of its pixels that count (TileData::counted);
+ * those of all parts are taken together one by one, in a fixed order. What they are is the operation's own matter: its
+ * backward pass sees those of the whole image again. */
 struct ReductionSchema
 {
   /** Takes those of one more part into the sums of the parts before it, of which there are none in the beginning.
@@ -157,7 +156,7 @@ struct ReductionSchema
   bool dependsOnPlace{ false };
 };
 
-/** Of the operation that finds out mean and deviation of a map. */
+/** Type of the operation that finds out mean and deviation of a map. */
 constexpr const char * StatisticsType = "norm_statistics";
 
 /** The name that it has where it was written out for a norm. */
@@ -215,12 +214,13 @@ using MapSizes = PerAxis<AxisSizes>;
  * type in each executor. */
 struct GigapixelNetwork_EXPORT OperationSchema
 {
-  /** Of an operation of one input that computes each value of its output from the value of its input at the same place,
+  /** An operation of one input that computes each value of its output from the value of its input at the same place,
    * has no attributes, parameters or checks, and keeps nothing for its backward pass: an entry says what is different.
    */
   explicit OperationSchema(const char * type, std::size_t fewestInputs = 1, std::size_t mostInputs = 1);
 
   const char *                 type;
+  const char *                 summary{ "" };            ///< a clause for the reference, of what the type does not say
   int                          axes{ 0 };                ///< of the graphs that it is of; 0: of all
   const char *                 typeOfVolumes{ nullptr }; ///< what PyTorch calls it there; null: the same
   std::size_t                  fewestInputs;
@@ -298,7 +298,7 @@ struct GigapixelNetwork_EXPORT OperationSchema
   /** All each value of which is computed from a part of a map, or from one pixel. */
   static const std::vector<OperationSchema> & GetAll();
 
-  /** Those each value of which depends on all pixels of a map. All are read, so that what a network needs is known
+  /** Types each value of which depends on all pixels of a map. All are read, so that what a network needs is known
    * completely, but not all are computed, see GetRunProblem(). */
   static const std::vector<OperationSchema> & GetWholeImage();
 };
@@ -313,8 +313,8 @@ GigapixelNetwork_EXPORT std::string GetRunProblem(const NetworkGraph & graph);
 /** The operation with a WeightSchema whose output are the logits, but for their placement. \return -1: there is none */
 GigapixelNetwork_EXPORT int FindLastWeighted(const NetworkGraph & graph);
 
-/** Of adaptive pooling of this many pixels along an axis to so many cells: those that hold a pixel. Cells overlap by a
- * pixel where their sizes are no whole numbers, as PyTorch's do. */
+/** Cells of adaptive pooling of this many pixels along an axis to so many cells: those that hold a pixel. Cells overlap
+ * by a pixel where their sizes are no whole numbers, as PyTorch's do. */
 GigapixelNetwork_EXPORT Interval GetCells(std::int64_t pixel, std::int64_t pixels, std::int64_t cells);
 
 /** Padding of a window operation: zeros (or, for a maximum, nothing) before and after the real map. */
@@ -324,15 +324,15 @@ struct Padding
   std::int64_t after{ 0 };
 };
 
-/** Of a transposed convolution: whether its windows touch each other and do not overlap, so that each output is of one
+/** For a transposed convolution: whether its windows touch each other and do not overlap, so that each output is of one
  * input.
  */
 GigapixelNetwork_EXPORT bool HasTouchingWindows(const Operation & operation);
 
-/** Of convolutions (also "same") and pooling. */
+/** Padding of convolutions (also "same") and pooling. */
 GigapixelNetwork_EXPORT Padding GetPadding(const Operation & operation, int axis);
 
-/** Of interpolate: whether maps become twice as large, for which libraries have operators. */
+/** For interpolate: whether maps become twice as large, for which libraries have operators. */
 GigapixelNetwork_EXPORT bool DoublesMaps(const Operation & operation, const MapSizes & sizes);
 
 /** The source coordinate of interpolate's output index, before it is clipped to the map: linear; and that of nearest,

@@ -9,17 +9,29 @@ namespace gigapixel
 namespace
 {
 
-/** D of one class as a fraction. */
-struct DiceOfClass
+using SumLoss = Overlap (*)(double hits, double probabilities, double truths);
+
+/** Null: the loss is none by sums. */
+SumLoss
+FindSumLoss(const NetworkDescription & network)
 {
-  double weight;
-  double numerator;
-  double denominator;
-  double pixels; ///< whose class it is
+  static const SumLoss losses[] = {
+#define GIGAPIXEL_LOSS(Name, file, option, least, most) nullptr,
+#define GIGAPIXEL_SUM_LOSS(Name, file, option, least, most) &Get##Name##Overlap,
+#include "gigapixelLossList.h"
+  };
+  return losses[static_cast<std::size_t>(network.loss)];
+}
+
+struct OverlapOfClass
+{
+  double  weight;
+  Overlap overlap;
+  double  pixels; ///< whose class it is
 };
 
-std::vector<DiceOfClass>
-GetDiceOfClasses(const NetworkDescription & network, const LossSum & sum)
+std::vector<OverlapOfClass>
+GetOverlaps(const NetworkDescription & network, const LossSum & sum)
 {
   const int           classes = network.GetNumberOfClasses();
   std::vector<double> weights = network.classWeights;
@@ -28,8 +40,9 @@ GetDiceOfClasses(const NetworkDescription & network, const LossSum & sum)
     weights.assign(classes, 1.0);
     weights[0] = 0; // the background
   }
-  const double             whole = std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::vector<DiceOfClass> dice;
+  const SumLoss               loss = FindSumLoss(network);
+  const double                whole = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<OverlapOfClass> overlaps;
   for (int c = 0; c < classes; ++c)
   {
     double hits = sum.hits[0], probabilities = sum.probabilities[0], truths = sum.truths[0];
@@ -46,9 +59,9 @@ GetDiceOfClasses(const NetworkDescription & network, const LossSum & sum)
       probabilities = pixels - probabilities;
       truths = pixels - truths;
     }
-    dice.push_back({ weights[c] / whole, 2 * hits + 1, probabilities + truths + 1, truths });
+    overlaps.push_back({ weights[c] / whole, loss(hits, probabilities, truths), truths });
   }
-  return dice;
+  return overlaps;
 }
 
 /** Factor for the weights of cross-entropy that makes of its sum its mean, times the number of pixels. */
@@ -58,9 +71,9 @@ GetCrossEntropyScale(const NetworkDescription & network, const LossSum & sum)
   const LossTerms terms = MakeLossTerms(network);
   double          weight = 0;
   int             c = 0;
-  for (const DiceOfClass & d : GetDiceOfClasses(network, sum))
+  for (const OverlapOfClass & each : GetOverlaps(network, sum))
   {
-    weight += terms.HasCrossEntropy() ? terms.weights[c++] * d.pixels : 0;
+    weight += terms.HasCrossEntropy() ? terms.weights[c++] * each.pixels : 0;
   }
   return weight > 0 ? static_cast<double>(sum.pixels) / weight : 0;
 }
@@ -79,7 +92,7 @@ MakeLossTerms(const NetworkDescription & network)
   LossTerms terms;
   terms.pixel = losses[static_cast<std::size_t>(network.loss)];
   const bool both = network.loss == NetworkDescription::Loss::DiceAndCrossEntropy;
-  if (both || network.loss == NetworkDescription::Loss::Dice)
+  if (FindSumLoss(network))
   {
     terms.slopes.resize(classes);
     terms.offsets.resize(classes);
@@ -93,20 +106,20 @@ MakeLossTerms(const NetworkDescription & network)
 }
 
 void
-TakeDiceLoss(const NetworkDescription & network, LossSum & sum)
+TakeSumLoss(const NetworkDescription & network, LossSum & sum)
 {
-  double dice = 0;
-  for (const DiceOfClass & d : GetDiceOfClasses(network, sum))
+  double mean = 0;
+  for (const auto & [weight, overlap, pixels] : GetOverlaps(network, sum))
   {
-    dice += d.weight * d.numerator / d.denominator;
+    mean += weight * overlap.numerator / overlap.denominator;
   }
   sum.weight = static_cast<double>(sum.pixels);
   const double scale = GetCrossEntropyScale(network, sum);
-  sum.loss = (1 - dice) * sum.weight + (scale > 0 ? scale * sum.loss : 0);
+  sum.loss = (1 - mean) * sum.weight + (scale > 0 ? scale * sum.loss : 0);
 }
 
 LossTerms
-MakeDiceTerms(const NetworkDescription & network, const LossSum & sum)
+MakeSumTerms(const NetworkDescription & network, const LossSum & sum)
 {
   LossTerms    terms = MakeLossTerms(network);
   const double ofCrossEntropy = GetCrossEntropyScale(network, sum);
@@ -115,11 +128,12 @@ MakeDiceTerms(const NetworkDescription & network, const LossSum & sum)
   });
   terms.slopes.clear();
   terms.offsets.clear();
-  for (const DiceOfClass & d : GetDiceOfClasses(network, sum))
+  for (const auto & [weight, overlap, pixels] : GetOverlaps(network, sum))
   {
-    const double scale = d.weight * static_cast<double>(sum.pixels) / d.denominator;
-    terms.slopes.push_back(-2 * scale);
-    terms.offsets.push_back(scale * d.numerator / d.denominator);
+    const double scale = weight * static_cast<double>(sum.pixels) / overlap.denominator;
+    const double ratio = scale * overlap.numerator / overlap.denominator;
+    terms.slopes.push_back(ratio * overlap.denominatorByHits - scale * overlap.numeratorByHits);
+    terms.offsets.push_back(ratio * overlap.denominatorByProbabilities - scale * overlap.numeratorByProbabilities);
   }
   return terms;
 }

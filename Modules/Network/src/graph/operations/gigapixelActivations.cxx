@@ -15,9 +15,10 @@ namespace
 
 /** \param roles Role::Bits */
 OperationSchema
-MakeEntry(const char * type, Keeps (*getKeeps)(const Operation &), unsigned roles)
+MakeEntry(const char * type, Keeps (*getKeeps)(const Operation &), unsigned roles, const char * summary = "")
 {
   OperationSchema entry(type);
+  entry.summary = summary;
   entry.getKeeps = getKeeps;
   entry.mayOverwrite = true;
   entry.roles = roles;
@@ -136,7 +137,8 @@ GetSlopes(const Operation & operation, const Channels &)
 OperationSchema
 MakePReLU()
 {
-  OperationSchema entry = MakeEntry("prelu", &KeepInput, Role::Rectifier);
+  OperationSchema entry =
+    MakeEntry("prelu", &KeepInput, Role::Rectifier, "trained slopes, one or one for each channel, 0.25 at first");
   entry.attributes = { Integer("num_parameters", 1, 1) };
   entry.needsFloat = &AlwaysNeedFloat; // for its slopes' gradient, a sum
   entry.getPassMaps = &HoldOneMap;
@@ -180,7 +182,7 @@ CheckRange(const Operation & operation, const Channels &)
 OperationSchema
 MakeHardTanh()
 {
-  OperationSchema entry = MakeEntry("hardtanh", &KeepInput, Role::Rectifier);
+  OperationSchema entry = MakeEntry("hardtanh", &KeepInput, Role::Rectifier, "ReLU6 is 0 to 6");
   entry.getBounds = &BoundClipped;
   entry.attributes = { Number("min_val", -1), Number("max_val", 1) };
   entry.needsFloat = &AlwaysNeedFloat; // LibTorch 1.13 has no gradient of it in bf16
@@ -192,7 +194,7 @@ MakeHardTanh()
 OperationSchema
 MakeSoftmax()
 {
-  OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::None);
+  OperationSchema entry = MakeEntry("softmax", &KeepOutput, Role::None, "over the channels of each pixel");
   entry.getBounds = &BoundShares;
   entry.needsFloat = &AlwaysNeedFloat; // for its gradient, which has a sum
   entry.getPassMaps = &HoldOneMap;
@@ -233,9 +235,12 @@ CheckLeast(const Operation & operation, const Channels &)
 /** Logits of probabilities: p becomes log(p), whose softmax is p again where all p have the sum 1, or log(p / (1 - p)),
  * whose sigmoid is p. Below eps, and above 1 - eps, p counts as that. */
 OperationSchema
-MakeLogits(const char * type, double eps, ValueForms (*getBounds)(const Operation &, ValueBounds &))
+MakeLogits(const char * type,
+           double       eps,
+           ValueForms (*getBounds)(const Operation &, ValueBounds &),
+           const char * summary)
 {
-  OperationSchema entry = MakeEntry(type, &KeepInput, Role::None);
+  OperationSchema entry = MakeEntry(type, &KeepInput, Role::None, summary);
   entry.getBounds = getBounds;
   entry.attributes = { Number("eps", eps) };
   entry.attributes.front().positive = true;
@@ -264,8 +269,8 @@ MakeActivations()
            MakeHardTanh(),
            MakeSoftmax(),
            MakeSoftplus(),
-           MakeLogits("log", 1e-30, &BoundLogarithm),
-           MakeLogits("logit", 1e-7, nullptr) };
+           MakeLogits("log", 1e-30, &BoundLogarithm, "logarithm; smaller values count as eps"),
+           MakeLogits("logit", 1e-7, nullptr, "log(p / (1 - p)), p from eps to 1 - eps") };
 }
 
 } // namespace schema

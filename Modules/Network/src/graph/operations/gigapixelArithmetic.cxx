@@ -194,6 +194,7 @@ OperationSchema
 MakeConcatenation()
 {
   OperationSchema entry("cat", 1, 64);
+  entry.summary = "concatenates channels";
   entry.gradient = InputGradient::Shared;
   entry.getChannels = &SumChannels;
   entry.getSize = &KeepCommonSize;
@@ -206,6 +207,7 @@ OperationSchema
 MakeChannelPadding()
 {
   OperationSchema entry("pad_channels");
+  entry.summary = "adds channels of zeros";
   entry.attributes = { Integer("before", 0, 0), Integer("after", 0, 0) };
   entry.gradient = InputGradient::Shared;
   entry.getChannels = &AddChannels;
@@ -219,6 +221,7 @@ OperationSchema
 MakeChannelSlicing()
 {
   OperationSchema entry("slice_channels");
+  entry.summary = "keeps some channels";
   entry.getBounds = &BoundSliced;
   entry.attributes = { Integer("start", 0, 0), NeededInteger("channels", 1) };
   entry.check = &CheckSlicedChannels;
@@ -227,7 +230,7 @@ MakeChannelSlicing()
   return entry;
 }
 
-/** Of two maps, or a map and a number. */
+/** An operation of two maps, or a map and a number. */
 OperationSchema
 MakePair(const char * type)
 {
@@ -244,6 +247,7 @@ OperationSchema
 MakeAddition()
 {
   OperationSchema entry = MakePair("add");
+  entry.summary = "sum with other, a number, or with a second input";
   entry.roles = Role::Linear | Role::Sum;
   entry.getBounds = &BoundAddition;
   return entry;
@@ -253,6 +257,7 @@ OperationSchema
 MakeSubtraction()
 {
   OperationSchema entry = MakePair("sub");
+  entry.summary = "difference to other, a number, or to a second input";
   entry.gradient = InputGradient::FirstPassed;
   entry.getBounds = &BoundSubtraction;
   return entry;
@@ -269,6 +274,7 @@ OperationSchema
 MakeProduct()
 {
   OperationSchema entry = MakePair("mul");
+  entry.summary = "product with other, a number, or with a second input, of which one channel multiplies all";
   entry.check = &CheckProduct;
   entry.getBounds = &BoundProduct;
   entry.gradient = InputGradient::Computed;
@@ -300,6 +306,7 @@ OperationSchema
 MakeChannelMean()
 {
   OperationSchema entry("channel_mean");
+  entry.summary = "mean of all channels";
   entry.needsFloat = &AlwaysNeedFloat; // a sum
   entry.getPassMaps = &HoldOneMap;
   entry.getChannels = &GetOneChannel;
@@ -312,6 +319,7 @@ OperationSchema
 MakeGreatestChannel()
 {
   OperationSchema entry("channel_max");
+  entry.summary = "greatest of all channels";
   entry.getKeeps = &KeepInput;
   entry.getPassMaps = &HoldPlaces;
   entry.getChannels = &GetOneChannel;
@@ -321,9 +329,10 @@ MakeGreatestChannel()
 
 /** The greater or less value of two maps, or of a map and a number. */
 OperationSchema
-MakeOneOfBoth(const char * type, ValueForms (*getBounds)(const Operation &, ValueBounds &))
+MakeOneOfBoth(const char * type, ValueForms (*getBounds)(const Operation &, ValueBounds &), const char * summary)
 {
   OperationSchema entry = MakePair(type);
+  entry.summary = summary;
   entry.gradient = InputGradient::Computed;
   entry.mayOverwrite = false;
   entry.getKeeps = &KeepInput;
@@ -345,8 +354,8 @@ MakeArithmetic()
            MakeProduct(),
            MakeChannelMean(),
            MakeGreatestChannel(),
-           MakeOneOfBoth("maximum", &BoundOneOfBoth<true>),
-           MakeOneOfBoth("minimum", &BoundOneOfBoth<false>) };
+           MakeOneOfBoth("maximum", &BoundOneOfBoth<true>, "greater value, of other, a number, or of a second input"),
+           MakeOneOfBoth("minimum", &BoundOneOfBoth<false>, "lesser value, likewise") };
 }
 
 } // namespace schema

@@ -68,7 +68,7 @@ GetPlainOutput(const Operation &, const Sizes & shape, std::size_t place)
 
 constexpr WeightSchema PlainWeight{ &GetPlainFanIn, &GetPlainOutput };
 
-// That of a transposed one has input channels, output channels of a group, and taps.
+// The weight of a transposed one has input channels, output channels of a group, and taps.
 
 double
 GetTransposedFanIn(const Operation & operation, const Sizes & shape)
@@ -157,7 +157,7 @@ HoldSpread(const Operation & operation, const MapSizes &)
   return HasTouchingWindows(operation) ? PassMaps{} : PassMaps{ {}, { 0, 1, 0 } };
 }
 
-/** Of overlapping windows LibTorch 1.13 has no kernel in bf16; those that touch are a 1x1 convolution. */
+/** For overlapping windows LibTorch 1.13 has no kernel in bf16; those that touch are a 1x1 convolution. */
 bool
 NeedsFloat(const Operation & operation)
 {
@@ -305,6 +305,7 @@ OperationSchema
 MakeConvolution()
 {
   OperationSchema entry("conv2d");
+  entry.summary = "convolution";
   entry.typeOfVolumes = "conv3d";
   entry.attributes = { NeededInteger("out_channels", 1),
                        NeededAlongAxes("kernel_size", 1),
@@ -334,6 +335,7 @@ OperationSchema
 MakeTransposedConvolution()
 {
   OperationSchema entry("conv_transpose2d");
+  entry.summary = "transposed convolution";
   entry.typeOfVolumes = "conv_transpose3d";
   entry.attributes = { NeededInteger("out_channels", 1),  NeededAlongAxes("kernel_size", 1),
                        AlongAxes("stride", 1, 1),         AlongAxes("padding", 0, 0),

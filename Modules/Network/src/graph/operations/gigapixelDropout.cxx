@@ -15,11 +15,12 @@ CheckProbability(const Operation & operation, const Channels &)
   return p >= 0 && p < 1 ? "" : "its p, the share of zeros, is not from 0 to below 1";
 }
 
-/** Its mask is found again for the backward pass: nothing is kept. */
+/** The mask is found again for the backward pass: nothing is kept. */
 OperationSchema
-MakeEntry(const char * type, const char * typeOfVolumes)
+MakeEntry(const char * type, const char * typeOfVolumes, const char * summary)
 {
   OperationSchema entry(type);
+  entry.summary = summary;
   entry.typeOfVolumes = typeOfVolumes;
   entry.attributes = { Number("p", 0.5) };
   entry.gradient = InputGradient::InPlace;
@@ -35,7 +36,9 @@ MakeEntry(const char * type, const char * typeOfVolumes)
 std::vector<OperationSchema>
 MakeDropout()
 {
-  return { MakeEntry("dropout", nullptr), MakeEntry("dropout2d", "dropout3d") };
+  return { MakeEntry(
+             "dropout", nullptr, "in training, zeroes values with the probability p and divides others by 1 - p"),
+           MakeEntry("dropout2d", "dropout3d", "the same for whole channels") };
 }
 
 } // namespace schema

@@ -33,7 +33,7 @@ CheckGroups(const Operation & operation, const Channels & channels)
 }
 
 // Statistics: the number of pixels, of each channel the mean, and of each channel the sum of squared differences to it.
-// Those of parts are taken together as Chan, Golub and LeVeque do (Updating formulae and a pairwise algorithm for
+// Statistics of parts are taken together as Chan, Golub and LeVeque do (Updating formulae and a pairwise algorithm for
 // computing sample variances, COMPSTAT 1982), so that a large mean costs no digits of a small deviation.
 
 void
@@ -133,7 +133,7 @@ CheckStatistics(const Operation & operation, const Channels & channels)
   return !groups.empty() || has ? groups : "its second input has not the channels that its statistics have";
 }
 
-/** Of the map the same pixels; of the statistics all, which is one pixel. */
+/** The same pixels of the map, and all of the statistics, which is one pixel. */
 Interval
 RequireStatistics(const Operation &, int, std::size_t input, const Interval & output, const AxisSizes & sizes)
 {
@@ -166,6 +166,7 @@ OperationSchema
 MakeInstanceNorm()
 {
   OperationSchema entry = MakeNorm("instance_norm");
+  entry.summary = "mean and variance of each channel";
   entry.attributes = { Epsilon(), Flag("affine", false) };
   return entry;
 }
@@ -174,6 +175,7 @@ OperationSchema
 MakeGroupNorm()
 {
   OperationSchema entry = MakeNorm("group_norm");
+  entry.summary = "mean and variance of each group of channels";
   entry.attributes = { NeededInteger("num_groups", 1), Epsilon(), Flag("affine", true) };
   return entry;
 }

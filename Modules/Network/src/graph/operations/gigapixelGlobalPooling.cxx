@@ -272,9 +272,11 @@ BoundGreatest(const Operation & operation, ValueBounds & bounds)
 OperationSchema
 MakeAdaptivePool(const char * type,
                  const char * typeOfVolumes,
+                 const char * summary,
                  const ReductionSchema * (*getReduction)(const Operation &))
 {
   OperationSchema entry = MakeEntry(type, typeOfVolumes, 1);
+  entry.summary = summary;
   entry.attributes = { NeededAlongAxes("output_size", 1) };
   entry.getSize = &GetPooledSize;
   entry.getReduction = getReduction;
@@ -286,6 +288,7 @@ OperationSchema
 MakeLogSum()
 {
   OperationSchema entry = MakeEntry("logsumexp_pool2d", "logsumexp_pool3d", 1);
+  entry.summary = "log(mean of exp(r x)) / r";
   entry.attributes = { Number("r", 10) };
   entry.attributes.back().positive = true;
   entry.getKeeps = &KeepInput;
@@ -305,6 +308,7 @@ OperationSchema
 MakeAttention()
 {
   OperationSchema entry = MakeEntry("attention_pool2d", "attention_pool3d", 2);
+  entry.summary = "mean weighted by the softmax of scores; inputs: map, scores";
   entry.getKeeps = &KeepInput;
   entry.check = &CheckScores;
   entry.getReduction = &ReduceByAttention;
@@ -328,8 +332,12 @@ namespace schema
 std::vector<OperationSchema>
 MakeGlobalPooling()
 {
-  return { MakeAdaptivePool("adaptive_avg_pool2d", "adaptive_avg_pool3d", &ReduceToMean),
-           MakeAdaptivePool("adaptive_max_pool2d", "adaptive_max_pool3d", &ReduceToGreatest),
+  return { MakeAdaptivePool(
+             "adaptive_avg_pool2d", "adaptive_avg_pool3d", "means of cells, at most 4096 of them", &ReduceToMean),
+           MakeAdaptivePool("adaptive_max_pool2d",
+                            "adaptive_max_pool3d",
+                            "greatest value of cells, at most 4096 of them",
+                            &ReduceToGreatest),
            MakeLogSum(),
            MakeAttention() };
 }

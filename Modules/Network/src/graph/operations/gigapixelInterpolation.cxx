@@ -180,6 +180,7 @@ std::vector<OperationSchema>
 MakeInterpolation()
 {
   OperationSchema entry("interpolate", 1, 2);
+  entry.summary = "resizes by scale_factor, to size, or to the size of a second input";
   entry.attributes = { Word("mode", "nearest", { "nearest", "bilinear", "trilinear" }),
                        Flag("align_corners", false),
                        { "scale_factor", Kind::AxesNumbers, false, std::vector<double>() },

@@ -115,6 +115,7 @@ OperationSchema
 MakeBatchNorm()
 {
   OperationSchema entry = MakeEntry("batch_norm", &GetBatchNormParameters);
+  entry.summary = "uses running_mean and running_var, which training keeps";
   entry.getBounds = &BoundNormalized;
   entry.attributes = { Epsilon(), Flag("affine", true) };
   entry.mayOverwrite = true;
@@ -126,6 +127,7 @@ OperationSchema
 MakeAffine()
 {
   OperationSchema entry = MakeEntry("affine", &GetScaleAndShiftIfBias);
+  entry.summary = "factor and summand: for each channel, or with num_parameters 1 one for all";
   entry.getBounds = &BoundScaled;
   entry.attributes = { Flag("bias", true), Integer("num_parameters", 0, 0) };
   entry.attributes.back().greatest = 1;
@@ -138,6 +140,7 @@ OperationSchema
 MakeShift()
 {
   OperationSchema entry("shift");
+  entry.summary = "one summand for all values";
   entry.needsFloat = &AlwaysNeedFloat; // for its gradient, a sum over all of the map
   entry.getParameters = &GetOneBias;
   entry.mayOverwrite = true;
@@ -149,6 +152,7 @@ OperationSchema
 MakeLayerNorm()
 {
   OperationSchema entry = MakeEntry("layer_norm", &GetScaleAndShiftIfAffine);
+  entry.summary = "over the channels of each pixel";
   entry.attributes = { Epsilon(), Flag("affine", true) };
   entry.keptChannels = 2; // mean and deviation of each pixel
   return entry;

@@ -133,7 +133,7 @@ HoldMirrored(const Operation & operation, const MapSizes &)
   return operation.GetWord("mode") == "constant" ? PassMaps{} : PassMaps{ { 0, 0, 1 }, { 1, 0, 1 } };
 }
 
-/** Of pixels that are moved, and stay what they are. */
+/** Pixels are moved, and keep their values. */
 OperationSchema
 MakeEntry(const char * type, std::size_t mostInputs)
 {
@@ -157,6 +157,8 @@ OperationSchema
 MakePad()
 {
   OperationSchema entry = MakeEntry("pad", 2);
+  entry.summary =
+    "adds pixels: before and after, then up to a multiple, or, at the right and bottom, to the size of a second input";
   entry.attributes = { AlongAxes("before", 0, 0),
                        AlongAxes("after", 0, 0),
                        Integer("multiple", 1, 1),
@@ -176,6 +178,7 @@ OperationSchema
 MakeCrop()
 {
   OperationSchema entry = MakeEntry("crop", 2);
+  entry.summary = "removes pixels, or crops to the size of a second input, with center in its middle";
   entry.attributes = { AlongAxes("before", 0, 0), AlongAxes("after", 0, 0), Flag("center", false) };
   entry.getSize = &GetCroppedSize;
   entry.getRequired = &RequireCropped;
@@ -250,6 +253,7 @@ OperationSchema
 MakePixelShuffle()
 {
   OperationSchema entry("pixel_shuffle");
+  entry.summary = "channels become pixels";
   entry.axes = 2;
   entry.attributes = { NeededInteger("upscale_factor", 1) };
   entry.check = &CheckShuffle;
@@ -268,6 +272,7 @@ OperationSchema
 MakeSlice()
 {
   OperationSchema entry = MakeEntry("slice", 1);
+  entry.summary = "keeps one pixel of each step";
   entry.attributes = { AlongAxes("start", 0, 0), AlongAxes("step", 1, 1) };
   entry.gradient = InputGradient::Computed;
   entry.getSize = &GetSlicedSize;

@@ -89,8 +89,8 @@ MakePool(const char * type, const char * typeOfVolumes)
   return entry;
 }
 
-/** Of a volume, what each tap along z sees, and values, places and which of them are greater; all of it but for places,
- * which are twice as large, or more, is of the maps' size or less. */
+/** For a volume, what each tap along z sees, and values, places and which of them are greater; all of it but for
+ * places, which are twice as large, or more, is of the maps' size or less. */
 PassMaps
 HoldTaps(const Operation & operation, const MapSizes &)
 {
@@ -101,6 +101,7 @@ OperationSchema
 MakeMaximum()
 {
   OperationSchema entry = MakePool("max_pool2d", "max_pool3d");
+  entry.summary = "the greatest value, the first of equal ones; without stride, that of the kernel";
   entry.attributes.push_back(AlongAxes("dilation", 1, 1));
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.getKeeps = &KeepIndices;
@@ -121,6 +122,7 @@ OperationSchema
 MakeMean()
 {
   OperationSchema entry = MakePool("avg_pool2d", "avg_pool3d");
+  entry.summary = "the mean; without stride, that of the kernel";
   entry.attributes.push_back(Flag("ceil_mode", false));
   entry.attributes.push_back(Flag("count_include_pad", true));
   entry.getBorder = &GetMeanBorder;
