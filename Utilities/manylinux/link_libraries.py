@@ -1,10 +1,10 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Writes the system's libraries as they were in older systems, to link with: what is linked then runs on those as well.
 
-    python3 Utilities/link_libraries.py FOLDER GLIBC=2.34 GLIBCXX=3.4.29 CXXABI=1.3.13
+    python3 Utilities/manylinux/link_libraries.py FOLDER GLIBC=2.28 GLIBCXX=3.4.24 CXXABI=1.3.11 GCC=7.0.0
 
-The libraries have names without code. A name has its newest version within the limits. A name that is newer is missing, so
-that what wants it fails to link. The compiler takes them with -BFOLDER.
+The libraries have names without code. A name has its newest version within the limits. A name that is newer is taken from
+a static library, or is missing, so that what wants it fails to link. The compiler takes them with -BFOLDER.
 """
 
 import itertools
@@ -15,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 
-#: What a linker is asked for, and what it takes: {} are the library without code and the folder of the compiler.
-SCRIPTS = {
-    "libc": ("libc.so.6", "GROUP({library} {nonshared} AS_NEEDED({loader}))"),
-    "libm": ("libm.so.6", "GROUP({library})"),
-    "libstdc++": ("libstdc++.so.6", "GROUP({library})"),
-    "libgcc_s": ("libgcc_s.so.1", "GROUP({library} -lgcc)"),
+#: The libraries, and beside each what a linker that is asked for it takes as well. It looks in this folder first.
+LIBRARIES = {
+    "libc.so.6": "AS_NEEDED(libpthread.so.0 libdl.so.2 librt.so.1 /lib64/ld-linux-x86-64.so.2) libnewer_glibc.a libc_nonshared.a",
+    "libm.so.6": "",
+    "libstdc++.so.6": "libstdc++.a",
+    "libgcc_s.so.1": "-lgcc",
 }
+#: Names in libc.so.6 of later systems that were in libraries of their own until glibc 2.34 (pthread_sigmask: 2.32).
+MOVED = {"libpthread.so.0": "(__)?pthread_|sem_", "libdl.so.2": "dl", "librt.so.1": "aio_|lio_|mq_|shm_|timer_"}
 SECTIONS = {"OBJECT": (".data", "object"), "TLS": ('.section .tbss,"awT",@nobits', "tls_object")}
 
 
@@ -53,6 +55,15 @@ def symbols(library, limits):
     return [each for each in newest.values() if each.version != "GLIBC_PRIVATE"]
 
 
+def divide(soname, symbols):
+    """The libraries that these symbols were in: those with a later version have moved."""
+    libraries = {soname: []} | ({name: [] for name in MOVED} if soname == "libc.so.6" else {})
+    for each in symbols:
+        names = [] if each.default or soname != "libc.so.6" else [name for name, begin in MOVED.items() if re.match(begin, each.name)]
+        libraries[names[0] if names else soname].append(each)
+    return libraries
+
+
 def write(library, symbols):
     """A program that is not relocatable has copies of data, at one place under all names that it has: they are kept together."""
     lines, nodes = [], []
@@ -78,13 +89,11 @@ def write(library, symbols):
 
 def main(folder, *arguments):
     folder = pathlib.Path(folder).absolute()
-    folder.mkdir(parents=True, exist_ok=True)
     limits = {tag: [int(each) for each in number.split(".")] for tag, number in (each.split("=") for each in arguments)}
-    for name, (soname, script) in SCRIPTS.items():
-        library = folder / soname
-        write(library, symbols(find(soname), limits))
-        paths = {"library": library, "nonshared": find("libc_nonshared.a"), "loader": "/lib64/ld-linux-x86-64.so.2"}
-        (folder / f"{name}.so").write_text(script.format(**paths) + "\n")
+    for soname, besides in LIBRARIES.items():
+        for name, part in divide(soname, symbols(find(soname), limits)).items():
+            write(folder / name, part)
+        (folder / f"{soname.partition('.so')[0]}.so").write_text(f"GROUP({soname} {besides})\n")
 
 
 main(*sys.argv[1:])
