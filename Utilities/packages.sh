@@ -9,7 +9,8 @@ test_packages=(ccache libgtest-dev libtiff-dev clang-format
   openmpi-bin iproute2)
 fuzz_packages=(clang libclang-rt-dev)
 # CMake, Ninja and everything of ITK and PyTorch come from PyPI then, the codecs from Debian's source packages.
-wheel_packages=(g++ make nasm dpkg-dev pkg-config python3-dev python3-venv ca-certificates xz-utils libopenslide-dev nlohmann-json3-dev)
+wheel_packages=(g++ make nasm dpkg-dev pkg-config python3-dev python3-venv ca-certificates xz-utils
+  libopenslide-dev zlib1g-dev nlohmann-json3-dev)
 
 # Slicer's logic comes from PyPI and draws with Mesa; a browser looks at what it draws.
 slicer_packages=(python3-venv ca-certificates libgl1 libegl1 libgl1-mesa-dri chromium)
