@@ -8,10 +8,9 @@ test_packages=(ccache libgtest-dev libtiff-dev clang-format
   python3 python3-venv ca-certificates python3-pytest python3-numpy python3-tifffile python3-openslide python3-pil python3-h5py python3-skimage libvips-tools
   openmpi-bin iproute2)
 fuzz_packages=(clang libclang-rt-dev)
-# CMake, Ninja and everything of ITK and PyTorch come from PyPI then.
-wheel_packages=(g++ pkg-config python3-dev python3-venv ca-certificates xz-utils
-  libopenslide-dev libjpeg62-turbo-dev libopenjp2-7-dev libdeflate-dev libwebp-dev libzstd-dev zlib1g-dev
-  liblcms2-dev libhwy-dev nlohmann-json3-dev)
+# CMake, Ninja and everything of ITK and PyTorch come from PyPI then, the codecs from Debian's source packages.
+wheel_packages=(g++ make nasm dpkg-dev pkg-config python3-dev python3-venv ca-certificates xz-utils
+  libopenslide-dev zlib1g-dev nlohmann-json3-dev)
 
 # Slicer's logic comes from PyPI and draws with Mesa; a browser looks at what it draws.
 slicer_packages=(python3-venv ca-certificates libgl1 libegl1 libgl1-mesa-dri chromium)
@@ -39,6 +38,26 @@ need() {
   echo "== Installing ${#missing[@]} Debian packages: ${missing[*]}"
   "${root[@]}" apt-get update -qq
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# debian_sources: the lists of sources, as apt writes them, beside those of packages that this machine uses of Debian.
+debian_sources() {
+  apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
+    --format 'deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(REPO_URI) $(RELEASE) $(COMPONENT)'
+}
+
+# use_apt_lists <folder> <lines>: apt-get then knows these lists alone, kept in that folder; the machine's are left as they are.
+use_apt_lists() {
+  mkdir -p "$1/lists/partial" "$1/archives/partial"
+  echo "$2" >"$1/sources.list"
+  cat >"$1/apt.conf" <<EOF
+Dir::Etc::sourcelist "$1/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::Lists "$1/lists";
+Dir::Cache "$1";
+EOF
+  export APT_CONFIG=$1/apt.conf
+  apt-get -qq update
 }
 
 # need_space <folder> <GB>: ends where a download would only find out that the disk is full.

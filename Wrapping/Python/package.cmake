@@ -5,19 +5,16 @@ get_property(Gigapixel_TORCH GLOBAL PROPERTY Gigapixel_TORCH_VERSION)
 configure_file(itkgigapixel/built.py.in built.py @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/built.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
 
-# Licences of what the wheel contains: ours, ITK's, and of the codecs that auditwheel puts beside the modules.
+# Licences of what the wheel contains: ours, ITK's, and those that Utilities/manylinux/prepare puts beside the codecs.
 install(FILES ${Gigapixel_ROOT}/LICENSE DESTINATION itkgigapixel/licenses RENAME ITKGigapixel.txt
   COMPONENT PythonWheelRuntimeLibraries)
 install(FILES ${ITK_CMAKE_DIR}/../LICENSE DESTINATION itkgigapixel/licenses RENAME ITK.txt
   COMPONENT PythonWheelRuntimeLibraries)
 install(FILES ${ITK_CMAKE_DIR}/../NOTICE DESTINATION itkgigapixel/licenses RENAME ITK-notice.txt
   COMPONENT PythonWheelRuntimeLibraries)
-foreach(library libopenjp2-7 libzstd1 libwebp7 libdeflate0 libjpeg62-turbo zlib1g
-    liblcms2-2 libhwy1 nlohmann-json3-dev)
-  if(EXISTS /usr/share/doc/${library}/copyright) # the numbers are those of Debian 12
-    install(FILES /usr/share/doc/${library}/copyright DESTINATION itkgigapixel/licenses RENAME ${library}.txt
-      COMPONENT PythonWheelRuntimeLibraries)
-  endif()
+foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+  file(GLOB texts ${prefix}/licenses/*.txt)
+  install(FILES ${texts} DESTINATION itkgigapixel/licenses COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 
 # What ITK's readers, its reader of DICOM above all, bring with them. Some have their terms in a header or in a page.

@@ -84,6 +84,20 @@ def test_streamed_is_whole(slide):
     assert np.array_equal(itk.array_from_image(streamer.GetOutput()), itk.array_from_image(whole.GetOutput()))
 
 
+def test_exceptions_between_libraries(tmp_path):
+    """PyPI's itk and ours each have parts of the C++ library: what one throws is caught behind the other."""
+    image = itk.Image[itk.RGBPixel[itk.UC], 2]
+    broken, missing = tmp_path / "broken.svs", tmp_path / "missing.png"
+    broken.write_bytes(b"no slide")
+    ours = itk.ImageFileReader[image].New(FileName=str(broken), ImageIO=itk.WholeSlideImageIO.New())
+    with refused_by_itk("E-SLIDE-FORMAT", file=str(broken)):  # thrown by ours, through the reader of PyPI's itk
+        ours.Update()
+    theirs = itk.ImageFileReader[image].New(FileName=str(missing), ImageIO=itk.PNGImageIO.New())
+    label = itk.TissueLabelImageFilter.New(Input=theirs.GetOutput())
+    with pytest.raises(RuntimeError, match="missing.png"):  # thrown by PyPI's itk, through our filter
+        label.Update()
+
+
 def test_errors_are_sentences(tmp_path):
     name = tmp_path / "broken.svs"
     name.write_bytes(b"no slide")
