@@ -125,6 +125,8 @@ def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
     with tifffile.TiffFile(tmp_path / "c.tif") as file:
         description = file.pages[0].description
     assert all(name in description for name in ("glass", "tissue", "pen", "artifact"))
+    for each in (mask, told):
+        assert (each["penFraction"], each["artifactFraction"]) == ((classes == 2).mean(), (classes == 3).mean())
     rules = run("label", synthetic[0], "-o", tmp_path / "r.tif", "--preset", "robust", "--classes", "--json").json
     assert rules["penFraction"] is None and set(numpy.unique(tifffile.imread(tmp_path / "r.tif", key=0))) == {0, 1}
 

@@ -135,6 +135,22 @@ def test_names_are_texts(tmp_path):
     assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
 
 
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("words", [[], ["--classes"], ["--mpp", 5.5]])
+def test_pen_is_the_share_of_the_masks_pixels(tmp_path, words):
+    """The page says what --json says, whether the mask shows pen or not: tissue that the rules draw over pen is none."""
+    slide = tmp_path / "slide.tif"
+    run("synthesize", slide, "--size", "3000x3000", "--seed", "213", "--artifacts")
+    told = run("label", slide, "-o", tmp_path / "slide.pyramid.tif", "--preset", "model", *words, "--json").json
+    run("label", slide, "-o", tmp_path / "classes.tif", "--preset", "model", *words, *([] if "--classes" in words else ["--classes"]))
+    classes = tifffile.imread(tmp_path / "classes.tif", key=0)
+    assert told["penFraction"] == (classes == 2).mean() > 0.01
+    run("report", tmp_path / "slide.pyramid.tif", "-o", tmp_path / "page.html")
+    (row,) = Page(tmp_path / "page.html").data["slides"]
+    assert row["penFraction"] == told["penFraction"]
+    assert [each["fraction"] for each in row["classes"] if each["name"] == "pen"] == pytest.approx([told["penFraction"]] if "--classes" in words else [])
+
+
 @pytest.mark.parametrize("preset", ["robust", "model"])
 def test_no_pen_is_said_only_where_it_was_looked_for(tmp_path, preset):
     run("synthesize", tmp_path / "slide.tif", "--size", "900x900", "--mpp", 2)

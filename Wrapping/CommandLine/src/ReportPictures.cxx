@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
 namespace gigapixel::commandline
 {
@@ -249,6 +248,15 @@ private:
         data[share.key()] = share.value();
       }
     }
+  }
+
+  static void
+  DoubtTissueMask(Json & data)
+  {
+    if (const auto doubt = FindTissueDoubt(data["tissueFraction"].get<double>()))
+    {
+      AddOnce(*doubt, data["doubts"]);
+    }
     for (const Doubt & doubt : FindShareDoubts(data))
     {
       AddOnce(doubt, data["doubts"]);
@@ -257,7 +265,7 @@ private:
 
   /** Counts the pixels of each class, in all of the mask. */
   static void
-  Measure(const MaskImage & mask, const std::string & madeBy, Json & data)
+  Measure(const MaskImage & mask, bool isTissue, Json & data)
   {
     constexpr std::int64_t rows = 256;
     // Neighbors are mostly alike, and a count waits for the one before it: four arrays take turns.
@@ -276,7 +284,6 @@ private:
     const Grid & grid = mask.GetImage().grid;
     const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
     const double mm2 = grid.IsSpacingKnown() ? grid.spacing[0] * grid.spacing[1] : 0;
-    const bool   isTissue = madeBy.rfind("label ", 0) == 0;
     Json         classes = Json::array();
     for (int label = 1; label < 256; ++label)
     {
@@ -298,11 +305,15 @@ private:
                           { "color", isNamed ? Json(ToColor(known->second.color)) : Json() },
                           { "fraction", count / pixels },
                           { "mm2", area } });
-      // A preset may look for neither pen nor artifacts: that there are none is what the mask records.
-      if (isTissue && (name == "tissue" || (count > 0 && (name == "pen" || name == "artifact"))))
+      if (isTissue && name == "tissue")
+      {
+        data["tissueFraction"] = count / pixels;
+        data["tissueMm2"] = area;
+      }
+      // That there are none is what a mask records: a preset may look for neither.
+      else if (isTissue && count > 0 && (name == "pen" || name == "artifact") && !data.contains(name + "Fraction"))
       {
         data[name + "Fraction"] = count / pixels;
-        data[name + "Mm2"] = area;
       }
     }
     if (isTissue && !data.contains("tissueFraction")) // an empty mask
@@ -311,10 +322,6 @@ private:
       data["tissueMm2"] = mm2 > 0 ? Json(0) : Json();
     }
     data["classes"] = classes;
-    if (const auto doubt = isTissue ? FindTissueDoubt(data["tissueFraction"].get<double>()) : std::nullopt)
-    {
-      AddOnce(*doubt, data["doubts"]);
-    }
   }
 
   /** Unless the command has said so as well. */
@@ -335,10 +342,15 @@ private:
     const MaskImage   mask(row.mask);
     const std::string madeBy = FindMadeBy(row.mask);
     row.data["madeBy"] = madeBy;
-    Measure(mask, madeBy, row.data);
-    if (madeBy.rfind("label ", 0) == 0)
+    const bool isTissue = madeBy.rfind("label ", 0) == 0;
+    if (isTissue)
     {
       AddRecordedShares(row.mask, row.data);
+    }
+    Measure(mask, isTissue, row.data);
+    if (isTissue)
+    {
+      DoubtTissueMask(row.data);
     }
     const Grid grid = slide ? GetLevelZeroGrid(*slide) : mask.GetImage().grid;
     const auto match = GridMatch::Make(mask.GetImage(), grid, slide ? row.slide : row.mask);
