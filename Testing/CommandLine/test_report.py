@@ -38,7 +38,8 @@ def test_rows_are_the_results(batch):
     for name, each in told.items():
         row = page.slides[name]
         if "error" in each:
-            assert row["error"] == each["error"] and "picture" not in row
+            assert row["error"] == {**each["error"], "file": row["slide"]} and os.path.samefile(row["slide"], each["slide"])
+            assert "picture" not in row
             continue
         assert row["tissueMm2"] == pytest.approx(each["tissueMm2"], rel=1e-9)
         assert row["tissueFraction"] == pytest.approx(each["tissueFraction"], rel=1e-9)

@@ -183,6 +183,9 @@
   /** With two classes, the probability of the first is the rest of the other's. */
   const isOther = (name) => namesIn("probabilities").length === 2 && namesIn("probabilities")[0] === name;
 
+  const versionsOf = (slide) => [...new Set(slide.made.map((made) => formatAny(data.provenance[made.by].version)))];
+  const isOfOtherVersions = data.provenance.some((made) => formatAny(made.version) !== data.version);
+
   const columns = [
     { name: "slide-picture", title: "Slide", isPicture: true, show: (slide) => makeThumb(slide, false) },
     { name: "overlay", title: "Overlay", isPicture: true, show: (slide) => makeThumb(slide, true) },
@@ -207,6 +210,7 @@
     inTable("warnings", "Warnings", (slide) => warningsOf(slide).join(" "), (slide) => makeChips(warningsOf(slide), ""), { ...text, isWide: true }),
     inTable("error", "Error", (slide) => slide.error?.code, null, { ...text, isHidden: true }),
     inTable("missing", "Missing", (slide) => slide.missing.map((entry) => entry.what).join("; "), null, { ...text, isHidden: true, isWide: true }),
+    inTable("version", "Version", (slide) => versionsOf(slide).join(", "), null, { ...text, isHidden: !isOfOtherVersions }),
     inTable("preset", "Preset", (slide) => slide.preset, null, { ...text, isHidden: true }),
     inTable("slideWidth", "Width px", (slide) => slide.slideWidth, null, { isHidden: true }),
     inTable("slideHeight", "Height px", (slide) => slide.slideHeight, null, { isHidden: true }),

@@ -285,7 +285,8 @@ RefuseInputs(const std::vector<std::string> & outputs, const std::vector<std::st
 void
 RefuseExisting(const std::string & file, bool overwrite)
 {
-  if (!overwrite && fs::exists(file))
+  std::error_code ignored;
+  if (!overwrite && fs::exists(fs::symlink_status(file, ignored))) // a link that leads nowhere would be replaced
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS", "the output exists already", "choose another name, or use --overwrite")
                     .OfFile(file));

@@ -203,19 +203,20 @@ TakeBatch(const std::string & folder, Content & content)
     return false; // its manifest.json is something else
   }
   Json        entries = Json::array();
-  std::size_t failed = 0;
+  std::size_t failed = 0, toDo = 0;
   for (const auto & [output, entry] : batch.entries)
   {
     entries.push_back(entry);
-    failed += entry.at("result").contains("error") ? 1 : 0;
+    failed += HasFailed(entry) && !IsToDo(entry) ? 1 : 0;
+    toDo += IsToDo(entry) ? 1 : 0;
     batch.outputs.insert(output);
   }
   AddEntries(SeeEntriesFromHere(entries, (fs::path(folder) / "manifest.json").string()), folder, content);
-  if (batch.outputs.size() > entries.size())
+  if (batch.outputs.size() + toDo > entries.size())
   {
     content.unfinished.push_back({ { "folder", folder },
                                    { "slides", batch.outputs.size() },
-                                   { "done", entries.size() - failed },
+                                   { "done", entries.size() - failed - toDo },
                                    { "failed", failed } });
   }
   return !batch.outputs.empty();

@@ -2,6 +2,7 @@
 #include "ReportRows.h"
 
 #include "ArgumentText.h"
+#include "BatchManifest.h"
 #include "OutputCheck.h"
 #include "SlideList.h"
 
@@ -15,6 +16,7 @@
 #include <iterator>
 #include <map>
 #include <system_error>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -181,7 +183,7 @@ ReportRows::AddMask(const std::string & file)
 }
 
 bool
-ReportRows::AddResult(const Json & result, const std::string & folder)
+ReportRows::AddResult(Json result, const std::string & folder)
 {
   const std::string slide = GetText(result, "slide");
   const std::string mask = GetText(result, slide.empty() ? "prediction" : "mask");
@@ -196,6 +198,7 @@ ReportRows::AddResult(const Json & result, const std::string & folder)
   }
   ReportRow & row = slide.empty() ? this->FindRowOfMask(Resolve(mask, folder)) : this->FindRow(Resolve(slide, folder));
   row.mask = row.mask.empty() && !mask.empty() ? Resolve(mask, folder) : row.mask;
+  result = MoveSlide(std::move(result), row.slide); // a warning that two inputs tell names one file
   if (!result.contains("error"))
   {
     row.data.erase("error"); // of an earlier try

@@ -77,7 +77,7 @@ public:
 private:
   ReportRow & FindRow(const std::string & slide);
   ReportRow & FindRowOfMask(const std::string & mask);
-  bool        AddResult(const nlohmann::ordered_json & result, const std::string & folder);
+  bool        AddResult(nlohmann::ordered_json result, const std::string & folder);
 
   std::vector<ReportRow>                          m_Rows;
   std::map<std::string, std::vector<std::size_t>> m_ByName;
