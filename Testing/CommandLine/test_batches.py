@@ -18,6 +18,7 @@ from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_slide
 from report_pages import Page
 
 WORDS = ["--preset", "remedios2023"]
+TIMES = ("seconds", "cpuSeconds", "peakBytes")
 
 
 def fnv(data):
@@ -47,7 +48,15 @@ def edit(out, name, change):
 
 
 def read_all(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """But the times, which are others in every run."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "timings.jsonl"}
+
+
+def read_page(path):
+    """What a page shows and says, but for times."""
+    page = Page(path)
+    slides = [{key: value for key, value in slide.items() if key not in TIMES} for slide in page.data["slides"]]
+    return {**page.data, "slides": slides}, page.pictures
 
 
 @pytest.fixture
@@ -61,7 +70,7 @@ def batch(tmp_path):
 
 def test_manifest_says_what_was_made_of_what(batch):
     slides, out, _, results = batch
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "failed.csv", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "failed.csv", "manifest.json", "timings.jsonl"]
     entries = read_manifest(out)
     assert list(entries) == ["000.pyramid.tif", "001.pyramid.tif", "cut.pyramid.tif"]
     version = run("--version").out.split()[1]
@@ -124,6 +133,25 @@ def test_errors_name_slides_where_they_are(batch, tmp_path):
     assert os.path.samefile(moved / "out" / line["file"], cut)
     words[words.index(tmp_path / "slides")], words[words.index(out)] = moved / "slides", moved / "out"
     assert run(*words, code=1).json[2]["error"]["file"] == str(cut)
+
+
+def test_what_each_slide_took_is_kept_beside_the_manifest(batch, tmp_path):
+    """A line for each time that a slide was made; a page shows the last one. The manifest does not know."""
+    _, out, words, results = batch
+    lines = [json.loads(line) for line in (out / "timings.jsonl").read_text().splitlines()]
+    assert [line["output"] for line in lines] == ["000.pyramid.tif", "001.pyramid.tif"]  # not the one that failed
+    assert all(0 < line["cpuSeconds"] and 0 < line["seconds"] and line["peakBytes"] > 1e6 for line in lines)
+    run(*words, code=1)
+    assert (out / "timings.jsonl").read_text().count("\n") == 2  # nothing was made
+    with open(out / "timings.jsonl", "a") as file:
+        file.write('{"output": "000.pyramid.tif", "seconds": 7, "cpuSeconds": 11.5, "peakBytes": 5e6}\n{"output": "001.pyram')
+    for command in (["report", out, "-o"], [*words[:-1], "--report"]):
+        run(*command, tmp_path / "page.html", code=int(command[0] == "label"))
+        slides = Page(tmp_path / "page.html").slides
+        assert [slides["000"][key] for key in TIMES] == [7, 11.5, 5e6] and slides["001"]["cpuSeconds"] == lines[1]["cpuSeconds"]
+        assert not any(key in slides["cut"] for key in TIMES)
+        (tmp_path / "page.html").unlink()
+    assert not any(key in entry["result"] for entry in read_manifest(out).values() for key in TIMES)
 
 
 def test_failures_of_all_slides_are_kept(tmp_path):
@@ -240,7 +268,7 @@ def test_killed_three_times(tmp_path):
     (slides / "005.tif").write_bytes((slides / "000.tif").read_bytes()[:300])
     words = ["label", "slides", "-o", "out", *WORDS, "--report", "report.html", "--quiet"]
     run(*words, cwd=tmp_path, code=1)
-    whole, report = read_all(tmp_path / "out"), (tmp_path / "report.html").read_bytes()
+    whole, report = read_all(tmp_path / "out"), read_page(tmp_path / "report.html")
     (tmp_path / "out").rename(tmp_path / "whole")
     (tmp_path / "report.html").unlink()
     for number in (8, 16, 24):
@@ -253,7 +281,7 @@ def test_killed_three_times(tmp_path):
         made = {name: data for name, data in read_all(tmp_path / "out").items() if not name.startswith(".")}
         assert number - 2 <= len(made) < 39 and made.items() <= whole.items()
     run(*words, cwd=tmp_path, code=1)
-    assert read_all(tmp_path / "out") == whole and (tmp_path / "report.html").read_bytes() == report
+    assert read_all(tmp_path / "out") == whole and read_page(tmp_path / "report.html") == report
 
 
 def test_two_processes_do_nothing_twice(tmp_path):
@@ -295,7 +323,7 @@ def test_locks_of_the_dead_hold_nobody_up(tmp_path, machine, age):
     for number in (1, 2):
         write_lock(out, "000.pyramid.tif", number, machine, age)
     run("label", slides, "-o", out, *WORDS)
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 @pytest.mark.skipif("GIGAPIXEL_FAILING_DISK" not in os.environ, reason="GIGAPIXEL_FAILING_DISK is the library that fails")
@@ -305,7 +333,7 @@ def test_file_systems_without_locks(tmp_path):
     env = {**os.environ, "LD_PRELOAD": os.environ["GIGAPIXEL_FAILING_DISK"], "GIGAPIXEL_NO_FLOCK": "1"}
     write_lock(out, "000.pyramid.tif", 1, pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(), 600)
     run("label", slides, "-o", out, *WORDS, env=env)
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 def test_foreign_things_in_the_hidden_folder(tmp_path):
@@ -398,4 +426,4 @@ def test_a_lock_of_a_living_machine_is_waited_for(tmp_path):
     assert [status[key] for key in ("slides", "done", "failed", "left")] == [2, 1, 0, 1]
     set_age(lock, 3600)
     assert process.communicate() and process.returncode == 0
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]

@@ -204,6 +204,7 @@
     ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], (slide) => formatField(slide.columns[name]), { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumeric(slide.columns[name])) })),
     inTable("dice", "Dice", (slide) => slide.dice, (slide) => digits(slide.dice, 3)),
     inTable("iou", "IoU", (slide) => slide.iou, (slide) => digits(slide.iou, 3), { isHidden: true }),
+    inTable("seconds", "Seconds", (slide) => slide.seconds, (slide) => digits(slide.seconds, 1), { isHidden: true }),
     inTable("cpuSeconds", "CPU s", (slide) => slide.cpuSeconds, (slide) => digits(slide.cpuSeconds, 1)),
     inTable("peakBytes", "Peak MiB", (slide) => slide.peakBytes, (slide) => (isNumber(slide.peakBytes) ? (slide.peakBytes / 1048576).toFixed(0) : "")),
     inTable("damagedTiles", "Damaged tiles", (slide) => slide.damagedTiles, null, { isHidden: slides.every((slide) => !slide.damagedTiles) }),

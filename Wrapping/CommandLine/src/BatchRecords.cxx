@@ -451,9 +451,11 @@ BatchRecords::Gather()
     }
     records[file] = text;
   }
-  const bool isOfUse =
-    std::any_of(entries.begin(), entries.end(), [](const auto & each) { return !IsToDo(each.second); });
-  if (isOfUse) // else nothing is known of any slide
+  // Else nothing is known of any slide, or the only one was refused, which leaves no folder.
+  const bool isOfUse = std::any_of(entries.begin(), entries.end(), [&entries](const auto & each) {
+    return entries.size() > 1 ? !IsToDo(each.second) : !HasFailed(each.second);
+  });
+  if (isOfUse)
   {
     Update(GetManifest(m_Folder), FormatManifest(entries));
     Update(GetFailedTable(m_Folder), FormatFailures(entries));

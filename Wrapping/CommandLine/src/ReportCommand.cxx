@@ -3,6 +3,7 @@
 
 #include "BatchLock.h"
 #include "BatchManifest.h"
+#include "BatchTimings.h"
 #include "CommandFunctions.h"
 #include "OutputCheck.h"
 #include "ReportFigures.h"
@@ -95,6 +96,21 @@ TakeTable(const std::string & file, Content & content)
   }
 }
 
+/** Takes how results were made, and what that took. */
+void
+AddMakings(const Json & entries, const std::string & folder, ReportRows & rows)
+{
+  const auto timings = ReadTimings(folder);
+  for (const Json & entry : entries)
+  {
+    rows.AddMaking(entry, folder);
+    if (const auto timing = timings.find(GetName(entry.at("output"))); timing != timings.end())
+    {
+      rows.AddTiming(entry.at("slide"), timing->second, folder);
+    }
+  }
+}
+
 /** Takes what a manifest has of each slide. \return how many of the results are shown */
 int
 AddEntries(const Json & entries, const std::string & folder, Content & content)
@@ -103,8 +119,8 @@ AddEntries(const Json & entries, const std::string & folder, Content & content)
   for (const Json & entry : entries)
   {
     shown += content.rows.AddResults(entry.at("result"), folder);
-    content.rows.AddMaking(entry, folder);
   }
+  AddMakings(entries, folder, content.rows);
   return shown;
 }
 
@@ -817,10 +833,7 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
   }
   const std::string folder = values.GetText("output");
   const std::string manifest = (fs::path(folder) / "manifest.json").string();
-  for (const Json & entry : ReadManifestEntries(manifest)) // of what was made earlier, too
-  {
-    content.rows.AddMaking(entry, folder);
-  }
+  AddMakings(ReadManifestEntries(manifest), folder, content.rows); // of what was made earlier, too
   WriteReport(content,
               file,
               true,

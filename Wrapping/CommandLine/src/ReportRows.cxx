@@ -258,14 +258,39 @@ ReportRows::AddMaking(const Json & entry, const std::string & folder)
   {
     made[key] = entry.value(key, Json());
   }
-  const std::string slide = Resolve(GetText(entry, "slide"), folder);
+  for (ReportRow * const row : this->FindRowsThere(Resolve(GetText(entry, "slide"), folder)))
+  {
+    Merge(Json::array({ made }), row->data["made"]);
+  }
+}
+
+void
+ReportRows::AddTiming(const std::string & slide, const Json & timing, const std::string & folder)
+{
+  for (ReportRow * const row : this->FindRowsThere(Resolve(slide, folder)))
+  {
+    for (const auto & item : timing.items())
+    {
+      if (!row->data.contains(item.key()))
+      {
+        row->data[item.key()] = item.value();
+      }
+    }
+  }
+}
+
+std::vector<ReportRow *>
+ReportRows::FindRowsThere(const std::string & slide)
+{
+  std::vector<ReportRow *> rows;
   for (const std::size_t place : m_ByName[GetSlideName(slide)])
   {
     if (MayBeSame(m_Rows[place].slide, slide))
     {
-      Merge(Json::array({ made }), m_Rows[place].data["made"]);
+      rows.push_back(&m_Rows[place]);
     }
   }
+  return rows;
 }
 
 void

@@ -48,6 +48,10 @@ public:
    * lists of "version", "command", "options" and "inputs". \param folder of the manifest */
   void AddMaking(const nlohmann::ordered_json & entry, const std::string & folder);
 
+  /** Takes what making the result of a slide took (ReadTimings()), where the slide has a row whose result does not tell
+   * it. \param folder of the manifest */
+  void AddTiming(const std::string & slide, const nlohmann::ordered_json & timing, const std::string & folder);
+
   /** Takes the rows of a table with the column slide. \throw Refusal the table cannot be read */
   void AddTable(const std::string & file);
 
@@ -75,9 +79,10 @@ public:
   }
 
 private:
-  ReportRow & FindRow(const std::string & slide);
-  ReportRow & FindRowOfMask(const std::string & mask);
-  bool        AddResult(nlohmann::ordered_json result, const std::string & folder);
+  ReportRow &              FindRow(const std::string & slide);
+  std::vector<ReportRow *> FindRowsThere(const std::string & slide);
+  ReportRow &              FindRowOfMask(const std::string & mask);
+  bool                     AddResult(nlohmann::ordered_json result, const std::string & folder);
 
   std::vector<ReportRow>                          m_Rows;
   std::map<std::string, std::vector<std::size_t>> m_ByName;

@@ -183,9 +183,9 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
 bool
 IsKeptBesideSlides(const std::string & file)
 {
-  static const std::set<std::string> endings{ ".csv",  ".tsv", ".json", ".geojson", ".txt",        ".md",   ".xml",
-                                              ".log",  ".ini", ".opt",  ".pdf",     ".png",        ".html", ".jpg",
-                                              ".jpeg", ".svg", ".h5",   ".nrrd",    ".safetensors" };
+  static const std::set<std::string> endings{ ".csv",  ".tsv", ".json", ".geojson", ".txt",         ".md",   ".xml",
+                                              ".log",  ".ini", ".opt",  ".pdf",     ".png",         ".html", ".jpg",
+                                              ".jpeg", ".svg", ".h5",   ".nrrd",    ".safetensors", ".jsonl" };
   return endings.count(GetLowerExtension(file)) > 0 || fs::path(file).filename() == "DICOMDIR" ||
          EndsWith(file, PyramidEnding);
 }

@@ -3,6 +3,7 @@
 
 #include "BatchManifest.h"
 #include "BatchRecords.h"
+#include "BatchTimings.h"
 #include "DiagnosticJSON.h"
 #include "Doubt.h"
 #include "ITKMessages.h"
@@ -165,8 +166,13 @@ SlideWorker::DoSlide(const SlideTask & task)
     }
   }
   KeepWarningsOf(task, m_Slides, m_Before);
-  SlideOutcome outcome = WorkOn(task, m_Kind, m_Work);
+  const Stopwatch watch;
+  SlideOutcome    outcome = WorkOn(task, m_Kind, m_Work);
   m_Records.Add(task, outcome.result);
+  if (m_Records.AreKept() && outcome.failure.IsEmpty() && !outcome.result.value("skipped", false))
+  {
+    AppendTiming(task.folder, task.output, watch.Read());
+  }
   m_HasWorked = true;
   return outcome;
 }
