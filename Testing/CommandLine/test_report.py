@@ -56,6 +56,18 @@ def test_rows_are_the_table(batch):
         assert row["probabilities"] == {"normal": float(line["p_normal"]), "tumor": float(line["p_tumor"])}
 
 
+def test_several_tables_of_predictions_have_a_range(tmp_path):
+    """Of each slide that several models have judged; one that one model has judged has none."""
+    tables = []
+    for n, shares in enumerate(({"a": 0.25, "b": 0.5}, {"a": 0.75}, {"a": 0.125})):
+        tables.append(tmp_path / f"{n}.csv")
+        tables[-1].write_text("slide,p_normal,p_tumor\n" + "".join(f"{name}.tif,{1 - p},{p}\n" for name, p in shares.items()))
+    run("report", *tables, tables[0], "-o", tmp_path / "page.html")
+    slides = Page(tmp_path / "page.html").slides
+    assert slides["a"]["perTable"]["tumor"] == [0.25, 0.75, 0.125] and slides["a"]["probabilities"]["tumor"] == pytest.approx(0.375)
+    assert slides["b"]["perTable"]["normal"] == [0.5] and slides["b"]["probabilities"] == {"normal": 0.5, "tumor": 0.5}
+
+
 def test_figures_of_predictions(batch):
     (figures,) = batch[2].data["figures"]
     lines = list(csv.DictReader(PREDICTIONS.splitlines()))
@@ -470,4 +482,4 @@ def test_report_of_a_batch_goes_into_the_current_folder(tmp_path):
 
 def strip(row):
     """Without what the machine and the hour decide."""
-    return {key: value for key, value in row.items() if key not in ("cpuSeconds", "peakBytes")}
+    return {key: value for key, value in row.items() if key not in ("seconds", "cpuSeconds", "peakBytes")}

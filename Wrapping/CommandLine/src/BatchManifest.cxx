@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BatchManifest.h"
 
+#include "ArgumentText.h"
 #include "BatchLock.h"
 #include "NameText.h"
 #include "SlideList.h"

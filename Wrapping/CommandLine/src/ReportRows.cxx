@@ -6,6 +6,7 @@
 #include "OutputCheck.h"
 #include "SlideList.h"
 
+#include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelTableReader.h"
 
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -127,6 +129,15 @@ ReportRow::Miss(const std::string & what, const std::exception & error)
   data["missing"].push_back(DescribeMissing(what, Diagnostic::Of(error)));
 }
 
+void
+ReportRow::AddProbability(const std::string & name, double probability)
+{
+  Json & all = data["perTable"][name];
+  all.push_back(probability);
+  const auto values = all.get<std::vector<double>>();
+  data["probabilities"][name] = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 ReportRow &
 ReportRows::FindRow(const std::string & slide)
 {
@@ -205,7 +216,8 @@ ReportRows::AddResult(Json result, const std::string & folder)
   }
   for (const char * const field : KeptFields)
   {
-    if (const auto found = result.find(field); found != result.end() && !found->is_null())
+    const bool isOfTables = row.data.contains("perTable") && std::string(field) == "probabilities";
+    if (const auto found = result.find(field); found != result.end() && !found->is_null() && !isOfTables)
     {
       row.data[field] = *found;
     }
@@ -314,9 +326,11 @@ ReportRows::AddTable(const std::string & file)
   {
     lines.push_back(line);
   }
+  std::map<std::size_t, std::map<std::string, double>> probabilities; // of this table, by rows and classes
   for (const TableReader::Row & line : lines)
   {
     ReportRow & row = this->FindRow(Resolve(line.fields[static_cast<std::size_t>(slide)], folder));
+    auto &      ofRow = probabilities[static_cast<std::size_t>(&row - m_Rows.data())];
     if (mask >= 0 && !line.fields[static_cast<std::size_t>(mask)].empty())
     {
       row.mask = Resolve(line.fields[static_cast<std::size_t>(mask)], folder);
@@ -331,7 +345,7 @@ ReportRows::AddTable(const std::string & file)
       }
       if (const auto probability = ReadNumber(field); probability && column.rfind("p_", 0) == 0)
       {
-        row.data["probabilities"][column.substr(2)] = *probability;
+        ofRow[column.substr(2)] = *probability;
         continue;
       }
       row.data["columns"][column] = field; // as it is written: 007 is the name of a patient
@@ -339,6 +353,17 @@ ReportRows::AddTable(const std::string & file)
       {
         m_Columns.push_back(column);
       }
+    }
+  }
+  if (!m_Tables.insert(IdentifyFile(file, HashedBytes::All)).second)
+  {
+    return; // the same table again is not one of another model
+  }
+  for (const auto & [place, ofRow] : probabilities)
+  {
+    for (const auto & [name, probability] : ofRow)
+    {
+      m_Rows[place].AddProbability(name, probability);
     }
   }
 }

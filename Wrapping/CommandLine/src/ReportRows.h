@@ -9,6 +9,7 @@
 
 #include <exception>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct ReportRow
 
   /** Says what the row lacks. \param what a clause without names */
   void Miss(const std::string & what, const std::exception & error);
+
+  /** Takes the probability of a class from one more table: "perTable" has all of them, "probabilities" their mean. */
+  void AddProbability(const std::string & name, double probability);
 };
 
 /** What a report lacks: {"what", "file", "why", "code"}. \param what a clause without names */
@@ -87,6 +91,7 @@ private:
   std::vector<ReportRow>                          m_Rows;
   std::map<std::string, std::vector<std::size_t>> m_ByName;
   std::vector<std::string>                        m_Columns;
+  std::set<std::string>                           m_Tables; // by their contents
   std::vector<nlohmann::ordered_json>             m_Others;
 };
 

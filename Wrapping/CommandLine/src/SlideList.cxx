@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
+#include "ArgumentText.h"
 #include "BatchManifest.h"
 
 #include "gigapixelCohort.h"
@@ -571,12 +572,6 @@ GetPlace(const std::string & file)
   const fs::path  path = fs::absolute(file);
   const fs::path  folder = fs::canonical(path.parent_path(), error);
   return error ? path.string() : (folder / path.filename()).string();
-}
-
-bool
-EndsWith(const std::string & text, const std::string & ending)
-{
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 SlideList
