@@ -688,7 +688,7 @@
   }
 
   function describeModel(run) {
-    const facts = makeFacts([["Network", run.model?.network], ["Model", [run.model?.file, run.model?.identity].filter(isKnown).join(", ")], ["Resolution", run.model?.micronsPerPixel ? `${run.model.micronsPerPixel} µm/px` : null]]);
+    const facts = makeFacts([["Network", run.model?.network], ["Model", [run.model?.file, run.model?.identity].filter(isKnown).join(", ")], ["Resolution", run.model?.micronsPerPixel ? `${formatAny(Number(run.model.micronsPerPixel))} µm/px` : null]]);
     facts.className = "facts";
     return facts;
   }
