@@ -18,6 +18,7 @@ from conftest import PROGRAM, blobs, fails, obey_permissions, run, write_slide
 from report_pages import Page
 
 WORDS = ["--preset", "remedios2023"]
+TIMES = ("seconds", "cpuSeconds", "peakBytes")
 
 
 def fnv(data):
@@ -47,7 +48,15 @@ def edit(out, name, change):
 
 
 def read_all(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """But the times, which are others in every run."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "timings.jsonl"}
+
+
+def read_page(path):
+    """What a page shows and says, but for times."""
+    page = Page(path)
+    slides = [{key: value for key, value in slide.items() if key not in TIMES} for slide in page.data["slides"]]
+    return {**page.data, "slides": slides}, page.pictures
 
 
 @pytest.fixture
@@ -61,7 +70,7 @@ def batch(tmp_path):
 
 def test_manifest_says_what_was_made_of_what(batch):
     slides, out, _, results = batch
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "failed.csv", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "failed.csv", "manifest.json", "timings.jsonl"]
     entries = read_manifest(out)
     assert list(entries) == ["000.pyramid.tif", "001.pyramid.tif", "cut.pyramid.tif"]
     version = run("--version").out.split()[1]
@@ -83,7 +92,7 @@ def test_failures_are_a_table_and_tried_again_when_asked(batch):
     slides, out, words, results = batch
     error = results[2]["error"]
     (row,) = csv.DictReader((out / "failed.csv").read_text().splitlines())
-    assert row == {"slide": "../slides/cut.tif", **{key: error[key] or "" for key in ("code", "file", "why", "do")}}
+    assert row == {"slide": "../slides/cut.tif", "file": "../slides/cut.tif", **{key: error[key] or "" for key in ("code", "why", "do")}}
     edit(out, "cut.pyramid.tif", lambda entry: entry["result"]["error"].update(code="E-OTHER"))
     assert run(*words, code=1).json[2]["error"]["code"] == "E-OTHER"  # as it is recorded
     again = run(*words, "--retry", code=1).json
@@ -93,11 +102,93 @@ def test_failures_are_a_table_and_tried_again_when_asked(batch):
     assert not (out / "failed.csv").exists() and "error" not in read_manifest(out)["cut.pyramid.tif"]["result"]
 
 
-def test_status_counts_what_the_records_say(batch, tmp_path):
-    _, out, _, results = batch
+def test_what_a_full_disk_stopped_is_to_do(batch, tmp_path):
+    """The machine was to blame: the slide is left, not failed, and the same command does it."""
+    slides, out, words, _ = batch
+    (slides / "cut.tif").unlink()
+    run("label", slides, "-o", out, *WORDS)
+    mask = (out / "001.pyramid.tif").read_bytes()
+    (out / "001.pyramid.tif").unlink()
+    edit(out, "001.pyramid.tif", lambda entry: entry.update(result={"slide": entry["result"]["slide"], "error": {"code": "E-DISK-FULL", "why": "x"}}))
+    edit(out, "cut.pyramid.tif", lambda entry: entry.update(output="x.pyramid.tif"))
     status = run("status", out, "--json").json
-    assert status == {"folder": str(out), "slides": 3, "done": 2, "failed": 1, "codes": {results[2]["error"]["code"]: 1}, "running": [],
-                      "left": 0, "secondsLeft": 0}
+    assert [status[key] for key in ("slides", "done", "failed", "left")] == [3, 1, 1, 1] and status["codes"]["E-DISK-FULL"] == 1
+    run("report", out, "-o", tmp_path / "page.html")
+    assert Page(tmp_path / "page.html").data["unfinished"] == [{"folder": str(out), "slides": 3, "done": 1, "failed": 1}]
+    assert [result["skipped"] for result in run(*words).json] == [True, False] and (out / "001.pyramid.tif").read_bytes() == mask
+
+
+def test_errors_name_slides_where_they_are(batch, tmp_path):
+    """Slides and folder were moved together: what a manifest, failed.csv, the page and the same command say of a failure."""
+    _, out, words, results = batch
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("slides", "out"):
+        (tmp_path / name).rename(moved / name)
+    cut = moved / "slides/cut.tif"
+    run("report", moved / "out", "-o", tmp_path / "page.html")
+    row = Page(tmp_path / "page.html").slides["cut"]
+    assert os.path.samefile(row["error"]["file"], cut) and row["error"]["code"] == results[2]["error"]["code"]
+    (line,) = csv.DictReader((moved / "out/failed.csv").read_text().splitlines())
+    assert os.path.samefile(moved / "out" / line["file"], cut)
+    words[words.index(tmp_path / "slides")], words[words.index(out)] = moved / "slides", moved / "out"
+    assert run(*words, code=1).json[2]["error"]["file"] == str(cut)
+
+
+def test_what_each_slide_took_is_kept_beside_the_manifest(batch, tmp_path):
+    """A line for each time that a slide was made; a page shows the last one. The manifest does not know."""
+    _, out, words, results = batch
+    lines = [json.loads(line) for line in (out / "timings.jsonl").read_text().splitlines()]
+    assert [line["output"] for line in lines] == ["000.pyramid.tif", "001.pyramid.tif"]  # not the one that failed
+    assert all(0 < line["cpuSeconds"] and 0 < line["seconds"] and line["peakBytes"] > 1e6 for line in lines)
+    run(*words, code=1)
+    assert (out / "timings.jsonl").read_text().count("\n") == 2  # nothing was made
+    with open(out / "timings.jsonl", "a") as file:
+        file.write('{"output": "000.pyramid.tif", "seconds": 7, "cpuSeconds": 11.5, "peakBytes": 5e6}\n{"output": "001.pyram')
+    for command in (["report", out, "-o"], [*words[:-1], "--report"]):
+        run(*command, tmp_path / "page.html", code=int(command[0] == "label"))
+        slides = Page(tmp_path / "page.html").slides
+        assert [slides["000"][key] for key in TIMES] == [7, 11.5, 5e6] and slides["001"]["cpuSeconds"] == lines[1]["cpuSeconds"]
+        assert not any(key in slides["cut"] for key in TIMES)
+        (tmp_path / "page.html").unlink()
+    assert not any(key in entry["result"] for entry in read_manifest(out).values() for key in TIMES)
+
+
+def test_failures_of_all_slides_are_kept(tmp_path):
+    slides, out = make_slides(tmp_path / "slides", 2), tmp_path / "out"
+    for slide in slides.iterdir():
+        slide.write_bytes(b"no slide")
+    words = ["label", slides, "-o", out, *WORDS, "--json"]
+    codes = [result["error"]["code"] for result in run(*words, code=1).json]
+    with open(out / "failed.csv") as file:
+        assert [row["code"] for row in csv.DictReader(file)] == codes == ["E-SLIDE-FORMAT"] * 2
+    assert sorted(path.name for path in out.iterdir()) == ["failed.csv", "manifest.json"]
+    assert [run("status", out, "--json").json[key] for key in ("slides", "done", "failed", "left")] == [2, 0, 2, 0]
+
+
+def test_overwrite_takes_the_place_of_a_link(tmp_path):
+    """As mv does: what the link leads to may be someone else's."""
+    slides, out = make_slides(tmp_path / "slides", 1), tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "far.tif").write_bytes(b"mine")
+    (out / "000.pyramid.tif").symlink_to(tmp_path / "far.tif")
+    words = ["label", slides, "-o", out, *WORDS, "--json"]
+    assert run(*words, code=1).json[0]["error"]["code"] == "E-OUTPUT-EXISTS"
+    run(*words, "--overwrite")
+    assert (tmp_path / "far.tif").read_bytes() == b"mine" and not (out / "000.pyramid.tif").is_symlink()
+    assert tifffile.imread(out / "000.pyramid.tif", key=0).shape == (8, 8)
+
+
+def test_status_counts_what_the_records_say(batch, tmp_path):
+    _, out, words, results = batch
+    status = run("status", out, "--json").json
+    assert status == {"folder": str(out), "slides": 3, "done": 2, "failed": 1, "codes": {results[2]["error"]["code"]: 1},
+                      "versions": {read_manifest(out)["000.pyramid.tif"]["version"]: 2}, "running": [], "left": 0, "secondsLeft": 0}
+    before = run("status", out).out
+    edit(out, "001.pyramid.tif", lambda entry: entry.update(version="0.0.1"))
+    assert run("status", out, "--json").json["versions"]["0.0.1"] == 1
+    assert "0.0.1: 1" in run("status", out).out and "0.0.1" not in before
+    assert [result.get("skipped") for result in run(*words, code=1).json] == [True, True, None]  # another version does nothing anew
     assert fails("status", tmp_path / "slides").code == "E-FOLDER-EMPTY"
     assert fails("status", tmp_path / "none").code == "E-FILE-MISSING"
 
@@ -106,7 +197,7 @@ def test_report_of_a_folder_is_what_its_manifest_says(batch, tmp_path):
     _, out, _, results = batch
     run("report", out, "-o", tmp_path / "page.html")
     slides = Page(tmp_path / "page.html").slides
-    assert set(slides) == {"000", "001", "cut"} and slides["cut"]["error"] == results[2]["error"]
+    assert set(slides) == {"000", "001", "cut"} and slides["cut"]["error"] == {**results[2]["error"], "file": slides["cut"]["slide"]}
     assert [slides[name]["tissueMm2"] for name in ("000", "001")] == pytest.approx([result["tissueMm2"] for result in results[:2]], rel=1e-9)
 
 
@@ -177,7 +268,7 @@ def test_killed_three_times(tmp_path):
     (slides / "005.tif").write_bytes((slides / "000.tif").read_bytes()[:300])
     words = ["label", "slides", "-o", "out", *WORDS, "--report", "report.html", "--quiet"]
     run(*words, cwd=tmp_path, code=1)
-    whole, report = read_all(tmp_path / "out"), (tmp_path / "report.html").read_bytes()
+    whole, report = read_all(tmp_path / "out"), read_page(tmp_path / "report.html")
     (tmp_path / "out").rename(tmp_path / "whole")
     (tmp_path / "report.html").unlink()
     for number in (8, 16, 24):
@@ -190,7 +281,7 @@ def test_killed_three_times(tmp_path):
         made = {name: data for name, data in read_all(tmp_path / "out").items() if not name.startswith(".")}
         assert number - 2 <= len(made) < 39 and made.items() <= whole.items()
     run(*words, cwd=tmp_path, code=1)
-    assert read_all(tmp_path / "out") == whole and (tmp_path / "report.html").read_bytes() == report
+    assert read_all(tmp_path / "out") == whole and read_page(tmp_path / "report.html") == report
 
 
 def test_two_processes_do_nothing_twice(tmp_path):
@@ -232,7 +323,7 @@ def test_locks_of_the_dead_hold_nobody_up(tmp_path, machine, age):
     for number in (1, 2):
         write_lock(out, "000.pyramid.tif", number, machine, age)
     run("label", slides, "-o", out, *WORDS)
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 @pytest.mark.skipif("GIGAPIXEL_FAILING_DISK" not in os.environ, reason="GIGAPIXEL_FAILING_DISK is the library that fails")
@@ -242,7 +333,7 @@ def test_file_systems_without_locks(tmp_path):
     env = {**os.environ, "LD_PRELOAD": os.environ["GIGAPIXEL_FAILING_DISK"], "GIGAPIXEL_NO_FLOCK": "1"}
     write_lock(out, "000.pyramid.tif", 1, pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(), 600)
     run("label", slides, "-o", out, *WORDS, env=env)
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 def test_foreign_things_in_the_hidden_folder(tmp_path):
@@ -335,4 +426,4 @@ def test_a_lock_of_a_living_machine_is_waited_for(tmp_path):
     assert [status[key] for key in ("slides", "done", "failed", "left")] == [2, 1, 0, 1]
     set_age(lock, 3600)
     assert process.communicate() and process.returncode == 0
-    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["000.pyramid.tif", "001.pyramid.tif", "manifest.json", "timings.jsonl"]

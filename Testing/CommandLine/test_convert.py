@@ -123,7 +123,7 @@ def test_the_folder_of_a_dicom_slide_is_a_slide(tmp_path):
         write_sparse_dicom(tmp_path / "slide" / f"{level}.dcm", side)
     run("convert", tmp_path / "slide", tmp_path / "out.tif")
     run("convert", tmp_path / "slide", f"{tmp_path}/out/")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0.pyramid.tif", "manifest.json"] and (tmp_path / "out.tif").is_file()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0.pyramid.tif", "manifest.json", "timings.jsonl"] and (tmp_path / "out.tif").is_file()
 
 
 def test_copied_tiles_are_checked_where_it_is_asked_for(tmp_path, synthetic):

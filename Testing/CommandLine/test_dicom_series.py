@@ -103,7 +103,7 @@ def test_series_are_segmented_as_their_nifti(stored, tmp_path):
     os.rename(series, both / "ct.1")
     write_series(both / "ct.2", stored[::-1])
     run("segment", both, "--model", model, "-o", tmp_path / "out/")
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["ct.1.nii.gz", "ct.2.nii.gz", "manifest.json"]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["ct.1.nii.gz", "ct.2.nii.gz", "manifest.json", "timings.jsonl"]
     assert (read_nifti(tmp_path / "out/ct.2.nii.gz")[0] == labels[::-1]).all()
 
 
@@ -469,7 +469,7 @@ def test_crashes_of_the_reader_are_refusals(stored, tmp_path):
         told = run("segment", both, "--model", model, "-o", tmp_path / "out/", "--overwrite", "--json", code=1).json
         (error,) = [each["error"] for each in told if "error" in each]
         assert (error["code"], error["file"]) == ("E-FILE-DAMAGED", str(both / "a" / "im00.dcm")), error
-        assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["b.nii.gz", "failed.csv", "manifest.json"]
+        assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["b.nii.gz", "failed.csv", "manifest.json", "timings.jsonl"]
         crashes += "crashes on it" in error["why"]
     assert crashes > 0
 

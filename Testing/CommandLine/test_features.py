@@ -116,7 +116,7 @@ def test_what_is_there_is_not_computed_again(folder, tmp_path):
     assert "was there already" in run(*words[:-1], *slides).out
     run(*words, "--overwrite", *slides)
     assert (out / "0.h5").read_bytes() == content and os.stat(out / "0.h5").st_mtime_ns != changed
-    assert sorted(os.listdir(out)) == ["0.h5", "1.h5", "2.h5", "manifest.json"]
+    assert sorted(os.listdir(out)) == ["0.h5", "1.h5", "2.h5", "manifest.json", "timings.jsonl"]
 
 
 def test_what_is_something_else_is_kept(folder, tmp_path):
@@ -155,7 +155,7 @@ def test_refusals_leave_no_folder(folder, tmp_path):
     assert refused.code == "E-MEMORY-BUDGET" and (refused.option, refused.value) == ("--memory", "1M")
     assert not (tmp_path / "out").exists()
     run(*words)
-    assert sorted(os.listdir(tmp_path / "out")) == ["1.h5", "manifest.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["1.h5", "manifest.json", "timings.jsonl"]
 
 
 def test_a_slide_that_fails_leaves_the_others(folder, tmp_path):
@@ -163,7 +163,7 @@ def test_a_slide_that_fails_leaves_the_others(folder, tmp_path):
     words = ["features", tmp_path / "broken.tif", folder / "1.tif", "--model", folder / "run", "-o", f"{tmp_path}/out/"]
     told = run(*words, "--json", code=1).json
     assert [(each["error"]["code"], each["error"]["file"]) for each in told if "error" in each] == [("E-FILE-DAMAGED", str(tmp_path / "broken.tif"))]
-    assert sorted(os.listdir(tmp_path / "out")) == ["1.h5", "failed.csv", "manifest.json"]
+    assert sorted(os.listdir(tmp_path / "out")) == ["1.h5", "failed.csv", "manifest.json", "timings.jsonl"]
 
 
 def test_what_does_not_fit_is_refused(folder, tmp_path):

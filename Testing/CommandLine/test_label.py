@@ -125,6 +125,8 @@ def test_classes_have_names_and_count_as_the_mask_does(tmp_path, synthetic):
     with tifffile.TiffFile(tmp_path / "c.tif") as file:
         description = file.pages[0].description
     assert all(name in description for name in ("glass", "tissue", "pen", "artifact"))
+    for each in (mask, told):
+        assert (each["penFraction"], each["artifactFraction"]) == ((classes == 2).mean(), (classes == 3).mean())
     rules = run("label", synthetic[0], "-o", tmp_path / "r.tif", "--preset", "robust", "--classes", "--json").json
     assert rules["penFraction"] is None and set(numpy.unique(tifffile.imread(tmp_path / "r.tif", key=0))) == {0, 1}
 
@@ -322,7 +324,7 @@ def test_refusals_leave_no_folder(tmp_path):
         fails("label", tmp_path / command, "-o", f"{tmp_path}/out/deep/")
     assert not (tmp_path / "out").exists()
     run("label", slide, "-o", f"{tmp_path}/out/deep/")
-    assert sorted(path.name for path in (tmp_path / "out" / "deep").iterdir()) == ["a.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "out" / "deep").iterdir()) == ["a.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 def test_what_is_passed_over_in_a_folder_is_said(tmp_path):
@@ -352,7 +354,7 @@ def test_failed_slide_stops_no_other(tmp_path):
     bad.write_bytes(good.read_bytes()[:3000])
     result = run("label", bad, good, "-o", tmp_path / "out", "--preset", "remedios2023", "--json", code=1)
     assert str(bad) in result.err and result.json[0]["error"]["code"] == "E-FILE-DAMAGED" and result.json[1]["tissueFraction"] > 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["failed.csv", "good.pyramid.tif", "manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["failed.csv", "good.pyramid.tif", "manifest.json", "timings.jsonl"]
 
 
 def test_damaged_slides_of_a_folder_are_reported(tmp_path):

@@ -120,7 +120,7 @@ def test_a_dealt_slide_that_fails_stops_no_other(slides, tmp_path, network):
     assert ["error" in result for result in results] == [False, True, False]
     assert str(damaged) in outputs[0][1] and "1 of 3 slides failed" in outputs[0][1]
     assert outputs[1:] == [("", "")] * 2
-    assert sorted(path.name for path in (tmp_path / "masks").iterdir()) == ["0.pyramid.tif", "2.pyramid.tif", "failed.csv", "manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "masks").iterdir()) == ["0.pyramid.tif", "2.pyramid.tif", "failed.csv", "manifest.json", "timings.jsonl"]
 
 
 def test_a_rank_that_dies_with_its_slides_is_named(tall_slide, tmp_path, network):

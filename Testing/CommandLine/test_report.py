@@ -38,7 +38,8 @@ def test_rows_are_the_results(batch):
     for name, each in told.items():
         row = page.slides[name]
         if "error" in each:
-            assert row["error"] == each["error"] and "picture" not in row
+            assert row["error"] == {**each["error"], "file": row["slide"]} and os.path.samefile(row["slide"], each["slide"])
+            assert "picture" not in row
             continue
         assert row["tissueMm2"] == pytest.approx(each["tissueMm2"], rel=1e-9)
         assert row["tissueFraction"] == pytest.approx(each["tissueFraction"], rel=1e-9)
@@ -53,6 +54,18 @@ def test_rows_are_the_table(batch):
         row = page.slides[line["slide"][:-4]]
         assert row["columns"] == {name: line[name] for name in page.data["columns"]}
         assert row["probabilities"] == {"normal": float(line["p_normal"]), "tumor": float(line["p_tumor"])}
+
+
+def test_several_tables_of_predictions_have_a_range(tmp_path):
+    """Of each slide that several models have judged; one that one model has judged has none."""
+    tables = []
+    for n, shares in enumerate(({"a": 0.25, "b": 0.5}, {"a": 0.75}, {"a": 0.125})):
+        tables.append(tmp_path / f"{n}.csv")
+        tables[-1].write_text("slide,p_normal,p_tumor\n" + "".join(f"{name}.tif,{1 - p},{p}\n" for name, p in shares.items()))
+    run("report", *tables, tables[0], "-o", tmp_path / "page.html")
+    slides = Page(tmp_path / "page.html").slides
+    assert slides["a"]["perTable"]["tumor"] == [0.25, 0.75, 0.125] and slides["a"]["probabilities"]["tumor"] == pytest.approx(0.375)
+    assert slides["b"]["perTable"]["normal"] == [0.5] and slides["b"]["probabilities"] == {"normal": 0.5, "tumor": 0.5}
 
 
 def test_figures_of_predictions(batch):
@@ -133,6 +146,22 @@ def test_names_are_texts(tmp_path):
     assert page.data["columns"] == ["note </script><b>"]
     assert page.slides["plain"]["probabilities"] == {"</script>": 0.5, "x": 0.5}
     assert "=</script><img src=x onerror=alert(1)>" in page.slides["plain"]["columns"].values()
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("words", [[], ["--classes"], ["--mpp", 5.5]])
+def test_pen_is_the_share_of_the_masks_pixels(tmp_path, words):
+    """The page says what --json says, whether the mask shows pen or not: tissue that the rules draw over pen is none."""
+    slide = tmp_path / "slide.tif"
+    run("synthesize", slide, "--size", "3000x3000", "--seed", "213", "--artifacts")
+    told = run("label", slide, "-o", tmp_path / "slide.pyramid.tif", "--preset", "model", *words, "--json").json
+    run("label", slide, "-o", tmp_path / "classes.tif", "--preset", "model", *words, *([] if "--classes" in words else ["--classes"]))
+    classes = tifffile.imread(tmp_path / "classes.tif", key=0)
+    assert told["penFraction"] == (classes == 2).mean() > 0.01
+    run("report", tmp_path / "slide.pyramid.tif", "-o", tmp_path / "page.html")
+    (row,) = Page(tmp_path / "page.html").data["slides"]
+    assert row["penFraction"] == told["penFraction"]
+    assert [each["fraction"] for each in row["classes"] if each["name"] == "pen"] == pytest.approx([told["penFraction"]] if "--classes" in words else [])
 
 
 @pytest.mark.parametrize("preset", ["robust", "model"])
@@ -453,4 +482,4 @@ def test_report_of_a_batch_goes_into_the_current_folder(tmp_path):
 
 def strip(row):
     """Without what the machine and the hour decide."""
-    return {key: value for key, value in row.items() if key not in ("cpuSeconds", "peakBytes")}
+    return {key: value for key, value in row.items() if key not in ("seconds", "cpuSeconds", "peakBytes")}

@@ -113,7 +113,7 @@ def test_modalities_are_channels_however_they_are_stored(integers, tmp_path):
         assert affine == pytest.approx(OBLIQUE, abs=1e-5)
     folder = tmp_path / "out"
     text = run("segment", inputs["axis"], inputs["vector"], "--model", model, "-o", folder).out
-    assert sorted(file.name for file in folder.iterdir()) == ["axis.nii.gz", "manifest.json", "vector.nii.gz"] and "34 x 23 x 11" in text
+    assert sorted(file.name for file in folder.iterdir()) == ["axis.nii.gz", "manifest.json", "timings.jsonl", "vector.nii.gz"] and "34 x 23 x 11" in text
 
 
 @pytest.mark.usefixtures("network")

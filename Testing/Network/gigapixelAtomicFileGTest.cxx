@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <stdexcept>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -105,19 +108,60 @@ TEST(AtomicFile, HasANameAsLongAsAnyFile)
   }
 }
 
-TEST(AtomicFile, IsWrittenWhereALinkLeads)
+TEST(AtomicFile, TakesThePlaceOfALink)
 {
   const TemporaryFolder folder("atomic-file-link");
-  const std::string     disk = folder.File("disk");
-  std::filesystem::create_directory(disk);
-  std::filesystem::create_symlink("disk/one", folder.File("two"));
-  std::filesystem::create_symlink(folder.File("two"), folder.File("three"));
-  for (const bool replaces : { false, true })
+  const std::string     file = folder.File("file");
+  std::ofstream(file) << "as it was";
+  for (const std::string & place : { file, folder.File("nowhere") })
   {
-    AtomicFile file(folder.File("three"), replaces);
-    file.Append("bytes");
-    file.Commit();
-    EXPECT_TRUE(std::filesystem::is_symlink(folder.File("three")));
-    EXPECT_EQ(std::filesystem::file_size(disk + "/one"), 5U);
+    const std::string link = folder.File("link");
+    for (const bool replaces : { false, true })
+    {
+      std::filesystem::remove(link);
+      std::filesystem::create_symlink(place, link);
+      AtomicFile written(link, replaces);
+      written.Append("bytes");
+      if (replaces)
+      {
+        written.Commit();
+      }
+      else
+      {
+        EXPECT_THROW(written.Commit(), std::runtime_error);
+      }
+      EXPECT_EQ(std::filesystem::is_symlink(link), !replaces);
+    }
+    EXPECT_EQ(std::filesystem::file_size(link), 5U);
   }
+  EXPECT_EQ(std::filesystem::file_size(file), 9U);
+  EXPECT_FALSE(std::filesystem::exists(folder.File("nowhere")));
+}
+
+TEST(AtomicFile, IsWrittenIntoTheFolderThatALinkLeadsTo)
+{
+  const TemporaryFolder folder("atomic-file-folder");
+  std::filesystem::create_directories(folder.File("disk/part"));
+  std::filesystem::create_symlink("disk/part", folder.File("link"));
+  AtomicFile file(folder.File("link/../one"));
+  file.Append("bytes");
+  file.Commit();
+  EXPECT_EQ(std::filesystem::file_size(folder.File("disk/one")), 5U);
+}
+
+TEST(AtomicFile, RemovesWhatAKilledProcessLeft)
+{
+  const TemporaryFolder folder("atomic-file-killed");
+  for (const char * const left : { ".a.12-0.part", ".a.b.12-0.part", ".b.12-0.part", ".a.x.part" })
+  {
+    std::ofstream(folder.File(left)) << "bytes";
+  }
+  for (const char * const target : { "a", "b", "c" })
+  {
+    AtomicFile(folder.File(target)).Commit();
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.File(".a.12-0.part")));
+  EXPECT_FALSE(std::filesystem::exists(folder.File(".b.12-0.part")));
+  EXPECT_TRUE(std::filesystem::exists(folder.File(".a.b.12-0.part")));
+  EXPECT_TRUE(std::filesystem::exists(folder.File(".a.x.part")));
 }

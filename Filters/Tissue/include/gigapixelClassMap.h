@@ -43,16 +43,13 @@ public:
   {
     return m_RowStarts.size() - 1;
   }
-  /** The share of this class among all pixels; 0 where there are none. */
-  double GetShare(std::size_t value) const;
 
 private:
   std::size_t m_Width{ 0 };
   /** Of row y: m_Runs[m_RowStarts[y]] ... m_Runs[m_RowStarts[y + 1] - 1], each the column after its end, times 4, plus
    * its class. */
-  std::vector<std::uint32_t>         m_Runs;
-  std::vector<std::size_t>           m_RowStarts{ 0 };
-  std::array<std::uint64_t, Classes> m_Counts{};
+  std::vector<std::uint32_t> m_Runs;
+  std::vector<std::size_t>   m_RowStarts{ 0 };
 };
 
 } // namespace gigapixel

@@ -99,7 +99,8 @@ public:
   itkGetStringMacro(ChosenPreset);
   /** All that decides on the mask's pixels, in a line for PyramidTIFFImageIO::SetMadeBy(). */
   itkGetStringMacro(MadeBy);
-  /** After Update(): the shares of the slide that are pen, and artifacts. NaN with other presets than "model". */
+  /** After Update(): the shares of the label grid's pixels that are pen, and artifacts, as OutputClasses shows them.
+   * NaN with other presets than "model". */
   double GetPenShare() const;
   double GetArtifactShare() const;
   /** After Update(): intersection over union of the mask with the truth, as the network expects it, and by that the

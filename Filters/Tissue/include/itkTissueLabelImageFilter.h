@@ -2,6 +2,7 @@
 #ifndef itkTissueLabelImageFilter_h
 #define itkTissueLabelImageFilter_h
 
+#include "gigapixelClassMap.h"
 #include "gigapixelTissuePresets.h"
 #include "itkBinaryAreaOpeningImageFilter.h"
 #include "itkBinaryDiscDilateImageFilter.h"
@@ -12,7 +13,10 @@
 #include "itkTissueClassImageFilter.h"
 #include "itkTissueThresholdImageFilter.h"
 
+#include <array>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 
 namespace itk
 {
@@ -121,7 +125,9 @@ public:
   itkGetConstMacro(OutputClasses, bool);
   itkBooleanMacro(OutputClasses);
 
-  /** Shares of the slide that are pen, and artifacts, by the last update. Method Network alone tells; else NaN. */
+  /** Shares of the slide that are pen, and artifacts: those of their pixels in the output with OutputClasses, which
+   * need not be on. Pixels that are tissue in the mask are neither. Updates of all rows, in any parts, have to precede.
+   * Method Network alone tells; else NaN. */
   double
   GetPenShare() const
   {
@@ -213,13 +219,21 @@ private:
   /** The judged pixels of label pixels. */
   ImageRegion<2> GetJudgedRegion(const ImageRegion<2> & labels) const;
   /** Makes label pixels of judged ones. */
-  void ReduceJudgedPixels(const TOutputImage * judged);
+  void ReduceJudgedPixels(const TOutputImage * judged, unsigned char tissue);
+  /** Counts the classes of the output's rows, and puts 0 and 255 in their place where classes are not wanted. */
+  void CountClasses();
 
   double
   GetShareOfClass(gigapixel::TissueClass value) const
   {
-    return m_Method == MethodType::Network ? m_Classes->GetClasses().GetShare(static_cast<std::size_t>(value))
-                                           : std::numeric_limits<double>::quiet_NaN();
+    double ofClass = 0;
+    double all = 0;
+    for (const auto & counts : m_CountsOfRows)
+    {
+      ofClass += counts[static_cast<std::size_t>(value)];
+      all = std::accumulate(counts.begin(), counts.end(), all);
+    }
+    return m_Method == MethodType::Network && all > 0 ? ofClass / all : std::numeric_limits<double>::quiet_NaN();
   }
 
   std::string  m_Preset;
@@ -244,6 +258,8 @@ private:
   bool m_IsCounting{ false };
   /** Share of the progress that lies before the run-length pass. */
   double m_ProgressOfRule{ 0.0 };
+  /** Pixels of each class, as the row was made last: streaming makes some rows twice. */
+  std::vector<std::array<std::uint32_t, gigapixel::ClassMap::Classes>> m_CountsOfRows;
 
   typename BlockMeanImageFilter<TInputImage>::Pointer                     m_BlockMean;
   typename BlockMeanImageFilter<TInputImage>::Pointer                     m_LabelGrid; ///< for its place alone

@@ -317,7 +317,12 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
   m_IsCounting = true;
   if (m_Method == MethodType::Network)
   {
-    m_ProgressOfRule = m_Classes->UpdateClasses() ? 0.9 : 0.0;
+    m_ProgressOfRule = 0.0;
+    if (m_Classes->UpdateClasses())
+    {
+      m_ProgressOfRule = 0.9;
+      m_CountsOfRows.clear();
+    }
   }
   else
   {
@@ -327,17 +332,22 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
   TOutputImage * const judged = m_Last->GetOutput();
   judged->SetRequestedRegion(this->GetJudgedRegion(this->GetOutput()->GetRequestedRegion()));
   judged->Update();
-  if (m_OutputClasses)
+  const bool hasClasses = m_OutputClasses || m_Method == MethodType::Network;
+  if (hasClasses)
   {
     this->PaintClasses(judged);
   }
   if (m_JudgedPerSide > 1)
   {
-    this->ReduceJudgedPixels(judged);
+    this->ReduceJudgedPixels(judged, hasClasses ? static_cast<unsigned char>(gigapixel::TissueClass::Tissue) : 255);
   }
   else
   {
     this->GraftOutput(judged);
+  }
+  if (hasClasses)
+  {
+    this->CountClasses();
   }
   // What comes after may work in place: the stage must not take the shared pixels for its own result any more.
   judged->ReleaseData();
@@ -345,14 +355,13 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
 
 template <typename TInputImage, typename TOutputImage>
 void
-TissueLabelImageFilter<TInputImage, TOutputImage>::ReduceJudgedPixels(const TOutputImage * judged)
+TissueLabelImageFilter<TInputImage, TOutputImage>::ReduceJudgedPixels(const TOutputImage * judged, unsigned char tissue)
 {
   this->AllocateOutputs();
-  TOutputImage *      output = this->GetOutput();
-  const auto          region = output->GetRequestedRegion();
-  const auto          stride = judged->GetBufferedRegion().GetSize(0);
-  const unsigned char tissue = m_OutputClasses ? static_cast<unsigned char>(gigapixel::TissueClass::Tissue) : 255;
-  auto                row = region;
+  TOutputImage * output = this->GetOutput();
+  const auto     region = output->GetRequestedRegion();
+  const auto     stride = judged->GetBufferedRegion().GetSize(0);
+  auto           row = region;
   row.SetSize(1, 1);
   for (SizeValueType y = 0; y < region.GetSize(1); ++y)
   {
@@ -393,6 +402,30 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::PaintClasses(TOutputImage * j
     std::transform(row, row + width, others.begin(), row, [](unsigned char mask, unsigned char other) {
       return mask == 0 ? other : static_cast<unsigned char>(gigapixel::TissueClass::Tissue);
     });
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::CountClasses()
+{
+  TOutputImage * const output = this->GetOutput();
+  const auto           whole = output->GetLargestPossibleRegion();
+  const auto           region = output->GetRequestedRegion();
+  const auto           width = region.GetSize(0);
+  auto                 index = region.GetIndex();
+  m_CountsOfRows.resize(whole.GetSize(1));
+  for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+  {
+    auto & counts = m_CountsOfRows[static_cast<std::size_t>(index[1] - whole.GetIndex(1))];
+    counts.fill(0);
+    unsigned char * const row = output->GetBufferPointer() + output->ComputeOffset(index);
+    std::for_each(row, row + width, [&counts](unsigned char value) { ++counts[value]; });
+    if (!m_OutputClasses)
+    {
+      constexpr auto tissue = static_cast<unsigned char>(gigapixel::TissueClass::Tissue);
+      std::transform(row, row + width, row, [](unsigned char value) { return value == tissue ? 255 : 0; });
+    }
   }
 }
 

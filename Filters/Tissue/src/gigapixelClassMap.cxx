@@ -19,7 +19,6 @@ ClassMap::Reset(std::size_t width)
   m_Width = width;
   m_Runs.clear();
   m_RowStarts.assign(1, 0);
-  m_Counts.fill(0);
 }
 
 void
@@ -33,7 +32,6 @@ ClassMap::AppendRow(const unsigned char * classes)
       std::find_if(classes + begin, classes + m_Width, [value](unsigned char other) { return other != value; });
     const auto next = static_cast<std::size_t>(end - classes);
     m_Runs.push_back(static_cast<std::uint32_t>(next) * 4 + value);
-    m_Counts.at(value) += next - begin;
     begin = next;
   }
   m_RowStarts.push_back(m_Runs.size());
@@ -55,13 +53,6 @@ ClassMap::PaintRow(std::size_t                                y,
     std::fill(pixels + done, pixels + last, values[*run % 4]);
     done = last;
   }
-}
-
-double
-ClassMap::GetShare(std::size_t value) const
-{
-  const double pixels = static_cast<double>(m_Width) * static_cast<double>(this->GetHeight());
-  return pixels > 0 ? static_cast<double>(m_Counts.at(value)) / pixels : 0.0;
 }
 
 } // namespace gigapixel

@@ -6,7 +6,7 @@
 //   (that wrote the page), missing [{what, file, why, code}], unfinished [{folder, slides, done, failed}] (batches), runs and
 //   figures (see below),
 //   slides [{number, name, slide, mask, madeBy, preset, tissueMm2, tissueFraction, penFraction, artifactFraction, expectedIou,
-//     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, values, predicted, dice, iou, cpuSeconds, seconds,
+//     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, perTable {CLASS: [p of each table]}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
 //     made [{by (place in provenance), inputs {NAME: hash}}],
 //     columns {NAME: text}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
@@ -180,8 +180,16 @@
   const share = (name, title, field) => inTable(name, title, (slide) => slide[field], (slide) => formatPercent(slide[field]));
   const text = { isNumber: false };
 
+  /** A probability, with the least and the greatest of several tables. */
+  const spreadOf = (slide, name) => (slide.perTable?.[name]?.length > 1 ? [Math.min(...slide.perTable[name]), Math.max(...slide.perTable[name])] : null);
+  const hasSpread = slides.some((slide) => Object.keys(slide.perTable || {}).some((name) => spreadOf(slide, name)));
+  const showProbability = (slide, name) => digits(slide.probabilities[name], 3) + (spreadOf(slide, name) ? ` (${spreadOf(slide, name).map((value) => digits(value, 3)).join(" to ")})` : "");
+
   /** With two classes, the probability of the first is the rest of the other's. */
   const isOther = (name) => namesIn("probabilities").length === 2 && namesIn("probabilities")[0] === name;
+
+  const versionsOf = (slide) => [...new Set(slide.made.map((made) => formatAny(data.provenance[made.by].version)))];
+  const isOfOtherVersions = data.provenance.some((made) => formatAny(made.version) !== data.version);
 
   const columns = [
     { name: "slide-picture", title: "Slide", isPicture: true, show: (slide) => makeThumb(slide, false) },
@@ -196,17 +204,20 @@
     ...classNames.map((name) => inTable(`fraction:${name}`, `${name} %`, (slide) => classOf(slide, name)?.fraction, (slide) => formatPercent(classOf(slide, name)?.fraction), { isHidden: true })),
     inTable("expectedIou", "Expected IoU", (slide) => slide.expectedIou, (slide) => digits(slide.expectedIou, 2), { isHidden: true }),
     inTable("predicted", "Predicted", (slide) => (data.columns.includes("predicted") ? null : formatAny(slide.predicted) || null), null, text),
-    ...namesIn("probabilities").map((name) => inTable(`p_${name}`, `p ${name}`, (slide) => slide.probabilities?.[name], (slide) => isNumber(slide.probabilities?.[name]) ? withBar(digits(slide.probabilities[name], 3), slide.probabilities[name]) : "", { isHidden: isOther(name) })),
+    ...namesIn("probabilities").map((name) => inTable(`p_${name}`, `p ${name}`, (slide) => slide.probabilities?.[name], (slide) => isNumber(slide.probabilities?.[name]) ? withBar(showProbability(slide, name), slide.probabilities[name]) : "", { isHidden: isOther(name) })),
+    ...namesIn("perTable").flatMap((name) => ["least", "greatest"].map((end, place) => inTable(`p_${name} ${end}`, `p ${name}, ${end}`, (slide) => spreadOf(slide, name)?.[place], (slide) => digits(spreadOf(slide, name)?.[place], 3), { isHidden: true }))),
     ...namesIn("values").map((name) => inTable(`value:${name}`, name, (slide) => slide.values?.[name])),
     ...data.columns.map((name) => inTable(name, name, (slide) => slide.columns[name], (slide) => formatField(slide.columns[name]), { isNumber: slides.every((slide) => slide.columns[name] === undefined || isNumeric(slide.columns[name])) })),
     inTable("dice", "Dice", (slide) => slide.dice, (slide) => digits(slide.dice, 3)),
     inTable("iou", "IoU", (slide) => slide.iou, (slide) => digits(slide.iou, 3), { isHidden: true }),
+    inTable("seconds", "Seconds", (slide) => slide.seconds, (slide) => digits(slide.seconds, 1), { isHidden: true }),
     inTable("cpuSeconds", "CPU s", (slide) => slide.cpuSeconds, (slide) => digits(slide.cpuSeconds, 1)),
     inTable("peakBytes", "Peak MiB", (slide) => slide.peakBytes, (slide) => (isNumber(slide.peakBytes) ? (slide.peakBytes / 1048576).toFixed(0) : "")),
     inTable("damagedTiles", "Damaged tiles", (slide) => slide.damagedTiles, null, { isHidden: slides.every((slide) => !slide.damagedTiles) }),
     inTable("warnings", "Warnings", (slide) => warningsOf(slide).join(" "), (slide) => makeChips(warningsOf(slide), ""), { ...text, isWide: true }),
     inTable("error", "Error", (slide) => slide.error?.code, null, { ...text, isHidden: true }),
     inTable("missing", "Missing", (slide) => slide.missing.map((entry) => entry.what).join("; "), null, { ...text, isHidden: true, isWide: true }),
+    inTable("version", "Version", (slide) => versionsOf(slide).join(", "), null, { ...text, isHidden: !isOfOtherVersions }),
     inTable("preset", "Preset", (slide) => slide.preset, null, { ...text, isHidden: true }),
     inTable("slideWidth", "Width px", (slide) => slide.slideWidth, null, { isHidden: true }),
     inTable("slideHeight", "Height px", (slide) => slide.slideHeight, null, { isHidden: true }),
@@ -677,7 +688,7 @@
   }
 
   function describeModel(run) {
-    const facts = makeFacts([["Network", run.model?.network], ["Model", [run.model?.file, run.model?.identity].filter(isKnown).join(", ")], ["Resolution", run.model?.micronsPerPixel ? `${run.model.micronsPerPixel} µm/px` : null]]);
+    const facts = makeFacts([["Network", run.model?.network], ["Model", [run.model?.file, run.model?.identity].filter(isKnown).join(", ")], ["Resolution", run.model?.micronsPerPixel ? `${formatAny(Number(run.model.micronsPerPixel))} µm/px` : null]]);
     facts.className = "facts";
     return facts;
   }
@@ -776,7 +787,7 @@
     const absent = columns.filter((column) => !column.hasAny && ["slide-picture", "overlay", "tissueMm2", "penFraction", "artifactFraction", "dice", "cpuSeconds", "peakBytes"].includes(column.name)).map((column) => column.title);
     const lines = [];
     if (slides.length && absent.length) lines.push(`No result holds: ${absent.join(", ")}.`);
-    if (namesIn("probabilities").length) lines.push("Probabilities stand without an interval: results hold one number for each class and slide.");
+    if (namesIn("probabilities").length && !hasSpread) lines.push("Probabilities stand without an interval: results hold one number for each class and slide.");
     const unknown = slides.filter((slide) => slide.made.length === 0).length;
     if (unknown) lines.push(`${count(unknown, "slide")}: no manifest.json states the version and the options that made the result.`);
     if (slides.length) lines.push("Results do not state the machine that made them.");

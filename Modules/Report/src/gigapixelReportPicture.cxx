@@ -1,7 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelReportPicture.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #include <webp/encode.h>
@@ -10,46 +13,73 @@ namespace gigapixel
 {
 namespace
 {
-/** Takes over what libwebp has allocated. \param size 0: it failed, which with these pictures is for lack of memory */
-std::string
-Take(std::uint8_t * bytes, std::size_t size)
+/** A failure is a lack of memory: sizes and settings are ours. */
+void
+Require(bool isDone)
 {
-  if (size == 0)
+  if (!isDone)
   {
     throw std::bad_alloc();
   }
-  std::string taken(reinterpret_cast<const char *>(bytes), size);
-  WebPFree(bytes);
-  return taken;
 }
+
+std::string
+Encode(const WebPConfig & config, WebPPicture & picture)
+{
+  WebPMemoryWriter writer;
+  WebPMemoryWriterInit(&writer);
+  const std::unique_ptr<WebPMemoryWriter, void (*)(WebPMemoryWriter *)> written(&writer, WebPMemoryWriterClear);
+  picture.writer = WebPMemoryWrite;
+  picture.custom_ptr = &writer;
+  Require(WebPEncode(&config, &picture));
+  return { reinterpret_cast<const char *>(writer.mem), writer.size };
+}
+
+/** \class OwnedPicture
+ * \brief A WebPPicture with the memory of its pixels. */
+class OwnedPicture : public WebPPicture
+{
+public:
+  OwnedPicture(unsigned columns, unsigned rows)
+  {
+    Require(WebPPictureInit(this));
+    width = static_cast<int>(columns);
+    height = static_cast<int>(rows);
+  }
+  ~OwnedPicture() { WebPPictureFree(this); }
+  OwnedPicture(const OwnedPicture &) = delete;
+  OwnedPicture & operator=(const OwnedPicture &) = delete;
+};
 } // namespace
 
 std::string
 EncodePhotograph(const std::vector<unsigned char> & rgb, unsigned width, unsigned height, int quality)
 {
-  std::uint8_t *    bytes = nullptr;
-  const std::size_t size = WebPEncodeRGB(rgb.data(),
-                                         static_cast<int>(width),
-                                         static_cast<int>(height),
-                                         static_cast<int>(3 * width),
-                                         static_cast<float>(quality),
-                                         &bytes);
-  return Take(bytes, size);
+  WebPConfig config;
+  Require(WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, static_cast<float>(quality)));
+  config.method = 2; // takes half of the time of the usual 4, for 2 % more bytes
+  OwnedPicture picture(width, height);
+  Require(WebPPictureImportRGB(&picture, rgb.data(), static_cast<int>(3 * width)));
+  return Encode(config, picture);
 }
 
 std::string
 EncodeLabels(const std::vector<unsigned char> & labels, unsigned width, unsigned height)
 {
-  std::vector<unsigned char> rgb;
-  rgb.reserve(3 * labels.size());
-  for (const unsigned char label : labels)
+  WebPConfig config;
+  Require(WebPConfigInit(&config) && WebPConfigLosslessPreset(&config, 2));
+  OwnedPicture picture(width, height);
+  picture.use_argb = 1;
+  Require(WebPPictureAlloc(&picture));
+  for (std::size_t y = 0; y < height; ++y)
   {
-    rgb.insert(rgb.end(), 3, label);
+    std::uint32_t * const row = picture.argb + y * static_cast<std::size_t>(picture.argb_stride);
+    std::transform(labels.begin() + static_cast<std::ptrdiff_t>(y * width),
+                   labels.begin() + static_cast<std::ptrdiff_t>((y + 1) * width),
+                   row,
+                   [](unsigned char label) { return 0xff000000u | label * 0x010101u; });
   }
-  std::uint8_t *    bytes = nullptr;
-  const std::size_t size = WebPEncodeLosslessRGB(
-    rgb.data(), static_cast<int>(width), static_cast<int>(height), static_cast<int>(3 * width), &bytes);
-  return Take(bytes, size);
+  return Encode(config, picture);
 }
 
 } // namespace gigapixel

@@ -23,13 +23,13 @@ namespace gigapixel
  * std::runtime_error, one sentence that names the target.
  *
  * The hidden name is .TARGET.PID-NUMBER.part; the file is locked (flock) while it is written. What a killed process has
- * left is unlocked, and the next writing of the same target removes it. */
+ * left is unlocked, and the next process that writes the same target removes it. */
 class GigapixelSystem_EXPORT AtomicFile
 {
 public:
-  /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is written where the link
-   * leads. \param mayReplace false: the caller looked earlier and saw no file; one that has appeared since is
-   * kept, and the commit fails. */
+  /** Throws if the file cannot be created beside \a target. A target that is a symbolic link is replaced itself, as by
+   * mv, and the file that it leads to stays as it is. \param mayReplace false: the caller looked earlier and saw no
+   * file; one that has appeared since is kept, and the commit fails. */
   explicit AtomicFile(const std::string & target, bool mayReplace = true);
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;

@@ -10,6 +10,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,24 +24,13 @@ namespace fs = std::filesystem;
 
 namespace
 {
-/** The file that the name leads to: through links to the file itself, which may not be there yet, or through the
- * folder's links to a new one. The file system alone knows where "link/.." is. */
+/** The name in its folder; the file system alone knows where "link/.." is. A link of this name is the target itself. */
 fs::path
 ResolveTarget(const std::string & target)
 {
-  constexpr int   mostLinks = 40; // as many as the system follows
-  fs::path        path = fs::absolute(target);
+  const fs::path  path = fs::absolute(target);
   std::error_code error;
-  fs::path        existing = fs::canonical(path, error);
-  if (!error)
-  {
-    return existing;
-  }
-  for (int links = 0; links < mostLinks && fs::is_symlink(fs::symlink_status(path, error)); ++links)
-  {
-    path = path.parent_path() / fs::read_symlink(path, error); // which takes the place of all where it is whole
-  }
-  const fs::path folder = fs::canonical(path.parent_path(), error);
+  const fs::path  folder = fs::canonical(path.parent_path(), error);
   return error ? path : folder / path.filename();
 }
 
@@ -56,6 +48,28 @@ GetTemporaryStart(const fs::path & target)
     name = name.substr(0, longest - 1) + "~" + std::to_string(hash);
   }
   return "." + name + ".";
+}
+
+/** Whether killed writers of the target had left files when this process wrote into the folder for the first time: a
+ * batch would list it for each of its files. */
+bool
+HadUnfinished(const fs::path & target)
+{
+  static std::mutex                                mutex;
+  static std::map<fs::path, std::set<std::string>> startsInFolders;
+  const std::lock_guard                            lock(mutex);
+  const auto [found, isNew] = startsInFolders.try_emplace(target.parent_path());
+  std::error_code error;
+  for (fs::directory_iterator entry(target.parent_path(), error), end; isNew && !error && entry != end;
+       entry.increment(error))
+  {
+    if (const std::string name = entry->path().filename().string(); entry->path().extension() == TemporaryEnding)
+    {
+      const auto last = name.find_last_not_of("0123456789-", name.size() - TemporaryEnding.size() - 1);
+      found->second.insert(name.substr(0, last + 1));
+    }
+  }
+  return found->second.count(GetTemporaryStart(target)) > 0;
 }
 
 /** So that a name outlives a failure of power. File systems that cannot do it are not asked again: the file is complete
@@ -158,7 +172,10 @@ AtomicFile::AtomicFile(const std::string & target, bool mayReplace)
   const fs::path  path = ResolveTarget(target);
   std::error_code error;
   m_Replaces = mayReplace && fs::exists(fs::symlink_status(path, error));
-  RemoveUnfinished(target);
+  if (HadUnfinished(path))
+  {
+    RemoveUnfinished(target);
+  }
   const int descriptor = CreateTemporary(path);
   if (descriptor < 0)
   {

@@ -29,7 +29,8 @@ def make_slides(folder, number):
 
 
 def read_all(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """But what states times, which are others in every run."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name not in ("timings.jsonl", "report.html")}
 
 
 def main():

@@ -3,6 +3,7 @@
 
 import csv
 import io
+import json
 import re
 import shutil
 
@@ -157,6 +158,21 @@ def test_details_state_the_hash_of_the_slide(page, report):
     page.locator("#table tbody tr[data-number='1']").click(position={"x": 5, "y": 5})
     assert made["inputs"]["slide"] in page.locator("#view-facts").text_content()
     assert "label --preset remedios2023" in page.locator("#provenance").text_content()
+
+
+def test_ranges_of_probabilities_and_versions(browser, tmp_path):
+    """Both are shown where there are several models, and where results are of another version of the program."""
+    for n, p in enumerate((0.25, 0.75)):
+        (tmp_path / f"{n}.csv").write_text(f"slide,p_normal,p_tumor\na.tif,{1 - p},{p}\n")
+    entry = {"slide": "../a.tif", "output": "a.pyramid.tif", "version": "0.0.1", "command": "label", "options": {}, "inputs": {}, "result": {"slide": "a.tif"}}
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/manifest.json").write_text(json.dumps({"format": "gigapixel manifest 1", "slides": [entry]}))
+    run("report", tmp_path / "out", tmp_path / "0.csv", tmp_path / "1.csv", "-o", tmp_path / "page.html")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.locator("td[data-title='p tumor']").text_content() == "0.500 (0.250 to 0.750)"
+    assert page.locator("td[data-title='Version']").text_content() == "0.0.1"
+    page.close()
 
 
 @pytest.mark.parametrize("shown", ["page", "slide"])

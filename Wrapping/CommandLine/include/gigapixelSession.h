@@ -189,6 +189,9 @@ GigapixelCommandLine_EXPORT std::string FormatNumber(double value, int digits);
 /** Peak resident memory of this process in bytes (VmHWM); 0 where the system does not say. */
 GigapixelCommandLine_EXPORT std::int64_t GetPeakMemory();
 
+/** CPU seconds of this process so far, of all threads. */
+GigapixelCommandLine_EXPORT double GetCPUSeconds();
+
 } // namespace gigapixel::commandline
 
 #endif

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -486,12 +485,6 @@ FormatPlan(const MemoryPlan & plan, const Tiling & tiling)
           std::to_string(plan.tilesInFlight) + " at a time" + FormatSegments(plan);
   return "estimated peak memory " + FormatBytes(static_cast<double>(plan.peakBytes)) + " (" + how +
          (tiling.sharedMemory ? ", from shared memory)" : ")");
-}
-
-double
-GetCPUSeconds()
-{
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 nlohmann::ordered_json

@@ -177,9 +177,6 @@ nlohmann::ordered_json DescribePlan(const MemoryPlan & plan, const NetworkDescri
 /** "estimated peak memory 1.2 GiB (124 tiles (or patches) of 2048 x 2048, 2 at a time)" */
 std::string FormatPlan(const MemoryPlan & plan, const Tiling & tiling);
 
-/** CPU seconds of this process so far, of all threads. */
-double GetCPUSeconds();
-
 /** \param all what all took; what no stage did is starting, writing and the like */
 nlohmann::ordered_json DescribeSeconds(const StageSeconds & stages, double all);
 

@@ -203,4 +203,10 @@ ParseMemory(const std::string & argumentName, const std::string & text)
   return static_cast<std::int64_t>(*number * factor);
 }
 
+bool
+EndsWith(const std::string & text, const std::string & ending)
+{
+  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
 } // namespace gigapixel::commandline

@@ -27,6 +27,8 @@ GigapixelCommandLine_EXPORT std::vector<std::int64_t> ReadIntegers(const std::st
 /** \throw UsageError unless the text is a value of the argument's type and range. */
 void CheckValue(const Argument & argument, const std::string & value);
 
+bool EndsWith(const std::string & text, const std::string & ending);
+
 } // namespace gigapixel::commandline
 
 #endif

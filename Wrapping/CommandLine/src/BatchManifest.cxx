@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BatchManifest.h"
 
+#include "ArgumentText.h"
 #include "BatchLock.h"
 #include "NameText.h"
 #include "SlideList.h"
@@ -173,6 +174,47 @@ HasFailed(const Json & entry)
   return entry.at("result").contains("error");
 }
 
+bool
+IsToDo(const Json & entry)
+{
+  const Json        error = entry.at("result").value("error", Json::object());
+  const std::string code = error.value("code", "");
+  const auto        kinds = { "OUTPUT", "DISK", "MEMORY", "DEVICE", "THREADS", "READER", "RANK" };
+  return std::any_of(kinds.begin(), kinds.end(), [&code](const char * kind) { return code.rfind(kind, 2) == 2; });
+}
+
+Json
+MoveSlide(Json result, const std::string & slide)
+{
+  std::string before;
+  for (const char * const kind : { "slide", "volume" })
+  {
+    if (const auto found = result.find(kind); found != result.end() && found->is_string())
+    {
+      before = found->get<std::string>();
+      *found = slide;
+    }
+  }
+  const auto move = [&](Json & entry) {
+    if (entry.is_object() && entry.value("file", Json()) == before)
+    {
+      entry["file"] = slide;
+    }
+  };
+  for (const char * const list : { "warnings", "doubts" })
+  {
+    if (result.contains(list))
+    {
+      std::for_each(result[list].begin(), result[list].end(), move);
+    }
+  }
+  if (result.contains("error"))
+  {
+    move(result["error"]);
+  }
+  return result;
+}
+
 std::map<std::string, Json>
 ReadManifest(const std::string & folder)
 {
@@ -224,8 +266,9 @@ FormatFailures(const std::map<std::string, Json> & entries)
     {
       continue;
     }
-    const Json error = entry.at("result").at("error");
-    text += ToField(FromNameText(entry.value("slide", "")));
+    const std::string slide = FromNameText(entry.value("slide", ""));
+    const Json        error = MoveSlide(entry.at("result"), slide).at("error");
+    text += ToField(slide);
     for (const char * const field : { "code", "file", "why", "do" })
     {
       const Json value = error.value(field, Json());
@@ -265,13 +308,7 @@ SeeEntriesFromHere(const Json & found, const std::string & manifest)
     {
       entry["slide"] = SeeFromHere(FromNameText(entry["slide"]), folder);
       entry["output"] = SeeFromHere(GetName(FromNameText(entry["output"])), folder);
-      for (const char * const key : { "slide", "volume" })
-      {
-        if (entry["result"].contains(key))
-        {
-          entry["result"][key] = entry["slide"];
-        }
-      }
+      entry["result"] = MoveSlide(entry["result"], entry["slide"]);
       entries.push_back(std::move(entry));
     }
   }

@@ -48,6 +48,13 @@ nlohmann::ordered_json ParseEntry(const std::string & text);
 
 bool HasFailed(const nlohmann::ordered_json & entry);
 
+/** Whether a batch tries the slide again without being asked: the machine was to blame, such as a full disk, and the
+ * failure says nothing of the slide. */
+bool IsToDo(const nlohmann::ordered_json & entry);
+
+/** A result whose slide is at another place now, which its error, warnings and doubts name, too. */
+nlohmann::ordered_json MoveSlide(nlohmann::ordered_json result, const std::string & slide);
+
 /** By the names of outputs; none: there is no manifest.
  * \throw Refusal it is something else, or cannot be read */
 std::map<std::string, nlohmann::ordered_json> ReadManifest(const std::string & folder);

@@ -33,15 +33,6 @@ ToLine(const Json & json)
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/** Whether a failure is of the machine or of what is written, and says nothing of the slide. */
-bool
-IsOfMachine(const Json & error)
-{
-  const std::string code = error.value("code", "");
-  const auto        kinds = { "OUTPUT", "DISK", "MEMORY", "DEVICE", "THREADS", "READER", "RANK" };
-  return std::any_of(kinds.begin(), kinds.end(), [&code](const char * kind) { return code.rfind(kind, 2) == 2; });
-}
-
 /** A short name for a file beside others, whatever the name is that it stands for. */
 std::string
 Hash(const std::string & text)
@@ -283,7 +274,7 @@ BatchRecords::Find(const SlideTask & task)
   Json result = entry["result"];
   if (HasFailed(entry))
   {
-    return m_IsRetrying || IsOfMachine(result["error"]) ? std::nullopt : std::optional<Json>(result);
+    return m_IsRetrying || IsToDo(entry) ? std::nullopt : std::optional<Json>(result);
   }
   const auto outputs = task.GetOutputs();
   if (std::any_of(outputs.begin(), outputs.end(), [](const std::string & file) { return !fs::exists(file); }))
@@ -460,9 +451,11 @@ BatchRecords::Gather()
     }
     records[file] = text;
   }
-  const bool isOfUse =
-    std::any_of(entries.begin(), entries.end(), [](const auto & each) { return !HasFailed(each.second); });
-  if (isOfUse) // else the folder has no results
+  // Else nothing is known of any slide, or the only one was refused, which leaves no folder.
+  const bool isOfUse = std::any_of(entries.begin(), entries.end(), [&entries](const auto & each) {
+    return entries.size() > 1 ? !IsToDo(each.second) : !HasFailed(each.second);
+  });
+  if (isOfUse)
   {
     Update(GetManifest(m_Folder), FormatManifest(entries));
     Update(GetFailedTable(m_Folder), FormatFailures(entries));

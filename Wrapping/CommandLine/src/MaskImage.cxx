@@ -9,7 +9,6 @@
 
 #include "itkGigapixelFileSource.h"
 #include "itkMetaDataObject.h"
-#include "itkPyramidTIFFImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -35,15 +34,6 @@ OpenPyramid(const std::string & file)
     return nullptr;
   }
   return io;
-}
-
-/** What the file says of its making; empty where it is no pyramid of ours. */
-std::string
-GetMadeBy(const itk::WholeSlideImageIO & pyramid)
-{
-  std::string description;
-  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
-  return itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
 }
 
 PhysicalImage

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentText.h"
 #include "CommandFunctions.h"
 #include "Doubt.h"
 #include "MaskImage.h"

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OutputCheck.h"
 
+#include "ArgumentText.h"
 #include "MadeBy.h"
 #include "SlideFile.h"
 
@@ -64,12 +65,6 @@ GetFormat(const std::string & content)
   };
   const auto found = formats.find(content);
   return found == formats.end() ? any : found->second;
-}
-
-bool
-EndsIn(const std::string & file, const std::string & ending)
-{
-  return file.size() > ending.size() && file.compare(file.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 /** Refuses where the process may have too few files open at once to write this one, and to open it when it is complete:
@@ -139,15 +134,16 @@ CheckEnding(const std::string & argument,
 {
   const Format &    format = GetFormat(content);
   const std::string name = fs::path(file).filename().string();
-  const bool        agrees = std::any_of(
-    format.endings.begin(), format.endings.end(), [&name](const std::string & ending) { return EndsIn(name, ending); });
+  const bool agrees = std::any_of(format.endings.begin(), format.endings.end(), [&name](const std::string & ending) {
+    return name != ending && EndsWith(name, ending);
+  });
   if (format.endings.empty())
   {
     return;
   }
   for (const char * const lossy : { ".jpg", ".jpeg", ".webp" })
   {
-    if (EndsIn(name, lossy) && content != "slide" && content != "picture")
+    if (EndsWith(name, lossy) && content != "slide" && content != "picture")
     {
       throw UsageError(Diagnostic("E-OUTPUT-ENDING",
                                   std::string("files that end in ") + lossy + " lose values of " + format.name,
@@ -286,23 +282,21 @@ RefuseInputs(const std::vector<std::string> & outputs, const std::vector<std::st
 void
 RefuseExisting(const std::string & file, bool overwrite)
 {
-  if (!overwrite && fs::exists(file))
+  std::error_code ignored;
+  if (!overwrite && fs::exists(fs::symlink_status(file, ignored))) // a link that leads nowhere would be replaced
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS", "the output exists already", "choose another name, or use --overwrite")
                     .OfFile(file));
   }
 }
 
-namespace
-{
 std::string
-GetMadeBy(const itk::WholeSlideImageIO & io)
+GetMadeBy(const itk::WholeSlideImageIO & pyramid)
 {
   std::string description;
-  itk::ExposeMetaData(io.GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  itk::ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
   return itk::PyramidTIFFImageIO::GetMadeByOfDescription(description);
 }
-} // namespace
 
 std::string
 FindMadeBy(const std::string & pyramid)

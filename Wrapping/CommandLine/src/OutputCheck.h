@@ -9,6 +9,11 @@
 #include <string>
 #include <vector>
 
+namespace itk
+{
+class WholeSlideImageIO;
+}
+
 namespace gigapixel::commandline
 {
 
@@ -53,7 +58,10 @@ GigapixelCommandLine_EXPORT void RefuseInputs(const std::vector<std::string> & o
 /** \throw std::runtime_error if the file exists and must not be replaced */
 GigapixelCommandLine_EXPORT void RefuseExisting(const std::string & file, bool overwrite);
 
-/** How a pyramid says that it was made (PyramidTIFFImageIO::SetMadeBy); empty: it does not, or is none. */
+/** How a pyramid says that it was made (PyramidTIFFImageIO::SetMadeBy); empty: it does not. */
+std::string GetMadeBy(const itk::WholeSlideImageIO & pyramid);
+
+/** As well, of a file; empty: it does not, or is no pyramid. */
 GigapixelCommandLine_EXPORT std::string FindMadeBy(const std::string & pyramid);
 
 /** Whether the wanted pyramid stands there, whole: it opens, has this size and number of channels, was made in this way

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
 namespace gigapixel::commandline
 {
@@ -55,39 +54,14 @@ ChooseSmallerSide(std::int64_t side, std::int64_t least, std::size_t bytes, doub
   return std::max(least, static_cast<std::int64_t>(scale * static_cast<double>(side)));
 }
 
-/** Means of the pixels below those of a smaller picture. */
-Picture
-Shrink(const Picture & picture, const std::array<unsigned, 2> & size)
+/** The longer side of a picture of so many bytes, by the bytes of one of the least side: slides of mostly glass get
+ * more pixels than those full of tissue. Photographs of tissue, of 160 to 750 pixels, had bytes as the power 1.8 of
+ * their sides. */
+std::int64_t
+ChooseSide(std::size_t bytesOfLeast, double most)
 {
-  Picture    small{ size[0], size[1], std::vector<unsigned char>(std::size_t(size[0]) * size[1] * 3) };
-  const auto begin = [](unsigned pixel, unsigned to, unsigned from) {
-    return static_cast<std::size_t>(std::uint64_t{ pixel } * from / to);
-  };
-  for (unsigned y = 0; y < size[1]; ++y)
-  {
-    const std::size_t top = begin(y, size[1], picture.height);
-    const std::size_t bottom = std::max(top + 1, begin(y + 1, size[1], picture.height));
-    for (unsigned x = 0; x < size[0]; ++x)
-    {
-      const std::size_t left = begin(x, size[0], picture.width);
-      const std::size_t right = std::max(left + 1, begin(x + 1, size[0], picture.width));
-      for (std::size_t channel = 0; channel < 3; ++channel)
-      {
-        std::size_t sum = 0;
-        for (std::size_t row = top; row < bottom; ++row)
-        {
-          for (std::size_t column = left; column < right; ++column)
-          {
-            sum += picture.pixels[(row * picture.width + column) * 3 + channel];
-          }
-        }
-        const std::size_t count = (bottom - top) * (right - left);
-        small.pixels[(std::size_t(y) * size[0] + x) * 3 + channel] =
-          static_cast<unsigned char>((sum + count / 2) / count);
-      }
-    }
-  }
-  return small;
+  const double side = LeastSide * std::pow(most / static_cast<double>(bytesOfLeast), 1 / 1.8);
+  return std::clamp(static_cast<std::int64_t>(side), LeastSide, LargestSide);
 }
 
 std::string
@@ -181,22 +155,73 @@ private:
     return slide;
   }
 
+  /** \param side the longer one */
+  static Picture
+  Draw(const itk::WholeSlideImageIO & slide, std::int64_t side)
+  {
+    const Session silent(true, false, 1);
+    Progress      progress(silent, "");
+    return DrawThumbnail(slide, FitSize(slide.GetLevelSize(0), side), progress);
+  }
+
+  /** The longer side of the coarsest level that has enough pixels, of which one reading does for several sizes. */
+  static std::int64_t
+  FindStoredSide(const itk::WholeSlideImageIO & slide)
+  {
+    std::int64_t side = 0;
+    for (unsigned level = slide.GetNumberOfLevels(); level-- > 0 && side < LeastSide;)
+    {
+      const auto size = slide.GetLevelSize(level);
+      side = static_cast<std::int64_t>(std::max(size[0], size[1]));
+    }
+    return std::min(side, LargestSide);
+  }
+
+  /** Makes the picture smaller and encodes it. */
+  static std::string
+  Encode(Picture & picture, std::int64_t side)
+  {
+    picture = Shrink(picture, FitSize({ { picture.width, picture.height } }, side));
+    return EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
+  }
+
+  /** As large as the bytes of the slide allow. */
+  Picture
+  DrawFitting(const itk::WholeSlideImageIO & slide, std::string & encoded) const
+  {
+    std::int64_t side = FindStoredSide(slide);
+    Picture      picture = Draw(slide, side);
+    Picture      probe = picture;
+    encoded = Encode(probe, LeastSide);
+    const std::int64_t wanted = ChooseSide(encoded.size(), m_Bytes.photograph);
+    if (wanted == LeastSide)
+    {
+      return probe;
+    }
+    picture = wanted > side ? Draw(slide, wanted) : std::move(picture);
+    for (side = wanted;; side = ChooseSmallerSide(side, LeastSide, encoded.size(), m_Bytes.photograph))
+    {
+      encoded = Encode(picture, side);
+      if (static_cast<double>(encoded.size()) <= m_Bytes.photograph || side == LeastSide)
+      {
+        return picture;
+      }
+    }
+  }
+
   std::string
   DrawSlide(const itk::WholeSlideImageIO & slide, Json & data) const
   {
-    const double fitting = std::sqrt(m_Bytes.photograph / 0.04); // of slides with much glass
-    std::int64_t side =
-      m_Drawing.size > 0 ? m_Drawing.size : std::clamp(static_cast<std::int64_t>(fitting), LeastSide, LargestSide);
-    const Session silent(true, false, 1);
-    Progress      progress(silent, "");
-    Picture       picture = DrawThumbnail(slide, FitSize(slide.GetLevelSize(0), side), progress);
-    side = std::max(picture.width, picture.height);
-    std::string encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
-    while (m_Drawing.size == 0 && static_cast<double>(encoded.size()) > m_Bytes.photograph && side > LeastSide)
+    std::string encoded;
+    Picture     picture;
+    if (m_Drawing.size > 0)
     {
-      side = ChooseSmallerSide(side, LeastSide, encoded.size(), m_Bytes.photograph);
-      picture = Shrink(picture, FitSize({ { picture.width, picture.height } }, side));
-      encoded = EncodePhotograph(picture.pixels, picture.width, picture.height, Quality);
+      picture = Draw(slide, m_Drawing.size);
+      encoded = Encode(picture, m_Drawing.size);
+    }
+    else
+    {
+      picture = this->DrawFitting(slide, encoded);
     }
     const auto size = slide.GetLevelSize(0);
     data["slideWidth"] = size[0];
@@ -223,6 +248,15 @@ private:
         data[share.key()] = share.value();
       }
     }
+  }
+
+  static void
+  DoubtTissueMask(Json & data)
+  {
+    if (const auto doubt = FindTissueDoubt(data["tissueFraction"].get<double>()))
+    {
+      AddOnce(*doubt, data["doubts"]);
+    }
     for (const Doubt & doubt : FindShareDoubts(data))
     {
       AddOnce(doubt, data["doubts"]);
@@ -231,30 +265,31 @@ private:
 
   /** Counts the pixels of each class, in all of the mask. */
   static void
-  Measure(const MaskImage & mask, const std::string & madeBy, Json & data)
+  Measure(const MaskImage & mask, bool isTissue, Json & data)
   {
-    constexpr std::int64_t        rows = 256;
-    std::array<std::int64_t, 256> counts{};
-    std::vector<unsigned char>    labels;
-    const Size                    size = mask.GetSize();
+    constexpr std::int64_t rows = 256;
+    // Neighbors are mostly alike, and a count waits for the one before it: four arrays take turns.
+    std::array<std::array<std::int64_t, 256>, 4> counts{};
+    std::vector<unsigned char>                   labels;
+    const Size                                   size = mask.GetSize();
     for (std::int64_t y = 0; y < size.height; y += rows)
     {
       ThrowIfInterrupted();
       mask.ReadLabels(y, std::min(rows, size.height - y), labels);
-      for (const unsigned char label : labels)
+      for (std::size_t i = 0; i < labels.size(); ++i)
       {
-        ++counts[label];
+        ++counts[i % counts.size()][labels[i]];
       }
     }
     const Grid & grid = mask.GetImage().grid;
     const double pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
     const double mm2 = grid.IsSpacingKnown() ? grid.spacing[0] * grid.spacing[1] : 0;
-    const bool   isTissue = madeBy.rfind("label ", 0) == 0;
     Json         classes = Json::array();
     for (int label = 1; label < 256; ++label)
     {
       const auto known = mask.GetClasses().find(static_cast<unsigned char>(label));
-      const auto count = static_cast<double>(counts[static_cast<std::size_t>(label)]);
+      const auto at = static_cast<std::size_t>(label);
+      const auto count = static_cast<double>(counts[0][at] + counts[1][at] + counts[2][at] + counts[3][at]);
       if (count == 0 && known == mask.GetClasses().end())
       {
         continue;
@@ -270,11 +305,15 @@ private:
                           { "color", isNamed ? Json(ToColor(known->second.color)) : Json() },
                           { "fraction", count / pixels },
                           { "mm2", area } });
-      // A preset may look for neither pen nor artifacts: that there are none is what the mask records.
-      if (isTissue && (name == "tissue" || (count > 0 && (name == "pen" || name == "artifact"))))
+      if (isTissue && name == "tissue")
+      {
+        data["tissueFraction"] = count / pixels;
+        data["tissueMm2"] = area;
+      }
+      // That there are none is what a mask records: a preset may look for neither.
+      else if (isTissue && count > 0 && (name == "pen" || name == "artifact") && !data.contains(name + "Fraction"))
       {
         data[name + "Fraction"] = count / pixels;
-        data[name + "Mm2"] = area;
       }
     }
     if (isTissue && !data.contains("tissueFraction")) // an empty mask
@@ -283,10 +322,6 @@ private:
       data["tissueMm2"] = mm2 > 0 ? Json(0) : Json();
     }
     data["classes"] = classes;
-    if (const auto doubt = isTissue ? FindTissueDoubt(data["tissueFraction"].get<double>()) : std::nullopt)
-    {
-      AddOnce(*doubt, data["doubts"]);
-    }
   }
 
   /** Unless the command has said so as well. */
@@ -307,10 +342,15 @@ private:
     const MaskImage   mask(row.mask);
     const std::string madeBy = FindMadeBy(row.mask);
     row.data["madeBy"] = madeBy;
-    Measure(mask, madeBy, row.data);
-    if (madeBy.rfind("label ", 0) == 0)
+    const bool isTissue = madeBy.rfind("label ", 0) == 0;
+    if (isTissue)
     {
       AddRecordedShares(row.mask, row.data);
+    }
+    Measure(mask, isTissue, row.data);
+    if (isTissue)
+    {
+      DoubtTissueMask(row.data);
     }
     const Grid grid = slide ? GetLevelZeroGrid(*slide) : mask.GetImage().grid;
     const auto match = GridMatch::Make(mask.GetImage(), grid, slide ? row.slide : row.mask);

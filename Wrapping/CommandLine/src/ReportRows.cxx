@@ -2,9 +2,11 @@
 #include "ReportRows.h"
 
 #include "ArgumentText.h"
+#include "BatchManifest.h"
 #include "OutputCheck.h"
 #include "SlideList.h"
 
+#include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelTableReader.h"
 
@@ -14,7 +16,9 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <system_error>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -125,6 +129,15 @@ ReportRow::Miss(const std::string & what, const std::exception & error)
   data["missing"].push_back(DescribeMissing(what, Diagnostic::Of(error)));
 }
 
+void
+ReportRow::AddProbability(const std::string & name, double probability)
+{
+  Json & all = data["perTable"][name];
+  all.push_back(probability);
+  const auto values = all.get<std::vector<double>>();
+  data["probabilities"][name] = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 ReportRow &
 ReportRows::FindRow(const std::string & slide)
 {
@@ -181,7 +194,7 @@ ReportRows::AddMask(const std::string & file)
 }
 
 bool
-ReportRows::AddResult(const Json & result, const std::string & folder)
+ReportRows::AddResult(Json result, const std::string & folder)
 {
   const std::string slide = GetText(result, "slide");
   const std::string mask = GetText(result, slide.empty() ? "prediction" : "mask");
@@ -196,13 +209,15 @@ ReportRows::AddResult(const Json & result, const std::string & folder)
   }
   ReportRow & row = slide.empty() ? this->FindRowOfMask(Resolve(mask, folder)) : this->FindRow(Resolve(slide, folder));
   row.mask = row.mask.empty() && !mask.empty() ? Resolve(mask, folder) : row.mask;
+  result = MoveSlide(std::move(result), row.slide); // a warning that two inputs tell names one file
   if (!result.contains("error"))
   {
     row.data.erase("error"); // of an earlier try
   }
   for (const char * const field : KeptFields)
   {
-    if (const auto found = result.find(field); found != result.end() && !found->is_null())
+    const bool isOfTables = row.data.contains("perTable") && std::string(field) == "probabilities";
+    if (const auto found = result.find(field); found != result.end() && !found->is_null() && !isOfTables)
     {
       row.data[field] = *found;
     }
@@ -255,14 +270,39 @@ ReportRows::AddMaking(const Json & entry, const std::string & folder)
   {
     made[key] = entry.value(key, Json());
   }
-  const std::string slide = Resolve(GetText(entry, "slide"), folder);
+  for (ReportRow * const row : this->FindRowsThere(Resolve(GetText(entry, "slide"), folder)))
+  {
+    Merge(Json::array({ made }), row->data["made"]);
+  }
+}
+
+void
+ReportRows::AddTiming(const std::string & slide, const Json & timing, const std::string & folder)
+{
+  for (ReportRow * const row : this->FindRowsThere(Resolve(slide, folder)))
+  {
+    for (const auto & item : timing.items())
+    {
+      if (!row->data.contains(item.key()))
+      {
+        row->data[item.key()] = item.value();
+      }
+    }
+  }
+}
+
+std::vector<ReportRow *>
+ReportRows::FindRowsThere(const std::string & slide)
+{
+  std::vector<ReportRow *> rows;
   for (const std::size_t place : m_ByName[GetSlideName(slide)])
   {
     if (MayBeSame(m_Rows[place].slide, slide))
     {
-      Merge(Json::array({ made }), m_Rows[place].data["made"]);
+      rows.push_back(&m_Rows[place]);
     }
   }
+  return rows;
 }
 
 void
@@ -286,9 +326,11 @@ ReportRows::AddTable(const std::string & file)
   {
     lines.push_back(line);
   }
+  std::map<std::size_t, std::map<std::string, double>> probabilities; // of this table, by rows and classes
   for (const TableReader::Row & line : lines)
   {
     ReportRow & row = this->FindRow(Resolve(line.fields[static_cast<std::size_t>(slide)], folder));
+    auto &      ofRow = probabilities[static_cast<std::size_t>(&row - m_Rows.data())];
     if (mask >= 0 && !line.fields[static_cast<std::size_t>(mask)].empty())
     {
       row.mask = Resolve(line.fields[static_cast<std::size_t>(mask)], folder);
@@ -303,7 +345,7 @@ ReportRows::AddTable(const std::string & file)
       }
       if (const auto probability = ReadNumber(field); probability && column.rfind("p_", 0) == 0)
       {
-        row.data["probabilities"][column.substr(2)] = *probability;
+        ofRow[column.substr(2)] = *probability;
         continue;
       }
       row.data["columns"][column] = field; // as it is written: 007 is the name of a patient
@@ -311,6 +353,17 @@ ReportRows::AddTable(const std::string & file)
       {
         m_Columns.push_back(column);
       }
+    }
+  }
+  if (!m_Tables.insert(IdentifyFile(file, HashedBytes::All)).second)
+  {
+    return; // the same table again is not one of another model
+  }
+  for (const auto & [place, ofRow] : probabilities)
+  {
+    for (const auto & [name, probability] : ofRow)
+    {
+      m_Rows[place].AddProbability(name, probability);
     }
   }
 }

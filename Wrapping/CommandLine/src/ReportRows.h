@@ -9,6 +9,7 @@
 
 #include <exception>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct ReportRow
 
   /** Says what the row lacks. \param what a clause without names */
   void Miss(const std::string & what, const std::exception & error);
+
+  /** Takes the probability of a class from one more table: "perTable" has all of them, "probabilities" their mean. */
+  void AddProbability(const std::string & name, double probability);
 };
 
 /** What a report lacks: {"what", "file", "why", "code"}. \param what a clause without names */
@@ -47,6 +51,10 @@ public:
   /** Takes from an entry of a manifest how the result of its slide was made, where the slide has a row: "made" has
    * lists of "version", "command", "options" and "inputs". \param folder of the manifest */
   void AddMaking(const nlohmann::ordered_json & entry, const std::string & folder);
+
+  /** Takes what making the result of a slide took (ReadTimings()), where the slide has a row whose result does not tell
+   * it. \param folder of the manifest */
+  void AddTiming(const std::string & slide, const nlohmann::ordered_json & timing, const std::string & folder);
 
   /** Takes the rows of a table with the column slide. \throw Refusal the table cannot be read */
   void AddTable(const std::string & file);
@@ -75,13 +83,15 @@ public:
   }
 
 private:
-  ReportRow & FindRow(const std::string & slide);
-  ReportRow & FindRowOfMask(const std::string & mask);
-  bool        AddResult(const nlohmann::ordered_json & result, const std::string & folder);
+  ReportRow &              FindRow(const std::string & slide);
+  std::vector<ReportRow *> FindRowsThere(const std::string & slide);
+  ReportRow &              FindRowOfMask(const std::string & mask);
+  bool                     AddResult(nlohmann::ordered_json result, const std::string & folder);
 
   std::vector<ReportRow>                          m_Rows;
   std::map<std::string, std::vector<std::size_t>> m_ByName;
   std::vector<std::string>                        m_Columns;
+  std::set<std::string>                           m_Tables; // by their contents
   std::vector<nlohmann::ordered_json>             m_Others;
 };
 

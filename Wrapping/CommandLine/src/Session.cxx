@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <future>
 #include <iomanip>
@@ -351,6 +352,12 @@ std::int64_t
 GetPeakMemory()
 {
   return ReadProcValue("/proc/self/status", "VmHWM:");
+}
+
+double
+GetCPUSeconds()
+{
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 } // namespace gigapixel::commandline

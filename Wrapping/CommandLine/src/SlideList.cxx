@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideList.h"
 
+#include "ArgumentText.h"
 #include "BatchManifest.h"
 
 #include "gigapixelCohort.h"
@@ -183,9 +184,9 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
 bool
 IsKeptBesideSlides(const std::string & file)
 {
-  static const std::set<std::string> endings{ ".csv",  ".tsv", ".json", ".geojson", ".txt",        ".md",   ".xml",
-                                              ".log",  ".ini", ".opt",  ".pdf",     ".png",        ".html", ".jpg",
-                                              ".jpeg", ".svg", ".h5",   ".nrrd",    ".safetensors" };
+  static const std::set<std::string> endings{ ".csv",  ".tsv", ".json", ".geojson", ".txt",         ".md",   ".xml",
+                                              ".log",  ".ini", ".opt",  ".pdf",     ".png",         ".html", ".jpg",
+                                              ".jpeg", ".svg", ".h5",   ".nrrd",    ".safetensors", ".jsonl" };
   return endings.count(GetLowerExtension(file)) > 0 || fs::path(file).filename() == "DICOMDIR" ||
          EndsWith(file, PyramidEnding);
 }
@@ -552,12 +553,6 @@ GetPlace(const std::string & file)
   const fs::path  path = fs::absolute(file);
   const fs::path  folder = fs::canonical(path.parent_path(), error);
   return error ? path.string() : (folder / path.filename()).string();
-}
-
-bool
-EndsWith(const std::string & text, const std::string & ending)
-{
-  return text.size() >= ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
 SlideList

@@ -69,8 +69,6 @@ GigapixelCommandLine_EXPORT SlideList FindMasks(const std::vector<std::string> &
 /** Says in the result of each slide of a folder what was passed over there ("passedOver"). */
 GigapixelCommandLine_EXPORT void AddPassedOver(nlohmann::ordered_json & results, const SlideList & list);
 
-bool EndsWith(const std::string & text, const std::string & ending);
-
 } // namespace gigapixel::commandline
 
 #endif

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideTask.h"
 
+#include "ArgumentText.h"
 #include "OutputCheck.h"
 #include "VolumeFile.h"
 

@@ -16,10 +16,13 @@ namespace gigapixel::commandline
 GigapixelCommandLine_EXPORT std::array<unsigned, 2> FitSize(const itk::WholeSlideImageIO::LevelSizeType & slide,
                                                             std::int64_t                                  longerSide);
 
-/** Mean of the pixels of a level below each pixel of the picture; one row of the picture at a time. */
+/** Mean of the pixels of a level below each pixel of the picture, whose rows are read one at a time. */
 GigapixelCommandLine_EXPORT Picture DrawThumbnail(const itk::WholeSlideImageIO &  slide,
                                                   const std::array<unsigned, 2> & size,
                                                   Progress &                      progress);
+
+/** As well, of the pixels of a larger picture. */
+GigapixelCommandLine_EXPORT Picture Shrink(const Picture & picture, const std::array<unsigned, 2> & size);
 
 } // namespace gigapixel::commandline
 

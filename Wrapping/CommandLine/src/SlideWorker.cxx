@@ -1,7 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideWorker.h"
 
+#include "BatchManifest.h"
 #include "BatchRecords.h"
+#include "BatchTimings.h"
 #include "DiagnosticJSON.h"
 #include "Doubt.h"
 #include "ITKMessages.h"
@@ -75,14 +77,12 @@ KeepWarningsOf(const SlideTask & task, const std::set<std::string> & slides, std
   others = std::move(later);
 }
 
-/** The result of a slide that is recorded, with the warnings and doubts that it had. */
+/** The result of a slide that is recorded, with the warnings and doubts that it had, which name it as it is named now.
+ */
 nlohmann::ordered_json
-Restore(nlohmann::ordered_json result,
-        const SlideTask &      task,
-        const std::string &    kind,
-        const Session &        session,
-        std::string &          text)
+Restore(nlohmann::ordered_json result, const SlideTask & task, const Session & session, std::string & text)
 {
+  result = MoveSlide(std::move(result), task.slide);
   const std::vector<Diagnostic> before = TakeWarnings();
   std::for_each(before.begin(), before.end(), KeepWarning);
   for (const auto & doubt : result.value("doubts", nlohmann::ordered_json::array()))
@@ -117,7 +117,6 @@ Restore(nlohmann::ordered_json result,
   }
   result.erase("doubts");
   result.erase("warnings");
-  result[kind] = task.slide;
   if (!result.contains("error"))
   {
     result["skipped"] = true;
@@ -167,8 +166,13 @@ SlideWorker::DoSlide(const SlideTask & task)
     }
   }
   KeepWarningsOf(task, m_Slides, m_Before);
-  SlideOutcome outcome = WorkOn(task, m_Kind, m_Work);
+  const Stopwatch watch;
+  SlideOutcome    outcome = WorkOn(task, m_Kind, m_Work);
   m_Records.Add(task, outcome.result);
+  if (m_Records.AreKept() && outcome.failure.IsEmpty() && !outcome.result.value("skipped", false))
+  {
+    AppendTiming(task.folder, task.output, watch.Read());
+  }
   m_HasWorked = true;
   return outcome;
 }
@@ -213,7 +217,7 @@ SlideWorker::FindDone(const SlideTask & task)
     {
       std::rethrow_exception(refusal);
     }
-    return Restore(*found, task, m_Kind, m_Session, text);
+    return Restore(*found, task, m_Session, text);
   });
   m_FailedBefore += !refusal && !outcome.failure.IsEmpty() ? 1 : 0;
   return outcome;

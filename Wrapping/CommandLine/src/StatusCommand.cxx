@@ -56,19 +56,26 @@ Json
 Describe(const std::string & folder)
 {
   BatchFolder                found = ReadFolder(folder);
-  std::map<std::string, int> codes;
+  std::map<std::string, int> codes, versions;
   int                        done = 0, failed = 0;
   for (const auto & [output, entry] : found.entries)
   {
-    const Json error = entry.at("result").value("error", Json());
-    error.is_null() ? ++done : ++failed;
-    codes[error.is_object() ? error.value("code", "") : std::string()] += error.is_null() ? 0 : 1;
     found.outputs.insert(output);
+    if (HasFailed(entry))
+    {
+      ++codes[entry.at("result").at("error").value("code", "")];
+      failed += IsToDo(entry) ? 0 : 1;
+      continue;
+    }
+    ++done;
+    const Json version = entry.value("version", Json());
+    ++versions[version.is_string() ? version.get<std::string>() : std::string()];
   }
-  codes.erase("");
+  versions.erase("");
   const int left = static_cast<int>(found.outputs.size()) - done - failed;
   Json      json{ { "folder", folder }, { "slides", found.outputs.size() }, { "done", done }, { "failed", failed } };
   json["codes"] = codes;
+  json["versions"] = versions;
   json["running"] = DescribeRunning(found);
   json["left"] = left;
   json["secondsLeft"] = found.secondsForEach && !found.holders.empty() ? Json(*found.secondsForEach * left)
@@ -87,11 +94,18 @@ Format(const Json & json)
   {
     codes += (codes.empty() ? " (" : ", ") + item.key() + ' ' + item.value().dump();
   }
-  text += (codes.empty() ? "" : codes + ")") + ", " + std::to_string(json["running"].size()) + " running, " +
-          json["left"].dump() + " left";
+  text += ", " + std::to_string(json["running"].size()) + " running, " + json["left"].dump() + " left" +
+          (codes.empty() ? "" : codes + ")");
   text += json["secondsLeft"].is_number() && json["left"] != 0
             ? ", " + FormatDuration(json["secondsLeft"].get<double>()) + " left\n"
             : "\n";
+  for (const auto & item : json["versions"].items())
+  {
+    if (json["versions"].size() > 1 || item.key() != GIGAPIXEL_VERSION)
+    {
+      text += "made by version " + item.key() + ": " + item.value().dump() + '\n';
+    }
+  }
   for (const Json & each : json["running"])
   {
     text += "running: " + each["slide"].get<std::string>() + ", process " + each["pid"].dump() + " on " +

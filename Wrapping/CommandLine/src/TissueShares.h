@@ -19,9 +19,9 @@ class WholeSlideImageIO;
 namespace gigapixel::commandline
 {
 
-/** What only the making of a tissue mask tells: the shares of the slide that are pen and artifacts, and the expected
- * overlap with the truth. A mask keeps them as properties, so that a batch that goes on reports the same of masks that
- * were there. \param source after Update() */
+/** What only the making of a tissue mask tells: the shares of its pixels that are pen and artifacts, which a mask
+ * without classes does not show, and the expected overlap with the truth. A mask keeps them as properties, so that a
+ * batch that goes on reports the same of masks that were there. \param source after Update() */
 std::map<std::string, std::string> DescribeTissueShares(const itk::SlideTissueImageSource & source);
 
 /** {"penFraction", "artifactFraction", "expectedIou"}, which are null where the mask does not keep them. */

@@ -41,7 +41,7 @@ def measure(
 
     :param masks: a mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8
     :param slide: the slide under the mask, or the folder of the masks' slides; None: colors are not measured
-    :param output: a table (``.csv``) to write as well, in place of what stands there
+    :param output: a table (``.csv``) to write as well, in place of what stands there; the mask of an array is called ``array`` in it
     :param connectivity: 8: pixels that touch at a corner are connected; 4: only over edges
     :param level: of the slide, for its colors; None: level 0
     :param mpp: micrometers per pixel that the slide is resampled to, in place of a level
@@ -72,6 +72,8 @@ def measure(
         }
         names = [write_mask(masks, folder, "masks")] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
         run("measure", options, names)
+        if isinstance(masks, np.ndarray):
+            table.write_bytes(table.read_bytes().replace(os.fsencode(names[0]), b"array"))
         with open(table, newline="", encoding="utf-8", errors="surrogateescape") as file:  # as Python has names that are not UTF-8
             rows = [{name: _value_of(text, name) for name, text in row.items()} for row in csv.DictReader(file)]
     return [{**row, "mask": None} for row in rows] if isinstance(masks, np.ndarray) else rows

@@ -35,6 +35,14 @@ def test_components_are_those_of_scikit_image(blobs, connectivity):
         assert row["perimeter_px"] == pytest.approx(each.perimeter)
 
 
+def test_the_table_of_an_array_names_no_file(blobs, tmp_path):
+    with pytest.warns(gp.GigapixelWarning):
+        rows = gp.measure(blobs, output=tmp_path / "table.csv")
+    with open(tmp_path / "table.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert {line["mask"] for line in lines} == {"array"} and [int(line["area_px"]) for line in lines] == [row["area_px"] for row in rows]
+
+
 def test_colors_are_the_slides(tmp_path):
     slide, truth = synthesize(tmp_path, 900, 700, seed=2)
     table = tmp_path / "table.csv"
