@@ -433,6 +433,7 @@ protected:
 
 private:
   friend class ChannelView; // whose tiles are those of another slide
+  friend class FocalStack;  // or of several
   struct Placement;
 
   void               RenderTile(unsigned          plane,

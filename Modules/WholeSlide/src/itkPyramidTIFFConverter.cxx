@@ -184,7 +184,7 @@ PyramidTIFFConverter::DecideLabels() const
   {
     return own.labels;
   }
-  if (!m_Slide->GetChannelChoice().empty())
+  if (!m_Slide->GetChannelChoice().empty() || m_Slide->GetMetaDataDictionary().HasKey("gigapixel.focal-plane"))
   {
     return false;
   }
