@@ -229,11 +229,6 @@ def test_many_channels(tmp_path):
     assert numpy.array_equal(pixels, add_up(planes[:20], read_windows(result)[1], (usual * 3)[:20]))
 
 
-def test_several_channels_need_a_window(slide):
-    path, _ = slide
-    assert fails("convert", path, path.with_name("out.tif"), "--channel", "1", "--channel", "2").code == "E-SLIDE-CHANNELS"
-
-
 def test_colors_of_16_bit(tmp_path):
     pixels = numpy.random.default_rng(3).integers(0, 60000, (120, 150, 3), numpy.uint16)
     tifffile.imwrite(tmp_path / "s.tif", pixels, tile=(64, 64), photometric="rgb")

@@ -40,6 +40,10 @@ namespace itk
  * pictures and all other properties of the slide, which may name a patient, are left out, and so are the texts of the
  * color profile; KeepLabelOn() keeps them all, and KeepTextOn() the texts. Documentation/Privacy.md has a table.
  *
+ * Slides with channels are written with their names, colors and wavelengths, one channel after another, as
+ * itk::PyramidTIFFImageIO writes vectors; nothing is copied. Slides that store channels interleaved are decoded once
+ * for each of them.
+ *
  * Memory: a band of the ImageIO (8 MiB, or a row of tiles) and what the reader's tile cache may take. Update() throws
  * itk::ExceptionObject, one sentence, and leaves nothing then; itk::ProcessAborted where AbortGenerateDataOn() was
  * called, by a progress observer for instance.
@@ -146,7 +150,7 @@ private:
   void                                              CheckTile(unsigned int level, const RegionType & tile) const;
   std::vector<WholeSlideImageIO::Pointer>           OpenAssociatedImages() const;
   void                       CopyAssociatedImages(const std::vector<WholeSlideImageIO::Pointer> & readers);
-  void                       WriteRows(unsigned int level, const RegionType & region);
+  void                       WriteRows(unsigned int plane, unsigned int level, const RegionType & region);
   WholeSlideImageIO::Pointer OpenSlide() const;
   void                       Advance(double pixels);
 

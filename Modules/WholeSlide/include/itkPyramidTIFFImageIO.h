@@ -55,6 +55,8 @@ class WholeSlideImageIO;
  *   SetDamageCount() add those of the slide;
  * - "gigapixel.class.N" = "#rrggbb NAME" for the label N (0 to 255): the label's color, in which viewers show it by the
  *   file's palette, and its name. Labels without an entry are gray then.
+ * - "gigapixel.channel.N" = "#rrggbb NAME" or "NAME" for channel N, from 1, of pictures; with ".excitation-nm" and
+ *   ".emission-nm" behind it, its wavelengths. itk::WholeSlideImageIO says them of the channels that it reads.
  * The direction is not written.
  *
  * The file appears under its name when the last row has been written, in place of what was there; until then the data
@@ -64,9 +66,12 @@ class WholeSlideImageIO;
  * file then, unless it was the last band, or the only one (images below 8 MiB, inputs that cannot stream), of which
  * ITK's writer tells its ImageIO nothing.
  *
+ * The components of itk::VectorImage are channels: each has a page for its level 0 in the main chain, and the others as
+ * children (SubIFDs) of it, in any TIFF. Memory is as above for each channel.
+ *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
- * ones of unsigned char, unsigned short or float, scalar or RGB; pasting (an IO region of the writer); JPEG or WebP for
- * labels; a folder that is not there or cannot be written.
+ * ones of unsigned char, unsigned short or float, scalar, RGB or vectors; pasting (an IO region of the writer); JPEG or
+ * WebP for labels; a folder that is not there or cannot be written.
  *
  * Used without itk::ImageFileWriter: set dimensions, spacing, type and file name as it does, then for bands of full
  * width from the top to the bottom, of any height, SetIORegion() and Write().
@@ -89,7 +94,7 @@ public:
   /** What the pixels mean, which decides how levels are reduced. */
   enum class Content
   {
-    Automatic, ///< one component: Labels, RGB: Picture
+    Automatic, ///< one component: Labels, RGB or channels: Picture
     Picture,   ///< mean
     Labels     ///< the upper left pixel
   };
@@ -211,6 +216,7 @@ protected:
 private:
   friend class PyramidTIFFConverter; // begins pyramids with levels that are copied
 
+  bool              HasChannels() const; // each with pages of its own
   Content           GetEffectiveContent() const;
   unsigned int      GetEffectiveTileSize() const;
   [[noreturn]] void Refuse(const char * code, const std::string & why, const char * remedy) const;

@@ -47,8 +47,9 @@ namespace itk
  *
  * The meta data dictionary holds strings: all properties under OpenSlide's names (openslide.vendor, openslide.mpp-x,
  * openslide.objective-power, openslide.bounds-x, aperio.*, tiff.* ...), "gigapixel.decoder",
- * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF) and
- * "ICCProfile" (the color profile, base64).
+ * "gigapixel.associated-images" and "gigapixel.channel-names" (one per line; the latter of OME-TIFF),
+ * "gigapixel.channel.N" with what the file says of channel N, as itk::PyramidTIFFImageIO takes it, and "ICCProfile"
+ * (the color profile, base64).
  *
  * Where a file of JPEG or JPEG 2000 tiles has no level of 1/2, 1/4 or 1/8 of one that it has, there are reduced
  * levels, numbered behind the stored ones: the codec decodes the tiles smaller (JPEG by libjpeg's scaled inverse DCT,
@@ -213,10 +214,10 @@ public:
   itkGetStringMacro(Image);
 
   /** \name Channels
-   * Reads channels by name or number (from 1; a name comes first), in this order. None, the default: all. Without a
-   * window samples come as they are stored; one channel of 8 bit is gray then, several are vectors. An unknown name or
-   * number, a name that several channels have, and a channel that is named twice are errors of ReadImageInformation()
-   * (E-SLIDE-CHANNEL). Associated images are read as they are. @{ */
+   * Reads channels by name or number (from 1; a name comes first, "number:2" is always a number), in this order. None,
+   * the default: all. Without a window samples come as they are stored; one channel of 8 bit is gray then, several are
+   * vectors. An unknown name or number, a name that several channels have, and a channel that is named twice are errors
+   * of ReadImageInformation() (E-SLIDE-CHANNEL). Associated images are read as they are. @{ */
   void                             SetChannels(const std::vector<std::string> & channels);
   const std::vector<std::string> & GetChannels() const;
 

@@ -126,9 +126,11 @@ ChannelView::FindChannel(const std::string & wanted) const
     throw SlideError(
       Diagnostic("E-SLIDE-CHANNEL", why, remedy).OfFile(m_Slide->GetPath()).OfOption("--channel", wanted));
   };
-  const auto isNamed = [&wanted](const SlideChannel & channel) { return channel.name == wanted; };
-  const auto found = std::find_if(m_Available.begin(), m_Available.end(), isNamed);
-  const auto numbers = "choose one by its number, 1 to " + std::to_string(m_Available.size());
+  const std::string mark = ChannelNumberMark;
+  const bool        isMarked = wanted.rfind(mark, 0) == 0;
+  const auto        isNamed = [&](const SlideChannel & channel) { return !isMarked && channel.name == wanted; };
+  const auto        found = std::find_if(m_Available.begin(), m_Available.end(), isNamed);
+  const auto        numbers = "choose one by its number, 1 to " + std::to_string(m_Available.size());
   if (std::count_if(m_Available.begin(), m_Available.end(), isNamed) > 1)
   {
     refuse("several of its channels are named '" + wanted + '\'', numbers);
@@ -137,9 +139,10 @@ ChannelView::FindChannel(const std::string & wanted) const
   {
     return static_cast<unsigned>(found - m_Available.begin());
   }
-  const bool isNumber =
-    !wanted.empty() && wanted.size() < 10 && wanted.find_first_not_of("0123456789") == std::string::npos;
-  const unsigned long number = isNumber ? std::stoul(wanted) : 0;
+  const std::string digits = wanted.substr(isMarked ? mark.size() : 0);
+  const bool        isNumber =
+    !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
+  const unsigned long number = isNumber ? std::stoul(digits) : 0;
   if (number < 1 || number > m_Available.size())
   {
     constexpr std::size_t    mostNamed = 40;

@@ -78,7 +78,6 @@ ParseByte(const std::string & text)
 } // namespace
 
 const char * const ClassPropertyStart = "gigapixel.class.";
-const char * const ChannelProperty = "gigapixel.channel";
 
 PyramidDescription::Entries
 PyramidDescription::GetEntries() const
@@ -88,7 +87,9 @@ PyramidDescription::GetEntries() const
   {
     entries.emplace_back("made-by", MakeOneLine(madeBy));
   }
-  for (const auto & property : properties)
+  auto all = DescribeChannels(channels);
+  all.insert(properties.begin(), properties.end());
+  for (const auto & property : all)
   {
     entries.emplace_back(MakeOneLine(property.first), MakeOneLine(property.second));
   }
@@ -119,6 +120,7 @@ PyramidDescription::Parse(const std::string & text, PyramidDescription & descrip
     }
   }
   description = PyramidDescription();
+  std::map<std::string, std::string> channels;
   for (const auto & [name, value] : *entries)
   {
     if (name == "origin-mm")
@@ -135,9 +137,10 @@ PyramidDescription::Parse(const std::string & text, PyramidDescription & descrip
     }
     else if (name.find('.') != std::string::npos)
     {
-      description.properties[name] = value;
+      (name.rfind(ChannelPropertyStart, 0) == 0 ? channels : description.properties)[name] = value;
     }
   }
+  description.channels = ReadChannels(channels);
   return true;
 }
 

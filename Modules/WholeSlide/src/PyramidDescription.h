@@ -2,6 +2,8 @@
 #ifndef PyramidDescription_h
 #define PyramidDescription_h
 
+#include "SlideChannel.h"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -22,6 +24,7 @@ struct PyramidDescription
   bool                               labels{ true };
   std::string                        madeBy;
   std::map<std::string, std::string> properties;
+  std::vector<SlideChannel>          channels; // several: level 0 of each is a page of its own
 
   using Entries = std::vector<std::pair<std::string, std::string>>;
 
@@ -43,9 +46,6 @@ struct PyramidDescription
 
 /** What the properties of classes begin with. */
 extern const char * const ClassPropertyStart;
-
-/** The property "#rrggbb NAME", or "NAME", of the channel that is alone in the file. */
-extern const char * const ChannelProperty;
 
 } // namespace gigapixel
 

@@ -281,27 +281,19 @@ PyramidDirectory::PyramidDirectory(AtomicFile & file, bool big)
 void
 PyramidDirectory::Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata)
 {
-  const auto isChild = [&metadata](const PyramidPage & page) {
-    return metadata.isOME && page.role == PyramidPage::Role::Reduced;
-  };
-  std::vector<std::uint64_t> children;
-  for (const PyramidPage & page : pages)
-  {
-    if (isChild(page))
-    {
-      children.push_back(WritePage(page, metadata, {}).offset);
-    }
-  }
+  const auto    isFirst = [](const PyramidPage & page) { return page.role == PyramidPage::Role::First; };
+  const bool    haveChildren = metadata.isOME || std::count_if(pages.begin(), pages.end(), isFirst) > 1;
   std::uint64_t link = m_Big ? 8 : 4; // where the header points to the first directory
-  for (const PyramidPage & page : pages)
+  for (auto page = pages.begin(), next = page; page != pages.end(); page = next)
   {
-    if (!isChild(page))
+    std::vector<std::uint64_t> children;
+    for (++next; haveChildren && next != pages.end() && next->role == PyramidPage::Role::Reduced; ++next)
     {
-      const bool  isParent = page.role == PyramidPage::Role::First;
-      const Place place = WritePage(page, metadata, isParent ? children : std::vector<std::uint64_t>());
-      Link(link, place.offset);
-      link = place.next;
+      children.push_back(WritePage(*next, metadata, {}).offset);
     }
+    const Place place = WritePage(*page, metadata, children);
+    Link(link, place.offset);
+    link = place.next;
   }
 }
 

@@ -18,7 +18,7 @@ struct PyramidPage
 {
   enum class Role
   {
-    First,     // level 0
+    First,     // level 0, also of a further channel
     Reduced,   // the other levels
     Associated // a picture of its own
   };
@@ -76,7 +76,8 @@ public:
   PyramidDirectory(AtomicFile & file, bool big);
 
   /** Writes the chain of directories, behind all tiles, and enters it into the header. The reduced levels of an
-   * OME-TIFF are not in the chain, but children of level 0 (SubIFDs). */
+   * OME-TIFF, and those of several channels, are not in the chain, but children (SubIFDs) of the level 0 before them.
+   */
   void Write(const std::vector<PyramidPage> & pages, const PyramidMetadata & metadata);
 
 private:

@@ -33,7 +33,8 @@ struct PyramidFormat
   };
 
   Sample                     sample{ Sample::UInt8 };
-  unsigned                   channels{ 1 };   // interleaved; 1 gray or labels, 3 RGB
+  unsigned                   channels{ 1 };   // interleaved on a page; 1 gray or labels, 3 RGB
+  unsigned                   planes{ 1 };     // channels on pages of their own, with `channels` 1
   unsigned                   tileSize{ 256 }; // side in pixels
   bool                       labels{ true };  // else a picture
   Compression                compression{ Compression::Deflate };

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
 
 namespace gigapixel
 {
@@ -51,39 +50,51 @@ GetType(const PyramidPage & page)
   return page.bits == 1 ? "bit" : page.sampleFormat == 3 ? "float" : "uint" + std::to_string(page.bits);
 }
 
-/** Name and color of the channel that level 0 shows, as far as they are known. */
+/** Attributes of a channel, as far as they are known. */
 std::string
-DescribeChannel(const PyramidDescription & description)
+DescribeChannel(const SlideChannel & channel)
 {
-  const auto  found = description.properties.find(ChannelProperty);
-  std::string name = found == description.properties.end() ? "" : found->second;
-  std::string attributes;
-  if (name.size() > 8 && name[0] == '#' && name[7] == ' ' && name.find_first_not_of("0123456789abcdef", 1) == 7)
-  {
-    const auto rgba = static_cast<std::uint32_t>(std::stoul(name.substr(1, 6) + "ff", nullptr, 16));
-    attributes = Attribute("Color", std::to_string(static_cast<std::int32_t>(rgba)));
-    name.erase(0, 8);
-  }
-  return (name.empty() ? "" : Attribute("Name", name)) + attributes;
+  const auto describeLength = [](const std::string & name, double length) {
+    return length > 0.0 ? Attribute(name, FormatShortest(length)) : "";
+  };
+  return (channel.name.empty() ? "" : Attribute("Name", channel.name)) +
+         (channel.color ? Attribute("Color", FormatOMEColor(*channel.color)) : "") +
+         describeLength("ExcitationWavelength", channel.excitation) +
+         describeLength("EmissionWavelength", channel.emission);
 }
 
-/** \param image its number, which is that of its page in the chain \param inside attributes of Pixels, and of Channel
- * \param reference behind Pixels */
-std::string
-DescribeImage(const PyramidPage &                page,
-              std::size_t                        image,
-              const std::string &                name,
-              const std::array<std::string, 2> & inside,
-              const std::string &                reference)
+/** An element Image, whose pages follow each other, one for each channel. */
+struct DescribedImage
 {
-  const std::string number = std::to_string(image);
-  return "<Image" + Attribute("ID", "Image:" + number) + (name.empty() ? "" : Attribute("Name", name)) + "><Pixels" +
-         Attribute("ID", "Pixels:" + number) + Attribute("DimensionOrder", "XYCZT") + Attribute("Type", GetType(page)) +
-         Attribute("SizeX", std::to_string(page.width)) + Attribute("SizeY", std::to_string(page.height)) +
-         Attribute("SizeC", std::to_string(page.samples)) + Attribute("SizeZ", "1") + Attribute("SizeT", "1") +
-         inside[0] + "><Channel" + Attribute("ID", "Channel:" + number + ":0") + inside[1] +
-         Attribute("SamplesPerPixel", std::to_string(page.samples)) + "/><TiffData" + Attribute("IFD", number) +
-         Attribute("PlaneCount", "1") + "/></Pixels>" + reference + "</Image>\n";
+  std::size_t               number;
+  const PyramidPage &       page; // the first one
+  std::size_t               firstInChain;
+  std::string               name;
+  std::string               sizes; // attributes
+  std::vector<SlideChannel> channels;
+  std::string               reference; // behind Pixels
+};
+
+std::string
+DescribeImage(const DescribedImage & image)
+{
+  const PyramidPage & page = image.page;
+  const std::string   number = std::to_string(image.number);
+  const std::string   samples = Attribute("SamplesPerPixel", std::to_string(page.samples));
+  std::string         channels;
+  for (std::size_t i = 0; i < image.channels.size(); ++i)
+  {
+    channels += "<Channel" + Attribute("ID", "Channel:" + number + ':' + std::to_string(i)) +
+                DescribeChannel(image.channels[i]) + samples + "/>";
+  }
+  const std::size_t pages = image.channels.size();
+  return "<Image" + Attribute("ID", "Image:" + number) + (image.name.empty() ? "" : Attribute("Name", image.name)) +
+         "><Pixels" + Attribute("ID", "Pixels:" + number) + Attribute("DimensionOrder", "XYCZT") +
+         Attribute("Type", GetType(page)) + Attribute("SizeX", std::to_string(page.width)) +
+         Attribute("SizeY", std::to_string(page.height)) + Attribute("SizeC", std::to_string(pages * page.samples)) +
+         Attribute("SizeZ", "1") + Attribute("SizeT", "1") + image.sizes + '>' + channels + "<TiffData" +
+         Attribute("IFD", std::to_string(image.firstInChain)) + Attribute("PlaneCount", std::to_string(pages)) +
+         "/></Pixels>" + image.reference + "</Image>\n";
 }
 } // namespace
 
@@ -115,15 +126,23 @@ ComposeOMEXML(const std::vector<PyramidPage> & pages,
                     Attribute("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance") +
                     Attribute("xsi:schemaLocation", Schema + ' ' + Schema + "/ome.xsd") +
                     Attribute("Creator", "ITKGigapixel") + ">\n";
-  xml +=
-    DescribeImage(pages.front(), 0, "", { sizes, DescribeChannel(description) }, "<AnnotationRef" + annotation + "/>");
+  std::vector<SlideChannel> channels = description.channels;
+  channels.resize(static_cast<std::size_t>(std::count_if(
+    pages.begin(), pages.end(), [](const PyramidPage & page) { return page.role == PyramidPage::Role::First; })));
+  xml += DescribeImage({ 0, pages.front(), 0, "", sizes, channels, "<AnnotationRef" + annotation + "/>" });
   std::size_t image = 0;
   for (const PyramidPage & page : pages)
   {
-    xml += page.role == PyramidPage::Role::Associated ? DescribeImage(page, ++image, page.description, {}, "") : "";
+    if (page.role == PyramidPage::Role::Associated)
+    {
+      xml += DescribeImage(
+        { ++image, page, channels.size() + image - 1, page.description, "", std::vector<SlideChannel>(1), "" });
+    }
   }
   xml += "<StructuredAnnotations><MapAnnotation" + annotation + Attribute("Namespace", OwnSpace) + "><Value>\n";
-  for (const auto & entry : description.GetEntries())
+  PyramidDescription own = description;
+  own.channels.clear(); // which are elements
+  for (const auto & entry : own.GetEntries())
   {
     xml += "<M" + Attribute("K", entry.first) + '>' + Escape(entry.second) + "</M>\n";
   }

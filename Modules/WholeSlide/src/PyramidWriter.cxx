@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -72,6 +73,16 @@ FillTile(const Block & block, std::size_t tileSize, std::uint8_t * tile)
   }
 }
 
+/** Every sample that lies \a step bytes behind the one before. */
+void
+TakeChannel(const std::uint8_t * from, std::size_t step, std::size_t sampleBytes, std::vector<std::uint8_t> & samples)
+{
+  for (std::size_t at = 0; at < samples.size(); at += sampleBytes, from += step)
+  {
+    std::memcpy(samples.data() + at, from, sampleBytes);
+  }
+}
+
 /** Levels of half the sides follow as long as no side is below the tile: OpenSlide 3.4 misreads such. */
 void
 AppendLevels(std::vector<PyramidPage> & levels, const PyramidFormat & format)
@@ -92,14 +103,14 @@ AppendLevels(std::vector<PyramidPage> & levels, const PyramidFormat & format)
 
 /** Whether offsets could need more than 32 bit: no codec makes more than twice of what it gets. */
 bool
-MayNeedBigTIFF(const std::vector<PyramidPage> & levels)
+MayNeedBigTIFF(const std::vector<PyramidPage> & levels, unsigned planes)
 {
   double raw = 0;
   for (const PyramidPage & level : levels)
   {
     raw += level.GetRawBytes();
   }
-  return raw > 2147483647.0;
+  return raw * planes > 2147483647.0;
 }
 } // namespace
 
@@ -143,22 +154,19 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
   : m_Format(format)
   , m_Metadata(metadata)
   , m_File(fileName, mayReplace)
-  , m_Levels(std::move(copied))
 {
   m_Metadata.isOME = IsOMETIFFName(fileName);
-  m_FirstCompressed = m_Levels.size();
-  if (m_Levels.empty())
+  m_FirstCompressed = copied.size();
+  Plane plane{ std::move(copied), {} };
+  if (plane.levels.empty())
   {
-    m_Levels.push_back(PyramidPage::Make(format, width, height));
+    plane.levels.push_back(PyramidPage::Make(format, width, height));
   }
-  m_FedLevel = m_Levels.size() - 1;
-  AppendLevels(m_Levels, format);
-  m_Bands.resize(m_Levels.size());
-  for (std::size_t level = m_FedLevel + 1; level < m_Levels.size(); ++level)
-  {
-    m_Bands[level].rows.resize(GetRowBytes(level) * format.tileSize);
-  }
-  m_Directory = std::make_unique<PyramidDirectory>(m_File, MayNeedBigTIFF(m_Levels));
+  m_FedLevel = plane.levels.size() - 1;
+  AppendLevels(plane.levels, format);
+  plane.bands.resize(plane.levels.size());
+  m_Directory = std::make_unique<PyramidDirectory>(m_File, MayNeedBigTIFF(plane.levels, format.planes));
+  m_Planes.assign(format.planes, plane);
 }
 
 PyramidWriter::~PyramidWriter() = default;
@@ -166,26 +174,26 @@ PyramidWriter::~PyramidWriter() = default;
 std::size_t
 PyramidWriter::GetRowBytes(std::size_t level) const
 {
-  return m_Levels[level].width * m_Format.GetPixelBytes();
+  return GetLevels()[level].width * m_Format.GetPixelBytes();
 }
 
 std::uint64_t
 PyramidWriter::GetRowsOfTileRow(std::size_t level, std::uint64_t index) const
 {
-  return std::min<std::uint64_t>(m_Format.tileSize, m_Levels[level].height - index * m_Format.tileSize);
+  return std::min<std::uint64_t>(m_Format.tileSize, GetLevels()[level].height - index * m_Format.tileSize);
 }
 
 std::uint64_t
 PyramidWriter::GetColumns(std::size_t level) const
 {
-  return DivideUp(m_Levels[level].width, m_Format.tileSize);
+  return DivideUp(GetLevels()[level].width, m_Format.tileSize);
 }
 
 std::uint64_t
 PyramidWriter::GetNumberOfWantedRows() const
 {
-  const bool nothingRemains = m_FirstCompressed == m_Levels.size();
-  return nothingRemains ? 0 : m_Levels[m_FedLevel].height;
+  const bool nothingRemains = m_FirstCompressed == GetLevels().size();
+  return nothingRemains ? 0 : GetLevels()[m_FedLevel].height;
 }
 
 void
@@ -198,7 +206,7 @@ PyramidWriter::Append(PyramidPage & page, const std::vector<std::uint8_t> & tile
 void
 PyramidWriter::CopyTile(std::size_t level, const std::vector<std::uint8_t> & bytes)
 {
-  Append(m_Levels[level], bytes);
+  Append(m_Planes.front().levels[level], bytes);
 }
 
 void
@@ -232,21 +240,50 @@ PyramidWriter::AddPicture(const std::string & name, std::uint64_t width, std::ui
 void
 PyramidWriter::WriteRows(const std::uint8_t * rows, std::uint64_t count)
 {
-  if (count > m_Levels[m_FedLevel].height - m_NumberOfRows)
+  if (m_Planes.size() == 1)
+  {
+    WriteRowsOfPlane(0, rows, count);
+    return;
+  }
+  const std::size_t         sampleBytes = m_Format.GetSampleBytes();
+  const std::size_t         pixelBytes = m_Planes.size() * sampleBytes;
+  std::vector<std::uint8_t> samples;
+  while (count > 0)
+  {
+    // No further than to the end of a row of tiles, so that the file is the same however many rows come at once.
+    const std::uint64_t filled = GetNumberOfRows() % m_Format.tileSize;
+    const std::uint64_t taken = std::min(count, m_Format.tileSize - filled);
+    const std::size_t   pixels = taken * GetLevels()[m_FedLevel].width;
+    samples.resize(pixels * sampleBytes);
+    for (std::size_t plane = 0; plane < m_Planes.size(); ++plane)
+    {
+      TakeChannel(rows + plane * sampleBytes, pixelBytes, sampleBytes, samples);
+      WriteRowsOfPlane(plane, samples.data(), taken);
+    }
+    rows += pixels * pixelBytes;
+    count -= taken;
+  }
+}
+
+void
+PyramidWriter::WriteRowsOfPlane(std::size_t plane, const std::uint8_t * rows, std::uint64_t count)
+{
+  Plane & to = m_Planes[plane];
+  if (count > GetLevels()[m_FedLevel].height - to.numberOfRows)
   {
     throw Refusal(Diagnostic("E-INTERNAL", "a pyramid was given more rows than its image has"));
   }
-  Band &            band = m_Bands[m_FedLevel];
+  Band &            band = to.bands[m_FedLevel];
   const std::size_t rowBytes = GetRowBytes(m_FedLevel);
   while (count > 0)
   {
-    const std::uint64_t index = m_NumberOfRows / m_Format.tileSize;
+    const std::uint64_t index = to.numberOfRows / m_Format.tileSize;
     const std::uint64_t needed = GetRowsOfTileRow(m_FedLevel, index);
     const std::uint64_t taken = std::min(count, needed - band.filled);
-    m_NumberOfRows += taken;
+    to.numberOfRows += taken;
     if (taken == needed) // nothing waits: no copy
     {
-      WriteTileRow({ m_FedLevel, index, rows, needed });
+      WriteTileRow({ plane, m_FedLevel, index, rows, needed });
     }
     else
     {
@@ -255,34 +292,43 @@ PyramidWriter::WriteRows(const std::uint8_t * rows, std::uint64_t count)
       band.filled += taken;
       if (band.filled == needed)
       {
-        WriteTileRow({ m_FedLevel, index, band.rows.data(), needed });
+        WriteTileRow({ plane, m_FedLevel, index, band.rows.data(), needed });
         band.filled = 0;
       }
     }
     rows += taken * rowBytes;
     count -= taken;
   }
+  if (to.numberOfRows == GetLevels()[m_FedLevel].height)
+  {
+    to.bands.clear(); // whose memory the next plane needs
+  }
 }
 
 void
 PyramidWriter::WriteTileRow(const TileRow & row)
 {
-  const bool compress = row.level >= m_FirstCompressed;
+  const bool        compress = row.level >= m_FirstCompressed;
+  const std::size_t below = row.level + 1;
+  Plane &           plane = m_Planes[row.plane];
+  if (below < plane.levels.size())
+  {
+    plane.bands[below].rows.resize(GetRowBytes(below) * m_Format.tileSize);
+  }
   ProcessTiles(row, compress);
   for (std::uint64_t column = 0; compress && column < GetColumns(row.level); ++column)
   {
-    Append(m_Levels[row.level], m_Compressed[column]);
+    Append(plane.levels[row.level], m_Compressed[column]);
   }
-  const std::size_t below = row.level + 1;
-  if (below == m_Levels.size())
+  if (below == plane.levels.size())
   {
     return;
   }
-  Band & band = m_Bands[below];
+  Band & band = plane.bands[below];
   band.filled += DivideUp(row.height, 2);
   if (band.filled == GetRowsOfTileRow(below, row.index / 2))
   {
-    WriteTileRow({ below, row.index / 2, band.rows.data(), band.filled });
+    WriteTileRow({ row.plane, below, row.index / 2, band.rows.data(), band.filled });
     band.filled = 0;
   }
 }
@@ -342,7 +388,7 @@ PyramidWriter::CompressTile(const TileRow &             row,
 {
   const std::size_t left = column * m_Format.tileSize;
   const std::size_t pixelBytes = m_Format.GetPixelBytes();
-  const std::size_t width = std::min<std::size_t>(m_Format.tileSize, m_Levels[row.level].width - left);
+  const std::size_t width = std::min<std::size_t>(m_Format.tileSize, GetLevels()[row.level].width - left);
   const Block       block{ row.rows + left * pixelBytes, GetRowBytes(row.level), width, row.height, pixelBytes };
   if (!IsConstant(block))
   {
@@ -366,7 +412,7 @@ PyramidWriter::CompressTile(const TileRow &             row,
 void
 PyramidWriter::ReduceTile(const TileRow & row, std::uint64_t column)
 {
-  if (row.level + 1 == m_Levels.size())
+  if (row.level + 1 == GetLevels().size())
   {
     return;
   }
@@ -386,13 +432,14 @@ template <typename TSample>
 void
 PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
 {
-  const std::size_t channels = m_Format.channels;
-  const std::size_t below = row.level + 1;
-  const std::size_t fromRow = m_Levels[row.level].width * channels;
-  const std::size_t toRow = m_Levels[below].width * channels;
-  const std::size_t left = column * m_Format.tileSize;
-  const std::size_t width = std::min<std::size_t>(m_Format.tileSize, m_Levels[row.level].width - left);
-  auto * const      band = reinterpret_cast<TSample *>(m_Bands[below].rows.data()) + m_Bands[below].filled * toRow;
+  const std::size_t               channels = m_Format.channels;
+  const std::size_t               below = row.level + 1;
+  const std::size_t               fromRow = GetLevels()[row.level].width * channels;
+  const std::size_t               toRow = GetLevels()[below].width * channels;
+  const std::size_t               left = column * m_Format.tileSize;
+  const std::size_t               width = std::min<std::size_t>(m_Format.tileSize, GetLevels()[row.level].width - left);
+  Band &                          waiting = m_Planes[row.plane].bands[below];
+  auto * const                    band = reinterpret_cast<TSample *>(waiting.rows.data()) + waiting.filled * toRow;
   const PixelBlock<const TSample> from{
     reinterpret_cast<const TSample *>(row.rows) + left * channels, fromRow, width, row.height, channels
   };
@@ -405,7 +452,11 @@ PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
 void
 PyramidWriter::Finish(const PyramidDescription & description)
 {
-  std::vector<PyramidPage> pages = std::move(m_Levels);
+  std::vector<PyramidPage> pages;
+  for (Plane & plane : m_Planes)
+  {
+    std::move(plane.levels.begin(), plane.levels.end(), std::back_inserter(pages));
+  }
   pages.insert(pages.end(), m_Pictures.begin(), m_Pictures.end());
   pages.front().description = m_Metadata.isOME ? ComposeOMEXML(pages, m_Metadata, description) : description.Compose();
   m_Directory->Write(pages, m_Metadata);

@@ -15,12 +15,15 @@ namespace gigapixel
 {
 
 /** \class PyramidWriter
- * \brief Rows of level 0 in, a complete pyramid out, in one pass.
+ * \brief Rows of level 0 in, a complete pyramid out, in one pass over each plane.
  *
  * A row of tiles is compressed and reduced into the band of the level below by all threads, tile by tile: the tile's
  * side is even, so no 2x2 block lies in two tiles. Its tiles are appended to the file in order; a band that is full is
  * the next row of tiles, of its level. So the order in the file follows from the image's size alone. The directories
  * come behind the tiles, because only then all offsets are known.
+ *
+ * A plane is a gray or RGB image with pages of its own. Several planes are the channels of one image. Their rows come
+ * together, or those of one plane after those of another: then the memory is that of one plane.
  *
  * A file whose name ends in .ome.tif or .ome.tiff becomes an OME-TIFF: see PyramidOMEXML.h.
  *
@@ -49,16 +52,19 @@ public:
   /** Rows that are wanted: those of level 0, or of the last copied level; 0 where no level remains to be computed. */
   std::uint64_t GetNumberOfWantedRows() const;
 
-  /** Rows that have been taken. */
+  /** Rows that have been taken of the last plane. */
   std::uint64_t
   GetNumberOfRows() const
   {
-    return m_NumberOfRows;
+    return m_Planes.back().numberOfRows;
   }
 
-  /** Takes the next \a count rows, width pixels each without gaps. An object that has thrown is to be destroyed; that
-   * removes the unfinished file. */
+  /** Takes the next \a count rows, width pixels each without gaps, the channels of all planes interleaved. An object
+   * that has thrown is to be destroyed; that removes the unfinished file. */
   void WriteRows(const std::uint8_t * rows, std::uint64_t count);
+
+  /** The same of one plane alone. */
+  void WriteRowsOfPlane(std::size_t plane, const std::uint8_t * rows, std::uint64_t count);
 
   /** Once everything is in: the file stands under its name. */
   void Finish(const PyramidDescription & description);
@@ -71,9 +77,17 @@ private:
     std::uint64_t             filled{ 0 };
   };
 
+  struct Plane
+  {
+    std::vector<PyramidPage> levels;
+    std::vector<Band>        bands; // of the levels
+    std::uint64_t            numberOfRows{ 0 };
+  };
+
   /** A row of tiles about to be written: \a height is below the tile's side only in the last one. */
   struct TileRow
   {
+    std::size_t          plane;
     std::size_t          level;
     std::uint64_t        index;
     const std::uint8_t * rows;
@@ -81,6 +95,13 @@ private:
   };
 
   struct Worker;
+
+  /** The levels of any plane, which have the same sizes. */
+  const std::vector<PyramidPage> &
+  GetLevels() const
+  {
+    return m_Planes.front().levels;
+  }
 
   std::size_t   GetRowBytes(std::size_t level) const;
   std::uint64_t GetRowsOfTileRow(std::size_t level, std::uint64_t index) const;
@@ -96,15 +117,13 @@ private:
   PyramidFormat                          m_Format;
   PyramidMetadata                        m_Metadata;
   AtomicFile                             m_File;
-  std::vector<PyramidPage>               m_Levels;
+  std::vector<Plane>                     m_Planes;
   std::size_t                            m_FedLevel{ 0 }; // the one whose rows come in
   std::size_t                            m_FirstCompressed{ 0 };
   std::vector<PyramidPage>               m_Pictures;
   std::unique_ptr<PyramidDirectory>      m_Directory;
-  std::vector<Band>                      m_Bands;
   std::vector<std::unique_ptr<Worker>>   m_Workers;
   std::vector<std::vector<std::uint8_t>> m_Compressed; // the tiles of the row in work
-  std::uint64_t                          m_NumberOfRows{ 0 };
 };
 
 } // namespace gigapixel

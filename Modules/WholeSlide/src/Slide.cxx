@@ -413,8 +413,10 @@ Slide::DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target)
   {
     return found;
   }
-  thread_local std::vector<unsigned char> scratch;
-  PixelSpan                               whole = target;
+  thread_local std::vector<unsigned char> kept;
+  // Decoding may read tiles of another slide on this thread, which then have memory of their own.
+  std::vector<unsigned char> scratch = std::move(kept);
+  PixelSpan                  whole = target;
   try
   {
     if (!isInside)
@@ -436,6 +438,7 @@ Slide::DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target)
   if (of.hasAlpha || !cache.IsAwaited(key))
   {
     cache.Release(key);
+    kept = std::move(scratch);
     return nullptr;
   }
   const auto copy = std::make_shared<DecodedTile>(of.tileWidth, of.tileHeight, static_cast<unsigned>(pixelBytes));
@@ -443,6 +446,7 @@ Slide::DecodeWhole(unsigned plane, std::uint64_t tile, const PixelSpan & target)
   {
     std::memcpy(copy->pixels.get() + y * rowSize, whole.data + y * whole.stride, rowSize);
   }
+  kept = std::move(scratch);
   cache.Publish(key, copy);
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #define Slide_h
 
 #include "DamagedTiles.h"
+#include "SlideChannel.h"
 #include "TileCache.h"
 #include "TileDecoder.h"
 
@@ -88,21 +89,16 @@ std::vector<std::size_t> FindFocalPlanes(const std::vector<SlideImage> & images)
 /** "2 of 5": which focal plane is read; empty where there are not several. */
 std::string DescribeFocalPlane(const std::vector<SlideImage> & images);
 
-/** What a file says of one of its channels. */
-struct SlideChannel
-{
-  std::string                                 name;              // empty where it says none
-  std::optional<std::array<unsigned char, 3>> color{};           // in which it is shown
-  double                                      excitation{ 0.0 }; // nanometers; 0: not said
-  double                                      emission{ 0.0 };
-};
+/** Stands before the number of a channel ("number:2") where names may be numbers. */
+constexpr const char * ChannelNumberMark = "number:";
 
 /** Which channels are read, and how. */
 struct ChannelChoice
 {
-  std::vector<std::string> channels{};         // names or numbers from 1, in the order that is wanted; none: all
-  std::string              window{};           // "LOW,HIGH" or "auto": samples become 8 bit; empty: as stored
-  bool                     isPicture{ false }; // of one channel gray, of several their colors added up
+  std::vector<std::string>
+              channels{};         // names, numbers from 1 or marked numbers, in the order that is wanted; none: all
+  std::string window{};           // "LOW,HIGH" or "auto": samples become 8 bit; empty: as stored
+  bool        isPicture{ false }; // of one channel gray, of several their colors added up
 
   bool
   operator<(const ChannelChoice & other) const
@@ -265,6 +261,13 @@ public:
   /** The channels that are read: what the file says, else the names red, green and blue, gray, or channel1 and so on.
    */
   std::vector<SlideChannel> GetChannels() const;
+
+  /** Whether the file says anything of its channels, or they were chosen. */
+  bool
+  DescribesChannels() const
+  {
+    return !m_Channels.empty();
+  }
 
   /** Which channels are read and how, by numbers, where they were chosen: all that decides on pixels. Else empty. */
   virtual std::string GetChannelChoice() const;
@@ -430,6 +433,7 @@ protected:
 
 private:
   friend class ChannelView; // whose tiles are those of another slide
+  friend class FocalStack;  // or of several
   struct Placement;
 
   void               RenderTile(unsigned          plane,

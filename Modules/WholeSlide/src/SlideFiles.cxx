@@ -8,6 +8,7 @@
 #include "gigapixelFileIdentity.h"
 #include "itkWholeSlideImageIO.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace gigapixel
@@ -79,6 +80,9 @@ IdentifySlide(const std::string & path, const std::string & image)
 {
   std::string prefix; // of an image that is not the main one
   const auto  images = image.empty() ? std::vector<SlideImage>() : Slide::Open(path, image)->GetImages();
+  const bool  areSeveral =
+    std::none_of(images.begin(), images.end(), [](const SlideImage & each) { return each.isRead; });
+  prefix = areSeveral && !images.empty() ? "image=" + image + ' ' : "";
   for (const SlideImage & each : images)
   {
     prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;

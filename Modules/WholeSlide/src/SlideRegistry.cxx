@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ChannelView.h"
 #include "FileStamp.h"
+#include "FocalStack.h"
 #include "OpenSlideProcess.h"
 #include "OpenSlideSlide.h"
 #include "formats/SlideFormat.h"
@@ -81,6 +82,10 @@ RequireImage(const Slide & slide, const std::string & image)
 std::unique_ptr<const Slide>
 OpenUnshared(const std::string & path, const std::string & image, TIFFReading reading)
 {
+  if (FocalStack::FindMethod(image))
+  {
+    return std::make_unique<FocalStack>(path, image, reading);
+  }
   const std::string fetchAgain = "get the file again from where it came, or convert it to a tiled TIFF";
   try
   {

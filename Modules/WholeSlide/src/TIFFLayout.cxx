@@ -14,6 +14,15 @@ namespace
 
 constexpr std::size_t pageLimit = 4096;
 
+bool
+IsAlike(const TIFFPage & one, const TIFFPage & other)
+{
+  return one.width == other.width && one.height == other.height && one.bits == other.bits &&
+         one.sampleFormat == other.sampleFormat && one.samples == other.samples &&
+         one.photometric == other.photometric && one.pieceWidth == other.pieceWidth &&
+         one.pieceHeight == other.pieceHeight;
+}
+
 } // namespace
 
 TIFFLayout::TIFFLayout(std::string path, std::string image)
@@ -96,6 +105,42 @@ TIFFLayout::AddLevel(std::size_t page, std::vector<std::size_t> furtherChannels)
     return m_Pages[other.page]->width < m_Pages[page]->width;
   });
   m_Levels.insert(behind, { page, std::move(furtherChannels) });
+}
+
+void
+TIFFLayout::PlaceChannels(const std::vector<std::size_t> & firstPages)
+{
+  std::vector<std::vector<std::size_t>> pagesOfChannels;
+  for (const std::size_t page : firstPages)
+  {
+    const auto               children = ReadChildren(page);
+    std::vector<std::size_t> pages{ page };
+    pages.insert(pages.end(), children.begin(), children.end());
+    pagesOfChannels.push_back(std::move(pages));
+    if (pagesOfChannels.back().size() != pagesOfChannels.front().size())
+    {
+      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels have different numbers of levels"));
+    }
+  }
+  m_Levels.clear();
+  for (std::size_t level = 0; level < pagesOfChannels.front().size(); ++level)
+  {
+    const std::size_t        first = pagesOfChannels.front()[level];
+    std::vector<std::size_t> further;
+    for (std::size_t channel = 1; channel < pagesOfChannels.size(); ++channel)
+    {
+      further.push_back(pagesOfChannels[channel][level]);
+      if (GetPage(first).samples != 1 || !IsAlike(GetPage(first), GetPage(further.back())))
+      {
+        throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels are of different sizes or kinds"));
+      }
+    }
+    if (level > 0 && GetPage(first).width > GetPage(pagesOfChannels.front()[level - 1]).width)
+    {
+      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its levels are not in the order of their sizes"));
+    }
+    AddLevel(first, std::move(further));
+  }
 }
 
 void

@@ -144,12 +144,9 @@ public:
   /** All images of the file in their order; of one alone nothing needs to be said. */
   std::vector<SlideImage> DescribeImages() const;
 
-  /** Levels of the image that is read, where the format places its channels itself. */
-  void
-  ClearLevels()
-  {
-    m_Levels.clear();
-  }
+  /** Channels of the image that is read, where the format places them itself: a page each, whose children are its
+   * reductions. Throws std::runtime_error where they are of different sizes or kinds. */
+  void PlaceChannels(const std::vector<std::size_t> & pages);
 
   /** Takes properties, resolution and the sizes of levels, which may be smaller than what is stored, from OpenSlide.
    * Throws std::runtime_error where it does not tell the sizes. */

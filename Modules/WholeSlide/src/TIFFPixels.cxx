@@ -246,6 +246,17 @@ DescribeNumbers(const TIFFPage & page)
 
 const char * const convertNumbers = "convert it to 8-bit gray or RGB";
 
+/** Whether components of JPEG 2000 are samples of 16 bit as they are stored. */
+bool
+IsDeepJPEG2000(const TIFFPage & page)
+{
+  const bool isJPEG2000 = page.compression == static_cast<unsigned>(TIFFCompression::JPEG2000) ||
+                          page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000RGB);
+  const bool areComponents = page.samples == 1 || page.samples == 3 || page.separatePlanes;
+  return isJPEG2000 && areComponents && page.bits == 16 && page.sampleFormat != signedFormat &&
+         page.sampleFormat != floatFormat;
+}
+
 TIFFObstacle
 FindObstacleOfNumbers(const TIFFPage & page)
 {
@@ -325,6 +336,10 @@ FindObstacleOfChannels(const TIFFPage & page)
                " they are not read",
              "convert it to RGB, or to channels in deflate" };
   }
+  if (IsDeepJPEG2000(page))
+  {
+    return {};
+  }
   if (name.empty() || IsImageCodec(page))
   {
     return { "its pixels of " + samples + " are compressed as " + codec + ", where only 8 bit are read",
@@ -393,7 +408,7 @@ FindObstacleOfLabels(const TIFFPage & page)
   {
     return { "its compression, " + DescribeCompression(page) + ", is not supported", "convert it to deflate tiles" };
   }
-  if (IsImageCodec(page) && (page.bits != 8 || page.sampleFormat == signedFormat))
+  if (IsImageCodec(page) && !IsDeepJPEG2000(page) && (page.bits != 8 || page.sampleFormat == signedFormat))
   {
     return { "its pixels of " + bits + " are compressed as " + name + ", where only 8 bit are read",
              "convert it to deflate tiles" };

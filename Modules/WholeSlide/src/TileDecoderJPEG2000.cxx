@@ -260,6 +260,37 @@ FillRGB(const opj_image_t & image, bool convert, const PixelSpan & out, std::uin
   }
 }
 
+/** Components of more than 8 bit, whose values stay as they are. */
+void
+FillSamples(const opj_image_t & image, const PixelSpan & out, std::uint32_t width, std::uint32_t height)
+{
+  if (image.numcomps != out.channels)
+  {
+    throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream has another number of components than the tile"));
+  }
+  for (unsigned channel = 0; channel < out.channels; ++channel)
+  {
+    const opj_image_comp_t & component = image.comps[channel];
+    if (component.data == nullptr || component.w < width || component.h < height || component.prec <= 8 ||
+        component.prec > 16)
+    {
+      throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is not of 9 to 16 bit, or is damaged"));
+    }
+    const int offset = component.sgnd != 0 ? 1 << (component.prec - 1) : 0;
+    const int most = (1 << component.prec) - 1;
+    for (std::uint32_t y = 0; y < height; ++y)
+    {
+      const OPJ_INT32 * const from = component.data + std::size_t{ y } * component.w;
+      unsigned char *         to = out.data + y * out.stride + channel * sizeof(std::uint16_t);
+      for (std::uint32_t x = 0; x < width; ++x, to += out.channels * sizeof(std::uint16_t))
+      {
+        const auto sample = static_cast<std::uint16_t>(std::clamp(from[x] + offset, 0, most));
+        std::memcpy(to, &sample, sizeof(sample));
+      }
+    }
+  }
+}
+
 } // namespace
 
 namespace
@@ -298,7 +329,11 @@ DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredS
   const auto          reduce = [&stored](std::uint32_t side) { return (side - 1) / stored.reduction + 1; };
   const std::uint32_t width = std::min(out.width, reduce(image->x1 - image->x0));
   const std::uint32_t height = std::min(out.height, reduce(image->y1 - image->y0));
-  if (out.channels == 1)
+  if (out.sampleBytes == sizeof(std::uint16_t))
+  {
+    FillSamples(*image, out, width, height);
+  }
+  else if (out.channels == 1)
   {
     FillGray(*image, isYCbCr || image->numcomps == 1, out, width, height);
   }

@@ -89,16 +89,11 @@ GetTexts(const MetaDataDictionary & dictionary)
   return texts;
 }
 
-/** Name and color of the channel that was chosen, where it is read alone: what the property ChannelProperty says. */
-std::string
-DescribeChosenChannel(const WholeSlideImageIO & slide)
+/** Whether components are channels, and neither gray nor colors. */
+bool
+HasChannels(const WholeSlideImageIO & slide)
 {
-  if (slide.GetChannelChoice().empty() || slide.GetNumberOfComponents() != 1)
-  {
-    return {};
-  }
-  const auto channel = slide.GetChannelEntries().front();
-  return channel.color + (channel.color.empty() ? "" : " ") + channel.name;
+  return slide.GetPixelType() == IOPixelEnum::VECTOR;
 }
 
 /** The pixels of a level along one axis that show a stretch of level 0. */
@@ -189,7 +184,7 @@ PyramidTIFFConverter::DecideLabels() const
   {
     return own.labels;
   }
-  if (!m_Slide->GetChannelChoice().empty())
+  if (!m_Slide->GetChannelChoice().empty() || m_Slide->GetMetaDataDictionary().HasKey("gigapixel.focal-plane"))
   {
     return false;
   }
@@ -236,7 +231,8 @@ PyramidTIFFConverter::ChooseCompressor()
   const bool    isColor = m_Slide->GetNumberOfComponents() == 3 && FindPageOfLabels(*m_Slide) == nullptr;
   const bool    isPicture =
     content == Content::Picture || isColor || m_Slide->GetDecoder().find("JPEG") != std::string::npos;
-  m_ImageIO->SetCompressor(isBytes && isPicture && content != Content::Labels ? "JPEG" : "DEFLATE");
+  const bool mayLose = isBytes && isPicture && content != Content::Labels && !HasChannels(*m_Slide);
+  m_ImageIO->SetCompressor(mayLose ? "JPEG" : "DEFLATE");
 }
 
 PyramidTIFFConverter::RegionType
@@ -279,7 +275,7 @@ PyramidTIFFConverter::FindCopiedLevels() const
   const bool   convertsColors = m_ReadSlide->GetMetaDataDictionary().HasKey("gigapixel.colors");
   // Of other slides, tiles need more than their places: an order of their own, overlaps, tables elsewhere.
   const auto layout = OpenShared(*m_ReadSlide)->GetTIFFLayout();
-  if (!m_CopyTiles || !layout || convertsColors)
+  if (!m_CopyTiles || !layout || convertsColors || HasChannels(*m_ReadSlide))
   {
     return copied;
   }
@@ -426,18 +422,15 @@ PyramidTIFFConverter::Convert()
   const auto source = page ? gigapixel::CopiedLevel::Describe(*OpenShared(*m_ReadSlide)->GetTIFFLayout(), *page)
                            : gigapixel::PyramidPage();
   auto properties = keepsText ? GetTexts(m_ReadSlide->GetMetaDataDictionary()) : std::map<std::string, std::string>();
-  if (const std::string channel = DescribeChosenChannel(*m_ReadSlide); !channel.empty())
-  {
-    properties[gigapixel::ChannelProperty] = channel;
-  }
   m_ImageIO->Begin(pages, properties, page ? &source : nullptr);
   const RegionType fedRegion = GetRegionOfLevel(fed);
   const bool       hasRows = m_ImageIO->m_Writer->GetNumberOfWantedRows() > 0;
-  m_PixelsToDo += hasRows ? static_cast<double>(fedRegion[2]) * static_cast<double>(fedRegion[3]) : 0;
+  const unsigned   planes = HasChannels(*m_ReadSlide) ? m_ReadSlide->GetNumberOfComponents() : 1;
+  m_PixelsToDo += hasRows ? planes * static_cast<double>(fedRegion[2]) * static_cast<double>(fedRegion[3]) : 0;
   CopyLevels(copied);
-  if (hasRows)
+  for (unsigned plane = 0; hasRows && plane < planes; ++plane)
   {
-    WriteRows(fed, fedRegion);
+    WriteRows(plane, fed, fedRegion);
   }
   CopyAssociatedImages(pictures);
   if (m_CopyTiles && (copied.empty() || m_ReadSlide->GetStrict())) // all were decoded, which else nobody could know
@@ -495,10 +488,16 @@ PyramidTIFFConverter::OpenSlide() const
   return reader;
 }
 
+/** Of a slide with channels, one is read from end to end before the next one. */
 void
-PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
+PyramidTIFFConverter::WriteRows(unsigned int plane, unsigned int level, const RegionType & region)
 {
   const auto reader = OpenSlide();
+  if (HasChannels(*m_ReadSlide))
+  {
+    reader->SetChannels({ m_ReadSlide->GetChannels().empty() ? gigapixel::ChannelNumberMark + std::to_string(plane + 1)
+                                                             : m_ReadSlide->GetChannels()[plane] });
+  }
   if (level != m_ReadSlide->GetLevel())
   {
     reader->SetLevel(level);
@@ -532,7 +531,7 @@ PyramidTIFFConverter::WriteRows(unsigned int level, const RegionType & region)
     {
       std::replace(rows.get(), rows.get() + rowBytes * count, std::uint8_t{ 1 }, std::uint8_t{ 255 });
     }
-    m_ImageIO->m_Writer->WriteRows(rows.get(), band.GetSize(1));
+    m_ImageIO->m_Writer->WriteRowsOfPlane(plane, rows.get(), band.GetSize(1));
     Advance(static_cast<double>(band.GetNumberOfPixels()));
   }
 }

@@ -3,6 +3,7 @@
 #include "ImpersonalBytes.h"
 #include "PyramidDescription.h"
 #include "PyramidWriter.h"
+#include "SlideChannel.h"
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
@@ -72,6 +73,19 @@ IsVendorName(const std::string & text)
 {
   return !text.empty() && text.size() < 32 &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+}
+
+/** What the dictionary says of as many channels; nothing where it speaks of another number. */
+std::vector<gigapixel::SlideChannel>
+GetChannels(const MetaDataDictionary & dictionary, std::size_t number)
+{
+  std::map<std::string, std::string> properties;
+  for (const std::string & key : dictionary.GetKeys())
+  {
+    properties.emplace(key, GetText(dictionary, key));
+  }
+  auto channels = gigapixel::ReadChannels(properties);
+  return channels.size() == number ? channels : std::vector<gigapixel::SlideChannel>(number);
 }
 
 /** The properties of a slide that identify nobody. */
@@ -226,6 +240,12 @@ PyramidTIFFImageIO::CanWriteFile(const char * fileName)
   });
 }
 
+bool
+PyramidTIFFImageIO::HasChannels() const
+{
+  return m_PixelType == IOPixelEnum::VECTOR || m_PixelType == IOPixelEnum::VARIABLELENGTHVECTOR;
+}
+
 PyramidTIFFImageIO::Content
 PyramidTIFFImageIO::GetEffectiveContent() const
 {
@@ -265,18 +285,20 @@ PyramidTIFFImageIO::RefuseUnsupported() const
            "a pyramid has two dimensions and this image " + std::to_string(m_NumberOfDimensions),
            "extract a slice first");
   }
-  const bool scalar = m_NumberOfComponents == 1 && m_PixelType == IOPixelEnum::SCALAR;
-  const bool rgb = m_NumberOfComponents == 3 && m_PixelType == IOPixelEnum::RGB;
+  const bool isScalar = m_NumberOfComponents == 1 && m_PixelType == IOPixelEnum::SCALAR;
+  const bool isRGB = m_NumberOfComponents == 3 && m_PixelType == IOPixelEnum::RGB;
+  const bool areFew = m_NumberOfComponents >= 1 && m_NumberOfComponents <= gigapixel::MostChannels;
   const bool known = m_ComponentType == IOComponentEnum::UCHAR || m_ComponentType == IOComponentEnum::USHORT ||
                      m_ComponentType == IOComponentEnum::FLOAT;
-  if (!known || !(scalar || rgb))
+  if (!known || !(isScalar || isRGB || (HasChannels() && areFew)))
   {
     Refuse(
       "E-SLIDE-CHANNELS",
-      "pyramids are written from unsigned char, unsigned short or float, one component or RGB, and this image has " +
+      "pyramids are written from unsigned char, unsigned short or float, one component, RGB or a vector of up to " +
+        std::to_string(gigapixel::MostChannels) + " channels, and this image has " +
         std::to_string(m_NumberOfComponents) + " of " + GetComponentTypeAsString(m_ComponentType) + " (" +
         GetPixelTypeAsString(m_PixelType) + ')',
-      "write one channel, or 8-bit RGB");
+      "cast the image to one of them first");
   }
   if (m_Dimensions[0] == 0 || m_Dimensions[1] == 0 || std::max(m_Dimensions[0], m_Dimensions[1]) >= (1ULL << 31))
   {
@@ -299,7 +321,8 @@ PyramidTIFFImageIO::RefuseUnsuitableCompressor() const
            m_Compressor + " changes the values of labels",
            "choose the compression deflate, or the content picture if this is one");
   }
-  if (lossy && (m_ComponentType != IOComponentEnum::UCHAR || (m_Compressor == "WEBP" && m_NumberOfComponents != 3)))
+  if (lossy &&
+      (m_ComponentType != IOComponentEnum::UCHAR || (m_Compressor == "WEBP" && m_PixelType != IOPixelEnum::RGB)))
   {
     Refuse("E-OPTION-CONFLICT",
            m_Compressor + " stores only unsigned char" + (m_Compressor == "WEBP" ? ", RGB" : ""),
@@ -365,7 +388,8 @@ gigapixel::PyramidFormat
 PyramidTIFFImageIO::GetFormat() const
 {
   PyramidFormat format;
-  format.channels = m_NumberOfComponents;
+  format.channels = HasChannels() ? 1 : m_NumberOfComponents;
+  format.planes = HasChannels() ? m_NumberOfComponents : 1;
   format.tileSize = GetEffectiveTileSize();
   format.labels = GetEffectiveContent() == Content::Labels;
   format.compression = FindCodec(m_Compressor)->compression;
@@ -409,7 +433,11 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
     }
     format.isWhiteZero = source != nullptr && source->photometric == 0;
   }
-  else
+  else if (format.channels == 1)
+  {
+    description.channels = GetChannels(this->GetMetaDataDictionary(), format.planes);
+  }
+  if (!format.labels && format.planes == 1)
   {
     const auto profile = DecodeBase64(GetText(this->GetMetaDataDictionary(), "ICCProfile"));
     metadata.colorProfile = m_KeepText ? profile : gigapixel::RemoveProfileTexts(profile);

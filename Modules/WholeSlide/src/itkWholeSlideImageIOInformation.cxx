@@ -7,7 +7,6 @@
 #include "itkMetaDataObject.h"
 #include "itksys/Base64.h"
 
-#include <cstdio>
 #include <vector>
 
 namespace itk
@@ -60,12 +59,7 @@ WholeSlideImageIO::GetChannelEntries() const
   std::vector<ChannelEntry> entries;
   for (const gigapixel::SlideChannel & channel : this->GetSlide().GetChannels())
   {
-    char color[8] = "";
-    if (channel.color)
-    {
-      const auto & rgb = *channel.color;
-      std::snprintf(color, sizeof(color), "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
-    }
+    const std::string color = channel.color ? gigapixel::FormatHexColor(*channel.color) : "";
     entries.push_back({ channel.name, color, channel.excitation, channel.emission });
   }
   return entries;
@@ -115,6 +109,13 @@ WholeSlideImageIO::FillDictionary()
   if (const std::string plane = gigapixel::DescribeFocalPlane(m_Slide->GetImages()); !plane.empty())
   {
     EncapsulateMetaData<std::string>(dictionary, "gigapixel.focal-plane", plane);
+  }
+  if (m_AssociatedImage.empty() && m_PixelType != IOPixelEnum::RGB && m_Slide->DescribesChannels())
+  {
+    for (const auto & property : gigapixel::DescribeChannels(m_Slide->GetChannels()))
+    {
+      EncapsulateMetaData<std::string>(dictionary, property.first, property.second);
+    }
   }
   EncapsulateMetaData<std::string>(dictionary, "gigapixel.decoder", m_Slide->GetDecoder());
   EncapsulateMetaData<std::string>(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Peak memory of commands on two of many channels: many_channels.py [--program P] [--channels 40] [--side 40000] [--flat]
+"""Peak memory of commands on many channels: many_channels.py [--program P] [--channels 40] [--side 40000] [--flat] [--write]
 
 The slide is drawn: an OME-TIFF of 16 bit whose directories share a few tiles, so that its file is small.
 """
@@ -31,12 +31,17 @@ def main():
     parser.add_argument("--channels", type=int, default=40)
     parser.add_argument("--side", type=int, default=40000)
     parser.add_argument("--flat", action="store_true", help="without smaller levels: windows are found on the finest one")
+    parser.add_argument("--write", action="store_true", help="write all channels, in place of using two of them")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         names = [f"M{number}" for number in range(options.channels)]
         slide = write_shared_tiles(folder / "slide.ome.tif", names, options.side, () if options.flat else (4, 16))
+        if options.write:
+            write = ["convert", slide, folder / "all.ome.tif", "--threads", options.threads]
+            print(json.dumps({"write": measure(options.program, write)}))
+            return
         common = ["--channel", "M1", "--channel", f"M{options.channels - 1}", "--threads", options.threads]
         label = ["label", slide, "-o", folder / "mask.tif", "--preset", "fluorescence", *common]
         convert = ["convert", slide, folder / "picture.tif", "--window", "auto", *common]

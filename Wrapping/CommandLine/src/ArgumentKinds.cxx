@@ -107,7 +107,8 @@ SlideImage()
 {
   return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
     .Details("By its number or name; gigapixel info lists them. 'plane N' is a focal plane, by its number from the "
-             "lowest, and 'plane middle' the middle one.")
+             "lowest, and 'plane middle' the middle one. 'plane max' is the maximum of all planes, 'plane focus' the "
+             "sharpest pixels of them.")
     .Group(Reading)
     .OfSlideFiles();
 }

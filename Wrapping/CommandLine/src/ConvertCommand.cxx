@@ -24,23 +24,6 @@ namespace
 {
 using Content = itk::PyramidTIFFImageIO::Content;
 
-/** Pyramids hold one channel or RGB of 8 bit. */
-void
-RefuseChannels(itk::WholeSlideImageIO & slide)
-{
-  const unsigned channels = slide.GetNumberOfComponents();
-  const bool     mayBeColor = channels == 3 && slide.GetComponentType() != itk::IOComponentEnum::UCHAR;
-  if (channels != 1 && slide.GetPixelType() != itk::IOPixelEnum::RGB)
-  {
-    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
-                             "it has " + DescribePixels(slide) + ", and a pyramid holds one channel, or RGB of 8 bit",
-                             std::string(mayBeColor ? "convert colors to 8 bit, or " : "") +
-                               "choose one (--channel), or a picture of several (--window auto)")
-                    .OfFile(slide.GetFileName())
-                    .OfValue(std::to_string(channels)));
-  }
-}
-
 void
 ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
 {
@@ -201,7 +184,6 @@ RunTask(const SlideTask & task, const ArgumentValues & values, const Session & s
 {
   const auto use = values.Has("window") ? ChannelUse::Picture : ChannelUse::AsTheyAre;
   const auto opened = OpenSlide(task.slide, values, session, use);
-  RefuseChannels(*opened);
   ChoosePixels(opened, values);
   const auto                                 converter = MakeConverter(*opened, values);
   const itk::WholeSlideImageIO::ConstPointer slide = converter->GetReadSlide();

@@ -71,14 +71,17 @@ JSON
 DescribeFocalPlanes(itk::WholeSlideImageIO & slide)
 {
   std::istringstream words(GetProperty(slide, "gigapixel.focal-plane"));
-  unsigned long      read = 0, count = 0;
-  std::string        of;
+  unsigned long      count = 0;
+  std::string        read, of; // a number, or how all of them are read together
   if (!(words >> read >> of >> count))
   {
     return {};
   }
   const auto spacing = ReadNumber(GetProperty(slide, "gigapixel.focal-plane-spacing"));
-  return { { "read", read }, { "count", count }, { "spacingUm", spacing ? JSON(*spacing) : JSON() } };
+  const auto number = ReadNumber(read);
+  return { { "read", number ? JSON(static_cast<unsigned long>(*number)) : JSON(read) },
+           { "count", count },
+           { "spacingUm", spacing ? JSON(*spacing) : JSON() } };
 }
 
 /** All images of the file: which one is read, and why. */
@@ -329,7 +332,9 @@ FormatInfo(const JSON & info)
   if (const JSON & planes = info["focalPlanes"]; !planes.is_null())
   {
     text +=
-      "  focal planes   " + planes["count"].dump() + ", of which number " + planes["read"].dump() + " is read" +
+      "  focal planes   " + planes["count"].dump() +
+      (planes["read"].is_string() ? ", read together (" + Show(planes["read"]) + ')'
+                                  : ", of which number " + planes["read"].dump() + " is read") +
       (planes["spacingUm"].is_null() ? "" : ", " + FormatNumber(planes["spacingUm"].get<double>(), 2) + " µm apart") +
       '\n';
   }

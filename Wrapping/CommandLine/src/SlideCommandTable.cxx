@@ -369,9 +369,10 @@ Convert()
     "copied as they "
     "are, without loss and without decoding them, where the slide is a tiled TIFF of one of the codecs below; levels "
     "that it lacks are computed. A copied tile that is damaged, or cannot be decoded at all, is copied as it is; with "
-    "--strict copied tiles are decoded, too, and such a one is refused. Slides of one channel or RGB are written, of 8 "
-    "or 16 bit or float; of several channels one (--channel), or a picture of them (--window). Resolution, objective "
-    "power, vendor, color profile and classes are kept; the label and macro "
+    "--strict copied tiles are decoded, too, and such a one is refused. Slides are written with all channels, or those "
+    "of --channel, of 8 or 16 bit or float; --window makes a picture of them. Resolution, objective "
+    "power, vendor, color profile, classes, and names, colors and wavelengths of channels are kept; the label and "
+    "macro "
     "pictures and what the file says of patient, operator and date are left out.",
     { SlidesOfBatch(),
       Required(out),
@@ -381,7 +382,7 @@ Convert()
       SlideResolution(),
       SlideImage(),
       SlideChannel(),
-      SlideWindow(Sum, "values as they are stored, of one channel or RGB"),
+      SlideWindow(Sum, "values as they are stored, of each channel"),
       Choice("compression",
              { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",

@@ -34,8 +34,8 @@ def convert(
 
     :param mpp: micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
         level of the slide has this resolution
-    :param channels: the channel that is written, as :class:`Slide` takes it; with a *window* several, which are added up in their colors
-    :param window: makes a picture of the channels, as :class:`Slide` takes it; None: values as they are stored
+    :param channels: the channels that are written, as :class:`Slide` takes them; None: all
+    :param window: makes a picture of the channels, added up in their colors, as :class:`Slide` takes it; None: values as they are stored
     :param keep_label: keep label, macro and thumbnail images and the slide's texts, which may name a patient
     :param keep_text: keep the slide's texts only: description, properties, dates
     :param progress: show a tqdm bar

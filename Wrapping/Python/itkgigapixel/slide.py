@@ -148,7 +148,7 @@ class Slide:
     :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
         plausibly stays
     :param image: which image of the file, by its name or its number, where it has several; "plane 3" or "plane middle" of focal planes;
-        None: the main one
+        "plane max" or "plane focus" of all of them; None: the main one
     :param channels: a channel, or several in the order that is wanted, by names or numbers from 1 (a name comes first); None: all.
         Pixels of one are (y, x)
     :param window: makes 8 bit of samples: those from LOW to HIGH of ``(LOW, HIGH)`` become 0 to 255; ``"auto"``: from the 0.1 to the

@@ -116,6 +116,9 @@ def test_convert_and_measure(path, tmp_path):
     stored = tifffile.imread(path)
     gp.convert(path, tmp_path / "c.pyramid.tif", channels=2)
     assert np.array_equal(gp.Slide(tmp_path / "c.pyramid.tif").read(), stored[1])
+    several = gp.Slide(gp.convert(path, tmp_path / "several.ome.tif", channels=["CD8", 1]))
+    assert np.array_equal(several.read(), stored[[2, 0]].transpose(1, 2, 0)) and several.channels == ["CD8", "DAPI"]
+    assert several.channel_entries == gp.Slide(path, channels=["CD8", 1]).channel_entries
     mask = np.zeros((900, 1200), np.uint8)
     mask[100:400, 200:700] = 1
     for rows in (gp.measure(mask, path, channels=["CD8", 1]), gp.measure(mask, gp.Slide(path, channels=["CD8", 1]))):

@@ -23,8 +23,7 @@ namespace gigapixel
 namespace
 {
 
-/** More channels than any file has pages for; a damaged number must not take the machine's memory, nor hours. */
-constexpr std::uint64_t channelLimit = 4096;
+constexpr std::uint64_t channelLimit = MostChannels;
 
 constexpr std::uint64_t notSaid = std::numeric_limits<std::uint64_t>::max();
 
@@ -52,23 +51,6 @@ GetLength(const XMLElement & element, const std::string & attribute, double usua
   return found == std::end(units) ? 0.0 : ToNumber(element.Get(attribute)) * found->second;
 }
 
-/** A whole number with sign: red, green, blue and alpha from the highest byte on. */
-std::optional<std::array<unsigned char, 3>>
-GetColor(const std::string & text)
-{
-  const bool isNegative = !text.empty() && text.front() == '-';
-  const bool isNumber = text.size() > (isNegative ? 1 : 0) && text.size() < 12 &&
-                        text.find_first_not_of("0123456789", isNegative ? 1 : 0) == std::string::npos;
-  if (!isNumber)
-  {
-    return std::nullopt;
-  }
-  const auto bits = static_cast<std::uint32_t>(std::strtoll(text.c_str(), nullptr, 10));
-  return std::array<unsigned char, 3>{ { static_cast<unsigned char>(bits >> 24),
-                                         static_cast<unsigned char>(bits >> 16 & 255),
-                                         static_cast<unsigned char>(bits >> 8 & 255) } };
-}
-
 /** Whether three channels are named red, green and blue, as converters do that write colors on a page each. */
 bool
 AreColors(const std::vector<SlideChannel> & channels)
@@ -84,15 +66,6 @@ std::string
 Count(std::uint64_t number, const std::string & noun)
 {
   return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
-}
-
-bool
-IsAlike(const TIFFPage & one, const TIFFPage & other)
-{
-  return one.width == other.width && one.height == other.height && one.bits == other.bits &&
-         one.sampleFormat == other.sampleFormat && one.samples == other.samples &&
-         one.photometric == other.photometric && one.pieceWidth == other.pieceWidth &&
-         one.pieceHeight == other.pieceHeight;
 }
 
 /** Pages that are as large as the base and no reductions of it. */
@@ -306,7 +279,7 @@ OMEDescription::Add(const XMLElement & element)
   if (element.name == "Channel" && image.elements.size() < channelLimit)
   {
     image.elements.push_back({ element.Get("Name"),
-                               GetColor(element.Get("Color")),
+                               ReadOMEColor(element.Get("Color")),
                                1000.0 * GetLength(element, "ExcitationWavelength", 1e-3),
                                1000.0 * GetLength(element, "EmissionWavelength", 1e-3) });
     image.samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
@@ -481,43 +454,6 @@ OMEImage::FindContradictionOfChannels(const TIFFLayout & layout, std::size_t num
   return {};
 }
 
-/** One page per channel, each with its reductions as children. */
-void
-AddChannels(TIFFLayout & layout, const OMEImage & described)
-{
-  std::vector<std::vector<std::size_t>> pagesOfChannels;
-  for (std::size_t channel = 0; channel < described.channels; ++channel)
-  {
-    std::vector<std::size_t> pages{ described.pages[channel] };
-    const auto               children = layout.ReadChildren(pages.front());
-    pages.insert(pages.end(), children.begin(), children.end());
-    pagesOfChannels.push_back(std::move(pages));
-    if (pagesOfChannels.back().size() != pagesOfChannels.front().size())
-    {
-      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels have different numbers of levels"));
-    }
-  }
-  layout.ClearLevels();
-  for (std::size_t level = 0; level < pagesOfChannels.front().size(); ++level)
-  {
-    const std::size_t        first = pagesOfChannels.front()[level];
-    std::vector<std::size_t> further;
-    for (std::size_t channel = 1; channel < described.channels; ++channel)
-    {
-      further.push_back(pagesOfChannels[channel][level]);
-      if (layout.GetPage(first).samples != 1 || !IsAlike(layout.GetPage(first), layout.GetPage(further.back())))
-      {
-        throw Refusal(Diagnostic("E-TIFF-FORMAT", "its channels are of different sizes or kinds"));
-      }
-    }
-    if (level > 0 && layout.GetPage(first).width > layout.GetPage(pagesOfChannels.front()[level - 1]).width)
-    {
-      throw Refusal(Diagnostic("E-TIFF-FORMAT", "its levels are not in the order of their sizes"));
-    }
-    layout.AddLevel(first, std::move(further));
-  }
-}
-
 /** What the XML says of the pages: each image begins with one, and its other channels and planes are no images. An
  * image with a usual name is an associated image unless it is the largest. */
 PageRules
@@ -610,7 +546,7 @@ DescribeImage(TIFFLayout & layout, const OMEImage & image, std::size_t numberOfI
   if (layout.obstacle.what.empty() && base.samples == 1 && image.channels > 1)
   {
     layout.channels.resize(image.channels);
-    AddChannels(layout, image);
+    layout.PlaceChannels({ image.pages.begin(), image.pages.end() });
     layout.areChannelsColors = base.bits == 8 && AreColors(image.elements);
     if (base.photometric == static_cast<unsigned>(TIFFPhotometric::MinIsWhite))
     {

@@ -2,12 +2,7 @@
 // PerkinElmer (Akoya) QPTIFF: each page says in XML what it is and, of fluorescence, which channel.
 #include "SlideFormat.h"
 
-#include <algorithm>
-#include <array>
-#include <locale>
 #include <map>
-#include <optional>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -32,24 +27,6 @@ Detect(const SlideFile & file)
 {
   const TIFFPage * const page = file.GetFirstPage();
   return page != nullptr && page->GetShortText(TIFFTag::ImageDescription).find(root) != std::string::npos;
-}
-
-/** "red,green,blue". */
-std::optional<std::array<unsigned char, 3>>
-GetColor(const std::string & text)
-{
-  std::istringstream stream(text);
-  stream.imbue(std::locale::classic());
-  std::array<unsigned, 3> rgb{};
-  char                    comma = 0;
-  stream >> rgb[0] >> comma >> rgb[1] >> comma >> rgb[2];
-  if (!stream || comma != ',' || *std::max_element(rgb.begin(), rgb.end()) > 255)
-  {
-    return std::nullopt;
-  }
-  return std::array<unsigned char, 3>{
-    { static_cast<unsigned char>(rgb[0]), static_cast<unsigned char>(rgb[1]), static_cast<unsigned char>(rgb[2]) }
-  };
 }
 
 std::shared_ptr<TIFFLayout>
@@ -82,7 +59,7 @@ Describe(const SlideFile & file)
   layout->SetImages(std::move(images));
   for (SlideChannel & channel : layout->channels)
   {
-    channel.color = GetColor(colors[channel.name]);
+    channel.color = ReadColorList(colors[channel.name]);
   }
   return layout;
 }

@@ -1,10 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // A TIFF that says all in its tags.
+#include "PyramidDescription.h"
 #include "SlideFormat.h"
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <stdexcept>
 
 namespace gigapixel
@@ -35,6 +37,41 @@ CountPlanes(const TIFFLayout & layout)
   const std::uint64_t images = std::strtoull(GetImageJValue(page, "images").c_str(), nullptr, 10);
   const std::uint64_t behind = images > layout.GetNumberOfMainPages() ? images : 1;
   return std::max(behind, page.GetInteger(TIFFTag::ImageDepth, 1));
+}
+
+/** The channels of a pyramid of ours: several have a page each. */
+std::vector<SlideChannel>
+FindOwnChannels(const TIFFLayout & layout)
+{
+  PyramidDescription own;
+  PyramidDescription::Parse(layout.GetPage(0).GetText(TIFFTag::ImageDescription), own);
+  if (own.channels.size() > 1 && own.channels.size() > layout.GetNumberOfMainPages())
+  {
+    throw Refusal(Diagnostic("E-TIFF-FORMAT",
+                             "it says that it has " + FormatCount(own.channels.size(), "channel") +
+                               " on a page each, but it has " + FormatCount(layout.GetNumberOfMainPages(), "page")));
+  }
+  return own.channels;
+}
+
+/** Levels and associated images of the pages, with channels placed as our pyramids have them. */
+void
+Arrange(TIFFLayout & layout, PageRules rules)
+{
+  const auto channels = FindOwnChannels(layout);
+  for (std::size_t i = 1; i < channels.size(); ++i)
+  {
+    rules.roles.resize(channels.size());
+    rules.roles[i].kind = PageRole::Kind::Ignored;
+  }
+  layout.SetImages(layout.FindImages(rules));
+  layout.channels = channels;
+  if (channels.size() > 1)
+  {
+    std::vector<std::size_t> pages(channels.size());
+    std::iota(pages.begin(), pages.end(), std::size_t{ 0 });
+    layout.PlaceChannels(pages);
+  }
 }
 
 /** ImageJ says of a stack that each page is a focal plane. The middle one is in focus, as far as anybody knows. */
@@ -90,7 +127,7 @@ Open(const SlideFile & file)
     throw;
   }
   WarnOfPlanes(*layout);
-  layout->SetImages(layout->FindImages(MakeRulesOfStack(*layout)));
+  Arrange(*layout, MakeRulesOfStack(*layout));
   // Other programs put a page of their own, such as a macro, before those of the scanner.
   const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
   if (base.GetShortText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0)
@@ -106,8 +143,8 @@ Claims(const SlideFile & file)
   try
   {
     TIFFLayout layout(file.GetPath());
-    layout.SetImages(layout.FindImages());
-    return layout.IsTiledPyramid();
+    Arrange(layout, {});
+    return layout.IsTiledPyramid() || !layout.GetLevels().front().furtherChannels.empty();
   }
   catch (const std::runtime_error &)
   {

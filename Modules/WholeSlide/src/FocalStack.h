@@ -1,0 +1,53 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef FocalStack_h
+#define FocalStack_h
+
+#include "Slide.h"
+#include "gigapixelFocalProjection.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel
+{
+
+/** All focal planes of a file as one slide: see FocalProjection. Each level is projected by itself, from the planes'
+ * own levels. Tiles that a plane does not hold do not count. */
+class FocalStack : public Slide
+{
+public:
+  /** What is asked for by "plane max" or "plane focus"; nothing for another image. */
+  static std::optional<ProjectionMethod> FindMethod(const std::string & image);
+
+  /** Throws SlideError where the file has no several focal planes of one kind. */
+  FocalStack(const std::string & path, const std::string & image, TIFFReading reading);
+
+  std::size_t GetDecodingBytes(unsigned plane) const override;
+
+protected:
+  bool        HasTile(unsigned plane, std::uint64_t tile) const override;
+  std::string DecodeTile(unsigned                           plane,
+                         std::uint64_t                      tile,
+                         const PixelSpan &                  out,
+                         std::unique_ptr<unsigned char[]> * scanned) const override;
+
+private:
+  void OpenPlanes(const Slide & any, TIFFReading reading);
+  void RequireAlike(const Slide & plane) const;
+  void FindScanned(unsigned plane, std::uint64_t tile, std::unique_ptr<unsigned char[]> & scanned) const;
+
+  template <typename TSample>
+  std::vector<TSample> Project(unsigned plane, std::uint64_t tile, const Rectangle & wanted) const;
+  template <typename TSample>
+  void Render(unsigned plane, std::uint64_t tile, const PixelSpan & out) const;
+
+  ProjectionMethod                          m_Method;
+  std::string                               m_Asked;
+  std::vector<std::shared_ptr<const Slide>> m_Stack; // from the lowest depth
+};
+
+} // namespace gigapixel
+
+#endif

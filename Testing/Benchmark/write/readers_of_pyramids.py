@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Which programs read what convert writes, as a page in Markdown: readers_of_pyramids.py [--program P] [--output PAGE]
+
+Each reader is tried in this Python environment (pip install bioio bioio-ome-tiff large-image-source-tiff slideio openslide-python
+openslide-bin tiffslide tifffile imagecodecs); one that is not installed is left out. A cell says what of the file a reader gave:
+pixels of level 0 to the bit, levels, channels, names of channels, micrometers per pixel.
+"""
+
+import argparse
+import importlib.metadata
+import pathlib
+import subprocess
+import tempfile
+
+import numpy
+import tifffile
+
+MPP = 0.5
+NAMES = ["DAPI", "CD3", "CD8"]
+
+PAGE = """# Programs that read our files
+
+`Testing/Benchmark/write/readers_of_pyramids.py` writes this page. Each program reads what `convert` writes of drawn images of 701 × 530 pixels
+at 0.5 µm/px. Cells say what it gave as it is in the file: pixels of level 0 to the bit, levels, names of channels, resolution.
+"Other pixels" are shown in other colors or bits.
+
+"""
+
+
+def say(pixels, wanted, levels=None, names=None, mpp=None):
+    """\\param pixels (y, x, channels)"""
+    is_first = pixels.shape[:2] == wanted.shape[:2] and numpy.array_equal(pixels[..., 0], wanted[..., 0])
+    parts = ["pixels" if numpy.array_equal(pixels, wanted) else "first channel" if is_first else "other pixels"]
+    parts += [f"{levels} levels"] if levels and levels > 1 else []
+    parts += ["names"] if names == NAMES else []
+    parts += ["µm/px"] if mpp and abs(mpp - MPP) < 1e-6 else []
+    return ", ".join(parts)
+
+
+def last(pixels, count):
+    """Channels last: (y, x, c)."""
+    pixels = numpy.squeeze(numpy.asarray(pixels))
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    return numpy.moveaxis(pixels, 0, -1) if pixels.shape[0] == count and pixels.shape[-1] != count else pixels
+
+
+def by_tifffile(path, wanted):
+    with tifffile.TiffFile(path) as file:
+        series = file.series[0]
+        return say(last(series.asarray(), wanted.shape[2]), wanted, len(series.levels))
+
+
+def by_openslide(path, wanted, module="openslide"):
+    library = __import__(module)
+    slide = (library.OpenSlide if module == "openslide" else library.TiffSlide)(str(path))
+    pixels = numpy.asarray(slide.read_region((0, 0), 0, slide.dimensions))[..., :3]
+    mpp = slide.properties.get(f"{module}.mpp-x")
+    gray = wanted.shape[2] != 3 or wanted.dtype != numpy.uint8
+    return say(pixels[..., :1] if gray else pixels, wanted, slide.level_count, mpp=float(mpp) if mpp else None)
+
+
+def by_tiffslide(path, wanted):
+    return by_openslide(path, wanted, "tiffslide")
+
+
+def by_bioio(path, wanted):
+    import bioio_ome_tiff
+    from bioio import BioImage
+
+    image = BioImage(path, reader=bioio_ome_tiff.Reader)
+    return say(last(image.data, wanted.shape[2]), wanted, names=[str(name) for name in image.channel_names], mpp=image.physical_pixel_sizes.X)
+
+
+def by_large_image(path, wanted):
+    import large_image
+    import large_image_source_tiff
+
+    source = large_image_source_tiff.open(str(path))
+    about = source.getMetadata()
+    frames = range(len(about.get("frames", [0])))
+    samples = wanted.shape[2] // len(frames)
+    read = [source.getRegion(format=large_image.constants.TILE_FORMAT_NUMPY, frame=frame)[0][..., :samples] for frame in frames]
+    pixels = numpy.concatenate(read, axis=2)
+    return say(pixels, wanted, mpp=(about["mm_x"] or 0) * 1000)
+
+
+def by_slideio(path, wanted):
+    import slideio
+
+    scene = slideio.open_slide(str(path), "OMETIFF" if ".ome." in path.name else "GDAL").get_scene(0)
+    names = [scene.get_channel_name(channel) for channel in range(scene.num_channels)]
+    return say(last(scene.read_block(), wanted.shape[2]), wanted, scene.num_zoom_levels, names=names, mpp=scene.resolution[0] * 1e6)
+
+
+READERS = {
+    "tifffile": by_tifffile,
+    "openslide-python": by_openslide,
+    "tiffslide": by_tiffslide,
+    "bioio-ome-tiff": by_bioio,
+    "large-image-source-tiff": by_large_image,
+    "slideio": by_slideio,
+}
+
+
+def write_files(program, folder):
+    """Files by what they hold, each with its pixels (y, x, c)."""
+    random = numpy.random.default_rng(0)
+    colors = random.integers(0, 256, (530, 701, 3), numpy.uint8)
+    channels = random.integers(0, 4000, (3, 530, 701), numpy.uint16)
+    options = dict(tile=(256, 256), resolution=(1e4 / MPP, 1e4 / MPP), resolutionunit="CENTIMETER")
+    tifffile.imwrite(folder / "colors.tif", colors, photometric="rgb", **options)
+    tifffile.imwrite(folder / "mask.tif", (colors[..., :1] > 99).astype(numpy.uint8), photometric="minisblack", **options)
+    metadata = {"axes": "CYX", "Channel": {"Name": NAMES}, "PhysicalSizeX": MPP, "PhysicalSizeY": MPP}
+    tifffile.imwrite(folder / "channels.ome.tif", channels, photometric="minisblack", metadata=metadata, ome=True, tile=(256, 256))
+    kinds = [
+        ("RGB of 8 bit", "colors.tif", colors),
+        ("labels of 8 bit", "mask.tif", (colors[..., :1] > 99).astype(numpy.uint8)),
+        ("three channels of 16 bit", "channels.ome.tif", numpy.moveaxis(channels, 0, -1)),
+    ]
+    for what, name, pixels in kinds:
+        for ending in ("pyramid.tif", "ome.tif"):
+            out = folder / f"out-{name.split('.')[0]}.{ending}"
+            words = ["--compression", "deflate", "--tile-size", "128", *(["--content", "labels"] if "labels" in what else [])]
+            subprocess.run([program, "convert", folder / name, out, "--quiet", *words], check=True, stdout=subprocess.DEVNULL)
+            yield f"{what}, `.{ending}`", out, pixels
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", default="gigapixel")
+    parser.add_argument("--output", type=pathlib.Path, help="the page; without it: on the standard output")
+    options = parser.parse_args()
+    versions = {}
+    for name in READERS:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            print(f"{name} is not installed")
+    rows = ["| file | " + " | ".join(f"{name} {version}" for name, version in versions.items()) + " |", "| --- |" + " --- |" * len(versions)]
+    with tempfile.TemporaryDirectory() as folder:
+        for what, path, pixels in write_files(options.program, pathlib.Path(folder)):
+            cells = []
+            for name in versions:
+                try:
+                    cells.append(READERS[name](path, pixels))
+                except Exception as error:  # whatever a reader throws, it does not read the file
+                    cells.append(f"not read ({type(error).__name__})")
+            rows.append(f"| {what} | " + " | ".join(cells) + " |")
+    text = PAGE + "\n".join(rows) + "\n"
+    print(text) if options.output is None else options.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

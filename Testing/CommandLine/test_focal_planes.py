@@ -1,0 +1,170 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""All focal planes as one slide: their maximum, and their sharpest pixels. NumPy is the reference."""
+
+import numpy
+import pytest
+import tifffile
+from conftest import fails, run
+from PIL import Image
+
+TILE = 64
+
+
+def draw(depths, height, width, channels=1, dtype="uint8", seed=0):
+    """ZCYX: noise that is blurred by its distance from a plane that changes from left to right."""
+    random = numpy.random.default_rng(seed)
+    sharp = random.integers(0, 200, (channels, height, width)).astype(float)
+    planes = []
+    for depth in range(depths):
+        plane = sharp.copy()
+        for step in range(depths):
+            weight = numpy.abs(numpy.arange(width) * depths // width - depth) > step
+            plane = numpy.where(weight, (plane + numpy.roll(plane, 1, 1) + numpy.roll(plane, 1, 2) + numpy.roll(plane, -1, 2)) / 4, plane)
+        planes.append(plane + random.integers(0, 3, plane.shape))
+    scale = 1 if dtype == "uint8" else 100
+    return (numpy.stack(planes) * scale).astype(dtype)
+
+
+def write(path, planes, levels=0, photometric="minisblack"):
+    """An OME-TIFF of focal planes, with levels of every second pixel as SubIFDs."""
+    options = dict(photometric=photometric, tile=(TILE, TILE))
+    axes = "ZYXS" if photometric == "rgb" else "ZCYX"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        file.write(planes, subifds=levels, metadata={"axes": axes, "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}, **options)
+        for level in range(1, levels + 1):
+            step = 2**level
+            file.write(planes[:, ::step, ::step] if photometric == "rgb" else planes[:, :, ::step, ::step], subfiletype=1, **options)
+    return path
+
+
+def find_energy(gray):
+    """Nayar and Nakagawa 1994: the modified Laplacian of a plane, summed over 9 x 9 pixels."""
+    padded = numpy.pad(gray, 1, mode="edge")
+    changes = numpy.abs(2 * gray - padded[1:-1, :-2] - padded[1:-1, 2:]) + numpy.abs(2 * gray - padded[:-2, 1:-1] - padded[2:, 1:-1])
+    windows = numpy.lib.stride_tricks.sliding_window_view(numpy.pad(changes, 4, mode="edge"), (9, 9))
+    return windows.sum(axis=(2, 3))
+
+
+def focus(planes):
+    """Of ZYXC."""
+    gray = planes.astype("float64" if planes.dtype.kind == "f" else "int64").sum(axis=3)
+    best = numpy.argmax([find_energy(plane) for plane in gray], axis=0)
+    return numpy.take_along_axis(planes, best[None, ..., None], axis=0)[0]
+
+
+def project(planes, method):
+    return planes.max(axis=0) if method == "max" else focus(planes)
+
+
+def convert(path, *words):
+    out = path.with_name("out.ome.tif")
+    run("convert", path, out, "--overwrite", "--compression", "deflate", *words)
+    pixels = tifffile.imread(out)
+    return numpy.moveaxis(pixels, 0, -1) if pixels.ndim == 3 and pixels.shape[-1] != 3 else pixels
+
+
+@pytest.mark.parametrize("method", ["max", "focus"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_gray(tmp_path, method, dtype):
+    planes = draw(4, 150, 210, dtype=dtype)
+    path = write(tmp_path / "s.ome.tif", planes)
+    wanted = project(numpy.moveaxis(planes, 1, -1), method)[..., 0]
+    found = convert(path, "--image", f"plane {method}")
+    assert found.dtype == dtype and numpy.array_equal(found, wanted)
+    assert method == "max" or not numpy.array_equal(wanted, planes[1, 0])  # no plane alone has it
+    assert numpy.array_equal(convert(path, "--image", f"plane {method}", "--region", "50,30,101,77"), wanted[30:107, 50:151])
+
+
+@pytest.mark.parametrize("method", ["max", "focus"])
+def test_colors_and_channels(tmp_path, method):
+    planes = numpy.moveaxis(draw(3, 150, 210, 3), 1, -1)
+    path = write(tmp_path / "rgb.ome.tif", planes, photometric="rgb")
+    wanted = project(planes, method)
+    assert numpy.array_equal(convert(path, "--image", f"plane {method}"), wanted)
+    luma = convert(path, "--image", f"plane {method}", "--colors", "gray").astype(float)
+    assert numpy.abs(luma - wanted @ [0.299, 0.587, 0.114]).max() <= 0.51  # fixed point of 16 bit
+    planes = draw(3, 150, 210, 4, "uint16")
+    path = write(tmp_path / "channels.ome.tif", planes)
+    wanted = project(numpy.moveaxis(planes, 1, -1), method)
+    assert numpy.array_equal(convert(path, "--image", f"plane {method}"), wanted)
+    assert numpy.array_equal(convert(path, "--image", f"plane {method}", "--channel", 3), wanted[..., 2])
+
+
+@pytest.mark.parametrize("method", ["max", "focus"])
+def test_each_level_is_made_of_the_planes_levels(tmp_path, method):
+    planes = numpy.moveaxis(draw(3, 300, 420, 3), 1, -1)
+    path = write(tmp_path / "s.ome.tif", planes, levels=1, photometric="rgb")
+    found = convert(path, "--image", f"plane {method}", "--level", 1)
+    assert numpy.array_equal(found, project(planes[:, ::2, ::2], method))
+
+
+def test_info_and_what_was_made_already(tmp_path):
+    path = write(tmp_path / "s.ome.tif", draw(4, 150, 210))
+    info = run("info", path, "--image", "plane focus", "--json").json
+    assert info["focalPlanes"] == {"read": "focus", "count": 4, "spacingUm": None} and not any(each["read"] for each in info["images"])
+    out = tmp_path / "out.tif"
+    for words in (["plane max"], ["plane focus", "--overwrite"]):
+        assert not run("convert", path, out, "--json", "--image", *words).json["skipped"]
+    assert run("convert", path, out, "--json", "--image", "plane focus").json["skipped"]
+    for other in ("plane max", "plane middle", "2"):
+        assert fails("convert", path, out, "--image", other).code == "E-OUTPUT-EXISTS"
+
+
+def test_stacks_of_imagej(tmp_path):
+    planes = draw(5, 150, 210)[:, 0]
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, imagej=True, metadata={"axes": "ZYX", "slices": 5})
+    assert numpy.array_equal(convert(path, "--image", "plane max"), planes.max(axis=0))
+    assert numpy.array_equal(convert(path, "--image", "plane focus"), focus(planes[..., None])[..., 0])
+
+
+def test_masks_and_pictures_are_made_of_them(tmp_path):
+    """What a command makes is what it makes of a slide that holds the projection."""
+    planes = numpy.full((3, 600, 900, 3), 240, numpy.uint8)
+    for depth in range(3):
+        planes[depth, 100:500, 100 + 200 * depth : 400 + 200 * depth] = (200, 120, 180)
+    planes += numpy.random.default_rng(0).integers(0, 6, planes.shape, numpy.uint8)
+    path = write(tmp_path / "s.ome.tif", planes, photometric="rgb")
+    for method in ("max", "focus"):
+        alone = tmp_path / f"{method}.tif"
+        run("convert", path, alone, "--compression", "deflate", "--image", f"plane {method}")
+        for slide, name, words in ((alone, "a", []), (path, "b", ["--image", f"plane {method}"])):
+            run("label", slide, "-o", tmp_path / f"{name}.mask.tif", "--overwrite", *words)
+            run("overlay", slide, tmp_path / f"{name}.mask.tif", "-o", tmp_path / f"{name}.png", "--overwrite", *words)
+        masks = [tifffile.imread(tmp_path / f"{name}.mask.tif") for name in "ab"]
+        assert numpy.array_equal(*masks) and (method == "max" or len(numpy.unique(masks[0])) == 2)
+        pictures = [numpy.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in "ab"]
+        assert numpy.abs(pictures[0] - pictures[1]).mean() < 1  # one is made of a smaller level
+
+
+@pytest.mark.parametrize("method", ["max", "focus"])
+def test_slides_without_focal_planes(tmp_path, method):
+    tifffile.imwrite(tmp_path / "s.tif", numpy.zeros((100, 200, 3), numpy.uint8), photometric="rgb", tile=(64, 64))
+    refused = fails("info", tmp_path / "s.tif", "--image", f"plane {method}")
+    assert (refused.code, refused.option, refused.value) == ("E-SLIDE-IMAGE", "--image", f"plane {method}")
+
+
+def test_planes_that_differ(tmp_path):
+    """Aperio's planes, one of which has other tiles."""
+    plane = numpy.zeros((200, 300, 3), numpy.uint8)
+    with tifffile.TiffWriter(tmp_path / "s.svs") as file:
+        for offset, tile in ((0, 64), (1.5, 32)):
+            text = f"Aperio Image Library v1\n300x200|AppMag = 20|MPP = 0.5|OffsetZ = {offset}"
+            file.write(plane, description=text, photometric="rgb", tile=(tile, tile), metadata=None)
+    assert fails("info", tmp_path / "s.svs", "--image", "plane max").code == "E-SLIDE-PLANES"
+    assert run("info", tmp_path / "s.svs", "--image", "plane 2", "--json").json["levels"]
+
+
+def test_damaged_planes(tmp_path):
+    """A tile of one plane that cannot be decoded is named."""
+    planes = draw(3, 150, 210)
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        file.write(planes, photometric="minisblack", tile=(TILE, TILE), compression="zlib", metadata={"axes": "ZCYX"})
+    with tifffile.TiffFile(path) as file:
+        offset, size = file.pages[1].dataoffsets[2], file.pages[1].databytecounts[2]
+    data = bytearray(path.read_bytes())
+    data[offset : offset + size] = bytes(size)
+    path.write_bytes(data)
+    for method in ("max", "focus"):
+        assert fails("convert", path, tmp_path / "out.tif", "--image", f"plane {method}").code == "E-CODEC-DATA"
