@@ -214,7 +214,8 @@ TEST(Survival, TargetsAreTheHazardsOfTheIntervalsThatAreKnown)
     ASSERT_EQ(targets.size(), expected.size());
     for (std::size_t k = 0; k < expected.size(); ++k)
     {
-      EXPECT_TRUE(targets[k] == expected[k] || (std::isnan(targets[k]) && std::isnan(expected[k]))) << time << ", " << k;
+      EXPECT_TRUE(targets[k] == expected[k] || (std::isnan(targets[k]) && std::isnan(expected[k])))
+        << time << ", " << k;
     }
   };
   expect(0, 1, { 1, NaN, NaN });
@@ -242,7 +243,9 @@ TEST(Survival, EndsAreQuartilesOfTheEvents)
 {
   Objective objective = MakeObjective(ObjectiveKind::Find("survival"), {});
   objective.GetKind().learn(
-    objective, {}, { { 8, 1 }, { 1, 1 }, { 4, 1 }, { 2.5, 1 }, { 3, 0 }, { 9, 1 }, { 9, 1 }, { 100, 0 }, { 6, 1 }, { 7, 1 } });
+    objective,
+    {},
+    { { 8, 1 }, { 1, 1 }, { 4, 1 }, { 2.5, 1 }, { 3, 0 }, { 9, 1 }, { 9, 1 }, { 100, 0 }, { 6, 1 }, { 7, 1 } });
   EXPECT_EQ(objective.names, (std::vector<std::string>{ "2.5", "6", "8" })); // of 1, 2.5, 4, 6, 7, 8, 9, 9
   objective.GetKind().learn(objective, {}, { { 3, 1 } });
   EXPECT_EQ(objective.names.size(), 3u); // those that are there stay
