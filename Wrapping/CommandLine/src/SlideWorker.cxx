@@ -169,7 +169,8 @@ SlideWorker::DoSlide(const SlideTask & task)
   const Stopwatch watch;
   SlideOutcome    outcome = WorkOn(task, m_Kind, m_Work);
   m_Records.Add(task, outcome.result);
-  if (m_Records.AreKept() && outcome.failure.IsEmpty() && !outcome.result.value("skipped", false))
+  if (m_Records.AreKept() && outcome.failure.IsEmpty() && outcome.result.is_object() &&
+      !outcome.result.value("skipped", false))
   {
     AppendTiming(task.folder, task.output, watch.Read());
   }
