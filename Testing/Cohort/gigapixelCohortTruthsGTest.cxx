@@ -99,9 +99,22 @@ TEST_F(CohortTruths, OfSeveralKindsOneIsToBeNamed)
   const std::string several = "slide,grade,value:x\na.svs,1,2\nb.svs,2,3\n";
   EXPECT_EQ(this->GetRefusal(several).code, "E-COHORT-FORMAT");
   EXPECT_EQ(this->Load(several, "values").entries[1].truth, ImageTruth{ 3 });
-  const Diagnostic unknown = this->GetRefusal(several, "survival");
+  const Diagnostic unknown = this->GetRefusal(several, "ranks");
   EXPECT_EQ(unknown.code, "E-OPTION-VALUE");
-  EXPECT_EQ(unknown.value, "survival");
+  EXPECT_EQ(unknown.value, "ranks");
+}
+
+/** In whatever order they stand; one of them alone is something else. */
+TEST_F(CohortTruths, SurvivalHasTwoColumns)
+{
+  const Cohort survival = this->Load("slide,event,time\na.svs,1,2.5\nb.svs,0,31\n");
+  EXPECT_EQ(survival.objective.kind, ObjectiveKind::Find("survival"));
+  EXPECT_EQ(survival.entries[0].truth, (ImageTruth{ 2.5, 1 }));
+  EXPECT_EQ(survival.entries[1].truth, (ImageTruth{ 31, 0 }));
+  const Cohort grades = this->Load("slide,time,grade\na.svs,5,1\nb.svs,6,2\n");
+  EXPECT_EQ(grades.objective.kind, ObjectiveKind::Find("grades"));
+  EXPECT_EQ(this->GetRefusal("slide,time,event\na.svs,,1\n").code, "E-COHORT-FORMAT");
+  EXPECT_EQ(this->GetRefusal("slide,time\na.svs,3\n", "survival").code, "E-COHORT-FORMAT");
 }
 
 TEST_F(CohortTruths, TruthsAreDealtOutEvenly)

@@ -176,6 +176,9 @@ def test_overwrite_takes_the_place_of_a_link(tmp_path):
     assert run(*words, code=1).json[0]["error"]["code"] == "E-OUTPUT-EXISTS"
     run(*words, "--overwrite")
     assert (tmp_path / "far.tif").read_bytes() == b"mine" and not (out / "000.pyramid.tif").is_symlink()
+    lost = tmp_path / "lost.pyramid.tif"
+    lost.symlink_to(tmp_path / "nowhere" / "x.tif")  # of a disk that is not there now
+    assert fails("label", slides / "000.tif", "-o", lost, *WORDS).code == "E-OUTPUT-EXISTS" and lost.is_symlink()
     assert tifffile.imread(out / "000.pyramid.tif", key=0).shape == (8, 8)
 
 

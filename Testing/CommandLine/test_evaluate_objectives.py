@@ -171,6 +171,12 @@ def test_survival(tmp_path):
     assert (tmp_path / "pictures/survival.png").read_bytes()[:4] == b"\x89PNG"
     censored = write(tmp_path / "c.csv", {"time": [1, 2], "event": [0, 0], "p_survival:8": [0.1, 0.2]})
     assert fails("evaluate", censored).code == "E-PREDICTIONS-FORMAT"
+    few = write(tmp_path / "few.csv", {"time": ["1", "2", "", "3"], "event": ["1", "0", "1", ""], "p_survival:8": [0.1, 0.2, 0.3, 0.4]})
+    told = run("evaluate", few, "--json").json  # of one pair, without which nothing is known
+    assert (told["cases"], told["events"], told["cIndex"], told["cIndexLower"]) == (2, 1, 1, None)
+    columns = {"time": [1, 2, 3, 4], "event": [1, 1, 1, 1], "p_survival:8": [0.1, 0.2, 0.3, 0.4]}
+    told = run("evaluate", write(tmp_path / "sure.csv", columns), "--json").json
+    assert (told["cIndexLower"], told["cIndexUpper"]) == (1, 1) and [each["code"] for each in told["warnings"]] == ["W-COHORT"]
     assert fails("evaluate", table, "--bins", 5, code=2).code == "E-OPTION-APPLIES"
 
 

@@ -223,3 +223,15 @@ def test_channels_of_different_sizes(tmp_path):
             file.write(numpy.zeros((200, 300), numpy.uint16), description=text, **options)
             file.write(second, **options)
         assert fails("info", tmp_path / "s.tif").code == "E-TIFF-FORMAT"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_channels_of_labels_stay_channels(tmp_path, ending):
+    """Levels keep labels, the names are there, and the same command knows its file again."""
+    planes = (draw(300, 200) % 3).astype("uint8")
+    out = tmp_path / f"labels.{ending}"
+    command = ["convert", write(tmp_path / "slide.ome.tif", planes), out, "--content", "labels", "--json"]
+    run(*command)
+    assert numpy.array_equal(read(out)[0], planes) and set(numpy.unique(read(out)[1])) <= set(numpy.unique(planes))
+    assert [entry["name"] for entry in entries(out)] == NAMES
+    assert run(*command).json["skipped"]

@@ -126,8 +126,8 @@ public:
   itkBooleanMacro(OutputClasses);
 
   /** Shares of the slide that are pen, and artifacts: those of their pixels in the output with OutputClasses, which
-   * need not be on. Pixels that are tissue in the mask are neither. Updates of all rows, in any parts, have to precede.
-   * Method Network alone tells; else NaN. */
+   * need not be on. Pixels that are tissue in the mask are neither. Updates of all rows have to precede, in parts of
+   * whole rows. Method Network alone tells; else NaN. */
   double
   GetPenShare() const
   {
@@ -220,7 +220,7 @@ private:
   ImageRegion<2> GetJudgedRegion(const ImageRegion<2> & labels) const;
   /** Makes label pixels of judged ones. */
   void ReduceJudgedPixels(const TOutputImage * judged, unsigned char tissue);
-  /** Counts the classes of the output's rows, and puts 0 and 255 in their place where classes are not wanted. */
+  /** Counts the classes of the output's whole rows, and puts 0 and 255 in their place where classes are not wanted. */
   void CountClasses();
 
   double

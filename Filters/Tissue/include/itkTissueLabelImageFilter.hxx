@@ -417,10 +417,13 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::CountClasses()
   m_CountsOfRows.resize(whole.GetSize(1));
   for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
   {
-    auto & counts = m_CountsOfRows[static_cast<std::size_t>(index[1] - whole.GetIndex(1))];
-    counts.fill(0);
     unsigned char * const row = output->GetBufferPointer() + output->ComputeOffset(index);
-    std::for_each(row, row + width, [&counts](unsigned char value) { ++counts[value]; });
+    if (width == whole.GetSize(0)) // a part of a row would leave out what came before, or count it twice
+    {
+      auto & counts = m_CountsOfRows[static_cast<std::size_t>(index[1] - whole.GetIndex(1))];
+      counts.fill(0);
+      std::for_each(row, row + width, [&counts](unsigned char value) { ++counts[value]; });
+    }
     if (!m_OutputClasses)
     {
       constexpr auto tissue = static_cast<unsigned char>(gigapixel::TissueClass::Tissue);

@@ -122,10 +122,9 @@ public:
   /** The same for validation. */
   void AddValidationSlide(const std::string & slide, const std::string & mask, const gigapixel::Region & region = {});
 
-  /** What networks that label images learn where it is no class: findings, grades or values, with the names of all
-   * findings or values, in whose order truths are; grades are found, and so are means and deviations. Before samples
-   * with truths.
-   * \throw ExceptionObject samples are there that have truths of another kind, or other names */
+  /** What networks that label images learn where it is no class: findings, grades, values or survival, with the names
+   * of all findings or values, in whose order truths are; grades are found, and so are means and deviations. Before
+   * samples with truths. \throw ExceptionObject samples are there that have truths of another kind, or other names */
   void SetObjective(const gigapixel::Objective & objective);
 
   /** \name Images or slides with one label each, for networks that label images
@@ -154,7 +153,8 @@ public:
                                  const std::string &       label,
                                  const gigapixel::Region & region = {});
 
-  /** An image with its findings, grade or values. \param region in the image's own indices; empty: all of it */
+  /** An image with its findings, grade, values, or time and event. \param region in the image's own indices; empty: all
+   * of it */
   template <typename TImage>
   void AddLabeledTrainingImage(const TImage *                image,
                                const gigapixel::ImageTruth & truth,
@@ -166,7 +166,8 @@ public:
                                  const gigapixel::ImageTruth & truth,
                                  const RegionType &            region = RegionType());
 
-  /** A slide's file with its findings, grade or values. \param region in level-0 pixels; width 0: the whole slide */
+  /** A slide's file with its findings, grade, values, or time and event. \param region in level-0 pixels; width 0: the
+   * whole slide */
   void AddLabeledTrainingSlide(const std::string &           slide,
                                const gigapixel::ImageTruth & truth,
                                const gigapixel::Region &     region = {});

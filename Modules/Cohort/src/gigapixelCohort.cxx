@@ -125,7 +125,7 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   return first ? *first : *found;
 }
 
-/** Those of truths that are no classes. */
+/** The columns of truths that are no classes. */
 std::string
 NameOtherColumns()
 {

@@ -11,7 +11,7 @@ namespace itk
 {
 
 /** \file
- * What names of files tell of volumes, for those who list or name such files. */
+ * Names of volumes' files, for those who list or name such files. */
 
 /** Whether a file is a volume by its name's ending, or is the folder of a DICOM series. */
 GigapixelImageFile_EXPORT bool GigapixelIsVolumeName(const std::string & fileName);

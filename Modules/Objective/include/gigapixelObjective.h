@@ -38,8 +38,8 @@ struct GigapixelObjective_EXPORT Objective
   std::size_t CountTruths() const;
 };
 
-/** All truths of one image, in the order of the columns: a number for each finding (0 or 1) or value, or the grade;
- * NaN: not known. */
+/** All truths of one image, in the order of the columns: a number for each finding (0 or 1) or value, or the grade, or
+ * time and event; NaN: not known. */
 using ImageTruth = std::vector<double>;
 
 /** One kind of truth, which a file of src/ makes. Those functions that classes have none of are null: their loss and
@@ -47,7 +47,8 @@ using ImageTruth = std::vector<double>;
 struct GigapixelObjective_EXPORT ObjectiveKind
 {
   std::string name; ///< in options, models and tables' messages: "findings"
-  /** Of the truths in tables. One that ends in a colon stands for a column for each name, which is behind the colon. */
+  /** The columns of truths in tables. One that ends in a colon stands for a column for each name, which is behind the
+   * colon. */
   std::vector<std::string> columns;
   std::string              prediction;  ///< the column of predictions in tables; behind it stands a name
   std::string              found;       ///< the column of what is chosen, where there is one; else empty
@@ -72,7 +73,8 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** What is known of an image, each with its name: "tumor=1", "grade=2". */
   std::vector<std::string> (*describe)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
-  /** What is dealt out evenly to the folds of a cross-validation, as describe(); null: there are too many of them. */
+  /** Words that are dealt out evenly to the folds of a cross-validation, as describe(); null: there are too many of
+   * them. */
   std::vector<std::string> (*getStrata)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
   /** Completes the names, means and deviations of an objective from the truths of all images that are trained on or
@@ -91,7 +93,7 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** A number for each name, from the outputs: the probability of each finding or grade, or the values. */
   std::vector<double> (*predict)(const Objective & objective, const std::vector<double> & outputs){ nullptr };
 
-  /** What that comes to: the names that are found, or the grade; null where numbers say it all. */
+  /** The outcome of that: the names that are found, or the grade; null where numbers say it all. */
   std::vector<std::string> (*getFound)(const Objective & objective, const std::vector<double> & prediction){ nullptr };
 
   /** Number of the name that is to be explained: of findings the most probable, of grades the predicted one, of values
@@ -117,7 +119,7 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** \return null: there is none of this name */
   static const ObjectiveKind * Find(const std::string & name);
 
-  /** "classes, findings, grades or values" */
+  /** "classes, findings, grades, values or survival" */
   static std::string NameAll();
 };
 

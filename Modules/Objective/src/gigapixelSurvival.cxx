@@ -155,7 +155,7 @@ Choose(const std::vector<double> & prediction)
   return static_cast<int>(prediction.size()) - 1;
 }
 
-/** What speaks for an event until this end: the hazards up to there. */
+/** The hazards up to this end speak for an event until there. */
 std::vector<double>
 Explain(const Objective & objective, int name)
 {

@@ -728,6 +728,8 @@
         ["PR-AUC", digits(figures.prAUC, 4)],
         ["Balanced accuracy", digits(figures.balancedAccuracy, 4)],
         ["Calibration error", digits(figures.expectedCalibrationError, 4)],
+        ["C-index", isNumber(figures.cIndex) ? digits(figures.cIndex, 4) + interval(figures.cIndexLower, figures.cIndexUpper) : ""],
+        ["Log-rank test", isNumber(figures.logRankP) ? `p ${digits(figures.logRankP, 4)}` : ""],
         ["Objective", formatAny(figures.objective)],
       ]);
       facts.className = "facts";

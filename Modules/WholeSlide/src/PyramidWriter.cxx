@@ -268,6 +268,10 @@ PyramidWriter::WriteRows(const std::uint8_t * rows, std::uint64_t count)
 void
 PyramidWriter::WriteRowsOfPlane(std::size_t plane, const std::uint8_t * rows, std::uint64_t count)
 {
+  if (count == 0)
+  {
+    return;
+  }
   Plane & to = m_Planes[plane];
   if (count > GetLevels()[m_FedLevel].height - to.numberOfRows)
   {

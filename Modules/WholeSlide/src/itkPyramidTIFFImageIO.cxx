@@ -433,7 +433,7 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
     }
     format.isWhiteZero = source != nullptr && source->photometric == 0;
   }
-  else if (format.channels == 1)
+  if (format.channels == 1 && (!format.labels || format.planes > 1))
   {
     description.channels = GetChannels(this->GetMetaDataDictionary(), format.planes);
   }

@@ -67,7 +67,8 @@ CheckNetwork(const ArgumentValues & values, const Cohort & cohort)
   }
 }
 
-/** The names that all folds have: a grade, for instance, may be missing among the slides of one. */
+/** The names that all folds have, by which their predictions are one table: a grade may be missing among the slides of
+ * one fold, and intervals of survival would end at other times. */
 std::vector<std::string>
 GetNames(const Cohort & cohort)
 {

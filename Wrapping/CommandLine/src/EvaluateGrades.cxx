@@ -76,6 +76,7 @@ ReportGrades(const PredictionTable & table, const ReportOptions &)
     throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT", "of no case the grade is known").OfFile(table.file));
   }
   ObjectiveReport report;
+  report.json["cases"] = static_cast<std::int64_t>(cases); // those that are judged
   report.json["grades"] = table.classes;
   report.json["quadraticKappa"] = ToFigure(figures.confusion.GetQuadraticKappa());
   report.json["meanAbsoluteError"] = errors / cases;
@@ -92,6 +93,7 @@ ReportGrades(const PredictionTable & table, const ReportOptions &)
     report.json["confusion"].push_back(std::move(row));
   }
   report.ofFold = GetNumbers(report.json);
+  report.ofFold.erase("cases");
   report.text = Format(report.json, table.classes);
   report.pictures.emplace_back("confusion", DrawConfusion(figures));
   return report;

@@ -185,7 +185,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   });
   json.update(folds.is_null() ? Json::object() : folds);
   const std::string cases = values.GetText("by") == "patient" ? "patients" : "slides";
-  session.PrintResult(Pad(cases, 20) + std::to_string(table.cases.size()) + '\n' + report.text + FormatFolds(folds),
+  session.PrintResult(Pad(cases, 20) + json.at("cases").dump() + '\n' + report.text + FormatFolds(folds),
                       json.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;
 }

@@ -77,7 +77,7 @@ GetConcordance(const std::vector<Case> & cases)
   for (std::size_t i = 0; i < number; ++i)
   {
     const double others = result.pairs - pairs[i];
-    const double without = others > 0 ? (sum - right[i]) / others : result.index;
+    const double without = (sum - right[i]) / others; // NaN where no pair is left: too little is known
     squares += (without - result.index) * (without - result.index);
   }
   result.standardError = std::sqrt(squares * static_cast<double>(number - 1) / static_cast<double>(number));
@@ -143,7 +143,7 @@ GetLogRank(const std::vector<Case> & first, const std::vector<Case> & second)
   return variance > 0 ? difference * difference / variance : std::numeric_limits<double>::quiet_NaN();
 }
 
-/** Those below the median risk, and the others. */
+/** The cases below the median risk, and the others. */
 std::array<std::vector<Case>, 2>
 SplitAtMedian(std::vector<Case> cases)
 {
@@ -259,14 +259,21 @@ ReportSurvival(const PredictionTable & table, const ReportOptions & options)
   }
   ObjectiveReport report;
   const double    reach = 1.96 * concordance.standardError;
+  report.json["cases"] = cases.size(); // those that are judged
   report.json["events"] = std::count_if(cases.begin(), cases.end(), [](const Case & one) { return one.hasEvent; });
   report.json["cIndex"] = ToFigure(concordance.index);
-  report.json["cIndexLower"] = ToFigure(std::max(0.0, concordance.index - reach));
-  report.json["cIndexUpper"] = ToFigure(std::min(1.0, concordance.index + reach));
+  report.json["cIndexLower"] = ToFigure(std::isnan(reach) ? reach : std::max(0.0, concordance.index - reach));
+  report.json["cIndexUpper"] = ToFigure(std::isnan(reach) ? reach : std::min(1.0, concordance.index + reach));
   report.ofFold["cIndex"] = ToFigure(concordance.index);
   if (options.isFold)
   {
     return report;
+  }
+  if (concordance.standardError == 0)
+  {
+    report.warnings.emplace_back("W-COHORT",
+                                 "the C-index is " + FormatFigure(report.json["cIndex"]) +
+                                   ": its interval has no width there, which does not make it certain");
   }
   const auto   groups = SplitAtMedian(cases);
   const double chi = GetLogRank(groups[0], groups[1]);

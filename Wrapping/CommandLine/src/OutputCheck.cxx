@@ -321,15 +321,19 @@ HasValidPyramid(const std::string &                 file,
                 unsigned                            channels,
                 const std::string &                 madeBy)
 {
-  if (!fs::exists(file))
-  {
-    return false;
-  }
   const auto refuse = [&file](const std::string & why) -> Refusal {
     return Refusal(
       Diagnostic("E-OUTPUT-EXISTS", "the output exists, but " + why, "choose another name, or use --overwrite")
         .OfFile(file));
   };
+  if (!fs::exists(file))
+  {
+    if (fs::is_symlink(fs::symlink_status(file)))
+    {
+      throw refuse("is a link that leads nowhere");
+    }
+    return false;
+  }
   const std::string unfinished = "is no finished pyramid of this slide at this resolution";
   try
   {

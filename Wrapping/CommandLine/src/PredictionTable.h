@@ -39,7 +39,7 @@ GigapixelCommandLine_EXPORT std::string ToLabel(const ImageTruth & truth, const 
 struct GigapixelCommandLine_EXPORT PredictionTable
 {
   std::string              file;
-  std::vector<std::string> classes; ///< or the names of findings, grades or values
+  std::vector<std::string> classes; ///< or the names of the objective
   const ObjectiveKind *    objective{ GetDefaultObjectiveKind() };
   std::vector<Prediction>  cases;
   bool                     knowsPatients{ false };

@@ -3,6 +3,9 @@
 
 #include "CommandFunctions.h"
 
+#include "gigapixelObjective.h"
+
+#include <algorithm>
 #include <sstream>
 
 namespace gigapixel::commandline
@@ -71,8 +74,13 @@ AnonymizeRun(Json & run, const std::string & name)
 bool
 IsAnonymousColumn(const std::string & column)
 {
-  return column == "label" || column == "split" || column == "fold" || column == "predicted" || column == "grade" ||
-         column.rfind("label:", 0) == 0 || column.rfind("value:", 0) == 0;
+  const auto & kinds = ObjectiveKind::GetAll();
+  const bool   isTruth = std::any_of(kinds.begin(), kinds.end(), [&column](const ObjectiveKind * kind) {
+    return std::any_of(kind->columns.begin(), kind->columns.end(), [&](const std::string & own) {
+      return kind->HasNames() ? column.rfind(own, 0) == 0 : column == own;
+    });
+  });
+  return isTruth || column == "split" || column == "fold" || column == "predicted";
 }
 
 std::string

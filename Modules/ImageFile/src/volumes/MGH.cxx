@@ -19,7 +19,7 @@ namespace gigapixel
 namespace
 {
 
-/** What is before the pixels, https://surfer.nmr.mgh.harvard.edu/fswiki/FsTutorial/MghFormat. Numbers are big-endian.
+/** The bytes before the pixels, https://surfer.nmr.mgh.harvard.edu/fswiki/FsTutorial/MghFormat. Numbers are big-endian.
  */
 struct MGHHeader
 {
@@ -31,7 +31,7 @@ struct MGHHeader
   std::int32_t                type{ 0 }; ///< of samples
   bool                        hasPlace{ false };
   Triple                      spacing{ 1, 1, 1 };
-  /** Of columns, rows and slices, to the right, front and head; those of a header without a place are coronal. */
+  /** The directions of columns, rows and slices, to the right, front and head; without a place they are coronal. */
   std::array<Triple, 3> axes{ { { -1, 0, 0 }, { 0, 0, -1 }, { 0, 1, 0 } } };
   Triple                center{}; ///< of the voxel in the middle: the one with half the size for its number
   std::string           notes;
@@ -129,11 +129,39 @@ FindHeader(const std::string & file)
   return header;
 }
 
+/** The header of a file that had one when it was looked at before. */
+MGHHeader
+GetHeader(const std::string & file)
+{
+  const auto header = FindHeader(file);
+  if (!header)
+  {
+    RefuseCut(file, "its header ends early");
+  }
+  return *header;
+}
+
+SampleKind
+GetKind(const std::string & file, const MGHHeader & header)
+{
+  const auto kind = FindKind(header.type);
+  if (!kind)
+  {
+    throw Refusal(Diagnostic("E-VOLUME-FORMAT",
+                             "its samples are of type " + std::to_string(header.type) +
+                               ", and bytes (0), integers (1, 4, 10) and floats (3) are read",
+                             "convert it with FreeSurfer: mri_convert --out_data_type float")
+                    .OfFile(file)
+                    .OfValue(std::to_string(header.type)));
+  }
+  return *kind;
+}
+
 /** Sizes are below 2^31 each, so that a double holds the product of four. */
 double
-CountBytes(const MGHHeader & header)
+CountBytes(const std::string & file, const MGHHeader & header)
 {
-  double bytes = static_cast<double>(FindKind(header.type)->bytes);
+  double bytes = static_cast<double>(GetKind(file, header).bytes);
   for (const std::int64_t size : header.sizes)
   {
     bytes *= static_cast<double>(size);
@@ -184,17 +212,17 @@ public:
   void
   ReadImageInformation() override
   {
-    const auto header = FindHeader(this->GetFileName());
-    const bool hasFrames = header->sizes[3] > 1;
+    const MGHHeader header = GetHeader(this->GetFileName());
+    const bool      hasFrames = header.sizes[3] > 1;
     this->SetNumberOfDimensions(hasFrames ? 4 : 3);
     for (unsigned axis = 0; axis < this->GetNumberOfDimensions(); ++axis)
     {
-      this->SetDimensions(axis, static_cast<SizeValueType>(header->sizes[axis]));
+      this->SetDimensions(axis, static_cast<SizeValueType>(header.sizes[axis]));
     }
-    this->SetComponentType(FindKind(header->type)->type);
+    this->SetComponentType(GetKind(this->GetFileName(), header).type);
     this->SetPixelType(itk::IOPixelEnum::SCALAR);
     this->SetNumberOfComponents(1);
-    itk::EncapsulateMetaData<std::string>(this->GetMetaDataDictionary(), VolumeMadeByKey, header->notes);
+    itk::EncapsulateMetaData<std::string>(this->GetMetaDataDictionary(), VolumeMadeByKey, header.notes);
   }
 
   void
@@ -237,37 +265,33 @@ IsOf(const std::string & file)
 void
 CheckHeader(const std::string & file)
 {
-  const auto header = FindHeader(file);
-  const bool hasSizes = std::all_of(header->sizes.begin(), header->sizes.end(), [](auto size) { return size > 0; });
+  const MGHHeader header = GetHeader(file);
+  const bool      hasSizes = std::all_of(header.sizes.begin(), header.sizes.end(), [](auto size) { return size > 0; });
   if (!hasSizes)
   {
     RefuseCut(file, "its header has an axis without voxels");
   }
-  if (!FindKind(header->type))
+  constexpr double most = 1e18; // that counts of bytes hold
+  const double     bytes = CountBytes(file, header);
+  if (bytes > most)
   {
-    throw Refusal(Diagnostic("E-VOLUME-FORMAT",
-                             "its samples are of type " + std::to_string(header->type) +
-                               ", and bytes (0), integers (1, 4, 10) and floats (3) are read",
-                             "convert it with FreeSurfer: mri_convert --out_data_type float")
-                    .OfFile(file)
-                    .OfValue(std::to_string(header->type)));
+    RefuseCut(file, "its header promises more voxels than any file holds");
   }
   std::ifstream stream(file, std::ios::binary);
   const auto    found = std::filesystem::file_size(file) - MGHHeader::Length;
-  if (!IsGzip(stream) && static_cast<double>(found) < CountBytes(*header))
+  if (!IsGzip(stream) && static_cast<double>(found) < bytes)
   {
     RefuseCut(file, "of its pixels it has only " + std::to_string(found) + " bytes");
   }
 }
 
-/** What a header promises is compared with its file's size before. */
 void
 CheckPixels(const std::string & file)
 {
   std::ifstream stream(file, std::ios::binary);
   if (IsGzip(stream))
   {
-    CheckCompressed(file, file, 0, MGHHeader::Length + static_cast<std::uintmax_t>(CountBytes(*FindHeader(file))));
+    CheckCompressed(file, file, 0, MGHHeader::Length + static_cast<std::uintmax_t>(CountBytes(file, GetHeader(file))));
   }
 }
 
@@ -285,10 +309,10 @@ SetPlace(const MGHHeader & header, VolumeGrid & grid)
 void
 ReadPlace(const std::string & file, VolumePlace & place)
 {
-  const auto header = FindHeader(file);
-  SetPlace(*header, place.grid);
-  place.source = header->hasPlace ? "spacing, direction cosines and center" : "nothing: coronal slices of 1 mm";
-  if (!header->hasPlace)
+  const MGHHeader header = GetHeader(file);
+  SetPlace(header, place.grid);
+  place.source = header.hasPlace ? "spacing, direction cosines and center" : "nothing: coronal slices of 1 mm";
+  if (!header.hasPlace)
   {
     place.warnings.push_back(MakePlaceWarning(
       "its header does not say where it lies, and coronal slices of 1 mm are taken, as FreeSurfer does",

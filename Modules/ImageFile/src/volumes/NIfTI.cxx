@@ -233,7 +233,7 @@ Identify(const std::string & file, HashedBytes bytes)
                                                               : IdentifyFile(nifti.pixels, bytes, nifti.header);
 }
 
-/** Of Analyze ITK's reader knows what there is. */
+/** ITK's reader reads Analyze, of which nothing else is known. */
 itk::ImageIOBase::Pointer
 MakeReader(const std::string & file)
 {

@@ -15,7 +15,7 @@ namespace gigapixel
 {
 
 /** \file
- * What formats check of their files: pixels that are behind a header, or in files that it names. */
+ * Checks that formats share, of pixels that are behind a header, or in files that it names. */
 
 using Fields = std::map<std::string, std::string>;
 

@@ -43,7 +43,7 @@ struct VolumeFormat
   /** The file and those in which its header and its pixels are, each once. */
   std::vector<std::string> (*listFiles)(const std::string & file){ nullptr };
 
-  /** What tells it from another one, as IdentifyFile() does, which identifies those that leave this empty. */
+  /** Text that tells it from another one, as IdentifyFile() does, which identifies those that leave this empty. */
   std::string (*identify)(const std::string & file, HashedBytes bytes){ nullptr };
 
   /** A reader that takes no memory but that of what is read; null where ITK's is to read the file. */
@@ -52,7 +52,8 @@ struct VolumeFormat
   /** Whether ITK's reader reads parts of the pixels rightly. */
   bool (*hasParts)(const std::string & file){ nullptr };
 
-  /** What ITK's reader says, in words that tell what is wrong and what to do; empty where it is not one of its own. */
+  /** The complaint of ITK's reader in words that tell what is wrong and what to do; empty where it is not one of its
+   * own. */
   std::string (*explain)(const std::string & reason){ nullptr };
 
   /** Refuses, before what takes long, volumes that cannot be written. \param fileName of a file that is not there yet
