@@ -729,7 +729,7 @@
         ["Balanced accuracy", digits(figures.balancedAccuracy, 4)],
         ["Calibration error", digits(figures.expectedCalibrationError, 4)],
         ["C-index", isNumber(figures.cIndex) ? digits(figures.cIndex, 4) + interval(figures.cIndexLower, figures.cIndexUpper) : ""],
-        ["Log-rank test", isNumber(figures.logRankP) ? `p ${digits(figures.logRankP, 4)}` : ""],
+        ["Log-rank test", isNumber(figures.logRankP) ? (figures.logRankP < 0.0001 ? "p below 0.0001" : `p ${digits(figures.logRankP, 4)}`) : ""],
         ["Objective", formatAny(figures.objective)],
       ]);
       facts.className = "facts";

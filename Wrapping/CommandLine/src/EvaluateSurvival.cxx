@@ -230,11 +230,14 @@ Draw(const std::array<std::vector<Case>, 2> & groups, const Json & report)
 std::string
 Format(const Json & json)
 {
-  std::string text = Pad("with an event", 20) + json.at("events").dump() + '\n' + Pad("C-index", 20) +
+  constexpr double  least = 1e-4; // of four digits
+  const Json &      p = json.at("logRankP");
+  const std::string probability = p.is_number() && p < least ? "below 0.0001" : FormatFigure(p);
+  std::string       text = Pad("with an event", 20) + json.at("events").dump() + '\n' + Pad("C-index", 20) +
                      FormatFigure(json.at("cIndex")) + " (95 %: " + FormatFigure(json.at("cIndexLower")) + " to " +
-                     FormatFigure(json.at("cIndexUpper")) + ")\n" + Pad("log-rank test", 20) + "p " +
-                     FormatFigure(json.at("logRankP")) + ", of the groups at the median of the risk\n\n" +
-                     Pad("group", 11) + "cases  events  median time\n";
+                     FormatFigure(json.at("cIndexUpper")) + ")\n" + Pad("log-rank test", 20) + "p " + probability +
+                     ", of the groups at the median of the risk\n\n" + Pad("group", 11) +
+                     "cases  events  median time\n";
   for (const Json & group : json.at("groups"))
   {
     text += Pad(group.at("group").get<std::string>(), 11) + Pad(group.at("cases").dump(), 7) +
