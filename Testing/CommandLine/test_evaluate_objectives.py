@@ -239,7 +239,7 @@ def test_pictures(tmp_path):
         ("findings", findings(1, 30)[3], {"roc.svg", "roc.png"}),
         ("grades", grades(1, 30)[3], {"confusion.svg", "confusion.png"}),
         ("values", values(1, 30)[2], {"scatter-1.svg", "scatter-1.png"}),
-        ("survival", {"time": [1, 2, 3], "event": [1, 1, 0], "p_survival:2": [0.2, 0.4, 0.7]}, {"survival.svg", "survival.png"}),
+        ("survival", {"time": [1, 2, 3], "event": [1, 1, 0], "p_survival:2": [0.4, 0.2, 0.7]}, {"survival.svg", "survival.png"}),
     ):
         table = write(tmp_path / f"{name}.csv", columns)
         run("evaluate", table, "--pictures", tmp_path / name)
