@@ -30,7 +30,7 @@ public:
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
   using RegionType = typename TImage::RegionType;
-  using Method = gigapixel::ProjectionMethod;
+  using Method = gigapixel::ProjectionMethod; ///< Maximum or Focus
 
   itkNewMacro(Self);
   itkTypeMacro(FocalProjectionImageFilter, ImageToImageFilter);

@@ -33,16 +33,21 @@ template <typename TSample>
 class FocalProjection
 {
 public:
-  static constexpr std::size_t Radius = 4;          // 9 x 9 pixels, about as large as a nucleus' texture at 40x
-  static constexpr std::size_t Margin = Radius + 1; // and the neighbors of the outermost of them
+  static constexpr std::size_t Radius = 4;          ///< 9 x 9 pixels, about as large as a nucleus' texture at 40x
+  static constexpr std::size_t Margin = Radius + 1; ///< pixels, with the neighbors of the outermost of them
 
   /** Pixels that are given, and which of them are wanted. */
   struct Area
   {
-    std::size_t width, height;                                // given
-    std::size_t left{ 0 }, top{ 0 }, columns{ 0 }, rows{ 0 }; // wanted, inside of it
+    std::size_t width;        ///< of the given pixels
+    std::size_t height;       ///< of the given pixels
+    std::size_t left{ 0 };    ///< of the first wanted column among the given ones
+    std::size_t top{ 0 };     ///< of the first wanted row among the given ones
+    std::size_t columns{ 0 }; ///< that are wanted
+    std::size_t rows{ 0 };    ///< that are wanted
   };
 
+  /** Begins without planes. \param channels samples of a pixel */
   FocalProjection(ProjectionMethod method, const Area & area, std::size_t channels)
     : m_Method(method)
     , m_Area(area)
