@@ -83,6 +83,7 @@ Objective::GetColumns() const
     return kind->columns;
   }
   std::vector<std::string> columns;
+  columns.reserve(names.size());
   for (const std::string & name : names)
   {
     columns.push_back(kind->columns.front() + name);
