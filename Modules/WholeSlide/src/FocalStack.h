@@ -18,7 +18,7 @@ namespace gigapixel
 class FocalStack : public Slide
 {
 public:
-  /** What is asked for by "plane max" or "plane focus"; nothing for another image. */
+  /** The method that "plane max" or "plane focus" names; nothing for another image. */
   static std::optional<ProjectionMethod> FindMethod(const std::string & image);
 
   /** Throws SlideError where the file has no several focal planes of one kind. */

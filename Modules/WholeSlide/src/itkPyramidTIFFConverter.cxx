@@ -488,7 +488,7 @@ PyramidTIFFConverter::OpenSlide() const
   return reader;
 }
 
-/** Of a slide with channels, one is read from end to end before the next one. */
+/** Channels are read one after another, each from end to end. */
 void
 PyramidTIFFConverter::WriteRows(unsigned int plane, unsigned int level, const RegionType & region)
 {

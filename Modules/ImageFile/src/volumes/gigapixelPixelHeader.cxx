@@ -101,7 +101,7 @@ CheckPixelHeader(const std::string & file, const PixelHeader & header)
   {
     throw Refusal(header.trouble.OfFile(file));
   }
-  // Its reader opens what a header names, whatever it is.
+  // A reader opens what a header names, whatever it is.
   for (const fs::path & pixels : header.files)
   {
     std::error_code error;
