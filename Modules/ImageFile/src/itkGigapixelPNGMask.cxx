@@ -3,6 +3,7 @@
 #include "itkGigapixelPNGMask.h"
 
 #include "itkGigapixelException.h"
+#include "itkGigapixelReadOnlyImageIO.h"
 #include "itkImageIOFactory.h"
 
 #include <algorithm>
@@ -224,15 +225,15 @@ Decode(std::istream & stream, const Header & header, unsigned char * out)
   return rows.ReadEnd();
 }
 
-class PNGMaskIO : public ImageIOBase
+class PNGMaskIO : public GigapixelReadOnlyImageIO
 {
 public:
   ITK_DISALLOW_COPY_AND_MOVE(PNGMaskIO);
   using Self = PNGMaskIO;
-  using Superclass = ImageIOBase;
+  using Superclass = GigapixelReadOnlyImageIO;
   using Pointer = SmartPointer<Self>;
   itkNewMacro(Self);
-  itkTypeMacro(PNGMaskIO, ImageIOBase);
+  itkTypeMacro(PNGMaskIO, GigapixelReadOnlyImageIO);
 
   bool
   CanReadFile(const char *) override
@@ -278,18 +279,6 @@ public:
           .OfFile(m_FileName));
     }
   }
-
-  bool
-  CanWriteFile(const char *) override
-  {
-    return false;
-  }
-  void
-  WriteImageInformation() override
-  {}
-  void
-  Write(const void *) override
-  {}
 
 protected:
   PNGMaskIO() = default;

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
 #include "gigapixelObjectiveKinds.h"
+#include "gigapixelSurvivalFigures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -164,30 +165,20 @@ Explain(const Objective & objective, int name)
   return ofOutputs;
 }
 
-/** Concordance index, F. E. Harrell et al., JAMA 247:2543, 1982: of the pairs of images of which one is known to have
- * its event first, the share whose predicted survival, summed over the ends, is the shorter; equal ones count half. */
+/** The concordance with the negative sum of the predicted survival as the risk. */
 double
 GetScore(const Objective &,
          const std::vector<ImageTruth> &          truths,
          const std::vector<std::vector<double>> & predictions)
 {
-  const auto getSum = [&](std::size_t i) { return std::accumulate(predictions[i].begin(), predictions[i].end(), 0.0); };
-  double     right = 0, pairs = 0;
+  std::vector<SurvivalCase> cases;
+  cases.reserve(truths.size());
   for (std::size_t i = 0; i < truths.size(); ++i)
   {
-    for (std::size_t j = 0; j < truths.size() && truths[i][Event] == 1; ++j)
-    {
-      const bool isFirst =
-        truths[i][Time] < truths[j][Time] || (truths[i][Time] == truths[j][Time] && truths[j][Event] == 0);
-      if (isFirst)
-      {
-        const double own = getSum(i), other = getSum(j);
-        pairs += 1;
-        right += own < other ? 1 : own == other ? 0.5 : 0;
-      }
-    }
+    const double sum = std::accumulate(predictions[i].begin(), predictions[i].end(), 0.0);
+    cases.push_back({ truths[i][Time], truths[i][Event] == 1, -sum });
   }
-  return pairs > 0 ? right / pairs : std::numeric_limits<double>::quiet_NaN();
+  return Concordance::Make(cases).index;
 }
 
 } // namespace

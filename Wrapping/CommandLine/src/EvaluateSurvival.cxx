@@ -3,10 +3,11 @@
 #include "ObjectiveReport.h"
 
 #include "gigapixelSession.h"
+#include "gigapixelSurvivalFigures.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace gigapixel::commandline
@@ -16,17 +17,10 @@ namespace
 
 using Json = nlohmann::ordered_json;
 
-struct Case
-{
-  double time;
-  bool   hasEvent;
-  double risk; ///< the more, the sooner: the negative sum of the predicted survival
-};
-
-std::vector<Case>
+std::vector<SurvivalCase>
 Gather(const PredictionTable & table)
 {
-  std::vector<Case> cases;
+  std::vector<SurvivalCase> cases;
   for (const Prediction & prediction : table.cases)
   {
     if (std::none_of(prediction.truth.begin(), prediction.truth.end(), [](double x) { return std::isnan(x); }))
@@ -39,118 +33,14 @@ Gather(const PredictionTable & table)
   return cases;
 }
 
-struct Concordance
-{
-  double index{ 0 };
-  double standardError{ 0 };
-  double pairs{ 0 };
-};
-
-/** Harrell's, as ObjectiveKind has it. Its standard error is that of the jackknife, which leaves out one case after the
- * other: B. Efron, C. Stein, Ann. Stat. 9:586, 1981. */
-Concordance
-GetConcordance(const std::vector<Case> & cases)
-{
-  const std::size_t   number = cases.size();
-  std::vector<double> pairs(number), right(number); // those that a case takes part in
-  Concordance         result;
-  double              sum = 0;
-  for (std::size_t i = 0; i < number; ++i)
-  {
-    for (std::size_t j = 0; j < number && cases[i].hasEvent; ++j)
-    {
-      if (cases[i].time < cases[j].time || (cases[i].time == cases[j].time && !cases[j].hasEvent))
-      {
-        const double is = cases[i].risk > cases[j].risk ? 1 : cases[i].risk == cases[j].risk ? 0.5 : 0;
-        for (const std::size_t one : { i, j })
-        {
-          pairs[one] += 1;
-          right[one] += is;
-        }
-        result.pairs += 1;
-        sum += is;
-      }
-    }
-  }
-  result.index = result.pairs > 0 ? sum / result.pairs : std::numeric_limits<double>::quiet_NaN();
-  double squares = 0;
-  for (std::size_t i = 0; i < number; ++i)
-  {
-    const double others = result.pairs - pairs[i];
-    const double without = (sum - right[i]) / others; // NaN where no pair is left: too little is known
-    squares += (without - result.index) * (without - result.index);
-  }
-  result.standardError = std::sqrt(squares * static_cast<double>(number - 1) / static_cast<double>(number));
-  return result;
-}
-
-/** A step of the estimate of E. L. Kaplan and P. Meier, J. Am. Stat. Assoc. 53:457, 1958. */
-struct Step
-{
-  double time;
-  double survival; ///< from there on
-};
-
-std::vector<Step>
-GetKaplanMeier(std::vector<Case> cases)
-{
-  std::sort(cases.begin(), cases.end(), [](const Case & a, const Case & b) { return a.time < b.time; });
-  std::vector<Step> steps{ { 0, 1 } };
-  for (std::size_t i = 0; i < cases.size();)
-  {
-    const std::size_t atRisk = cases.size() - i;
-    const double      time = cases[i].time;
-    std::size_t       events = 0;
-    for (; i < cases.size() && cases[i].time == time; ++i)
-    {
-      events += cases[i].hasEvent ? 1 : 0;
-    }
-    const double before = steps.back().survival;
-    steps.push_back({ time, before * (1 - static_cast<double>(events) / static_cast<double>(atRisk)) });
-  }
-  return steps;
-}
-
-/** N. Mantel's test, Cancer Chemother. Rep. 50:163, 1966. \return chi squared of one degree of freedom */
-double
-GetLogRank(const std::vector<Case> & first, const std::vector<Case> & second)
-{
-  std::vector<double> times;
-  for (const auto * const group : { &first, &second })
-  {
-    for (const Case & one : *group)
-    {
-      if (one.hasEvent)
-      {
-        times.push_back(one.time);
-      }
-    }
-  }
-  std::sort(times.begin(), times.end());
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  double difference = 0, variance = 0;
-  for (const double time : times)
-  {
-    const auto isAtRisk = [time](const Case & one) { return one.time >= time; };
-    const auto hasEvent = [time](const Case & one) { return one.hasEvent && one.time == time; };
-    const auto own = static_cast<double>(std::count_if(first.begin(), first.end(), isAtRisk));
-    const auto all = own + static_cast<double>(std::count_if(second.begin(), second.end(), isAtRisk));
-    const auto ownEvents = static_cast<double>(std::count_if(first.begin(), first.end(), hasEvent));
-    const auto events = ownEvents + static_cast<double>(std::count_if(second.begin(), second.end(), hasEvent));
-    difference += ownEvents - events * own / all;
-    variance += all > 1 ? events * (own / all) * (1 - own / all) * (all - events) / (all - 1) : 0;
-  }
-  return variance > 0 ? difference * difference / variance : std::numeric_limits<double>::quiet_NaN();
-}
-
 /** The cases below the median risk, and the others. */
-std::array<std::vector<Case>, 2>
-SplitAtMedian(std::vector<Case> cases)
+std::array<std::vector<SurvivalCase>, 2>
+SplitAtMedian(std::vector<SurvivalCase> cases)
 {
-  std::sort(cases.begin(), cases.end(), [](const Case & a, const Case & b) { return a.risk < b.risk; });
-  const double                     median = cases[cases.size() / 2].risk;
-  std::array<std::vector<Case>, 2> groups;
-  for (const Case & one : cases)
+  std::sort(cases.begin(), cases.end(), [](const SurvivalCase & a, const SurvivalCase & b) { return a.risk < b.risk; });
+  const double                             median = cases[cases.size() / 2].risk;
+  std::array<std::vector<SurvivalCase>, 2> groups;
+  for (const SurvivalCase & one : cases)
   {
     groups[one.risk < median ? 0 : 1].push_back(one);
   }
@@ -160,18 +50,19 @@ SplitAtMedian(std::vector<Case> cases)
 constexpr std::array<const char *, 2> GroupNames{ "low risk", "high risk" };
 
 Json
-DescribeGroup(const std::vector<Case> & cases, const char * name)
+DescribeGroup(const std::vector<SurvivalCase> & cases, const char * name)
 {
   Json       json{ { "group", name }, { "cases", cases.size() } };
   const auto steps = GetKaplanMeier(cases);
-  const auto half = std::find_if(steps.begin(), steps.end(), [](const Step & step) { return step.survival <= 0.5; });
-  json["events"] = std::count_if(cases.begin(), cases.end(), [](const Case & one) { return one.hasEvent; });
+  const auto half =
+    std::find_if(steps.begin(), steps.end(), [](const SurvivalStep & step) { return step.survival <= 0.5; });
+  json["events"] = std::count_if(cases.begin(), cases.end(), [](const SurvivalCase & one) { return one.hasEvent; });
   json["medianTime"] = half == steps.end() ? Json() : Json(half->time);
   return json;
 }
 
 Drawing
-Draw(const std::array<std::vector<Case>, 2> & groups, const Json & report)
+Draw(const std::array<std::vector<SurvivalCase>, 2> & groups, const Json & report)
 {
   constexpr Color                black{ { 0, 0, 0 } }, gray{ { 200, 200, 200 } };
   constexpr std::array<Color, 2> colors{ { { { 0, 114, 178 } }, { { 213, 94, 0 } } } };
@@ -179,7 +70,7 @@ Draw(const std::array<std::vector<Case>, 2> & groups, const Json & report)
   double                         last = 0;
   for (const auto & group : groups)
   {
-    for (const Case & one : group)
+    for (const SurvivalCase & one : group)
     {
       last = std::max(last, one.time);
     }
@@ -207,7 +98,7 @@ Draw(const std::array<std::vector<Case>, 2> & groups, const Json & report)
   for (std::size_t g = 0; g < groups.size(); ++g)
   {
     std::vector<Point> points;
-    for (const Step & step : GetKaplanMeier(groups[g]))
+    for (const SurvivalStep & step : GetKaplanMeier(groups[g]))
     {
       if (!points.empty())
       {
@@ -252,8 +143,8 @@ Format(const Json & json)
 ObjectiveReport
 ReportSurvival(const PredictionTable & table, const ReportOptions & options)
 {
-  const std::vector<Case> cases = Gather(table);
-  const Concordance       concordance = GetConcordance(cases);
+  const std::vector<SurvivalCase> cases = Gather(table);
+  const Concordance               concordance = Concordance::Make(cases);
   if (concordance.pairs == 0 && !options.isFold)
   {
     throw Refusal(
@@ -263,7 +154,8 @@ ReportSurvival(const PredictionTable & table, const ReportOptions & options)
   ObjectiveReport report;
   const double    reach = 1.96 * concordance.standardError;
   report.json["cases"] = cases.size(); // those that are judged
-  report.json["events"] = std::count_if(cases.begin(), cases.end(), [](const Case & one) { return one.hasEvent; });
+  report.json["events"] =
+    std::count_if(cases.begin(), cases.end(), [](const SurvivalCase & one) { return one.hasEvent; });
   report.json["cIndex"] = ToFigure(concordance.index);
   report.json["cIndexLower"] = ToFigure(std::isnan(reach) ? reach : std::max(0.0, concordance.index - reach));
   report.json["cIndexUpper"] = ToFigure(std::isnan(reach) ? reach : std::min(1.0, concordance.index + reach));

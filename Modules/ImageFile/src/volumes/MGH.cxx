@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "../itkGigapixelReadOnlyImageIO.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelGzipStream.h"
 #include "gigapixelPixelHeader.h"
@@ -192,13 +193,13 @@ Move(const Triple & from, const VolumeGrid & grid, double steps)
   return to;
 }
 
-class MGHImageIO : public itk::ImageIOBase
+class MGHImageIO : public itk::GigapixelReadOnlyImageIO
 {
 public:
   ITK_DISALLOW_COPY_AND_MOVE(MGHImageIO);
 
   using Self = MGHImageIO;
-  using Superclass = itk::ImageIOBase;
+  using Superclass = itk::GigapixelReadOnlyImageIO;
   using Pointer = itk::SmartPointer<Self>;
 
   itkNewMacro(Self);
@@ -235,20 +236,6 @@ public:
     ReadBytes(stream.get(), this->GetFileName(), bytes, number * ofOne);
     SwapBytes(bytes, number, ofOne);
   }
-
-  bool
-  CanWriteFile(const char *) override
-  {
-    return false;
-  }
-
-  void
-  WriteImageInformation() override
-  {}
-
-  void
-  Write(const void *) override
-  {}
 
 protected:
   MGHImageIO() = default;

@@ -2,9 +2,9 @@
 #ifndef itkGigapixelNIfTIImageIO_h
 #define itkGigapixelNIfTIImageIO_h
 
+#include "../itkGigapixelReadOnlyImageIO.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelVolumeGrid.h"
-#include "itkImageIOBase.h"
 
 #include <cstdint>
 #include <string>
@@ -20,37 +20,23 @@ namespace itk
  * intercept where the slope says that there is none. This one has sizes and values. Where the volume lies is read by
  * ReadVolumePlace(). Components of vectors are planes along the fourth axis. Floats that are no finite number are 0, as
  * in niftilib. */
-class GigapixelNIfTIImageIO : public ImageIOBase
+class GigapixelNIfTIImageIO : public GigapixelReadOnlyImageIO
 {
 public:
   ITK_DISALLOW_COPY_AND_MOVE(GigapixelNIfTIImageIO);
 
   using Self = GigapixelNIfTIImageIO;
-  using Superclass = ImageIOBase;
+  using Superclass = GigapixelReadOnlyImageIO;
   using Pointer = SmartPointer<Self>;
 
   itkNewMacro(Self);
-  itkTypeMacro(GigapixelNIfTIImageIO, ImageIOBase);
+  itkTypeMacro(GigapixelNIfTIImageIO, GigapixelReadOnlyImageIO);
 
   bool CanReadFile(const char * name) override;
 
   void ReadImageInformation() override;
 
   void Read(void * samples) override;
-
-  bool
-  CanWriteFile(const char *) override
-  {
-    return false;
-  }
-
-  void
-  WriteImageInformation() override
-  {}
-
-  void
-  Write(const void *) override
-  {}
 
 protected:
   GigapixelNIfTIImageIO() = default;
