@@ -224,7 +224,7 @@ protected:
       ReadPixels(pixels, grid.GetTile(tile), tiles.back());
       ReadClasses(labels, grid.GetTile(tile), network, tiles.back());
     }
-    if (terms.IsDice())
+    if (terms.HasSums())
     {
       Score score;
       for (TileData & tile : tiles)

@@ -183,7 +183,7 @@ TEST(GraphPasses, LossOfAnyTermsIsThatOfTheCPU)
   };
   for (const auto & [channels, size, terms] : cases)
   {
-    SCOPED_TRACE(std::to_string(channels) + " channels, " + (terms.IsDice() ? "Dice " : "") +
+    SCOPED_TRACE(std::to_string(channels) + " channels, " + (terms.HasSums() ? "Dice " : "") +
                  (terms.HasCrossEntropy() ? "cross-entropy" : ""));
     const LossOfImage wanted(channels, size, terms);
     ForEachOperators([&, number = channels, of = size, by = terms](GraphOperators) {

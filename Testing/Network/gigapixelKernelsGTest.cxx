@@ -94,7 +94,7 @@ protected:
     {
       value -= 7.0;
     }
-    const double loss = it.terms.IsDice() ? 0.0 : truth.sum.loss; // that of Dice is known before
+    const double loss = it.terms.HasSums() ? 0.0 : truth.sum.loss; // that of Dice is known before
     ASSERT_NEAR(sum.loss - 50.0, loss, Tolerance * loss) << it.name;
     ASSERT_NEAR(sum.weight, truth.sum.weight, Tolerance * truth.sum.weight) << it.name;
     ASSERT_EQ(sum.pixels - 3, truth.sum.pixels) << it.name;

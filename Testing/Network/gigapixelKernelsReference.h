@@ -257,7 +257,7 @@ LossOfPixel(std::vector<double> & z, int truth, const LossTerms & terms)
       const bool isTrue = static_cast<int>(k) == truth;
       gradient = terms.weights[truth] * (isTrue ? -p.others[k] : p.values[k]);
     }
-    for (std::size_t c = 0; terms.IsDice() && c < p.values.size(); ++c)
+    for (std::size_t c = 0; terms.HasSums() && c < p.values.size(); ++c)
     {
       const double slope = terms.offsets[c] + (static_cast<int>(c) == truth ? terms.slopes[c] : 0.0);
       gradient += slope * (c == k ? p.values[k] * p.others[k] : -p.values[c] * p.values[k]);
@@ -308,7 +308,7 @@ PixelLoss(const MapView<const float> & map,
         result.sum.truths[o] += c == truth;
       }
       result.sum.loss += LossOfPixel(z, truth, terms);
-      result.sum.weight += terms.IsDice() ? 1.0 : terms.weights[truth];
+      result.sum.weight += terms.HasSums() ? 1.0 : terms.weights[truth];
       ++result.sum.pixels;
       for (int o = 0; o < layer.outputChannels; ++o)
       {

@@ -72,7 +72,7 @@ public:
     TakeScore(data, terms, context, score);
     sum.gradient.resize(parameters);
     std::transform(found.begin(), found.end(), sum.gradient.begin(), sum.gradient.begin(), std::plus<>());
-    sum.loss += terms.IsDice() ? 0 : score.loss;
+    sum.loss += terms.HasSums() ? 0 : score.loss;
     sum.weight += score.weight;
     sum.pixels += score.pixels;
   }
@@ -286,8 +286,8 @@ private:
     context.queue.Wait(); // for the values, which end here
     const float * const slopes = first + terms.weights.size();
     context.lossTerms = { terms.HasCrossEntropy() ? first : nullptr,
-                          terms.IsDice() ? slopes : nullptr,
-                          terms.IsDice() ? slopes + terms.slopes.size() : nullptr };
+                          terms.HasSums() ? slopes : nullptr,
+                          terms.HasSums() ? slopes + terms.slopes.size() : nullptr };
   }
 
   device::Logits<T>
@@ -363,13 +363,13 @@ private:
     {
       const double * counts = found.data() + 1 + 3 * c;
       sum.pixels += std::llround(counts[0]);
-      sum.weight += (terms.IsDice() ? 1 : terms.weights[c]) * counts[0];
+      sum.weight += (terms.HasSums() ? 1 : terms.weights[c]) * counts[0];
       sum.actual[c] += std::llround(counts[0]);
       sum.predicted[c] += std::llround(counts[1]);
       sum.both[c] += std::llround(counts[2]);
     }
     sum.SetNumberOfChannels(outputs);
-    for (int o = 0; o < outputs && terms.IsDice(); ++o)
+    for (int o = 0; o < outputs && terms.HasSums(); ++o)
     {
       const double * ofOutput = found.data() + 1 + 3 * classes + 2 * o;
       sum.probabilities[o] += ofOutput[0];

@@ -82,14 +82,14 @@ public:
     const NetworkDescription & network = m_Streamed.m_Network;
     LossTerms                  terms = MakeLossTerms(network);
     terms.image = m_Streamed.m_Targets;
-    const bool               dice = terms.IsDice();
+    const bool               hasSums = terms.HasSums();
     std::vector<SegmentPass> forward = MakeForwardPasses(), backward = MakeBackwardPasses();
     LossSum &                loss = sum;
     Score                    score;
     const auto               differentiate = [&](TileData & data, LossSum & result) {
       m_Passes.AddGradient(data, terms, 1, result, *m_Gradient);
     };
-    if (dice) // the loss is made of sums over the whole image
+    if (hasSums) // the loss is made of sums over the whole image
     {
       score.SetNumberOfChannels(network.GetNumberOfOutputChannels());
       forward.push_back({ SegmentPass::Kind::Output, m_Segments.size() - 1 });
@@ -111,7 +111,7 @@ public:
     {
       return false;
     }
-    sum.loss = dice ? score.loss : sum.loss;
+    sum.loss = hasSums ? score.loss : sum.loss;
     const int last = m_Dealt.GetRankOf(0);
     m_Dealt.AddAll(last, *m_Gradient);
     if (m_Dealt.IsThis(last))

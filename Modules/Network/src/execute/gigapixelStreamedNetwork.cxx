@@ -185,9 +185,9 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
     return ComputeSegmentedGradient(pixels, labels, sum, progress, team);
   }
   LossTerms  terms = MakeLossTerms(m_Network);
-  const bool dice = terms.IsDice();
+  const bool hasSums = terms.HasSums();
   Score      score;
-  if (dice)
+  if (hasSums)
   {
     if (!ComputeScore(
           pixels, labels, score, [&](double done) { return !progress || progress(done / 2); }, team))
@@ -197,11 +197,11 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
     team.ShareSum(GetLastRank(pixels, team), score, m_Network);
     terms = MakeSumTerms(m_Network, score);
   }
-  const auto report = [&](double done) { return !progress || progress(dice ? 0.5 + done / 2 : done); };
+  const auto report = [&](double done) { return !progress || progress(hasSums ? 0.5 + done / 2 : done); };
   const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
   const bool finished = m_Tiles.GetGraphPasses() ? ComputeGraphGradient(pixels, labels, terms, sum, report, team)
                                                  : SumOverTiles(pixels, labels, sum, report, team, compute, true);
-  sum.loss = dice ? score.loss : sum.loss;
+  sum.loss = hasSums ? score.loss : sum.loss;
   return finished;
 }
 
@@ -277,7 +277,7 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
   const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
   const bool      finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)
                                               : SumOverTiles(pixels, labels, sum, progress, team, compute);
-  if (finished && terms.IsDice())
+  if (finished && terms.HasSums())
   {
     TakeSumLoss(m_Network, sum);
   }

@@ -105,7 +105,7 @@ TileNetwork::AddGradient(TileData & data, const LossTerms & terms, LossGradient 
     value /= scale;
   }
   found.loss = IsFinite(found.gradient) ? found.loss / scale : std::numeric_limits<double>::quiet_NaN();
-  found.weight /= terms.IsDice() ? 1 : scale;
+  found.weight /= terms.HasSums() ? 1 : scale;
   sum.Add(found);
 }
 

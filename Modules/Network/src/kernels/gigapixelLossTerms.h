@@ -29,9 +29,9 @@ using PixelLoss = double (*)(double logProbability, double & slope);
  *
  * Cross-entropy (weights not empty): -weights[t] log(p[t]) for the true class t, or another loss of a pixel in its
  * place.
- * Dice (slopes not empty): the gradient for the probability p[c] is slopes[c] + offsets[c] for the true class and
- * offsets[c] for the others; both follow from sums over the whole image.
- * With both the gradient is the sum of both. */
+ * Dice and other losses of sums (slopes not empty): the gradient for the probability p[c] is slopes[c] + offsets[c] for
+ * the true class and offsets[c] for the others; both follow from sums over the whole image. With both the gradient is
+ * the sum of both. */
 struct LossTerms
 {
   std::vector<double> weights;
@@ -41,8 +41,9 @@ struct LossTerms
   /** Of an image that has one pixel, in place of all that: what its outputs should be. Null: it has a class. */
   const OutputTargets * image{ nullptr };
 
+  /** Whether the loss, or a part of it, is made of sums over the whole image. */
   bool
-  IsDice() const
+  HasSums() const
   {
     return !slopes.empty();
   }

@@ -186,7 +186,7 @@ Score(const MapView<const float> & map,
     FindLabels(strip, 0.0f, 1);
     StoreLabels(strip, core, labels, truth.pitch);
     strip.LoadTruth(truth.classes, truth.pitch, core);
-    if (!terms.IsDice())
+    if (!terms.HasSums())
     {
       TakeCrossEntropyGradient(strip, terms, sum);
       return;

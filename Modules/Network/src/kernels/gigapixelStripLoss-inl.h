@@ -372,7 +372,7 @@ HWY_INLINE void
 TakeLossGradient(LogitStrip & strip, const LossTerms & terms, LossSum & total)
 {
   const bool binary = strip.outputChannels == 1;
-  if (terms.IsDice())
+  if (terms.HasSums())
   {
     terms.HasCrossEntropy() ? (binary ? BinaryDiceGradient<true> : SoftmaxDiceGradient<true>)(strip, terms, total)
                             : (binary ? BinaryDiceGradient<false> : SoftmaxDiceGradient<false>)(strip, terms, total);

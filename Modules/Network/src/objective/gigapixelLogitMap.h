@@ -52,7 +52,7 @@ public:
         return z.Clear();
       }
       ++sum.pixels;
-      sum.weight += terms.IsDice() ? 1 : terms.weights[truth];
+      sum.weight += terms.HasSums() ? 1 : terms.weights[truth];
       sum.loss += z.TakeLossGradient(terms, truth);
     });
   }
@@ -73,11 +73,11 @@ public:
       }
       sum.Count(truth, z.GetLabel());
       const double weight = terms.HasCrossEntropy() ? terms.weights[truth] : 0;
-      sum.weight += terms.IsDice() ? 1 : weight;
+      sum.weight += terms.HasSums() ? 1 : weight;
       const T crossEntropy = z.ReplaceByProbabilities(truth);
       double  slope = 0;
       sum.loss += weight * (terms.pixel ? terms.pixel(-crossEntropy, slope) : crossEntropy);
-      for (int c = 0; terms.IsDice() && c < m_Channels; ++c)
+      for (int c = 0; terms.HasSums() && c < m_Channels; ++c)
       {
         const bool hit = truth == (m_Channels == 1 ? 1 : c);
         sum.probabilities[c] += z[c];

@@ -97,7 +97,7 @@ MakeLossTerms(const NetworkDescription & network)
     terms.slopes.resize(classes);
     terms.offsets.resize(classes);
   }
-  if (both || !terms.IsDice())
+  if (both || !terms.HasSums())
   {
     terms.weights = network.classWeights;
     terms.weights.resize(classes, 1.0);

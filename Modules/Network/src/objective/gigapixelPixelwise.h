@@ -70,7 +70,7 @@ public:
   {
     T       loss = ReplaceByProbabilities(truth);
     const T weight = terms.HasCrossEntropy() ? static_cast<T>(terms.weights[truth]) : T(0);
-    if (terms.IsDice())
+    if (terms.HasSums())
     {
       ReplaceByDiceGradient(terms, truth, weight);
       return T(0);

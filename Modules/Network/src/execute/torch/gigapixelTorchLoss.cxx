@@ -28,10 +28,10 @@ public:
     : m_Channels(channels)
     , m_Classes(std::max(2, channels))
     , m_HasCrossEntropy(terms.HasCrossEntropy())
-    , m_IsDice(terms.IsDice())
+    , m_HasSums(terms.HasSums())
   {
     std::vector<double> slopes;
-    for (int truth = 0; truth < m_Classes && m_IsDice; ++truth)
+    for (int truth = 0; truth < m_Classes && m_HasSums; ++truth)
     {
       for (int c = 0; c < m_Channels; ++c)
       {
@@ -57,7 +57,7 @@ public:
                       : truth.unsqueeze(1).eq(at::arange(m_Channels, truth.options())).to(logits.scalar_type());
     const at::Tensor weights = m_HasCrossEntropy ? m_Weights.index_select(0, truth).mul_(part) : at::Tensor();
     at::Tensor       gradients;
-    if (m_IsDice)
+    if (m_HasSums)
     {
       const at::Tensor slopes = m_Slopes.index_select(0, truth).mul_(part.unsqueeze(1));
       gradients = m_Channels == 1 ? probabilities.neg().add_(1).mul_(probabilities).mul_(slopes)
@@ -66,10 +66,10 @@ public:
     if (m_HasCrossEntropy)
     {
       const at::Tensor ofEntropy = probabilities.sub(wanted).mul_(weights.unsqueeze(1));
-      gradients = m_IsDice ? gradients.add_(ofEntropy) : ofEntropy;
+      gradients = m_HasSums ? gradients.add_(ofEntropy) : ofEntropy;
     }
     const at::Tensor pixels = takesPart.sum(at::kDouble);
-    if (m_IsDice)
+    if (m_HasSums)
     {
       return { gradients, at::stack({ pixels.new_zeros({}), pixels, pixels }) };
     }
@@ -90,7 +90,7 @@ private:
   int        m_Channels;
   int        m_Classes;
   bool       m_HasCrossEntropy;
-  bool       m_IsDice;
+  bool       m_HasSums;
   at::Tensor m_Weights; ///< by class
   at::Tensor m_Slopes;  ///< by class and channel
 };
