@@ -230,7 +230,8 @@ def test_channels_of_labels_stay_channels(tmp_path, ending):
     """Levels keep labels, the names are there, and the same command knows its file again."""
     planes = (draw(300, 200) % 3).astype("uint8")
     out = tmp_path / f"labels.{ending}"
-    command = ["convert", write(tmp_path / "slide.ome.tif", planes), out, "--content", "labels", "--json"]
+    slide = write(tmp_path / "slide.ome.tif", planes)
+    command = ["convert", slide, out, "--content", "labels", "--tile-size", 64, "--json"]
     run(*command)
     assert numpy.array_equal(read(out)[0], planes) and set(numpy.unique(read(out)[1])) <= set(numpy.unique(planes))
     assert [entry["name"] for entry in entries(out)] == NAMES
