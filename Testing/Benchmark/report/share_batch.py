@@ -41,7 +41,8 @@ def main():
     arguments = parser.parse_args()
     folder, number = arguments.folder, arguments.slides
     make_slides(folder / "slides", number)
-    words = [arguments.program, "label", "slides", "-o", "out", "--preset", "remedios2023", "--quiet", "--json", "--report", "out/report.html"]
+    program = pathlib.Path(shutil.which(arguments.program)).resolve()
+    words = [program, "label", "slides", "-o", "out", "--preset", "remedios2023", "--quiet", "--json", "--report", "out/report.html"]
 
     def start():
         return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=folder)
