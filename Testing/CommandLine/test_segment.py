@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""segment: masks and probabilities of slides; skipped where there is no network module."""
+"""segment: masks and probabilities of slides; skipped where the engine was not built."""
 
 import json
 import re

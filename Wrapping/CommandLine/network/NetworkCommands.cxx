@@ -502,37 +502,3 @@ FormatSeconds(const StageSeconds & stages, double all)
 }
 
 } // namespace gigapixel::commandline
-
-extern "C" __attribute__((visibility("default"))) gigapixel::commandline::CommandFunction
-GigapixelFindNetworkCommand(const char * name)
-{
-  using namespace gigapixel::commandline;
-  static const std::map<std::string, CommandFunction> functions{
-    { "train", RunTrain },   { "segment", RunSegment }, { "plan", RunPlan },         { "networks", RunNetworks },
-    { "import", RunImport }, { "info", RunModelInfo },  { "classify", RunClassify }, { "features", RunFeatures },
-  };
-  return functions.at(name);
-}
-
-extern "C" __attribute__((visibility("default"))) void
-GigapixelJoinCommand(const gigapixel::Launch * launch, std::shared_ptr<gigapixel::Ranks> * ranks)
-{
-  *ranks = gigapixel::JoinRanks(*launch);
-}
-
-extern "C" __attribute__((visibility("default"))) const char *
-GigapixelGetDevices()
-{
-  static const std::string text = [] {
-    const std::string lines = gigapixel::JoinNames(gigapixel::Device::GetDescriptions(), "; ");
-    return lines.empty() ? "none: " + gigapixel::Device::GetProblem() : lines;
-  }();
-  return text.c_str();
-}
-
-extern "C" __attribute__((visibility("default"))) const char *
-GigapixelGetTorchVersion()
-{
-  static const std::string version = gigapixel::GetTorchVersion();
-  return version.c_str();
-}

@@ -5,7 +5,7 @@
 #include "DiagnosticJSON.h"
 #include "ITKMessages.h"
 #include "ImageFormats.h"
-#include "NetworkModule.h"
+#include "Engine.h"
 #include "StatusCommand.h"
 
 #include "gigapixelCoreShare.h"
@@ -225,7 +225,8 @@ FindCommandFunction(const Command & command)
     { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
     { "measure", RunMeasure }, { "report", RunReport },         { "status", RunStatus },
   };
-  return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
+  const auto found = functions.find(command.name);
+  return found != functions.end() ? found->second : FindEngineCommand(command.name);
 }
 
 int
