@@ -136,14 +136,14 @@ namespace
 bool
 TakesPatches(const ArgumentValues & values)
 {
-  const bool isPatch = values.GetText("semantics") == "patch";
+  const bool isPatch = values.Has("sliding-window");
   if (isPatch &&
       (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
   {
     throw UsageError(Diagnostic("E-OPTION-CONFLICT",
-                                "--semantics patch takes each patch in one piece",
+                                "--sliding-window takes each patch in one piece",
                                 "leave out --tile-size and --shared-memory")
-                       .OfOption("--semantics", values.GetText("semantics")));
+                       .OfOption("--sliding-window"));
   }
   return isPatch;
 }
@@ -199,7 +199,7 @@ GetVolumePatches(const ArgumentValues & values, const NetworkDescription & netwo
   else if (!patches.IsKnown())
   {
     throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                "--semantics patch needs --patch: the network " + network.name +
+                                "--sliding-window needs --patch: the network " + network.name +
                                   " does not say what patches it was trained on")
                        .OfOption("--patch"));
   }

@@ -285,7 +285,7 @@ Segment()
       Tissue("it becomes 0."),
       Computing("device"),
       Computing("precision"),
-      Semantics(),
+      SlidingWindow(),
       PatchSize(),
       PatchOverlap(),
       PatchBlending(),
@@ -301,9 +301,9 @@ Segment()
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
-      "gigapixel segment slide.svs --model run -o mask.tif --semantics patch --patch 256 --mirror",
+      "gigapixel segment slide.svs --model run -o mask.tif --sliding-window --patch 256 --mirror",
       "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G",
-      "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --semantics patch --mirror" }
+      "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --sliding-window --mirror" }
   };
 }
 
@@ -449,7 +449,7 @@ Plan()
              TrainingLoss(),
              Learning("freeze"),
              Computing("precision"),
-             Semantics(),
+             SlidingWindow(),
              PatchSize(),
              PatchOverlap(),
              Mirror(),
