@@ -10,23 +10,23 @@
 namespace gigapixel_test
 {
 
-/** Path of a real slide: below GIGAPIXEL_TEST_DATA if that is set (an error if the file is not there), else below
- * ../shared/data beside the checkout; empty where there are no real slides. */
+/** Path of a real slide below GIGAPIXEL_TEST_DATA (an error if the file is not there); empty where that is not set. */
 inline std::string
 RealSlide(const std::string & relativePath)
 {
-  namespace fs = std::filesystem;
-  if (const char * folder = std::getenv("GIGAPIXEL_TEST_DATA"))
+  // Environment variable GIGAPIXEL_TEST_DATA: The folder of real slides for the tests. Tests that need them are skipped
+  // without it.
+  const char * const folder = std::getenv("GIGAPIXEL_TEST_DATA");
+  if (folder == nullptr)
   {
-    const fs::path file = fs::path(folder) / relativePath;
-    if (!fs::exists(file))
-    {
-      throw std::runtime_error("GIGAPIXEL_TEST_DATA is set, but there is no " + file.string());
-    }
-    return file.string();
+    return {};
   }
-  const fs::path file = fs::path(GIGAPIXEL_SOURCE_DIR) / ".." / "shared" / "data" / relativePath;
-  return fs::exists(file) ? file.string() : std::string();
+  const std::filesystem::path file = std::filesystem::path(folder) / relativePath;
+  if (!std::filesystem::exists(file))
+  {
+    throw std::runtime_error("GIGAPIXEL_TEST_DATA is set, but there is no " + file.string());
+  }
+  return file.string();
 }
 
 } // namespace gigapixel_test

@@ -11,7 +11,7 @@ import cv2
 import numpy
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("GIGAPIXEL_TEST_DATA", ROOT / "../shared/data")) / "tissue"
+DATA = Path(os.environ.get("GIGAPIXEL_TEST_DATA", "")) / "tissue"
 POLYGONS = ROOT / "Testing/Tissue/annotations/pen-and-artifact.json"
 # Of what the model tells apart, and what takes no part.
 GLASS, TISSUE, PEN, ARTIFACT, NOT_JUDGED = 0, 1, 2, 3, 255

@@ -8,7 +8,7 @@ project = "ITKGigapixel"
 author = "The ITKGigapixel Authors"
 copyright = author  # Sphinx knows the line by this name
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 # Links lead to headings as GitHub names them.
 myst_heading_anchors = 4
@@ -23,6 +23,9 @@ autodoc_mock_imports = ["itk", "numpy", "itkgigapixel.built"]
 uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
 sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=object, IterableDataset=object)))
 autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+# A value that is returned has one type, which is no name of one.
+napoleon_use_rtype = False
 maximum_signature_line_length = 80
 autosummary_generate = False
 # Types of other packages have no page here.

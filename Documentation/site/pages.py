@@ -4,10 +4,10 @@
 
     pages.py PROGRAM FOLDER
 
-The reference of commands, codes and presets is what PROGRAM prints. Sphinx makes that of Python from the package, and
-Doxygen that of C++ from the public headers; both go into folders beside FOLDER. Links that leave the pages lead to the
-repository.
-A link or a path of a file that does not exist, or an environment variable without a row in its page, is an error.
+The reference of commands, codes and presets is what PROGRAM prints, and that of environment variables what comments say
+where they are read. Sphinx makes that of Python from the package, and Doxygen that of C++ from the public headers; both
+go into folders beside FOLDER. Links that leave the pages lead to the repository.
+A link or a path of a file that does not exist, or an environment variable without a comment where it is read, is an error.
 """
 
 import ast
@@ -235,17 +235,36 @@ def write_cpp(page, folder):
     page.write_text("\n".join([*lines, "| module | what it provides |", "| --- | --- |", *rows, ""]))
 
 
-def check_variables(page):
-    """Each environment variable of the product and of the scripts has a row in its page, and each row is of one."""
-    used = set()
-    for folder, pattern in (("Modules", r'"(GIGAPIXEL_[A-Z_]+)"'), ("Filters", r'"(GIGAPIXEL_[A-Z_]+)"'),
-                            ("Wrapping", r'"(GIGAPIXEL_[A-Z_]+)"'), ("Utilities", r"\$\{?(GIGAPIXEL_[A-Z_]+)")):
-        for file in (ROOT / folder).rglob("*"):
-            if file.is_file() and file.suffix in ("", ".cxx", ".h", ".hxx", ".py", ".sh") and "tests" not in file.parts:
-                used |= set(re.findall(pattern, file.read_text(errors="ignore")))
-    described = set(re.findall(r"^\| `(GIGAPIXEL_[A-Z_]+)`", page.read_text(), re.M))
-    if used != described:
-        fail(f"{page.relative_to(ROOT)}: without a row: {sorted(used - described)}, not used: {sorted(described - used)}")
+def find_variables():
+    """The environment variables of the comments where they are read, by the places of these: names and texts."""
+    places = {"Tests": ("Testing", "Wrapping/Slicer"), "Scripts": ("Utilities",), "Program and libraries": ("Modules", "Filters", "Wrapping")}
+    variables = {place: {} for place in places}
+    read = set()
+    for folder in ("Modules", "Filters", "Wrapping", "Testing", "Utilities"):
+        for file in sorted((ROOT / folder).rglob("*")):
+            if not file.is_file() or file.suffix not in ("", ".cxx", ".h", ".hxx", ".py", ".sh"):
+                continue
+            name, text = file.relative_to(ROOT).as_posix(), file.read_text(errors="ignore")
+            place = next(place for place, folders in places.items() if name.startswith(folders))
+            for variable, first, more in re.findall(r"(?://|#) Environment variable (\w+): (.*)((?:\n *(?://|#) .*)*)", text):
+                if len(re.findall(rf"\b{variable}\b", text)) < 2:
+                    fail(f"{name} does not read {variable}")
+                variables[place][variable] = " ".join([first, *re.findall(r"(?://|#) (.*)", more)])
+            if place != "Tests" and "tests" not in file.parts:
+                read |= set(re.findall(r"\$\{?(GIGAPIXEL_\w+)" if folder == "Utilities" else r'"(GIGAPIXEL_[A-Z_]+)"', text))
+    described = {variable for each in variables.values() for variable in each}
+    if read - described:
+        fail(f"environment variables without a comment where they are read: {sorted(read - described)}")
+    return variables
+
+
+def write_environment(page):
+    """Fills the tables of a page, which has a remark in their places."""
+    text = page.read_text()
+    for place, variables in find_variables().items():
+        rows = [f"| `{variable}` | {variables[variable]} |" for variable in sorted(variables)]
+        text = text.replace(f"<!-- environment: {place} -->", "\n".join(["| variable | effect |", "| --- | --- |", *rows]))
+    page.write_text(text)
 
 
 def main(program, folder):
@@ -264,7 +283,7 @@ def main(program, folder):
     write_python(program, folder / "reference/python.rst", folder.parent / "python")
     write_cpp(folder / "reference/cpp.md", folder.parent)
     (folder / "Codes.md").write_text(ask(program, "--codes"))
-    check_variables(DOCUMENTATION / "reference/environment.md")
+    write_environment(folder / "reference/environment.md")
 
 
 if __name__ == "__main__":

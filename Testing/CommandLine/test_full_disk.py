@@ -13,6 +13,7 @@ from conftest import PROGRAM, find_codes, run
 from volumes import write_nifti, write_threshold_model
 from writing_commands import COMMANDS, begin, get_outputs, get_unfinished, get_words_again
 
+# Environment variable GIGAPIXEL_FAILING_DISK: The library that makes writing fail, for tests of full disks.
 LIBRARY = os.environ.get("GIGAPIXEL_FAILING_DISK")
 EVERY_CALL = os.environ.get("GIGAPIXEL_EVERY_CALL")  # else the first few, and ever fewer behind them
 

@@ -7,7 +7,7 @@
 Synthetic slides (6000 x 6000 at 0.5 um, the label grid at 4 um): plain ones, ones with artifacts, brown ones with
 artifacts; the seeds below were not used to choose any number of a preset; compared on the label grid, where a pixel of
 the truth is what most of its 8 x 8 pixels are. Real slides, where they lie in
-$GIGAPIXEL_TEST_DATA or ../shared/data: against the outlines in annotations/. "raw threshold" is the first stage alone:
+$GIGAPIXEL_TEST_DATA: against the outlines in annotations/. "raw threshold" is the first stage alone:
 the mean of 8 x 8 pixels is at most 230. --overlays writes a picture of every mask into the work folder.
 """
 
@@ -142,7 +142,7 @@ def main():
     parser.add_argument("--json", type=Path)
     parser.add_argument("--overlays", action="store_true")
     arguments = parser.parse_args()
-    data = Path(os.environ.get("GIGAPIXEL_TEST_DATA", HERE.parents[2] / "shared" / "data"))
+    data = Path(os.environ.get("GIGAPIXEL_TEST_DATA", ""))
     with tempfile.TemporaryDirectory() as temporary:
         work = arguments.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)

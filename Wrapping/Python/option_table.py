@@ -10,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 
+#: of a parameter's text in NumPy's style, in the docstring of a function
+INDENT = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
 TYPES = {"switch": "bool", "integer": "int", "number": "float", "choice": "str", "text": "str", "file": "str | os.PathLike", "memory": "int | str"}
 
 #: the commands whose arguments functions of the same name have
@@ -41,6 +43,17 @@ def get_default(option: dict) -> object:
     return {"integer": int, "number": float}.get(option["type"], str)(option["default"])
 
 
+def describe_type(option: dict) -> str:
+    """As NumPy's style has it, with the default."""
+    words = ", ".join(f'"{choice}"' for choice in option.get("choices", ()))
+    kind = f"{{{words}}}" if option["type"] == "choice" else TYPES[option["type"]].replace("str | os.PathLike", "path-like").replace(" | ", " or ")
+    kind = f"{kind} or {{{words}}}" if option["type"] == "integer" and words else kind
+    kind = f"{kind} or sequence of these" if option["repeated"] else kind
+    default = get_default(option)
+    shown = json.dumps(default) if isinstance(default, str) else repr(default)
+    return f"{kind}, optional" if default is None else f"{kind}, default {shown}"
+
+
 def describe(option: dict) -> str:
     """In words, with choices or range. A switch that turns off is described by what it leaves out."""
     text = " ".join(option[part] for part in ("description", "details") if part in option)
@@ -49,9 +62,7 @@ def describe(option: dict) -> str:
     # What the shell calls an option is an argument here, but for commands that are quoted.
     text = re.sub(r"(?<!NETWORK )--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
     text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
-    if option["type"] == "choice":
-        text += " One of " + ", ".join(f'"{choice}"' for choice in option["choices"]) + "."
-    elif "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
+    if "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
         text += f" {option['minimum']:.16g} to {option['maximum']:.16g}."
     return text
 
@@ -71,10 +82,7 @@ def make_module(commands: list[dict]) -> str:
         tables += [f"    {command['name']!r}: {{"]
         tables += [f"        {name!r}: ({option['property']!r}, {get_default(option)!r})," for name, option in options.items()]
         tables += ["    },"]
-        words = [
-            textwrap.fill(f":param {name}: {describe(option)}", 120, initial_indent="    ", subsequent_indent="        ")
-            for name, option in options.items()
-        ]
+        words = [f"    {name} : {describe_type(option)}\n{textwrap.fill(describe(option), 120, **INDENT)}" for name, option in options.items()]
         documentation += [f"    {command['name']!r}: {chr(10).join(words)!r},"]
     lines += ["", "", "# By function and argument: the property of the filter in ITK, and the default.", "TABLES = {", *tables, "}"]
     return "\n".join([*lines, "", "DOCUMENTATION = {", *documentation, "}", ""])

@@ -34,7 +34,7 @@ struct GigapixelEvaluation_EXPORT Concordance
 /** The share of cases without an event, from a time on. */
 struct SurvivalStep
 {
-  double time{ 0 };
+  double time{ 0 };     ///< from which on the share holds
   double survival{ 1 }; ///< until the next step
 };
 

@@ -68,6 +68,8 @@ struct CoreShare
   static void
   Bind(const Launch & launch)
   {
+    // Environment variable GIGAPIXEL_BINDING: `none` leaves the processor cores of a rank as they are. Without
+    // it each rank on a host gets its share.
     const char * const wish = std::getenv("GIGAPIXEL_BINDING");
     if (wish && std::string(wish) != "none")
     {

@@ -137,6 +137,7 @@ private:
   FindMaster()
   {
     const std::string slurmJob = GetText("SLURM_JOB_ID");
+    // Environment variable MASTER_ADDR: Host of rank 0.
     if (!GetText("MASTER_ADDR").empty())
     {
       host = GetText("MASTER_ADDR");
@@ -154,6 +155,7 @@ private:
     }
     // Jobs that share a host must not meet at one port.
     port = slurmJob.empty() ? port : 20000 + ToNumber(slurmJob) % 10000;
+    // Environment variable MASTER_PORT: Port of rank 0. The default is 29500.
     port = GetNumber("MASTER_PORT", port);
     if (!GetText("TORCHELASTIC_USE_AGENT_STORE").empty())
     {

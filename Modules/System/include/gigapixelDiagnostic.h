@@ -119,7 +119,7 @@ struct CodeEntry
   const char * code;       ///< "E-..." or "W-..."
   const char * meaning;    ///< one sentence
   const char * remedy;     ///< one or two sentences
-  const char * wrong = ""; ///< a command or an entry of a file that gives the code; empty: none is short
+  const char * wrong = ""; ///< what gives the code: lines of a shell with the program, else an input in a few words
   const char * right = ""; ///< the same without the fault
 };
 

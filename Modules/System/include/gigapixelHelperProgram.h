@@ -25,6 +25,7 @@ template <const auto & Source, const auto & Library>
 void
 KeepReport(const char * report)
 {
+  // Environment variable GIGAPIXEL_REPORTS: The folder for reports of the address sanitizer, in builds with it.
   const char * const folder = std::getenv("GIGAPIXEL_REPORTS");
   const char * const ours = std::strstr(report, Source);
   const char * const theirs = std::strstr(report, Library);

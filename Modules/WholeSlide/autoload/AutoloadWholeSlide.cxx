@@ -4,6 +4,8 @@
 #include "itkVersion.h"
 #include "itkWholeSlideImageIOFactory.h"
 
+// Environment variable ITK_AUTOLOAD_PATH: Set it to `lib/ITKGigapixel/autoload`, and any ITK program reads
+// slides.
 namespace
 {
 

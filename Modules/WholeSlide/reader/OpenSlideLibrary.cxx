@@ -15,6 +15,8 @@ namespace
 std::vector<std::string>
 GetLibraryNames()
 {
+  // Environment variable GIGAPIXEL_OPENSLIDE: The library of OpenSlide to load. Without it `libopenslide.so.1`
+  // or `.so.0` is loaded.
   const char * const named = std::getenv("GIGAPIXEL_OPENSLIDE");
   if (named != nullptr && *named != '\0')
   {

@@ -30,7 +30,7 @@ from safetensors_arrays import load
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
-DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", ROOT / "../shared/data")) / "histology"
+DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", "")) / "histology"
 
 NETWORK = "unet:base=8,depth=3"
 BASE, DEPTH = 8, 3

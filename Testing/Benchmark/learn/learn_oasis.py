@@ -42,7 +42,7 @@ from safetensors import safe_open
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", ROOT / "build/bin/gigapixel")
-DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", ROOT / "../shared/data")) / "volumes/oasis"
+DATA = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", "")) / "volumes/oasis"
 sys.path.insert(0, str(ROOT / "Testing/Benchmark/engine"))
 
 from eager_graph import calibrate, compute, load_model  # noqa: E402

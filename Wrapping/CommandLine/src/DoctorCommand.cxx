@@ -43,6 +43,7 @@ GetWebPVersion()
 std::string
 GetFolderForTemporaryFiles()
 {
+  // Environment variable TMPDIR: The folder of temporary files.
   for (const char * const variable : { "TMPDIR", "TMP", "TEMP", "TEMPDIR" })
   {
     const char * const folder = std::getenv(variable);

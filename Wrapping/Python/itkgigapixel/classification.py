@@ -60,33 +60,63 @@ def classify(
     device: str = "cpu",
     precision: str = "fp32",
 ):
-    """Says of whole slides which class they are of, and how probable each class is, exactly, in the memory that you allow; or what
-    else the model was trained to say: findings, a grade, values, or the probabilities of surviving until given times.
+    """Classifies whole slides with a network that was trained on slide-level labels.
 
-    It is the program ``gigapixel classify`` of the package that does it, in a process of its own.
+    The model gives classes and their probabilities, exactly, in the memory that you allow. Or it gives what else it was
+    trained for: findings, a grade, values, or the probabilities of surviving until given times. The program
+    ``gigapixel classify`` of the package does it, in a process of its own.
 
-    :param slides: a slide, several, or a folder of them
-    :param model: what :func:`train` returned of slides with labels, a model file, or the folder of a run (its best model)
-    :param tissue: where there is tissue, as the model was trained: a mask of the slide, or a folder of masks that are named as
-        :func:`label` names them, or an array (y, x) of bool or uint8 that covers it; "": everything counts
-    :param maps: say also what each label comes from: attention, of networks that pool by it, else the activation of a class
-        (grad-CAM); takes twice the time
-    :param map_class: the class whose activation the maps show; "": of two the second one, of several the most probable one; or a
-        finding, grade or value; "": the most probable one, the grade, the first value
-    :param level: of the slides, for slides or models of unknown resolution; None: that of the model's resolution
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what :class:`Slide` were
-        given
-    :param channels: of the slides, as :class:`Slide` takes them; None: those that the model was trained on, by their names
-    :param window: as :class:`Slide` takes it; None: that of the model's training
-    :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no result
-    :param tile_size: side of a tile's core in pixels; "image": the slide in one piece; 0: that of the model's training
-    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :param precision: how numbers are kept, "fp32", "tf32", "bf16" or "fp16"
-    :returns: a :class:`Classification` of the slide, or of several a list, in the order of the slides. Of several, one that fails has
-        an ``error``, a warning says so, and ``failures`` of the list has all errors
-    :raises GigapixelError: a slide or model that cannot be read, or does not suit the other; of several slides only where all fail.
-        Also a TypeError: the *model* is none; also a ValueError: there is no slide, or several state different resolutions or
-        images
+    Parameters
+    ----------
+    slides : path-like, Slide or sequence of these
+        A slide, several, or a folder of them.
+    model : itk.GigapixelModel or path-like
+        What :func:`train` returned of slides with labels, a model file, or the folder of a run (its best model).
+    tissue : path-like or array of shape (y, x), default ""
+        Where there is tissue, as the model was trained: a mask of the slide, or a folder of masks that are named as
+        :func:`label` names them, or an array (y, x) of bool or uint8 that covers it. "": everything counts.
+    maps : bool, default False
+        Say also what each label comes from: attention, of networks that pool by it, else the activation of a class
+        (grad-CAM); takes twice the time.
+    map_class : str, default ""
+        The class, finding, grade or value whose activation the maps show. "": of two classes the second one, of several the
+        most probable one; of findings the most probable one; else the grade, or the first value.
+    level : int, optional
+        The level of the slides to read, for slides or models of unknown resolution. None: that of the model's resolution.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what each :class:`Slide` was given.
+    channels : str, int or sequence of these, optional
+        Channels of the slides, as :class:`Slide` takes them. None: those that the model was trained on, by their names.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as :class:`Slide` takes them. None: that of the model's training.
+    memory : int or str, default 0
+        Peak bytes, or a text such as "2G" or "512M" (powers of 1024). It changes no result. 0: what is free.
+    tile_size : int or str, default 0
+        Side of a tile's core in pixels, or "image": the slide in one piece. 0: that of the model's training.
+    device : str, default "cpu"
+        What computes, "cpu", "cuda", "cuda:1", ... or "auto".
+    precision : str, default "fp32"
+        How numbers are kept, "fp32", "tf32", "bf16" or "fp16".
+
+    Returns
+    -------
+    Classification or list of Classification
+        A :class:`Classification` of the slide, or of several a list, in the order of the slides. Of several, one that fails
+        has an ``error``, a warning says so, and ``failures`` of the list has all errors.
+
+    Raises
+    ------
+    GigapixelError
+        A slide or model that cannot be read, or does not suit the other; of several slides only where all fail.
+    TypeError
+        The *model* is none.
+    ValueError
+        There is no slide, or several state different resolutions or images.
+
+    Examples
+    --------
+    >>> gp.classify("slide.svs", "labels-run").probabilities
+    {'normal': 0.08, 'tumor': 0.92}
     """
     is_one = isinstance(slides, (str, bytes, os.PathLike, Slide))
     given = [slides] if is_one else list(slides)

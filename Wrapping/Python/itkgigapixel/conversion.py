@@ -29,19 +29,53 @@ def convert(
     keep_text: bool = False,
     progress: bool = False,
 ) -> Path:
-    """Makes a pyramid (``*.pyramid.tif``, or OME-TIFF: ``*.ome.tif``) of a slide, one of its levels, or a region, copying compressed
-    tiles where it can. See :class:`itkgigapixel.Slide` for *level*, *mpp* and *region*.
+    """Makes a pyramid of a slide, of one of its levels, or of a region.
 
-    :param mpp: micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
-        level of the slide has this resolution
-    :param channels: the channels that are written, as :class:`Slide` takes them; None: all
-    :param window: makes a picture of the channels, added up in their colors, as :class:`Slide` takes it; None: values as they are stored
-    :param keep_label: keep label, macro and thumbnail images and the slide's texts, which may name a patient
-    :param keep_text: keep the slide's texts only: description, properties, dates
-    :param progress: show a tqdm bar
-    :returns: *output*
-    :raises GigapixelError: what cannot be read or written. Also a ValueError: a level, resolution or region that the slide does not
-        have; an *output* that is the slide itself, or whose name does not end in .tif or .tiff
+    The pyramid is a TIFF (``*.pyramid.tif``) or an OME-TIFF (``*.ome.tif``). Compressed tiles are copied where that is
+    possible. See :class:`itkgigapixel.Slide` for *level*, *mpp* and *region*.
+
+    Parameters
+    ----------
+    slide : path-like or Slide
+        The slide.
+    output : path-like
+        The pyramid to write, ``*.tif``, in place of what stands there.
+    level : int, optional
+        A stored level that becomes level 0 of the pyramid. None: 0.
+    mpp : float, optional
+        Micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
+        level of the slide has this resolution.
+    region : (int, int, int, int), optional
+        Only this rectangle, (x, y, width, height) in pixels of level 0. None: all.
+    channels : str, int or sequence of these, optional
+        The channels that are written, as :class:`Slide` takes them. None: all.
+    window : "auto" or (float, float), optional
+        Makes a picture of the channels, added up in their colors, as :class:`Slide` takes it. None: values as they are
+        stored.
+    keep_label : bool, default False
+        Keep label, macro and thumbnail images and the slide's texts, which may name a patient.
+    keep_text : bool, default False
+        Keep the slide's texts only: description, properties, dates.
+    progress : bool, default False
+        Show a tqdm bar.
+
+    Returns
+    -------
+    path-like
+        *output*.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        A level, resolution or region that the slide does not have; an *output* that is the slide itself, or whose name does
+        not end in .tif or .tiff.
+
+    Examples
+    --------
+    >>> gp.convert("slide.svs", "slide.pyramid.tif", mpp=1.0)
+    'slide.pyramid.tif'
     """
     slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)

@@ -50,15 +50,17 @@ class GigapixelError(_Coded, RuntimeError):
     another OSError (with errno and filename), a ValueError, TypeError, NotImplementedError, MemoryError or ImportError.
     The text is "file: why; do. [code]". The code and the fields do not change between versions, the wording may.
 
+    ``code`` is one of ``Documentation/Codes.md``. None where they do not apply:
+    ``file``; ``option``, the argument of the function that was called; ``value``, as text; ``do``, the next step.
+    ``why`` is a clause.
+
+    Examples
+    --------
     >>> try:
     ...     gp.Slide("nowhere.svs")
     ... except gp.GigapixelError as error:
     ...     print(error.code, error.file)
     E-FILE-MISSING nowhere.svs
-
-    ``code`` is one of ``Documentation/Codes.md``. None where they do not apply:
-    ``file``; ``option``, the argument of the function that was called; ``value``, as text; ``do``, the next step.
-    ``why`` is a clause.
     """
 
 
@@ -115,6 +117,8 @@ class GigapixelPermissionError(GigapixelOSError, PermissionError):
 class GigapixelWarning(_Coded, UserWarning):
     """A warning of this package, with the fields of :class:`GigapixelError`. Its code begins with W-.
 
+    Examples
+    --------
     >>> warnings.filterwarnings("error", category=gp.GigapixelWarning)   # makes them errors
     """
 

@@ -52,8 +52,10 @@ def features(
     workers: int = 2,
     progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features of a slide's patches, by any module of PyTorch that makes (batch, d) of (batch, 3, *patch*, *patch*); or of all
-    positions of the map that a model which labels whole slides pools, each seeing exactly what the slide shows it.
+    """Computes feature vectors of a slide, by a module of PyTorch or by a model.
+
+    A module makes (batch, d) of patches (batch, 3, *patch*, *patch*). A model that labels whole slides gives all positions
+    of the map that it pools, each seeing exactly what the slide shows it.
 
     Patches lie in rows and columns from the slide's first pixel on, as far as whole ones fit. They are read at exactly *mpp*, as
     :class:`Slide` says it, batch by batch. A level on which the side of a patch differs by less than half a pixel is read as it is
@@ -62,28 +64,65 @@ def features(
     With a model the program ``gigapixel features`` does it, at the model's resolution, and needs h5py; of what follows, *output*
     (``.h5``), *tissue* and *device* are for it.
 
-    :param slide: RGB or gray, of 8 bits
-    :param module: computed without gradients, as if ``eval()`` had been called; or what :func:`train` returned of slides with
-        labels, a model file, or the folder of a run
-    :param output: a file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and
-        ``coords``, as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names
-    :param patch: side of a patch in pixels of *mpp*
-    :param mpp: micrometers per pixel that the module was trained at
-    :param overlap: what neighboring patches share of a side, 0 to below 1
-    :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
-        <slide's name>.pyramid.tif; or an array (y, x) of bool or uint8 that covers the slide; "": everywhere
-    :param preset: a preset of :func:`presets` to find the tissue with, in place of a mask
-    :param least_tissue: patches with less than this share of tissue are left out
-    :param batch: patches that the module gets at a time
-    :param device: where the module is moved to, "cpu", "cuda", ...; None: where it is
-    :param mean: of the three channels, and
-    :param deviation: the module's input is (pixel / 255 - mean) / deviation
-    :param workers: threads that read patches
-    :param progress: show a tqdm bar with the time left
-    :returns: features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0
-    :raises GigapixelError: what cannot be read or written. Also a ValueError: a slide without a resolution, or of other pixels than RGB
-        or gray of 8 bits; one without a patch, or without tissue; an argument out of its range. Also a TypeError: a module that gives
-        something else than one row of features for each patch. Also an ImportError: h5py is not installed
+    Parameters
+    ----------
+    slide : path-like or Slide
+        RGB or gray pixels, of 8 bits.
+    module : torch.nn.Module, itk.GigapixelModel or path-like
+        A module of PyTorch, which is computed without gradients, as if ``eval()`` had been called; or what :func:`train`
+        returned of slides with labels, a model file, or the folder of a run.
+    output : path-like, optional
+        A file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and ``coords``,
+        as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names.
+    patch : int, default 224
+        Side of a patch in pixels of *mpp*. 224 is what most encoders of pathology take.
+    mpp : float, default 0.5
+        Micrometers per pixel that the module was trained at; 0.5 is 20x, and what most encoders of pathology take.
+    overlap : float, default 0.0
+        What neighboring patches share of a side, 0 to below 1.
+    tissue : path-like or array of shape (y, x), default ""
+        Where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as ``NAME.pyramid.tif``,
+        or an array of bool or uint8 that covers the slide. "": everywhere.
+    preset : str, optional
+        A preset of :func:`presets` to find the tissue with, in place of a mask.
+    least_tissue : float, default 0.25
+        Patches with less than this share of tissue, 0 to 1, are left out.
+    batch : int, default 32
+        Patches that the module gets at a time.
+    device : str, optional
+        Where the module is moved to, "cpu", "cuda", .... None: where it is.
+    mean : (float, float, float), default (0.485, 0.456, 0.406)
+        Means of the three channels, as shares of 255, which are subtracted. The defaults are those that torchvision, timm
+        and most encoders of pathology take.
+    deviation : (float, float, float), default (0.229, 0.224, 0.225)
+        Standard deviations of the three channels: the module's input is (pixel / 255 - mean) / deviation.
+    workers : int, default 2
+        Threads that read patches.
+    progress : bool, default False
+        Show a tqdm bar with the time left.
+
+    Returns
+    -------
+    (array of shape (n, d), array of shape (n, 2))
+        Features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        A slide without a resolution, or of other pixels than RGB or gray of 8 bits; one without a patch, or without tissue;
+        an argument out of its range.
+    TypeError
+        A module that gives something else than one row of features for each patch.
+    ImportError
+        h5py is not installed.
+
+    Examples
+    --------
+    >>> rows, places = gp.features("slide.svs", encoder, tissue="slide.pyramid.tif")
+    >>> rows.shape, places.shape
+    ((412, 1024), (412, 2))
     """
     slide = slide if isinstance(slide, Slide) else Slide(slide)
     if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):

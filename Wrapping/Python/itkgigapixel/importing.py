@@ -82,45 +82,84 @@ def import_network(
 
     A module of ``Conv3d`` and its like is one for volumes: *example* has three sides, and the proof a random volume of floats.
 
-    :param module: an ``nn.Module`` of one input (1, channels, height, width), or (1, channels, depth, height, width), that gives a map of logits of the same size, or
-        logits (1, classes) of the image: one for object and background, else one for each class
-    :param path: the model file to write (``*.safetensors``); None: none is
-    :param example: (height, width), or of volumes (depth, height, width), of the first export, in pixels; what the module needs them
-        to be multiples of
-    :param channels: of the image: 1 gray, 3 RGB, or as many as the images have (networks that label images take 1 or 3); of volumes
-        any number of modalities; None: 3, of volumes 1
-    :param output: which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output; None:
-        the first, with a warning where there are several
-    :param mean: of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of floats in
-        their units; (): 0
-    :param deviation: likewise; (): 1
-    :param name: of the network; "": that of the module's class
-    :param class_names: of the classes in the order of the logits, none twice; of one logit two: without and with the object; ():
-        they have numbers
-    :param mpp: micrometers per pixel that the module was trained at; 0: unknown
-    :param tile_size: side of the tiles' cores in pixels, when slides are segmented with the weights as they are; the next multiple
-        of the network's stride is taken; None: 1024, of volumes 64
-    :param normalization: of volumes: what values become before *mean* and *deviation*, as in a network's JSON, such as
-        ``{"type": "z-score", "voxels": "non-zero"}``; one for all channels, or one for each
-    :param crop: "non-zero": the module was trained on the box around the voxels that are not 0, which :func:`segment_volume` takes
-    :param spacing: of the volumes that the module was trained on, along depth, height and width, in mm, which :func:`segment_volume`
-        brings volumes to, and labels back; (): volumes stay as they are
-    :param orientation: sides of the patient that x, y and z of volumes pointed to in training, such as "RAS" of MONAI's ``Orientationd``
-        and nibabel's ``as_closest_canonical``; :func:`segment_volume` brings volumes to it, and labels back; "stored": the
-        training took volumes as their files have them; "": not known
-    :param axis_order: what depth, height and width of the module are: "zyx", as in arrays of SimpleITK and nnU-Net, or "xyz", as in those
-        of nibabel and MONAI
-    :param patches: of volumes: those that the module was trained on, as in a network's JSON, such as
-        ``{"size": [96, 160, 160], "overlap": 0.5, "mirror": [True, True, True]}``, which :func:`segment_volume` takes with ``semantics="patch"``
-    :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
-        each channel over the whole slide or volume, in passes over it, as PyTorch's in training are of a batch of one
-    :param provenance: what else the model is to keep of where it comes from, as JSON has it
-    :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`
-    :raises TypeError: a *module* that is none, such as a ``state_dict``
-    :raises ValueError: an argument that cannot be
-    :raises NotImplementedError: with the complete list of operations that are missing, or that see the whole image and are not
-        computed yet, or what else cannot be taken over
-    :raises RuntimeError: the network gives other numbers here than in PyTorch
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A module of one input (1, channels, height, width), or (1, channels, depth, height, width). It gives a map of logits
+        of the same size, or logits (1, classes) of the image: one for object and background, else one for each class.
+    path : path-like, optional
+        The model file to write (``*.safetensors``). None: none is.
+    example : (int, int) or (int, int, int), default (256, 320)
+        The size (height, width), or of volumes (depth, height, width), of the first export, in pixels. The module may need
+        them to be multiples of something.
+    channels : int, optional
+        Channels of the image: 1 gray, 3 RGB, or as many as the images have. Networks that label images take 1 or 3, those
+        of volumes any number of modalities. None: 3, of volumes 1.
+    output : int, optional
+        Which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output. None:
+        the first, with a warning where there are several.
+    mean : sequence of float, default ()
+        Means of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of
+        floats in their units. (): 0.
+    deviation : sequence of float, default ()
+        Standard deviations, in the same units. (): 1.
+    name : str, default ""
+        Name of the network. "": that of the module's class.
+    class_names : sequence of str, default ()
+        Names of the classes in the order of the logits, none twice. One logit has two: without and with the object. ():
+        classes have numbers.
+    mpp : float, default 0.0
+        Micrometers per pixel that the module was trained at. 0: unknown.
+    tile_size : int, optional
+        Side of the tiles' cores in pixels, when slides are segmented with the weights as they are. The next multiple of the
+        network's stride is taken. None: 1024, of volumes 64.
+    normalization : dict or sequence of dict, optional
+        What values of volumes become before *mean* and *deviation*, as in a network's JSON, such as ``{"type":
+        "z-score"}``. It is one for all channels, or one for each. None: nothing.
+    crop : {"none", "non-zero"}, default "none"
+        What volumes were cut to in training. "non-zero" is the box around the voxels that are not 0, which
+        :func:`segment_volume` takes.
+    spacing : (float, float, float), default ()
+        Spacing of the volumes that the module was trained on, along depth, height and width, in mm. :func:`segment_volume`
+        brings volumes to it, and labels back. (): volumes stay as they are.
+    orientation : str, default ""
+        Sides of the patient that x, y and z of volumes pointed to in training, such as "RAS" of MONAI's ``Orientationd``
+        and nibabel's ``as_closest_canonical``. With "stored" the training took volumes as their files have them.
+        :func:`segment_volume` brings volumes to it, and labels back. "": not known.
+    axis_order : {"zyx", "xyz"}, default "zyx"
+        Which axes depth, height and width of the module are: "zyx", as in arrays of SimpleITK and nnU-Net, or "xyz", as in
+        those of nibabel and MONAI.
+    patches : dict, optional
+        Patches of volumes that the module was trained on, as in a network's JSON, such as ``{"size": [96, 160, 160]}``.
+        :func:`segment_volume` takes them with ``semantics="patch"``. None: not known.
+    norms : {"frozen", "image"}, default "frozen"
+        Statistics of batch norms that keep some: "frozen" are the kept ones, in training too (PyTorch's ``eval()``). Those
+        of the "image" are of each channel over the whole slide or volume, in passes over it, as PyTorch's in training are
+        of a batch of one.
+    provenance : dict, optional
+        What else the model keeps about where it comes from, as JSON has it. None: nothing.
+
+    Returns
+    -------
+    itk.GigapixelModel
+        The model: for :func:`segment`, to go on with by ``train(network=path)``, for :func:`to_torch`.
+
+    Raises
+    ------
+    TypeError
+        A *module* that is none, such as a ``state_dict``.
+    ValueError
+        An argument that cannot be.
+    NotImplementedError
+        With the complete list of operations that are missing, or that see the whole image and are not computed yet, or what
+        else cannot be taken over.
+    RuntimeError
+        The network gives other numbers here than in PyTorch.
+
+    Examples
+    --------
+    >>> model = gp.import_network(module, "model.safetensors", mpp=0.5, class_names=["normal", "tumor"])
+    >>> mask = gp.segment("slide.svs", model)
     """
     import torch
 
@@ -219,11 +258,29 @@ def to_torch(model):
 
     ``module.load_state_dict(to_torch(model).state_dict(), strict=False)`` gives an imported module what was learned here.
 
-    :param model: what :func:`import_network` or :func:`train` returned, a model file, or the folder of a run
-    :returns: an ``nn.Module`` that takes (1, channels, height, width), or (1, channels, depth, height, width), as the imported module did and returns logits, of networks
-        that label images as (1, classes), in evaluation mode
-    :raises ValueError: a network of layers, as the preset "remedios2023": it is not a graph of operations
-    :raises RuntimeError: what cannot be read
+    Parameters
+    ----------
+    model : itk.GigapixelModel or path-like
+        What :func:`import_network` or :func:`train` returned, a model file, or the folder of a run.
+
+    Returns
+    -------
+    torch.nn.Module
+        An ``nn.Module`` that takes (1, channels, height, width), or (1, channels, depth, height, width), as the imported
+        module did and returns logits, of networks that label images as (1, classes), in evaluation mode.
+
+    Raises
+    ------
+    ValueError
+        A network of layers, as the preset "remedios2023": it is not a graph of operations.
+    RuntimeError
+        What cannot be read.
+
+    Examples
+    --------
+    >>> module = gp.to_torch("run")
+    >>> module.load_state_dict(gp.to_torch("other-run").state_dict())
+    <All keys matched successfully>
     """
     import torch
 

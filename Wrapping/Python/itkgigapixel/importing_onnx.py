@@ -36,21 +36,49 @@ def import_onnx(
     ``onnx`` is needed. Batch norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end.
     Several inputs become one image with their channels behind each other, in the file's order.
 
-    :param file: the network, with all of its weights, or beside a file of them (external data)
-    :param path: the model file to write (``*.safetensors``), in place of what stands there; None: none is
-    :param name: of the network; "": the file's
-    :param logits: the name of the output that has the logits, of several; "": the first
-    :param mean: of the pixels that it takes, as shares of 255, a number for each channel; (): 0
-    :param deviation: likewise; (): 1
-    :param mpp: micrometers per pixel that it was trained at; 0: unknown
-    :param tile_size: side of the tiles' cores in pixels, up to a multiple of the stride; 0: 1024, of volumes 64
-    :param norms: what batch norms that keep statistics are: "frozen" to those, in training too (PyTorch's ``eval()``), or of the "image",
-        each channel over the whole slide or volume, in passes over it, as PyTorch's in training are of a batch of one
-    :param orientation: of networks for volumes, as :func:`import_network` has it
-    :param axis_order: likewise
-    :returns: an ``itk.GigapixelModel``: for :func:`segment`, to go on with by ``train(network=path, weights=path)``, for :func:`to_torch`
-    :raises ValueError: other *norms*
-    :raises RuntimeError: what cannot be read or written, or taken over, with the complete list of operations that are missing
+    Parameters
+    ----------
+    file : path-like
+        The network, with all of its weights, or beside a file of them (external data).
+    path : path-like, optional
+        The model file to write (``*.safetensors``), in place of what stands there. None: none is.
+    name : str, default ""
+        Name of the network. "": the file's.
+    logits : str, default ""
+        Name of the output that has the logits, where there are several. "": the first.
+    mean : sequence of float, default ()
+        Means of the pixels that it takes, as shares of 255, a number for each channel. (): 0.
+    deviation : sequence of float, default ()
+        Standard deviations, in the same units. (): 1.
+    mpp : float, default 0.0
+        Micrometers per pixel that it was trained at. 0: unknown.
+    tile_size : int, default 0
+        Side of the tiles' cores in pixels, up to a multiple of the stride. 0: 1024, of volumes 64.
+    norms : {"frozen", "image"}, default "frozen"
+        Statistics of batch norms that keep some: "frozen" are the kept ones, in training too (PyTorch's ``eval()``). Those
+        of the "image" are of each channel over the whole slide or volume, in passes over it, as PyTorch's in training are
+        of a batch of one.
+    orientation : str, default ""
+        Orientation of networks for volumes, as :func:`import_network` has it.
+    axis_order : {"zyx", "xyz"}, default "zyx"
+        Order of the axes of networks for volumes, as :func:`import_network` has it.
+
+    Returns
+    -------
+    itk.GigapixelModel
+        The model: for :func:`segment`, to go on with by ``train(network=path, weights=path)``, for
+        :func:`to_torch`.
+
+    Raises
+    ------
+    ValueError
+        Other *norms*.
+    RuntimeError
+        What cannot be read or written, or taken over, with the complete list of operations that are missing.
+
+    Examples
+    --------
+    >>> model = gp.import_onnx("network.onnx", "model.safetensors", mpp=0.5)
     """
     if norms not in ("frozen", "image"):
         raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)

@@ -24,11 +24,29 @@ def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial
     Every value above 0 is object, of masks with classes (``label(classes=True)``) tissue alone. Volumes of labels are compared label by
     label, with distances of surfaces in mm.
 
-    :param prediction: the mask to judge: its file, or an array (y, x) of bool or uint8
-    :param truth: the mask to judge it by, of the same slide, at any resolution
-    :param partial: *prediction* covers a part of *truth*, and they are compared there alone
-    :returns: the figures by their names, as ``gigapixel evaluate --json`` prints them; None: not defined
+    Parameters
+    ----------
+    prediction : path-like or array of shape (y, x)
+        The mask to judge: its file, or an array (y, x) of bool or uint8.
+    truth : path-like or array of shape (y, x)
+        The mask to judge it by, of the same slide, at any resolution.
+    partial : bool, default False
+        *prediction* covers a part of *truth*, and they are compared there alone.
 
+    Returns
+    -------
+    dict of str to float
+        The figures by their names, as ``gigapixel evaluate --json`` prints them. None: not defined.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read.
+    ValueError
+        Masks that do not cover the same area, or are none.
+
+    Examples
+    --------
     >>> gp.evaluate("slide.mask.tif", "slide.truth.tif")["dice"]
     """
     return run("evaluate", {"partial": partial or ""}, [file_name(prediction), file_name(truth)])
@@ -42,14 +60,35 @@ def outline(
 ) -> Path:
     """Writes a mask for other programs: its outlines for QuPath (``.geojson``), or a segmentation for 3D Slicer (``.seg.nrrd``).
 
-    :param mask: of the slide, at any resolution: its file, or an array (y, x) of bool or uint8 that covers the slide
-    :param slide: its size and resolution count
-    :param output: what is written, in place of what stands there
-    :param class_name: of the object of a mask without classes (None: Tissue); classes have names of their own, and a name is refused
-    :param origin: where positions of outlines are counted from: "slide", or "bounds", the corner of the scanned area, as QuPath does
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
-    :returns: *output*
+    Parameters
+    ----------
+    mask : path-like or array of shape (y, x)
+        The mask of the slide, at any resolution: its file, or an array of bool or uint8 that covers the slide.
+    slide : path-like or Slide
+        The slide under the mask, whose size and resolution count.
+    output : path-like
+        What is written, in place of what stands there.
+    class_name : str, optional
+        Name of the object of a mask without classes. Classes have names of their own, and a name is refused. None: Tissue.
+    origin : {"slide", "bounds"}, default "slide"
+        Where positions of outlines are counted from: "slide", or "bounds", the corner of the scanned area, as QuPath does.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what a :class:`Slide` was given.
 
+    Returns
+    -------
+    path-like
+        *output*.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        An ending of *output*, a class or an *origin* that cannot be.
+
+    Examples
+    --------
     >>> gp.outline("slide.mask.tif", "slide.svs", "slide.geojson", class_name="Tumor")
     """
     options = {"like": path_of(slide), "output": file_name(output), "class": class_name or "", "overwrite": True}
@@ -71,15 +110,37 @@ def rasterize(
 ) -> Path:
     """Fills outlines, and writes them as a mask pyramid: 255 where the center of a pixel lies inside, 0 elsewhere.
 
-    :param outlines: GeoJSON (QuPath), or XML of ASAP, ImageScope or HALO, in level-0 pixels
-    :param slide: its size and resolution count
-    :param output: the mask (``.tif``), in place of what stands there
-    :param class_names: only outlines of these classes; of several, the first becomes 1, the second 2 and so on
-    :param downsample: so many level-0 pixels along each axis make one pixel of the mask
-    :param origin: where positions are counted from, as of :func:`outline`
-    :param slide_mpp: as of :func:`outline`
-    :returns: *output*
+    Parameters
+    ----------
+    outlines : path-like
+        GeoJSON (QuPath), or XML of ASAP, ImageScope or HALO, in level-0 pixels.
+    slide : path-like or Slide
+        The slide under the outlines, whose size and resolution count.
+    output : path-like
+        The mask (``.tif``), in place of what stands there.
+    class_names : sequence of str, default ()
+        Only outlines of these classes. Among several, the first becomes 1, the second 2 and so on. (): all, as 255.
+    downsample : int, default 8
+        Level-0 pixels along a side of a pixel of the mask, 1 to 256. 8 is what :func:`label` takes.
+    origin : {"slide", "bounds"}, default "slide"
+        Where positions are counted from, as in :func:`outline`.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, as in :func:`outline`.
 
+    Returns
+    -------
+    path-like
+        *output*.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        Outlines outside of the slide, a class that the file does not have, or an argument out of its range.
+
+    Examples
+    --------
     >>> gp.rasterize("slide.geojson", "slide.svs", "slide.truth.tif", class_names=["Tumor"])
     """
     options = {"like": path_of(slide), "output": file_name(output), "downsample": operator.index(downsample), "overwrite": True}
@@ -104,16 +165,39 @@ def overlay(
 ) -> Path:
     """Writes a picture of the slide with the mask tinted and outlined; each class of a mask with classes has its color.
 
-    :param slide: or a volume, with labels on its grid
-    :param mask: of the slide, at any resolution: its file, or an array (y, x) of bool or uint8 that covers the slide
-    :param output: the picture (``.png``), in place of what stands there
-    :param size: longer side of the picture in pixels
-    :param partial: the mask covers a part of the slide
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
-    :param channels: that are shown, as of :func:`label`
-    :param window: as of :func:`label`
-    :returns: *output*
+    Parameters
+    ----------
+    slide : path-like or Slide
+        The slide, or a volume, with labels on its grid.
+    mask : path-like or array of shape (y, x)
+        The mask of the slide, at any resolution: its file, or an array of bool or uint8 that covers the slide.
+    output : path-like
+        The picture (``.png``), in place of what stands there.
+    size : int, default 1024
+        Longer side of the picture in pixels. 1024 fits on a screen.
+    partial : bool, default False
+        The mask covers a part of the slide.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what a :class:`Slide` was given.
+    channels : str, int or sequence of these, optional
+        Channels that are shown, as in :func:`label`.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as in :func:`label`.
 
+    Returns
+    -------
+    path-like
+        *output*.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        A mask that does not belong to the slide, or an argument out of its range.
+
+    Examples
+    --------
     >>> gp.overlay("slide.svs", "slide.mask.tif", "look.png")
     """
     options = {"output": file_name(output), "size": operator.index(size), "partial": partial or "", "overwrite": True}

@@ -26,11 +26,31 @@ def load_meshnet(folder: Path, *, gelu: str = "none"):
     (``normalization={"type": "percentiles", "low": 2, "high": 98}`` of :func:`import_network`): so does brainchop's program. Between the least
     and the greatest voxel they may find no brain at all.
 
-    :param folder: with ``model.pth``, and ``layers.json`` or ``model.json``
-    :param gelu: "none": by the error function, as PyTorch; "tanh": as tinygrad, which brainchop runs its networks by, approximates it
-    :returns: the module in evaluation mode, its arrays under the names that the file has
-    :raises ValueError: one sentence: the files are not those of such a network
-    :raises OSError: what cannot be read
+    Parameters
+    ----------
+    folder : path-like
+        Folder with ``model.pth``, and ``layers.json`` or ``model.json``.
+    gelu : {"none", "tanh"}, default "none"
+        Approximation of GELU: "none" is by the error function, as PyTorch does; "tanh" is that of tinygrad, which brainchop
+        runs its networks by.
+
+    Returns
+    -------
+    torch.nn.Module
+        The module in evaluation mode, its arrays under the names that the file has.
+
+    Raises
+    ------
+    ValueError
+        One sentence: the files are not those of such a network.
+    OSError
+        What cannot be read.
+
+    Examples
+    --------
+    >>> module = gp.load_meshnet("model5_gw_ae")
+    >>> scale = {"type": "percentiles", "low": 2, "high": 98}
+    >>> model = gp.import_network(module, "model5.safetensors", example=(96, 96, 96), normalization=scale)
     """
     import torch
     from torch import nn

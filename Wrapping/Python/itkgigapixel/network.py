@@ -50,43 +50,80 @@ def train(
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
-    :param slides: the CSV file of a cohort (columns slide, mask, split and optionally region; label in place of mask, for networks
-        that label whole slides, or other truths of whole slides: label:NAME of findings, grade, value:NAME, or time and event of
-        survival), or pairs ``(slide, mask)`` or ``(slide, mask, region)``: files, or ITK images, or arrays of bytes of the shape (height, width) or (height, width, 3), both
-        of a pair alike; or the file of a slide and an array (y, x) of bool or uint8 that covers it; masks may be coarser than slides
-        (they are matched in mm); *region* is (x, y, width, height) in pixels of level 0, or of the image
-    :param folder: where models and the history go; "": nothing is written
-    :param validation: more of them; the weights with the best loss there are kept
-    :param labels: pairs are ``(slide, label)``: the second of each is no mask, but the name of the class of the whole slide; or
-        a dict with other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``,
-        ``{"grade": 2}``, ``{"value:age (years)": 54}`` or ``{"time": 31.5, "event": 1}``; what is not known (None) may be left out
-    :param objective: what is learnt of whole slides where a cohort has columns of several kinds, "classes", "findings", "grades",
-        "values" or "survival"; "": classes where there are labels or masks, else the only kind that there is
-    :param network: a preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is
-        taken; None: with *resume* the run's, else "unet", which takes RGB and needs PyTorch ("remedios2023", small and gray, does not), or
-        "resnet18" where slides have labels
-    :param tissue: where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
-        :func:`label` names them, or an array (y, x) of bool or uint8 that covers one; what is no tissue is white to the network
-        and takes no part; "": everything counts
-    :param level: of slide files
-    :param mpp: micrometers per pixel, instead of *level*: slide files are resampled to it, as :class:`Slide` says
-    :param slide_mpp: micrometers per pixel of level 0, of slide files that say none, or nonsense; None: what :class:`Slide` were
-        given
-    :param channels: of slide files, as :class:`Slide` takes them, in the network's order; None: what :class:`Slide` were given, or slides
-        as they are. The model keeps their names, and finds the channels of other slides by these
-    :param window: as :class:`Slide` takes it; the model keeps it
-    :param loss: "cross-entropy", "dice", "dice+cross-entropy" or "focal"; "": what the network says
-    :param class_weights: of the loss, one per class; (): what the network says
-    :param ignored_label: pixels of the masks with this value take no part
-    :param resume: go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
-        *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*, *scratch* and
-        *shared_memory* may be others
-    :param progress: show a tqdm bar with the losses
-    :param options: how the network learns and is computed
-    :returns: an ``itk.GigapixelModel``: the weights with the best loss of *validation*, without that the last ones
-    :raises GigapixelError: what cannot be read, does not match, or has no room in *memory*; a device that is not there. Also a
-        TypeError: a sample that is no such pair. Also a ValueError: slides that state different resolutions, or are of different images
-        of their files; both *level* and *mpp*, or an *mpp* that is none; a region that is no four numbers; a *memory* or *tile_size* that is none
+    Parameters
+    ----------
+    slides : path-like or sequence of tuple
+        The CSV file of a cohort, or samples. A cohort has the columns slide, mask, split and optionally region. Networks
+        that label whole slides take label in place of mask, or other truths: label:NAME of findings, grade, value:NAME, or
+        time and event of survival. Samples are pairs ``(slide, mask)`` or ``(slide, mask, region)``. Both of a pair are
+        files, or ITK images, or arrays of bytes of shape (height, width) or (height, width, 3); or the mask of a slide file
+        is an array (y, x) of bool or uint8 that covers it. Masks may be coarser than slides: they are matched in mm. A
+        *region* is (x, y, width, height) in pixels of level 0, or of the image.
+    folder : path-like, default ""
+        Where models and the history go. "": nothing is written.
+    validation : sequence of tuple, default ()
+        More samples, of the same kind. The weights with the best loss on them are kept.
+    labels : bool, default False
+        Samples are pairs ``(slide, label)``. The second is no mask, but the name of the class of the whole slide, or a dict
+        of other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``, ``{"grade": 2}``,
+        ``{"value:age (years)": 54}`` or ``{"time": 31.5, "event": 1}``. What is not known (None) may be left out.
+    objective : str, default ""
+        What is learnt of whole slides where a cohort has columns of several kinds: "classes", "findings", "grades",
+        "values" or "survival". "": classes where there are labels or masks, else the only kind that there is.
+    network : path-like, optional
+        A preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is taken.
+        None: with *resume* the run's, else "unet", or "resnet18" where slides have labels. These two take RGB and need
+        PyTorch; "remedios2023", small and gray, does not.
+    tissue : path-like or array of shape (y, x), default ""
+        Where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
+        :func:`label` names them, or an array of bool or uint8 that covers one slide. What is no tissue is white to the
+        network and takes no part. "": everything counts.
+    level : int, default 0
+        The level of slide files to read.
+    mpp : float, optional
+        Micrometers per pixel that slide files are resampled to, as :class:`Slide` says it, instead of *level*. None: the
+        level as it is.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, of slide files that say none, or nonsense. None: what each :class:`Slide` was
+        given.
+    channels : str, int or sequence of these, optional
+        Channels of slide files, as :class:`Slide` takes them, in the network's order. The model keeps their names, and
+        finds the channels of other slides by these. None: what each :class:`Slide` was given, or slides as they are.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as :class:`Slide` takes them. The model keeps them. None: slides as they are.
+    loss : str, default ""
+        "cross-entropy", "dice", "dice+cross-entropy" or "focal". "": what the network says.
+    class_weights : sequence of float, default ()
+        Weights of the classes in the loss, one per class. (): what the network says.
+    ignored_label : int, optional
+        Value of the masks whose pixels take no part. None: none.
+    resume : bool, default False
+        Go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
+        *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*,
+        *scratch* and *shared_memory* may be others.
+    progress : bool, default False
+        Show a tqdm bar with the losses.
+    **options
+        How the network learns and is computed.
+
+    Returns
+    -------
+    itk.GigapixelModel
+        The model: the weights with the best loss of *validation*, without that the last ones.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read, does not match, or has no room in *memory*; a device that is not there.
+    TypeError
+        A sample that is no such pair.
+    ValueError
+        Slides that state different resolutions, or are of different images of their files; both *level* and *mpp*, or an
+        *mpp* that is none; a region that is no four numbers; a *memory* or *tile_size* that is none.
+
+    Examples
+    --------
+    >>> model = gp.train("cohort.csv", "run", network="unet:base=8", epochs=20, memory="4G")
     """
     if level and mpp:
         why = f"slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)"
@@ -263,38 +300,74 @@ def segment(
 
     The same pixels, to the bit, as of the program ``gigapixel segment`` (both are ``itk.SlideSegmentationImageSource``).
 
-    :param model: what :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready
-        model that comes with the package
-    :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
-        open, ``*.ome.tif`` an OME-TIFF
-    :param probability: give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes
-        gives their numbers, and no probabilities here
-    :param threshold: the object is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output;
-        where there is one for each class, the greatest decides
-    :param fill_holes: make holes in the object part of it, whatever their size; labels of two classes only
-    :param tissue: where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as
-        <slide's name>.pyramid.tif, or an array (y, x) of bool or uint8 that covers the slide; what is no tissue is white to the
-        network and becomes 0; "": everything counts
-    :param level: of the slide, for slides or models of unknown resolution; without it the level of the model's resolution
-        (10 % allowed), and a level of another is refused
-    :param region: only this rectangle, (x, y, width, height) in pixels of level 0
-    :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
-    :param channels: of the slide, as :class:`Slide` takes them; None: those that the model was trained on, by their names
-    :param window: as :class:`Slide` takes it; None: that of the model's training
-    :param semantics: what the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding
-        window inference and nnU-Net apply networks; the next four are of "patch"
-    :param patch: side of a patch in pixels of the model's resolution, a multiple of the network's stride
-    :param overlap: what neighboring patches share of a side, 0 to 0.95
-    :param blending: the weight of a patch's pixel where patches overlap, "gaussian" or "constant"
-    :param mirror: the mean of the logits of each patch and its three mirror images
-    :param progress: show a tqdm bar
-    :param options: how it is computed
-    :returns: the segmentation as an ITK image of bytes, or *output* if that is given
-    :raises GigapixelError: what cannot be read or written; a slide without a level at the model's resolution, or of unknown
-        resolution where the model's is known; what the model cannot give; a device that is not there. Also a ValueError: a *threshold*
-        out of its range; *semantics* or *blending* of another name; what is of patches without these; a *level* below 0, or a *region*
-        that is not inside the slide; an *output* that is the slide itself, or of a kind that ITK does not write, or with lossy
-        compression (.jpg), or an OME-TIFF; a *memory* or *tile_size* that is none
+    Parameters
+    ----------
+    slide : path-like or Slide
+        The slide, which is streamed.
+    model : itk.GigapixelModel or path-like
+        What :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready model that
+        comes with the package.
+    output : path-like, optional
+        A file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers open,
+        ``*.ome.tif`` an OME-TIFF.
+    probability : bool, default False
+        Give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes gives their
+        numbers, and no probabilities here.
+    threshold : float, optional
+        The object is where its probability is at least this, 0 to 1. It is for models with one output: where there is one
+        for each class, the greatest decides. None: 0.5.
+    fill_holes : bool, default False
+        Make holes in the object part of it, whatever their size; labels of two classes only.
+    tissue : path-like or array of shape (y, x), default ""
+        Where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as ``NAME.pyramid.tif``,
+        or an array of bool or uint8 that covers the slide. What is no tissue is white to the network and becomes 0. "":
+        everything counts.
+    level : int, optional
+        The level of the slide to read, for slides or models of unknown resolution. A level of another resolution than the
+        model's is refused. None: the level of the model's resolution (10 % allowed).
+    region : (int, int, int, int), optional
+        Only this rectangle, (x, y, width, height) in pixels of level 0. None: all.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where the slide says none, or nonsense.
+    channels : str, int or sequence of these, optional
+        Channels of the slide, as :class:`Slide` takes them. None: those that the model was trained on, by their names.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as :class:`Slide` takes them. None: that of the model's training.
+    semantics : {"whole", "patch"}, default "whole"
+        What the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding window
+        inference and nnU-Net apply networks; the next four are of "patch".
+    patch : int, default 512
+        Side of a patch in pixels of the model's resolution, a multiple of the network's stride.
+    overlap : float, default 0.25
+        What neighboring patches share of a side, 0 to 0.95.
+    blending : {"gaussian", "constant"}, default "gaussian"
+        The weight of a patch's pixel where patches overlap, "gaussian" or "constant".
+    mirror : bool, default False
+        The mean of the logits of each patch and its three mirror images.
+    progress : bool, default False
+        Show a tqdm bar.
+    **options
+        How it is computed.
+
+    Returns
+    -------
+    itk.Image or path-like
+        The segmentation as an ITK image of bytes, or *output* if that is given.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written; a slide without a level at the model's resolution, or of unknown resolution where
+        the model's is known; what the model cannot give; a device that is not there.
+    ValueError
+        A *threshold* out of its range; *semantics* or *blending* of another name; what is of patches without these; a
+        *level* below 0, or a *region* that is not inside the slide; an *output* that is the slide itself, or of a kind that
+        ITK does not write, or with lossy compression (.jpg), or an OME-TIFF; a *memory* or *tile_size* that is none.
+
+    Examples
+    --------
+    >>> gp.segment("slide.svs", "run", "slide.tumor.pyramid.tif", tissue="slide.mask.pyramid.tif")
+    'slide.tumor.pyramid.tif'
     """
     if threshold is not None and not 0 <= threshold <= 1:
         why = f"the threshold is a probability from 0 to 1, not {threshold}"

@@ -35,17 +35,42 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     back. With ``semantics="patch", mirror=True`` it applies the network to patches as nnU-Net's own predictor does. Of one of two axes, normalization, spacing and patch
     size are kept in the model's provenance alone.
 
-    :param folder: of a training, such as ``nnUNetTrainer__nnUNetPlans__3d_fullres``, with ``plans.json``, ``dataset.json`` and ``fold_0``
-    :param path: the model file to write (``*.safetensors``); None: none is
-    :param fold: its number, or "all", or several: the model's logits are the mean of theirs then, and it takes as many times as long
-    :param checkpoint: name of the file in the fold's folder
-    :param tile_size: as of :func:`import_network`
-    :returns: an ``itk.GigapixelModel``
-    :raises ImportError: the package dynamic_network_architectures, which nnU-Net's networks are of, is not installed
-    :raises ValueError: one sentence: the files are not those of such a training
-    :raises NotImplementedError: labels that overlap (regions), which no losses and masks are made of here, axes that nnU-Net has put into another order, or what
-        :func:`import_network` refuses
-    :raises OSError: what cannot be read
+    Parameters
+    ----------
+    folder : path-like
+        Folder of a training, such as ``nnUNetTrainer__nnUNetPlans__3d_fullres``, with ``plans.json``, ``dataset.json`` and
+        ``fold_0``.
+    path : path-like, optional
+        The model file to write (``*.safetensors``). None: none is.
+    fold : int, str or sequence of these, default 0
+        Number of the fold, or "all", or several: the model's logits are the mean of theirs then, and it takes as many times
+        as long.
+    checkpoint : str, default "checkpoint_final.pth"
+        Name of the file in the fold's folder.
+    tile_size : int, optional
+        Side of the tiles' cores, as :func:`import_network` takes it.
+
+    Returns
+    -------
+    itk.GigapixelModel
+        The model, for :func:`segment` and :func:`segment_volume`.
+
+    Raises
+    ------
+    ImportError
+        The package dynamic_network_architectures, which nnU-Net's networks are of, is not installed.
+    ValueError
+        One sentence: the files are not those of such a training.
+    NotImplementedError
+        Labels that overlap (regions), which no losses and masks are made of here, axes that nnU-Net has put into another
+        order, or what :func:`import_network` refuses.
+    OSError
+        What cannot be read.
+
+    Examples
+    --------
+    >>> model = gp.import_nnunet("nnUNetTrainer__nnUNetPlans__3d_fullres", "model.safetensors", fold="all")
+    >>> labels = gp.segment_volume("t1.nii.gz", model, semantics="patch", mirror=True)
     """
     folder = pathlib.Path(folder)
     folds = [fold] if isinstance(fold, (int, str)) else list(fold)

@@ -35,7 +35,7 @@ def takes_options(function: Function) -> Function:
         return function(*args, **kwargs)
 
     checked.__signature__ = signature.replace(parameters=[*own, *of_table])
-    checked.__doc__ = re.sub(r" *:param options: .*", lambda _: DOCUMENTATION[function.__name__], function.__doc__ or "")
+    checked.__doc__ = re.sub(r" *\*\*options\n.*", lambda _: DOCUMENTATION[function.__name__], function.__doc__ or "")
     return checked
 
 

@@ -39,20 +39,47 @@ def measure(
     It is the program ``gigapixel measure`` of the package that does it, in a process of its own. Figures are those of
     scikit-image's ``regionprops``. Memory does not grow with the rows of a mask.
 
-    :param masks: a mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8
-    :param slide: the slide under the mask, or the folder of the masks' slides; None: colors are not measured
-    :param output: a table (``.csv``) to write as well, in place of what stands there; the mask of an array is called ``array`` in it
-    :param connectivity: 8: pixels that touch at a corner are connected; 4: only over edges
-    :param level: of the slide, for its colors; None: level 0
-    :param mpp: micrometers per pixel that the slide is resampled to, in place of a level
-    :param partial: the mask covers a part of the slide
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
-    :param channels: of the slide, which columns are named after, as :class:`Slide` takes them; None: what a :class:`Slide` was given, or all
-    :param window: that makes 8 bit of the slide's samples, as :class:`Slide` takes it; None: values as they are stored
-    :returns: a row for each component of each label, and one for all of a label (``component`` 0): by the names of the table's columns;
-        None: not known
-    :raises GigapixelError: what cannot be read or written; of several masks only where all fail. Also a ValueError: an argument out of
-        its range
+    Parameters
+    ----------
+    masks : path-like, sequence of path-like, or array of shape (y, x)
+        A mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8.
+    slide : path-like or Slide, optional
+        The slide under the mask, or the folder of the masks' slides. None: colors are not measured.
+    output : path-like, optional
+        A table (``.csv``) to write as well, in place of what stands there; the mask of an array is called ``array`` in it.
+    connectivity : {8, 4}, default 8
+        Pixels that are connected: with 8 also those that touch at a corner, with 4 only those that share an edge.
+    level : int, optional
+        The level of the slide that colors are measured at. None: level 0.
+    mpp : float, optional
+        Micrometers per pixel that the slide is resampled to, in place of a level.
+    partial : bool, default False
+        The mask covers a part of the slide.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what a :class:`Slide` was given.
+    channels : str, int or sequence of these, optional
+        Channels of the slide, which columns are named after, as :class:`Slide` takes them. None: what a :class:`Slide` was
+        given, or all.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255 of 8 bits, as :class:`Slide` takes them. None: values as they are stored.
+
+    Returns
+    -------
+    list of dict
+        A row for each component of each label, and one for all of a label (``component`` 0): by the names of the table's
+        columns. None: not known.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written; of several masks only where all fail.
+    ValueError
+        An argument out of its range.
+
+    Examples
+    --------
+    >>> rows = gp.measure("slide.mask.pyramid.tif", "slide.svs")
+    >>> pandas.DataFrame(rows)
     """
     slides = [] if slide is None else [slide]
     slide_mpp, strict = stated_of(slides, slide_mpp)
@@ -95,14 +122,37 @@ def report(
     It is the program ``gigapixel report`` of the package that does it, in a process of its own. The page needs no network. Above
     40 MB its pictures lie in a folder beside it, which is warned of, and so is what the results do not hold.
 
-    :param results: folders of masks and results, runs, tables with a column ``slide``, results of ``--json``; one of them, or several
-    :param output: the page (``.html``), in place of what stands there
-    :param slides: the folder of slides that no result names by their paths
-    :param size: longer side of pictures in pixels, 64 to 4096; 0: up to 1600, less for many slides
-    :param anonymous: leave out names, paths and messages; pictures stay as they are
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense
-    :returns: *output*
-    :raises GigapixelError: what cannot be read or written. Also a ValueError: an argument out of its range
+    Parameters
+    ----------
+    results : path-like or sequence of path-like
+        Folders of masks and results, runs, tables with a column ``slide``, results of ``--json``; one of them, or several.
+    output : path-like
+        The page (``.html``), in place of what stands there.
+    slides : path-like, optional
+        The folder of slides that no result names by their paths.
+    size : int, default 0
+        Longer side of pictures in pixels, 64 to 4096. 0: up to 1600, less for many slides.
+    anonymous : bool, default False
+        Leave out names, paths and messages; pictures stay as they are.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense.
+
+    Returns
+    -------
+    path-like
+        *output*.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written.
+    ValueError
+        An argument out of its range.
+
+    Examples
+    --------
+    >>> gp.report("masks", "report.html", slides="slides")
+    'report.html'
     """
     options = {
         "output": file_name(output),

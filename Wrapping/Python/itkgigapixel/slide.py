@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar, Union
 
 import itk
 import numpy as np
@@ -137,25 +137,35 @@ class _Closed:
         raise error_of(ValueError, "E-CALL-ORDER", "the slide is closed", "open it again", file=self._path)
 
 
+Method = TypeVar("Method", bound=Callable)
+
+#: of methods that read, whose texts name them
+_PARAMETERS = {
+    "level": """level : int, optional
+            The number of a stored level, 0 for the finest. None: 0, unless *mpp* is given.""",
+    "mpp": """mpp : float, optional
+            Micrometers per pixel, above 0, in place of *level*. None: those of the level.""",
+    "region": """region : (int, int, int, int), optional
+            A rectangle (x, y, width, height) in pixels of level 0. None: the whole slide.""",
+    "gray": """gray : bool, default False
+            Read luma instead of RGB, (y, x), which is faster.""",
+    "raises": """Raises
+        ------
+        GigapixelError
+            Pixels that cannot be read.
+        ValueError
+            A level, resolution or region that the slide does not have.""",
+}
+
+
+def _with_parameters(method: Method) -> Method:
+    """Fills in the texts that methods have in common."""
+    method.__doc__ = (method.__doc__ or "").format(**_PARAMETERS)
+    return method
+
+
 class Slide:
     """A whole-slide image, read region by region.
-
-    >>> with gp.Slide("slide.svs") as slide:      # the file is closed at the end of the block
-    ...     pixels = slide.read(mpp=2.0)
-
-    :param path: what ``itk.WholeSlideImageIO`` reads: Aperio SVS, Hamamatsu NDPI, DICOM, tiled TIFF, and all that OpenSlide
-        opens (where openslide-bin is installed)
-    :param mpp: the resolution of level 0 in micrometers per pixel where the file says none, or nonsense; what a file says
-        plausibly stays
-    :param image: which image of the file, by its name or its number, where it has several; "plane 3" or "plane middle" of focal planes;
-        "plane max" or "plane focus" of all of them; None: the main one
-    :param channels: a channel, or several in the order that is wanted, by names or numbers from 1 (a name comes first); None: all.
-        Pixels of one are (y, x)
-    :param window: makes 8 bit of samples: those from LOW to HIGH of ``(LOW, HIGH)`` become 0 to 255; ``"auto"``: from the 0.1 to the
-        99.9 percentile of each channel, the same for the whole slide; None: samples as they are stored
-    :param strict: make the first damaged tile that is read an error, also where this slide is what something is made of;
-        otherwise such a tile gives what pixels can be decoded, with a warning
-    :raises GigapixelError: a file that cannot be read as a slide; also a ValueError: an *mpp* that is not above 0
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
 
@@ -177,6 +187,39 @@ class Slide:
     Pictures of 8 bits, gray ones as well, are read as RGB, transparency composited onto the background. Everything else
     comes as it is stored: samples of 16 bits or float, one channel as (y, x), several as (y, x, channels). So do channels that are
     chosen.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that ``itk.WholeSlideImageIO`` reads: Aperio SVS, Hamamatsu NDPI, DICOM, tiled TIFF, and all that OpenSlide
+        opens (where openslide-bin is installed).
+    mpp : float, optional
+        The resolution of level 0 in micrometers per pixel where the file says none, or nonsense. A plausible one in the
+        file stays. None: what the file says.
+    strict : bool, default False
+        Make the first damaged tile that is read an error, also where something is made from this slide. Otherwise such a
+        tile gives what pixels can be decoded, with a warning.
+    image : str or int, optional
+        Which image of the file, by its name or its number, where it has several; "plane 3" or "plane middle" of focal
+        planes; "plane max" or "plane focus" of all of them. None: the main one.
+    channels : str, int or sequence of these, optional
+        A channel, or several in the order that is wanted, by names or numbers from 1 (a name comes first). None: all.
+        Pixels of one are (y, x).
+    window : "auto" or (float, float), optional
+        Values of samples that become 0 and 255 of 8 bits, ``(LOW, HIGH)``; "auto": the 0.1 and 99.9 percentile of each
+        channel, the same for the whole slide. None: samples as they are stored.
+
+    Raises
+    ------
+    GigapixelError
+        A file that cannot be read as a slide.
+    ValueError
+        An *mpp* that is not above 0.
+
+    Examples
+    --------
+    >>> with gp.Slide("slide.svs") as slide:      # the file is closed at the end of the block
+    ...     pixels = slide.read(mpp=2.0)
     """
 
     _gives_warnings = True
@@ -249,7 +292,14 @@ class Slide:
         return (kind or type(self))(self.path, self._mpp if mpp is None else mpp, self.strict, *(content or self._content))
 
     def close(self) -> None:
-        """Close the file. Reading is then a ValueError. A slide that is not used any more is closed without it."""
+        """Close the file.
+
+        Reading is then a ValueError. A slide that is not used any more is closed without it.
+
+        Examples
+        --------
+        >>> slide.close()
+        """
         self._io = _Closed(self.path)
         self._resolutions = {}
 
@@ -354,8 +404,27 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
-        """The number of the level that *level* means, or that pixels of *mpp* are made of; 0 without either."""
+        """The level that is meant, or that pixels of a resolution are made of.
+
+        Parameters
+        ----------
+        {level}
+        {mpp}
+
+        Returns
+        -------
+        int
+            The number of the level; 0 without either.
+
+        {raises} Both *level* and *mpp*.
+
+        Examples
+        --------
+        >>> slide.select(mpp=8.0)
+        2
+        """
         if level is not None and mpp is not None:
             raise error_of(ValueError, "E-OPTION-CONFLICT", "level and mpp are two ways to say one thing", "give one of them", option="mpp", value=mpp)
         if mpp is not None:
@@ -380,10 +449,28 @@ class Slide:
     @names_arguments
     @in_a_sentence()
     def inside(self, region: Region) -> list:
-        """The four numbers of a region, as Python's own (sums of NumPy's small integers wrap around), without what lies
-        beyond the right or lower edge.
+        """The part of a region that lies on the slide.
 
-        :raises ValueError: they are not four, or the region is empty or does not begin inside the slide
+        Parameters
+        ----------
+        region : (int, int, int, int)
+            A rectangle (x, y, width, height) in pixels of level 0.
+
+        Returns
+        -------
+        list of int
+            The four numbers as Python's own (sums of NumPy's small integers wrap around), without what lies beyond the right
+            or lower edge.
+
+        Raises
+        ------
+        ValueError
+            They are not four, or the region is empty or does not begin inside the slide.
+
+        Examples
+        --------
+        >>> slide.inside((900, 0, 512, 512))  # of a slide of 1024 x 1024 pixels
+        [900, 0, 124, 512]
         """
         numbers = _four(region)
         x, y, width, height = numbers
@@ -415,6 +502,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def read(
         self,
         level: Optional[int] = None,
@@ -423,14 +511,30 @@ class Slide:
         gray: bool = False,
         pad: Union[float, Sequence[float], None] = None,
     ) -> np.ndarray:
-        """Pixels as an array of *dtype*, (y, x, channels), of one channel (y, x). See the class for the parameters.
+        """Pixels as an array.
 
-        :param pad: the value of pixels beyond the slide, one, or one for each channel, in the range of *dtype*: the region may then
-            begin or end outside the slide, or lie beside it, and the array has all of it. None: what lies beyond the right or lower
-            edge is left out, and a region that begins outside is refused, since few networks should see made-up pixels
-        :raises ValueError: a *pad* that is no value of *dtype*, or not one for each channel
+        Parameters
+        ----------
+        {level}
+        {mpp}
+        {region}
+        {gray}
+        pad : float or sequence of float, optional
+            The value of pixels beyond the slide, one, or one for each channel, in the range of *dtype*. The region may then
+            begin or end outside the slide, or lie beside it, and the array has all of it. None: what lies beyond the right
+            or lower edge is left out, and a region that begins outside is refused, since few networks should see made-up
+            pixels.
 
-        >>> slide.read(region=(-100, -100, 512, 512), pad=255).shape    # white around the slide
+        Returns
+        -------
+        array of shape (y, x, channels)
+            Pixels of *dtype*; of one channel (y, x).
+
+        {raises} A *pad* that is no value of *dtype*.
+
+        Examples
+        --------
+        >>> slide.read(region=(-100, -100, 512, 512), pad=255).shape  # white around the slide
         (512, 512, 3)
         """
         grid = self._grid(level, mpp)
@@ -466,14 +570,27 @@ class Slide:
         return [*begins, *(end - begin for begin, end in zip(begins, ends))]
 
     @in_a_sentence()
+    @_with_parameters
     def thumbnail(self, size: int = 512, gray: bool = False) -> np.ndarray:
-        """The whole slide, (y, x, channels), with a longer side of *size* pixels, or as it is where it is smaller.
+        """The whole slide with a longer side of *size* pixels, or as it is where it is smaller.
 
         Pixels are square, and means of the area that they cover (labels are picked), as those of *mpp*.
 
-        :param size: pixels, at least 1. 512 fits into a report and takes little time from the levels that slides have
-        :raises ValueError: a *size* below 1
+        Parameters
+        ----------
+        size : int, default 512
+            Longer side in pixels, at least 1. 512 fits into a report and takes little time from the levels that slides have.
+        {gray}
 
+        Returns
+        -------
+        array of shape (y, x, channels)
+            Pixels of *dtype*; of one channel (y, x).
+
+        {raises} A *size* below 1.
+
+        Examples
+        --------
         >>> PIL.Image.fromarray(slide.thumbnail(1024)).save("overview.png")
         """
         if operator.index(size) < 1:
@@ -486,6 +603,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def image(
         self,
         level: Optional[int] = None,
@@ -493,7 +611,26 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
     ):
-        """Pixels as an ITK image in its place: spacing and origin in mm, as ``itk.imread`` gives for the whole level."""
+        """Pixels as an ITK image in its place.
+
+        Parameters
+        ----------
+        {level}
+        {mpp}
+        {region}
+        {gray}
+
+        Returns
+        -------
+        itk.Image
+            Pixels with spacing and origin in mm, as ``itk.imread`` gives them for the whole level.
+
+        {raises}
+
+        Examples
+        --------
+        >>> itk.imwrite(slide.image(mpp=8.0), "small.nrrd")
+        """
         grid = self._grid(level, mpp)
         rectangle = self._rectangle(grid, region)
         pixels = self._read(grid, rectangle, gray)
@@ -515,6 +652,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def xarray(
         self,
         level: Optional[int] = None,
@@ -522,7 +660,26 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
     ) -> "xarray.DataArray":
-        """Pixels with the coordinates of their centers in mm (pixels where the resolution is unknown)."""
+        """Pixels with the coordinates of their centers.
+
+        Parameters
+        ----------
+        {level}
+        {mpp}
+        {region}
+        {gray}
+
+        Returns
+        -------
+        xarray.DataArray
+            Pixels with coordinates in mm, or in pixels where the resolution is unknown.
+
+        {raises}
+
+        Examples
+        --------
+        >>> slide.xarray(level=2).sel(x=5.0, y=3.0, method="nearest")  # the pixel 5 mm from the left
+        """
         grid = self._grid(level, mpp)
         rectangle = self._rectangle(grid, region)
         return self._with_coordinates(self._read(grid, rectangle, gray), grid, rectangle[:2])
@@ -541,6 +698,7 @@ class Slide:
         attributes = {"units": "mm" if self.mpp else "pixel", "level": grid.level, "mpp": grid.mpp}
         return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
 
+    @_with_parameters
     def tiles(
         self,
         size: int = 1024,
@@ -550,10 +708,29 @@ class Slide:
         gray: bool = False,
         overlap: int = 0,
     ) -> Iterator[Tile]:
-        """Row by row, tiles of *size* pixels of the level or resolution; those at the right and bottom are as small as what is left.
+        """Tiles of a level or resolution, row by row.
 
-        :param overlap: pixels by which tiles reach over their grid on all sides, as far as there are any in the region
-        :raises ValueError: a *size* below 1, an *overlap* below 0
+        Parameters
+        ----------
+        size : int, default 1024
+            Side of a tile in pixels, at least 1. Those at the right and bottom are as small as what is left.
+        {level}
+        {mpp}
+        {region}
+        {gray}
+        overlap : int, default 0
+            Pixels, at least 0, by which tiles reach over their grid on all sides, as far as there are any in the region.
+
+        Yields
+        ------
+        Tile
+            First pixel and pixels of a tile.
+
+        {raises} A *size* or *overlap* out of its range.
+
+        Examples
+        --------
+        >>> sum((tile.pixels < 200).sum() for tile in slide.tiles(level=1, gray=True))
         """
         if size < 1 or overlap < 0:
             why = f"tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}"
@@ -569,6 +746,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def dask(
         self,
         level: Optional[int] = None,
@@ -576,9 +754,26 @@ class Slide:
         gray: bool = False,
         chunk: int = 2048,
     ) -> "dask.array.Array":
-        """A level or resolution as a lazy dask array in chunks of *chunk* x *chunk* pixels; nothing is read before it is computed.
+        """A level or resolution as a lazy array, of which nothing is read before it is computed.
 
-        :raises ValueError: a *chunk* below 1
+        Parameters
+        ----------
+        {level}
+        {mpp}
+        {gray}
+        chunk : int, default 2048
+            Side of a chunk in pixels, at least 1.
+
+        Returns
+        -------
+        dask.array.Array
+            Pixels of *dtype*, (y, x, channels), of one channel (y, x).
+
+        {raises} A *chunk* below 1.
+
+        Examples
+        --------
+        >>> slide.dask(level=1).mean(axis=(0, 1)).compute()
         """
         import dask.array
 
@@ -597,6 +792,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
+    @_with_parameters
     def tensor(
         self,
         level: Optional[int] = None,
@@ -604,7 +800,26 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
     ) -> "torch.Tensor":
-        """Pixels as a torch tensor of *dtype*, (channels, y, x): a view of what was read, without a copy."""
+        """Pixels as a tensor of PyTorch: a view of what was read, without a copy.
+
+        Parameters
+        ----------
+        {level}
+        {mpp}
+        {region}
+        {gray}
+
+        Returns
+        -------
+        torch.Tensor
+            Pixels of *dtype*, (channels, y, x).
+
+        {raises}
+
+        Examples
+        --------
+        >>> module(slide.tensor(mpp=0.5, region=(0, 0, 512, 512))[None] / 255)
+        """
         import torch
 
         pixels = torch.from_numpy(self.read(level, mpp, region, gray))

@@ -15,7 +15,18 @@ from itkgigapixel.slide import Channels, Path, Picture, Slide, Window
 
 @interruptible()
 def presets() -> list[str]:
-    """Names of the ways to label tissue, the default first."""
+    """Names of the ways to label tissue.
+
+    Returns
+    -------
+    list of str
+        Presets of :func:`label`, the default first.
+
+    Examples
+    --------
+    >>> gp.presets()[0]
+    'auto'
+    """
     return list(itk.SlideTissueImageSource.GetPresets())
 
 
@@ -35,26 +46,56 @@ def label(
     window: Optional[Window] = None,
     progress: bool = False,
 ):
-    """The tissue mask of a slide, 255 where there is tissue, else 0 (or classes), on a grid *downsample* times coarser than level 0.
+    """Labels the tissue of a slide: 255 where there is tissue, else 0 (or classes).
+
+    The mask's pixels are *downsample* times coarser than those of level 0.
 
     The same mask, to the bit, as of the program ``gigapixel label`` (both are ``itk.SlideTissueImageSource``). The slide
     is streamed: memory does not grow with it. A preset that does not suit the slide is warned of.
 
-    :param output: a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers
-        open, ``*.ome.tif`` an OME-TIFF
-    :param preset: one of :func:`presets`, without it the first of them
-    :param downsample: pixels of level 0 along a side of a pixel of the mask, 1 to 256
-    :param full_resolution: enlarge the mask to the size of level 0
-    :param classes: 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255
-    :param slide_mpp: micrometers per pixel of level 0, where the slide says none, or nonsense
-    :param channels: that show the tissue, as :class:`Slide` takes them; None: all, of other slides than gray or RGB of 8 bits all with
-        signal, which is warned of. Several are added up in their colors
-    :param window: as :class:`Slide` takes it; None: "auto", and of gray or RGB of 8 bits without *channels* no window
-    :param progress: show a tqdm bar
-    :returns: the mask as an ITK image, or *output* if that is given
-    :raises GigapixelError: an unknown *preset* or channel; what cannot be read or written. Also a
-        ValueError: a *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not write, or with
-        lossy compression (.jpg), or an OME-TIFF
+    Parameters
+    ----------
+    slide : path-like or Slide
+        The slide, which is streamed.
+    output : path-like, optional
+        A file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers open,
+        ``*.ome.tif`` an OME-TIFF.
+    preset : str, optional
+        One of :func:`presets`. None: the first of them.
+    downsample : int, default 8
+        Pixels of level 0 along a side of a pixel of the mask, 1 to 256. With 8, the mask of a slide at 20x has 4
+        micrometers per pixel, which outlines of tissue need.
+    full_resolution : bool, default False
+        Enlarge the mask to the size of level 0.
+    classes : bool, default False
+        Give classes in place of 0 and 255: 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where the slide says none, or nonsense.
+    channels : str, int or sequence of these, optional
+        Channels that show the tissue, as :class:`Slide` takes them. Several are added up in their colors. None: all, of
+        other slides than gray or RGB of 8 bits all with signal, which is warned of.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as :class:`Slide` takes them. None: "auto", and of gray or RGB of 8 bits without *channels* no window.
+    progress : bool, default False
+        Show a tqdm bar.
+
+    Returns
+    -------
+    itk.Image or path-like
+        The mask as an ITK image, or *output* if that is given.
+
+    Raises
+    ------
+    GigapixelError
+        An unknown *preset* or channel; what cannot be read or written.
+    ValueError
+        A *downsample* out of its range; an *output* that is the slide itself, or of a kind that ITK does not write, or with
+        lossy compression (.jpg), or an OME-TIFF.
+
+    Examples
+    --------
+    >>> gp.label("slide.svs", "slide.mask.pyramid.tif")
+    'slide.mask.pyramid.tif'
     """
     if downsample not in range(1, 257):
         why = f"the mask is 1 to 256 times coarser than level 0, not {downsample} times"

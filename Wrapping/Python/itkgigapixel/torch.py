@@ -130,29 +130,51 @@ class PatchDataset(torch.utils.data.Dataset):
 
     A DataLoader may fork or spawn its workers. Each process opens the slides itself, and keeps the last 16 open.
 
-    :param slides: files, or :class:`itkgigapixel.Slide`, RGB or gray, of 8 bits
-    :param patch: side of a patch in pixels. 224 is what most encoders of pathology take
-    :param mpp: micrometers per pixel, the same for all slides. 0.5 is 20x
-    :param level: a stored level to read, in place of *mpp*, also of slides without a resolution
-    :param overlap: what neighboring patches share of a side, 0 to below 1
-    :param tissue: where there is tissue: a folder of masks that are named as :func:`itkgigapixel.label` names them, or for each slide a
-        mask (a file, or an array (y, x) of bool or uint8 that covers the slide); None: everywhere
-    :param preset: a preset of :func:`itkgigapixel.presets` to find the tissue with, in place of masks
-    :param least_tissue: patches with less than this share of tissue, 0 to 1, are left out
-    :param masks: targets, a folder or one for each slide, as *tissue*. Classes are picked at the centers of pixels. They come as
-        the mask stores them: masks that label or segment wrote have 0 and 255. A pixel beyond the mask has 0
-    :param dtype: torch.uint8, 0 to 255, which is the smallest to hand from process to process, or a type of floats, 0 to 1
-    :param transform: of an image
-    :param transforms: of an image and its mask, where *masks* are given
-    :raises GigapixelError: what cannot be read; also a ValueError: an argument out of its range, a slide without a resolution, or
-        smaller than a patch, or of other pixels, a mask beside its slide; no patch at all
-
     Each patch is a dict, which PyTorch's default collation makes batches of:
 
     - "image": a tensor (3, *patch*, *patch*),
     - "mask": a tensor (*patch*, *patch*) of torch.int64, where *masks* are given,
     - "slide": the number of the slide; "x" and "y": the patch's first pixel at level 0.
 
+    Parameters
+    ----------
+    slides : sequence of path-like or Slide
+        Files, or :class:`itkgigapixel.Slide`, RGB or gray, of 8 bits.
+    patch : int, default 224
+        Side of a patch in pixels. 224 is what most encoders of pathology take.
+    mpp : float, optional
+        Micrometers per pixel, the same for all slides. None: 0.5, which is 20x, unless *level* is given.
+    level : int, optional
+        A stored level to read, in place of *mpp*, also of slides without a resolution.
+    overlap : float, default 0.0
+        What neighboring patches share of a side, 0 to below 1.
+    tissue : path-like or sequence of masks, optional
+        Where there is tissue: a folder of masks that are named as :func:`itkgigapixel.label` names them, or for each slide
+        a mask (a file, or an array (y, x) of bool or uint8 that covers the slide). None: everywhere.
+    preset : str, optional
+        A preset of :func:`itkgigapixel.presets` to find the tissue with, in place of masks.
+    least_tissue : float, default 0.25
+        Patches with less than this share of tissue, 0 to 1, are left out.
+    masks : path-like or sequence of masks, optional
+        Targets, a folder or one for each slide, as *tissue*. Classes are picked at the centers of pixels. They come as the
+        mask stores them: masks that label or segment wrote have 0 and 255. A pixel beyond the mask has 0. None: no targets.
+    dtype : torch.dtype, default torch.uint8
+        Type of images. torch.uint8, 0 to 255, is the smallest to hand from process to process. A type of floats is 0 to 1.
+    transform : callable, optional
+        A function of an image. None: images stay as they are.
+    transforms : callable, optional
+        A function of an image and its mask, where *masks* are given.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read.
+    ValueError
+        An argument out of its range, a slide without a resolution, or smaller than a patch, or of other pixels, a mask
+        beside its slide; no patch at all.
+
+    Examples
+    --------
     >>> patches = gp.torch.PatchDataset(["a.svs"], patch=256, mpp=0.5, masks=["a-mask.pyramid.tif"], dtype=torch.float32)
     >>> patches[0]["image"].shape
     torch.Size([3, 256, 256])
@@ -284,7 +306,28 @@ class PatchDataset(torch.utils.data.Dataset):
         return sample
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> dict[str, Any]:
-        """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied."""
+        """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Numbers of patches, as those of ``patches[number]``.
+
+        Returns
+        -------
+        dict of str to torch.Tensor
+            The same as of one patch, with an axis of patches before the others.
+
+        Raises
+        ------
+        GigapixelError
+            Pixels that cannot be read.
+
+        Examples
+        --------
+        >>> patches.batch([0, 1, 2])["image"].shape
+        torch.Size([3, 3, 224, 224])
+        """
         if self.transform is not None or self.transforms is not None:
             return torch.utils.data.default_collate([self[number] for number in numbers])
         return self._read(self._places[np.asarray(numbers)])
@@ -313,18 +356,33 @@ class PatchStream(torch.utils.data.IterableDataset):
     into as many as there are workers, so that an epoch has the same patches for any number of both, each once. What a single process
     gets is this order; with several workers the DataLoader takes batches from them in turn.
 
-    :param patches: where they come from
-    :param shuffle: mix squares of 8 x 8 neighboring patches, and all patches of some squares at a time (so many as the cache of
-        decoded tiles holds, ``patches.mixed_squares``); False: row by row, slide by slide
-    :param seed: the same one gives the same order, in any process
-    :param rank: number of this process of *ranks*, from 0 on
-    :param ranks: processes that share the patches; None: as torch.distributed says when the dataset is made, else as the
-        environment that torchrun sets (RANK, WORLD_SIZE), else 1
-    :param even: leave out the last patches of the order, fewer than *ranks*, so that all ranks have the same number
-    :param batch_size: patches of a batch, which the stream then makes itself, without copies: DataLoader(stream, batch_size=None).
-        None: the DataLoader makes batches. The last batch of each worker may be smaller
-    :raises ValueError: a *rank* that is not below *ranks*, a *batch_size* below 1
+    Parameters
+    ----------
+    patches : PatchDataset
+        The dataset of the patches.
+    shuffle : bool, default True
+        Mix squares of 8 x 8 neighboring patches, and all patches of some squares at a time (so many as the cache of decoded
+        tiles holds, ``patches.mixed_squares``); False: row by row, slide by slide.
+    seed : int, default 0
+        The same one gives the same order, in any process.
+    rank : int, optional
+        Number of this process of *ranks*, from 0 on.
+    ranks : int, optional
+        Processes that share the patches. None: as torch.distributed says when the dataset is made, else as the environment
+        that torchrun sets (RANK, WORLD_SIZE), else 1.
+    even : bool, default False
+        Leave out the last patches of the order, fewer than *ranks*, so that all ranks have the same number.
+    batch_size : int, optional
+        Patches of a batch, which the stream then makes itself, without copies: DataLoader(stream, batch_size=None). None:
+        the DataLoader makes batches. The last batch of each worker may be smaller.
 
+    Raises
+    ------
+    ValueError
+        A *rank* that is not below *ranks*, a *batch_size* below 1.
+
+    Examples
+    --------
     >>> stream = gp.torch.PatchStream(patches, seed=1, batch_size=32)
     >>> loader = torch.utils.data.DataLoader(stream, batch_size=None, num_workers=2)
     >>> for epoch in range(10):
@@ -356,11 +414,31 @@ class PatchStream(torch.utils.data.IterableDataset):
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # workers that stay hear of the next one
 
     def set_epoch(self, epoch: int) -> None:
-        """Before each epoch: another order. Without it all epochs have the order of epoch 0."""
+        """Gives the next epoch another order. Without it all epochs have the order of epoch 0.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch, from 0 on.
+
+        Examples
+        --------
+        >>> stream.set_epoch(1)
+        """
         self._epoch.fill_(operator.index(epoch))
 
     def order(self) -> np.ndarray:
-        """Numbers of the patches of this epoch in their order, of all ranks and workers."""
+        """The order of this epoch's patches, for all ranks and workers.
+
+        Returns
+        -------
+        array of shape (n,)
+            Numbers of the patches.
+
+        Examples
+        --------
+        >>> patches.places[stream.order()[0]]  # slide, x and y of the first patch
+        """
         numbers = np.arange(len(self.patches))
         if not self.shuffle:
             return numbers

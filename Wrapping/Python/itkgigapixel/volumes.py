@@ -40,26 +40,56 @@ def segment_volume(
     It is the program ``gigapixel segment`` of the package that does it, in a process of its own. What the model wants the values to
     be normalized to is done there, by the volume itself.
 
-    :param volume: a file (NIfTI, NRRD, MetaImage, ...) or the folder of a DICOM series, a list of these, one for each modality in the
-        network's order, or an ITK image of three axes, whose pixels may be vectors of modalities
-    :param model: what :func:`train` or :func:`import_network` returned of a network for volumes, a model file, or the folder of a
-        run (its best model)
-    :param output: a file to write (``.nii.gz``, ``.nrrd``, ...), in place of what stands there
-    :param threshold: class 1 is where its probability is at least this, 0 to 1; None: 0.5. Of models with one output; where there is
-        one for each class, the greatest decides
-    :param memory: peak bytes, or "2G" or "512M" (of 1024 x 1024); 0: what is free; changes no label but where two are equally
-        probable
-    :param tile_size: side of a tile's core in voxels; "image": the volume in one piece; 0: what the memory plan takes
-    :param scratch: folder on a fast disk for maps that are kept, where norms see the whole volume or halos are wide; "": in memory
-    :param semantics: what the network sees: "whole", the volume, exactly, or "patch", each patch by itself, blended as nnU-Net does it; the
-        next three are of "patch"
-    :param patch: side of a patch in voxels; None: those that the network was trained on, if the model says so
-    :param overlap: what neighboring patches share of a side at least, 0 to 0.95; None: the model's, or 0.5
-    :param mirror: the mean of the logits of each patch and its mirror images, along the axes that the model names, else along all three
-    :param device: what computes, "cpu", "cuda", "cuda:1", ... or "auto"
-    :returns: the classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given
-    :raises GigapixelError: what cannot be read or written, or does not suit the other. Also a TypeError: a *volume* or *model* that is
-        none; also a ValueError: several files, of which one has a comma in its name; an *output* with lossy compression (.jpg)
+    Parameters
+    ----------
+    volume : path-like, sequence of path-like, or itk.Image
+        A file (NIfTI, NRRD, MetaImage, ...) or the folder of a DICOM series, a list of these, one for each modality in the
+        network's order, or an ITK image of three axes, whose pixels may be vectors of modalities.
+    model : itk.GigapixelModel or path-like
+        What :func:`train` or :func:`import_network` returned of a network for volumes, a model file, or the folder of a run
+        (its best model).
+    output : path-like, optional
+        A file to write (``.nii.gz``, ``.nrrd``, ...), in place of what stands there.
+    threshold : float, optional
+        Class 1 is where its probability is at least this, 0 to 1. It is for models with one output: where there is one for
+        each class, the greatest decides. None: 0.5.
+    memory : int or str, default 0
+        Peak bytes, or a text such as "2G" or "512M" (powers of 1024). It changes no label but where two are equally
+        probable. 0: what is free.
+    tile_size : int or str, default 0
+        Side of a tile's core in voxels, or "image": the volume in one piece. 0: what the memory plan takes.
+    scratch : path-like, default ""
+        Folder on a fast disk for maps that are kept, where norms see the whole volume or halos are wide. "": in memory.
+    semantics : {"whole", "patch"}, default "whole"
+        What the network sees: "whole", the volume, exactly, or "patch", each patch by itself, blended as nnU-Net does it;
+        the next three are of "patch".
+    patch : int, optional
+        Side of a patch in voxels. None: those that the network was trained on, if the model says so.
+    overlap : float, optional
+        What neighboring patches share of a side at least, 0 to 0.95. None: the model's, or 0.5.
+    mirror : bool, default False
+        The mean of the logits of each patch and its mirror images, along the axes that the model names, else along all
+        three.
+    device : str, default "cpu"
+        What computes, "cpu", "cuda", "cuda:1", ... or "auto".
+
+    Returns
+    -------
+    itk.Image or path-like
+        The classes as an ITK image of bytes, in the volume's place in the patient, or *output* if that is given.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read or written, or does not suit the other.
+    TypeError
+        A *volume* or *model* that is none.
+    ValueError
+        Several files, of which one has a comma in its name; an *output* with lossy compression (.jpg).
+
+    Examples
+    --------
+    >>> labels = gp.segment_volume("t1.nii.gz", "brain-run", memory="2G")
     """
     if output is not None:
         check_mask(file_name(output))

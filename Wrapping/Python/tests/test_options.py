@@ -22,7 +22,7 @@ def test_functions_have_each_option_of_their_table(function, least):
     assert [table[name][0] for name in table] == [option["property"] for option in options] and len(table) >= least
     parameters = inspect.signature(called).parameters
     for name, (_, default) in table.items():
-        assert parameters[name].default == default and f":param {name}:" in called.__doc__
+        assert parameters[name].default == default and f"\n    {name} : " in called.__doc__
         assert parameters[name].annotation is not inspect.Parameter.empty
 
 

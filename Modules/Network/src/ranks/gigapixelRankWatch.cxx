@@ -49,6 +49,8 @@ RankWatch::RankWatch(c10::intrusive_ptr<c10d::Store> store,
                      std::chrono::seconds            joinLimit)
   : m_Store(std::move(store))
   , m_Launch(launch)
+  // Environment variable GIGAPIXEL_RANK_TIMEOUT: Seconds without progress after which a rank counts as hanging.
+  // The default is 300.
   , m_HangLimit(Launch::GetNumber("GIGAPIXEL_RANK_TIMEOUT", 300))
   , m_Hosts(launch.ranks)
 {

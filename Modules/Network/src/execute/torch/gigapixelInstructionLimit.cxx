@@ -28,6 +28,7 @@ Limit()
   }
   const auto set = reinterpret_cast<int (*)(int)>(dlsym(handle, "dnnl_set_max_cpu_isa"));
   const auto get = reinterpret_cast<int (*)()>(dlsym(handle, "dnnl_get_effective_cpu_isa"));
+  // Environment variable ONEDNN_MAX_CPU_ISA: Instructions that LibTorch's convolutions may use.
   if (set && !std::getenv("ONEDNN_MAX_CPU_ISA") && !std::getenv("DNNL_MAX_CPU_ISA"))
   {
     set(WithoutTiles);
