@@ -54,8 +54,8 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "one.tif") and "mirrored" in refused.why
     for wrong, code, option, value in (
         (["--overlap", 0.5], "E-OPTION-NEEDS", "--overlap", "0.5"),
-        ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--sliding-window", ""),
-        ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--sliding-window", ""),
+        ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--sliding-window", None),
+        ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--sliding-window", None),
         (["--sliding-window", "--patch", 100], "E-OPTION-VALUE", "--patch", "100"),
         (["--sliding-window", "--overlap", 1], "E-OPTION-VALUE", "--overlap", "1"),
     ):

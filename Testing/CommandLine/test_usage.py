@@ -174,7 +174,7 @@ def test_former_names_go_with_a_warning():
 
 
 def test_former_names_of_figures(tmp_path):
-    (tmp_path / "p.csv").write_text("slide,patient,label,a,b\n1.svs,x,a,0.9,0.1\n2.svs,x,a,0.8,0.2\n3.svs,y,b,0.3,0.7\n")
+    (tmp_path / "p.csv").write_text("slide,patient,label,p_a,p_b\n1.svs,x,a,0.9,0.1\n2.svs,x,a,0.8,0.2\n3.svs,y,b,0.3,0.7\n")
     former = run("evaluate", tmp_path / "p.csv", "--by=patient", "--positive", "a", "--json")
     present = run("evaluate", tmp_path / "p.csv", "--case", "patient", "--positive-class", "a", "--json")
     assert former.codes == ["W-OPTION-RENAMED"] * 2 and former.json["cases"] == present.json["cases"] == 2
