@@ -8,9 +8,13 @@
 namespace gigapixel::commandline
 {
 
-Peaks::Peaks(const MemoryPlan & plan, const NetworkDescription & network, const ArgumentValues & values)
+Peaks::Peaks(const MemoryPlan &         plan,
+             const NetworkDescription & network,
+             const ArgumentValues &     values,
+             std::int64_t               peakBefore)
   : planned(plan.peakBytes)
   , measured(GetPeakMemory())
+  , before(peakBefore)
 {
   if (const Device device = Device::Find(values.GetText("device"), values.GetText("precision")); device.cuda >= 0)
   {
@@ -23,7 +27,8 @@ std::string
 Peaks::Format() const
 {
   const auto format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
-  return "peak memory: estimated " + format(planned) + ", measured " + format(measured) +
+  return "peak memory: estimated " + format(planned) + (measured > before ? ", measured " : ", measured at most ") +
+         format(measured) + (measured > before ? "" : ", which work before this took") +
          (plannedOfGpu ? "; of the GPU estimated at most " + format(*plannedOfGpu) : "") +
          (measuredOfGpu ? ", measured " + format(*measuredOfGpu) : "");
 }

@@ -341,6 +341,7 @@ nlohmann::ordered_json
 SegmentSlide(const Segmentation & segmentation, std::string & text)
 {
   const double           begin = GetCPUSeconds();
+  const std::int64_t     peakBefore = GetPeakMemory();
   const auto             source = MakeSource<TOutputImage>(segmentation);
   const ArgumentValues & values = segmentation.values;
   const Session &        session = segmentation.session;
@@ -380,7 +381,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
       session.Say(IdleScratch);
     }
     Segment<TOutputImage>(segmentation, source, damage);
-    session.Say(Peaks(plan, segmentation.model->network, values).Format());
+    session.Say(Peaks(plan, segmentation.model->network, values, peakBefore).Format());
     session.Say(FormatSeconds(source->GetSeconds(), GetCPUSeconds() - begin));
   }
   const auto read = damage.Get();

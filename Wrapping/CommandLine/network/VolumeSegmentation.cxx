@@ -195,6 +195,7 @@ SegmentVolume(const SlideTask &      task,
               std::string &          text)
 {
   const double               begin = GetCPUSeconds();
+  const std::int64_t         peakBefore = GetPeakMemory();
   const NetworkDescription & network = model.network;
   RequireSameAxes(task.slide, network, "the model " + values.GetText("model"));
   itk::GigapixelVolume volume = OpenVolume(task.slide, session);
@@ -234,7 +235,7 @@ SegmentVolume(const SlideTask &      task,
     itk::GigapixelWriteLabelVolume(task.output, std::move(prediction.labels), volume.grid, mayReplace, madeBy);
     progress.Finish();
     WarnOfOneClass(task.output, counts, session);
-    session.Say(Peaks(plan, network, values).Format());
+    session.Say(Peaks(plan, network, values, peakBefore).Format());
   }
   JSON json{ { "volume", task.slide }, { "labels", task.output }, { "skipped", wasThere } };
   json["width"] = size.width;
