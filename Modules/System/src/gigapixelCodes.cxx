@@ -709,12 +709,11 @@ DescribeCodes()
                      "(`gigapixel::Diagnosed::GetDiagnostic()`), an exception in Python too. Errors end a command with "
                      "exit code 1, or 2 where the\n"
                      "command line is wrong. Warnings do not change the exit code.\n\n"
-                     "`gigapixel --codes` prints this page.\n\n"
-                     "| code | meaning | what to do |\n| --- | --- | --- |\n";
+                     "`gigapixel --codes` prints this page.\n";
   for (const CodeEntry & entry : GetCodes())
   {
-    page += std::string("| `") + entry.code + "` | " + entry.meaning + " | " + entry.remedy + "<br>Wrong: `" +
-            entry.wrong + "`<br>Right: `" + entry.right + "` |\n";
+    page += std::string("\n## ") + entry.code + "\n\n" + entry.meaning + ' ' + entry.remedy + "\n\n- Wrong: `" +
+            entry.wrong + "`\n- Right: `" + entry.right + "`\n";
   }
   return page;
 }
