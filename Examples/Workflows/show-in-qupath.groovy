@@ -41,7 +41,7 @@ if (outlines.isFile()) {
 } else {
     // The program knows where a mask lies on its slide, and QuPath's corner of a slide (--origin bounds).
     def made = File.createTempFile("gigapixel-", ".geojson")
-    def process = [program, "outline", mask.path, "--like", slide.path, "--origin", "bounds", "--class", className,
+    def process = [program, "outline", mask.path, "--like", slide.path, "--origin", "bounds", "--class-name", className,
                    "-o", made.path, "--overwrite", "--quiet"].execute()
     def out = new StringBuilder(), err = new StringBuilder()
     process.waitForProcessOutput(out, err)

@@ -223,7 +223,7 @@ def weights(folder):
 def network():
     """Skips where the program was built without LibTorch."""
     if not run("doctor", "--json").json["network"]["installed"]:
-        pytest.skip("the network module was not built")
+        pytest.skip("the engine was not built")
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_mask_to_segmentation(tmp_path, slide):
     mask = blobs(125, 175)
     write_slide(tmp_path / "mask.tif", mask, 2.0)
     file = tmp_path / "mask.seg.nrrd"
-    assert run("outline", tmp_path / "mask.tif", "--like", slide, "-o", file, "--class", "Tumor", "--json").json["segments"] == 1
+    assert run("outline", tmp_path / "mask.tif", "--like", slide, "-o", file, "--class-name", "Tumor", "--json").json["segments"] == 1
     fields, keys, labels = read_nrrd(file)
     assert (labels == mask // 255).all() and fields["space"] == "left-posterior-superior"
     numbers = [float(number) for number in fields["space directions"].replace("(", "").replace(")", "").replace(",", " ").split()]
@@ -140,7 +140,7 @@ def test_classes_become_segments(tmp_path, synthetic):
     assert keys["Segment0_Name"] == "tissue" and f"Segment{len(present)}_Name" not in keys
     for output in ("d.seg.nrrd", "d.geojson"):
         words = ["outline", tmp_path / "classes.tif", "--like", synthetic[0], "-o", tmp_path / output]
-        assert fails(*words, "--class", "Tumor").code == "E-OPTION-APPLIES"
+        assert fails(*words, "--class-name", "Tumor").code == "E-OPTION-APPLIES"
     run(*words)
     features = json.loads((tmp_path / "d.geojson").read_text())["features"]
     names = [feature["properties"]["classification"]["name"] for feature in features]

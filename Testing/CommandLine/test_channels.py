@@ -187,7 +187,7 @@ def test_overlay_shows_the_picture(slide):
     path, planes = slide
     empty, out = path.with_name("empty.tif"), path.with_name("out.png")
     tifffile.imwrite(empty, numpy.zeros(planes[0].shape, numpy.uint8), tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER")
-    result = run("overlay", path, empty, "-o", out, "--size", 300, "--channel", "DAPI", "--channel", "CD3", "--json")
+    result = run("overlay", path, empty, "-o", out, "--picture-size", 300, "--channel", "DAPI", "--channel", "CD3", "--json")
     _, windows = read_windows(result)
     assert windows == [pytest.approx(find_window(p), rel=1e-12) for p in planes[:2]]
     assert numpy.array_equal(numpy.asarray(Image.open(out)), add_up(planes[:2], windows, COLORS))

@@ -68,7 +68,7 @@ def test_evaluate_takes_the_table(study):
     out, _, _ = study
     told = run("evaluate", out / "predictions.csv", "--json").json
     assert told["cases"] == 14 and told["classes"] == ["normal", "tumor"]
-    assert run("evaluate", out / "predictions.csv", "--by", "patient", "--json").json["cases"] == 9
+    assert run("evaluate", out / "predictions.csv", "--case", "patient", "--json").json["cases"] == 9
 
 
 def test_order_of_rows_does_not_count(slides, study, tmp_path):

@@ -91,7 +91,7 @@ def test_strict_refuses_with_one_sentence_and_leaves_nothing(damage, tmp_path):
         ["label", slide, "-o", out / "a.tif", "--downsample", 1],
         ["convert", slide, out / "b.tif"],  # copies tiles
         ["convert", slide, out / "c.tif", "--compression", "jpeg"],
-        ["overlay", slide, mask, "-o", out / "d.png", "--size", 1300],
+        ["overlay", slide, mask, "-o", out / "d.png", "--picture-size", 1300],
     ):
         refused = fails(*command, "--strict")
         assert (refused.code, refused.file) == ("E-SLIDE-DAMAGED", str(slide))

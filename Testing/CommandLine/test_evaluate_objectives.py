@@ -199,11 +199,11 @@ def test_patients_have_the_means_of_their_slides(tmp_path):
         "label:x": list("110011"),
         "p_label:x": [0.9, 0.1, 0.2, 0.6, 0.8, 0.8],
     }
-    told = run("evaluate", write(tmp_path / "p.csv", columns), "--by", "patient", "--json").json
+    told = run("evaluate", write(tmp_path / "p.csv", columns), "--case", "patient", "--json").json
     assert told["cases"] == 3 and told["perFinding"][0]["positive"] == 2
     assert told["rocAUC"] == 1 and told["perFinding"][0]["sensitivity"] == 1, "means are 0.5, 0.4 and 0.8"
     columns["label:x"] = list("100011")
-    refused = fails("evaluate", write(tmp_path / "q.csv", columns), "--by", "patient")
+    refused = fails("evaluate", write(tmp_path / "q.csv", columns), "--case", "patient")
     assert refused.code == "E-PREDICTIONS-MATCH" and refused.value == "3" and "patient a" in refused.why and "x=1" in refused.why and "x=0" in refused.why
 
 
@@ -216,7 +216,7 @@ def test_what_is_unknown_contradicts_nothing(tmp_path):
         "p_label:x": [0.9, 0.7, 0.2, 0.2],
         "p_label:y": [0.1, 0.3, 0.8, 0.8],
     }
-    told = run("evaluate", write(tmp_path / "p.csv", columns), "--by", "patient", "--json").json
+    told = run("evaluate", write(tmp_path / "p.csv", columns), "--case", "patient", "--json").json
     assert [row["cases"] for row in told["perFinding"]] == [2, 2] and told["rocAUC"] == 1
     cohort = write(tmp_path / "c.csv", {"label:x": list("1100"), "label:y": ["", "0", "1", "1"]})
     told = run("evaluate", tmp_path / "p.csv", "--cohort", cohort, "--json").json
@@ -271,7 +271,7 @@ def test_what_cannot_be_judged_is_said(tmp_path):
     same = {"value:v": ["2", "2"], "predicted_value:v": p}
     (told,) = run("evaluate", write(tmp_path / "v.csv", same), "--json").json["perValue"]
     assert told["determination"] is None and told["pearson"] is None and told["rootMeanSquaredError"] > 0
-    refused = fails("evaluate", tmp_path / "v.csv", "--positive", "v", code=2)
-    assert refused.code == "E-OPTION-APPLIES" and refused.option == "--positive" and refused.file == str(tmp_path / "v.csv")
+    refused = fails("evaluate", tmp_path / "v.csv", "--positive-class", "v", code=2)
+    assert refused.code == "E-OPTION-APPLIES" and refused.option == "--positive-class" and refused.file == str(tmp_path / "v.csv")
     refused = fails("evaluate", write(tmp_path / "n.csv", {"value:v": ["2"], "predicted_value:v": ["x"]}))
     assert refused.code == "E-PREDICTIONS-FORMAT" and refused.value == "2" and '"x"' in refused.why

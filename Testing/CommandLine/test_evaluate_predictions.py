@@ -221,11 +221,11 @@ def test_folds_are_judged_each_by_itself(tmp_path):
 def test_the_positive_class_is_chosen(tmp_path):
     truth, p = draw(4, 80, 2)
     table = write(tmp_path / "p.csv", ["malignant", "normal"], truth, p)
-    told = run("evaluate", table, "--positive", "malignant", "--json").json
+    told = run("evaluate", table, "--positive-class", "malignant", "--json").json
     assert told["positive"] == "malignant" and told["prAUC"] == told["perClass"][0]["prAUC"] != told["perClass"][1]["prAUC"]
     assert told["expectedCalibrationError"] == pytest.approx(calibration_error(p[:, 0], truth == 0), rel=1e-12)
-    refused = fails("evaluate", table, "--positive", "Malignant", code=2)
-    assert refused.code == "E-OPTION-VALUE" and (refused.option, refused.value) == ("--positive", "Malignant")
+    refused = fails("evaluate", table, "--positive-class", "Malignant", code=2)
+    assert refused.code == "E-OPTION-VALUE" and (refused.option, refused.value) == ("--positive-class", "Malignant")
 
 
 def test_order_of_rows_does_not_count(tmp_path):
@@ -278,7 +278,7 @@ def test_patients_are_the_means_of_their_slides(tmp_path):
     truth, p = draw(8, 60, 3)
     patients = [f"P{t}{i % 7}" for i, t in enumerate(truth)]
     table = write(tmp_path / "p.csv", list("abc"), truth, p, [("patient", patients)])
-    told = run("evaluate", table, "--by", "patient", "--json").json
+    told = run("evaluate", table, "--case", "patient", "--json").json
     names = sorted(set(patients))
     means = np.array([p[[q == name for q in patients]].mean(axis=0) for name in names])
     of = np.array([int(name[1]) for name in names])
@@ -289,7 +289,7 @@ def test_patients_are_the_means_of_their_slides(tmp_path):
     cohort = "slide,label,patient\n" + "".join(f"{i}.svs,{'abc'[t]},{patients[i]}\n" for i, t in enumerate(truth))
     (tmp_path / "c.csv").write_text(cohort)
     bare = write(tmp_path / "bare.csv", list("abc"), truth, p)
-    again = run("evaluate", bare, "--cohort", tmp_path / "c.csv", "--by", "patient", "--json").json
+    again = run("evaluate", bare, "--cohort", tmp_path / "c.csv", "--case", "patient", "--json").json
     assert again["perClass"] == told["perClass"]
 
 
@@ -420,7 +420,7 @@ def test_two_tables_that_disagree(tmp_path):
 
 
 def test_patients_that_cannot_be_judged(tmp_path):
-    words = ["evaluate", tmp_path / "p.csv", "--by", "patient"]
+    words = ["evaluate", tmp_path / "p.csv", "--case", "patient"]
     (tmp_path / "p.csv").write_text("slide,label,p_a,p_b\n1,a,0.7,0.3\n2,b,0.4,0.6\n")
     refused = fails(*words)
     assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(tmp_path / "p.csv")
@@ -436,13 +436,13 @@ def test_a_table_of_patients_is_not_that_of_slides(tmp_path):
     table = tmp_path / "patients.csv"
     table.write_text("patient,p_a,p_b\nx,0.2,0.8\n")
     refused = fails("evaluate", table)
-    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(table) and "--by patient" in refused.do
+    assert refused.code == "E-PREDICTIONS-FORMAT" and refused.file == str(table) and "--case patient" in refused.do
 
 
 def test_options_belong_to_what_is_judged(tmp_path):
     (tmp_path / "p.csv").write_text(HEADER + "1,a,0.7,0.3\n2,b,0.4,0.6\n")
     for words, code, option in (
-        (["m.tif", "t.tif", "--by", "patient"], "E-OPTION-APPLIES", "--by"),
+        (["m.tif", "t.tif", "--case", "patient"], "E-OPTION-APPLIES", "--case"),
         ([tmp_path / "p.csv", "--partial"], "E-OPTION-APPLIES", "--partial"),
         ([tmp_path / "p.csv", "c.csv"], "E-OPTION-APPLIES", "TRUTH"),
         (["m.tif"], "E-OPTION-MISSING", "TRUTH"),

@@ -175,7 +175,7 @@ def test_overlay_of_classes_has_a_color_for_each(tmp_path):
     for output, more in ((mask, ()), (classes, ("--classes",))):
         run("label", slide, "-o", output, "--model", model, *more)
     nothing = write_slide(tmp_path / "nothing.tif", numpy.zeros((375, 375), numpy.uint8), mpp=4)
-    size = ["--size", 375]  # pixels of the masks
+    size = ["--picture-size", 375]  # pixels of the masks
     pictures = {}
     for name, labels in (("slide", nothing), ("m", mask), ("c", classes)):
         told = run("overlay", slide, labels, "-o", tmp_path / f"{name}.png", *size, "--json").json
@@ -195,7 +195,7 @@ def test_overlay_of_classes_has_a_color_for_each(tmp_path):
         assert len(y) == 14 * 14 and y.max() - y.min() == x.max() - x.min() == 13
     assert 100 < (legend < 100).all(axis=2).sum() < 2000
     # Where there is no room in one line, there are more of them.
-    told = run("overlay", slide, classes, "-o", tmp_path / "small.png", "--size", 100, "--json").json
+    told = run("overlay", slide, classes, "-o", tmp_path / "small.png", "--picture-size", 100, "--json").json
     assert told["width"] == 100 and told["height"] > 100 + len(legend)
     small = numpy.asarray(PIL.Image.open(tmp_path / "small.png"))[100:]
     assert all((small == color).all(axis=2).sum() == 14 * 14 for color in colors.values())
@@ -437,7 +437,7 @@ def test_what_is_not_needed_is_not_loaded(command, tmp_path, synthetic, request)
     )
     assert finished.returncode == 0
     assert "libc.so" in finished.stderr  # the list is there
-    libraries = ["libtorch", "libc10", "GigapixelNetworkCommands", "GigapixelTorchPasses", "libopenslide"]
+    libraries = ["libtorch", "libc10", "GigapixelTorchPasses", "libopenslide"]
     if command != "label":
         libraries += ["libhwy", "GigapixelFusedKernels"]
     for library in libraries:

@@ -11,7 +11,7 @@ import tifffile
 
 from conftest import fails, run
 
-SIZE = ["--size", "600x500", "--mpp", 1]
+SIZE = ["--size", "600x500", "--slide-mpp", 1]
 
 
 def read_outlines(path):

@@ -32,7 +32,7 @@ def test_seed_resolution_and_quality(tmp_path):
     assert make("2.tif", "--seed", 5, "--threads", 1).read_bytes() == first.read_bytes()
     assert make("3.tif", "--seed", 6).read_bytes() != first.read_bytes()
     assert make("4.tif", "--seed", 5, "--quality", 30).stat().st_size < first.stat().st_size
-    assert run("info", make("5.tif", "--mpp", 0.25), "--json").json["mpp"] == pytest.approx(0.25, rel=1e-6)
+    assert run("info", make("5.tif", "--slide-mpp", 0.25), "--json").json["mpp"] == pytest.approx(0.25, rel=1e-6)
 
 
 def test_synthetic_slide_is_not_replaced(tmp_path):
@@ -67,7 +67,7 @@ def test_overlay_tints_and_outlines_the_mask(tmp_path):
     mask[160:320, 240:560] = 255
     slide = write_slide(tmp_path / "s.tif", numpy.full((600, 800, 3), 180, numpy.uint8))
     write_slide(tmp_path / "m.tif", mask[::8, ::8], 4.0)
-    result = run("overlay", slide, tmp_path / "m.tif", "-o", tmp_path / "o.png", "--size", 400, "--json").json
+    result = run("overlay", slide, tmp_path / "m.tif", "-o", tmp_path / "o.png", "--picture-size", 400, "--json").json
     assert (result["width"], result["height"]) == (400, 300)
     picture = numpy.asarray(Image.open(tmp_path / "o.png")).astype(int)
     assert picture.shape == (300, 400, 3)
@@ -83,23 +83,23 @@ def test_overlay_tints_and_outlines_the_mask(tmp_path):
     tinted = numpy.round(0.75 * 180 + 0.25 * line)
     assert (numpy.abs(picture[inner] - tinted) <= 1).all()
     flipped = write_nrrd(tmp_path / "m.nrrd", mask[::8, ::8], 4.0, flips=(-1, 1), corner=(0.00175, 0.00175))
-    run("overlay", slide, flipped, "-o", tmp_path / "flipped.png", "--size", 400)
+    run("overlay", slide, flipped, "-o", tmp_path / "flipped.png", "--picture-size", 400)
     assert (numpy.asarray(Image.open(tmp_path / "flipped.png")) == picture).all()
 
 
 def test_overlay_that_is_there_is_kept(tmp_path, synthetic):
     picture = tmp_path / "o.png"
     command = ["overlay", *synthetic, "-o", picture, "--json"]
-    assert not run(*command, "--size", 100).json["skipped"]
+    assert not run(*command, "--picture-size", 100).json["skipped"]
     seen = Image.open(picture)
     seen.load()
     assert seen.info["made-by"].startswith("overlay size=100x85 bytes=")
     before = picture.stat().st_mtime_ns
-    assert run(*command, "--size", 100).json["skipped"]
+    assert run(*command, "--picture-size", 100).json["skipped"]
     assert picture.stat().st_mtime_ns == before
-    refused = fails(*command, "--size", 120)
+    refused = fails(*command, "--picture-size", 120)
     assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(picture)
-    assert not run(*command, "--size", 120, "--overwrite").json["skipped"]
+    assert not run(*command, "--picture-size", 120, "--overwrite").json["skipped"]
 
 
 def test_overlay_reduces_by_the_mean(tmp_path):
@@ -107,7 +107,7 @@ def test_overlay_reduces_by_the_mean(tmp_path):
     pixels = random.integers(0, 256, (512, 512, 3), numpy.uint8)
     slide = write_slide(tmp_path / "s.tif", pixels)
     write_slide(tmp_path / "m.tif", numpy.zeros((512, 512), numpy.uint8))
-    run("overlay", slide, tmp_path / "m.tif", "-o", tmp_path / "o.png", "--size", 64)
+    run("overlay", slide, tmp_path / "m.tif", "-o", tmp_path / "o.png", "--picture-size", 64)
     mean = pixels.reshape(64, 8, 64, 8, 3).mean(axis=(1, 3))
     picture = numpy.asarray(Image.open(tmp_path / "o.png")).astype(float)
     assert numpy.abs(picture - mean).max() <= 0.5 + 1e-9

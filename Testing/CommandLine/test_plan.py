@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("network")
 
 def test_doctor_finds_the_module():
     report = run("doctor", "--json").json
-    assert report["healthy"] and report["network"]["loads"] and re.match(r"\d+\.\d+", report["network"]["torch"])
+    assert report["healthy"] and report["network"]["installed"] and re.match(r"\d+\.\d+", report["network"]["torch"])
     assert report["writeTest"]["passed"] and report["itk"] and report["openslide"] and "JPEG 2000" in report["codecs"]
     assert "All is well" in run("doctor").out
 
@@ -70,15 +70,15 @@ def test_plan_of_images_that_nobody_has(name):
 
 
 def test_plan_of_patches():
-    arguments = ["plan", "--size", "16000x64000", *CHAIN, "--semantics", "patch", "--memory"]
+    arguments = ["plan", "--size", "16000x64000", *CHAIN, "--sliding-window", "--memory"]
     inference = [row for row in run(*arguments, "2G", "--patch", 1024, "--overlap", 0.5, "--json").json["plans"] if row["purpose"] == "inference"]
-    assert [row["options"] for row in inference] == ["--semantics patch --patch 1024 --overlap 0.5"]
+    assert [row["options"] for row in inference] == ["--sliding-window --patch 1024 --overlap 0.5"]
     row = inference[0]
     assert row["fits"] and row["tileSize"] == 1024 and row["tiles"] == 31 * 124  # ceil((16000 - 1024) / 512) + 1 ...
     sums = 16000 * 1024 * 2 * 4
     assert sums < row["peakBytes"] < 2 * 1024**3
     text = run(*arguments, "2G", "--mirror").out
-    assert "--semantics patch --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
+    assert "--sliding-window --patch 512 --overlap 0.25 --mirror" in text and "patches of 512 px" in text
     refused = [row for row in run(*arguments, "1G", "--patch", 8192, "--json").json["plans"] if "reason" in row]
     assert any("smaller patches (--patch) need less" in row["reason"] for row in refused)
 

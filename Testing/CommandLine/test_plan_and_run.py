@@ -63,7 +63,7 @@ def test_plan_is_what_segment_does(preset, memory, tmp_path):
     model = tmp_path / "run"
     run("train", "--cohort", tmp_path / "c.csv", "-o", model, "--network", preset, "--epochs", 1, "--tile-size", 288)
     common = ["--threads", 1, "--memory", memory]
-    for options in ([], ["--tile-size", 256], ["--semantics", "patch", "--patch", 128]):
+    for options in ([], ["--tile-size", 256], ["--sliding-window", "--patch", 128]):
         name = " ".join(str(word) for word in options) + (" --overlap 0.25" if "--patch" in options else "")
         rows = run("plan", "--size", "320x300", "--network", model, *options, *common, "--json").json["plans"]
         segment = ["segment", tmp_path / "a.tif", "--model", model, "-o", tmp_path / "o.tif", "--overwrite", *options, *common]
@@ -76,7 +76,7 @@ def test_plan_of_a_region_is_that_of_the_slide(tmp_path):
     """Whose tiles are as large as any; but for how many there are, and what is read of the slide."""
     run("synthesize", tmp_path / "a.tif", "--size", "1500x1100", "--seed", 1, "--truth", tmp_path / "m.tif")
     words = ["segment", tmp_path / "a.tif", "--model", "tissue", "-o", tmp_path / "o.tif", "--overwrite", "--threads", 1, "--json"]
-    for options, tiles in ((["--tile-size", 256], (30, 4)), (["--semantics", "patch", "--patch", 128, "--overlap", 0.5], (23 * 17, 7 * 4))):
+    for options, tiles in ((["--tile-size", 256], (30, 4)), (["--sliding-window", "--patch", 128, "--overlap", 0.5], (23 * 17, 7 * 4))):
         whole, part = (run(*words, *options, *region).json["plan"] for region in ([], ["--region", "300,200,300,130"]))
         assert (whole.pop("tiles"), part.pop("tiles")) == tiles
         assert part.pop("peakBytes") <= whole.pop("peakBytes")

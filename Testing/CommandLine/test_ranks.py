@@ -220,7 +220,7 @@ def test_train_over_ranks_makes_the_files_of_one_process(slides, tmp_path, netwo
 
 
 def test_segment_of_one_slide_by_several_ranks_is_one_file(tall_slide, tmp_path, network):
-    patches = ["--semantics", "patch", "--patch", "256", "--probability"]
+    patches = ["--sliding-window", "--patch", "256", "--probability"]
     for name, options in (("mask", []), ("both", ["--region", "100,300,2000,5900", "--probability"]), ("patches", patches)):
         files = [tmp_path / f"{name}.alone.tif", tmp_path / f"{name}.ranks.tif"]
         probabilities = [tmp_path / f"{name}.p.alone.tif", tmp_path / f"{name}.p.ranks.tif"]

@@ -166,7 +166,7 @@ def test_pen_is_the_share_of_the_masks_pixels(tmp_path, words):
 
 @pytest.mark.parametrize("preset", ["robust", "model"])
 def test_no_pen_is_said_only_where_it_was_looked_for(tmp_path, preset):
-    run("synthesize", tmp_path / "slide.tif", "--size", "900x900", "--mpp", 2)
+    run("synthesize", tmp_path / "slide.tif", "--size", "900x900", "--slide-mpp", 2)
     words = ["label", tmp_path / "slide.tif", "-o", tmp_path / "slide.pyramid.tif", "--preset", preset, "--classes", "--json"]
     told = run(*words).json["penFraction"]
     assert (told is None) == (preset == "robust")
@@ -370,7 +370,7 @@ def test_a_large_report_has_a_folder(tmp_path):
     table, folder = tmp_path / "cohort.csv", tmp_path / "page-files"
     table.write_text("slide\n" + "".join(f"slides/{n}.tif\n" for n in range(4)))
     words = ["report", table, "-o", tmp_path / "page.html"]
-    told = run(*words, "--size", 4096, "--json")
+    told = run(*words, "--picture-size", 4096, "--json")
     assert told.codes == ["W-REPORT-FOLDER"] and told.json["folder"] == str(folder)
     page = Page(tmp_path / "page.html")
     assert len(page.bytes) < 40e6 and dict(page.tags)["body"]["data-folder"] == "page-files"

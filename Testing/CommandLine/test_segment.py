@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""segment: masks and probabilities of slides; skipped where there is no network module."""
+"""segment: masks and probabilities of slides; skipped where the engine was not built."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def test_segment_writes_the_same_mask_from_shared_memory_and_in_one_piece(traine
 def test_segment_patch_by_patch(trained, cohort, tmp_path):
     slide = cohort.parent / "a.tif"
     common = ["segment", slide, "--model", trained[0], "--probability"]
-    patch = ["--semantics", "patch", "--patch", 256, "--overlap", 0.3]
+    patch = ["--sliding-window", "--patch", 256, "--overlap", 0.3]
     read = lambda name: tifffile.imread(tmp_path / name).astype(int)
     run(*common, tmp_path / "whole.p.tif", "-o", tmp_path / "whole.tif")
     run(*common, tmp_path / "one.p.tif", "-o", tmp_path / "one.tif", *patch, "--threads", 1)
@@ -43,7 +43,7 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     for name in ("{}.tif", "{}.p.tif"):
         assert numpy.array_equal(read(name.format("one")), read(name.format("three")))
     # Farther from a patch's borders than the halo it is as in the whole slide, which shows at them.
-    run(*common, tmp_path / "alone.p.tif", "-o", tmp_path / "alone.tif", "--semantics", "patch", "--patch", 256, "--overlap", 0)
+    run(*common, tmp_path / "alone.p.tif", "-o", tmp_path / "alone.tif", "--sliding-window", "--patch", 256, "--overlap", 0)
     difference = numpy.abs(read("alone.p.tif") - read("whole.p.tif"))[:256, :256]
     assert difference.max() > 1 >= difference[64:192, 64:192].max()
     # A region has the bits of the whole slide; another patch is another mask.
@@ -54,10 +54,10 @@ def test_segment_patch_by_patch(trained, cohort, tmp_path):
     assert refused.code == "E-OUTPUT-EXISTS" and refused.file == str(tmp_path / "one.tif") and "mirrored" in refused.why
     for wrong, code, option, value in (
         (["--overlap", 0.5], "E-OPTION-NEEDS", "--overlap", "0.5"),
-        ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--semantics", "patch"),
-        ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--semantics", "patch"),
-        (["--semantics", "patch", "--patch", 100], "E-OPTION-VALUE", "--patch", "100"),
-        (["--semantics", "patch", "--overlap", 1], "E-OPTION-VALUE", "--overlap", "1"),
+        ([*patch, "--tile-size", 256], "E-OPTION-CONFLICT", "--sliding-window", ""),
+        ([*patch, "--shared-memory"], "E-OPTION-CONFLICT", "--sliding-window", ""),
+        (["--sliding-window", "--patch", 100], "E-OPTION-VALUE", "--patch", "100"),
+        (["--sliding-window", "--overlap", 1], "E-OPTION-VALUE", "--overlap", "1"),
     ):
         refused = fails("segment", slide, "--model", trained[0], "-o", tmp_path / "x.tif", *wrong, code=2)
         assert (refused.code, refused.option, refused.value) == (code, option, value)
@@ -236,7 +236,7 @@ def test_resolution_has_to_be_the_models(trained, tmp_path):
     assert run(*again, 0.51).json["skipped"]
     refused = fails(*again, 0.5)
     assert refused.code == "E-OUTPUT-EXISTS" and "--slide-mpp 0.51 then, 0.5 now" in refused.why
-    run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--mpp", 0.25)
+    run("synthesize", tmp_path / "fine.tif", "--size", "1600x1200", "--slide-mpp", 0.25)
     assert run("segment", tmp_path / "fine.tif", "--model", trained[0], "-o", tmp_path / "f.tif", "--json").json["level"] == 1
 
 

@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""train: runs, their options, and how they go on; skipped where there is no network module."""
+"""train: runs, their options, and how they go on; skipped where the engine was not built."""
 
 import os
 import pathlib
@@ -179,20 +179,6 @@ def test_precision_tiles_and_memory_are_chosen(trained, cohort, tmp_path):
     refused = fails(*options, tmp_path / "new", "--precision", "fp8", code=2)
     assert (refused.code, refused.option, refused.value) == ("E-OPTION-VALUE", "--precision", "fp8")
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize("word", ["streamed", "unified", "whole", "automatic"])
-def test_strategies_are_refused_with_what_took_their_place(word, tmp_path):
-    for command in (["train", "--cohort", "c.csv", "-o"], ["segment", "a.tif", "--model", "tissue", "-o"]):
-        refused = fails(*command, tmp_path / "new", "--strategy", word, code=2)
-        assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", "--strategy")
-        assert "--tile-size" in refused.why and "--shared-memory" in refused.why
-
-
-def test_cache_is_refused_with_what_took_its_place(tmp_path):
-    for option in (["--cache", "none"], ["--cache-limit", "2G"]):
-        refused = fails("train", "--cohort", "c.csv", "-o", tmp_path / "new", *option, code=2)
-        assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", option[0]) and "gigapixel convert" in refused.why
 
 
 def test_device_that_is_not_there(trained, cohort, tmp_path):

@@ -131,7 +131,7 @@ def test_incomplete_and_contradictory():
     assert wrong_about("SLIDE", None, "label", "-o", "b.tif") == "E-OPTION-MISSING"
     assert run("label", "a.svs", "-o", code=2).codes == ["E-OPTION-VALUE"]
     assert wrong_about("--output", "c.tif", "label", "a.svs", "-o", "b.tif", "-o", "c.tif") == "E-OPTION-REPEATED"
-    assert wrong_about("--mpp", "0.05", "synthesize", "a.tif", "--size", "100x100", "--mpp", "0.05") == "E-OPTION-VALUE"
+    assert wrong_about("--slide-mpp", "0.05", "synthesize", "a.tif", "--size", "100x100", "--slide-mpp", "0.05") == "E-OPTION-VALUE"
     refused = wrong("label", "a.svs", "-o", "b.tif", "--mpp", "4", "--downsample", "8")
     assert refused.code == "E-OPTION-CONFLICT" and refused.option in ("--mpp", "--downsample")
     assert wrong_about("--quiet", "yes", "label", "a.svs", "-o", "b.tif", "--quiet=yes") == "E-OPTION-VALUE"
@@ -152,3 +152,30 @@ def test_double_dash_ends_options(tmp_path):
     result = run("info", "--json", "--", "--strange-name.svs", code=1, cwd=tmp_path)
     error = result.json["error"]
     assert error["code"] == "E-FILE-MISSING" and error["file"] == "--strange-name.svs"
+
+
+def test_former_names_go_with_a_warning():
+    """Each means what the present name means; a value of the former choice is the switch, the other value nothing."""
+    plan = ["plan", "--size", "800x600", "--network", "remedios2023", "--json"]
+    for former, present in (
+        (["--semantics", "patch", "--patch", 256], ["--sliding-window", "--patch", 256]),
+        (["--semantics=patch"], ["--sliding-window"]),
+        (["--semantics", "whole"], []),
+        (["--semantics=whole"], []),
+    ):
+        told, expected = run(*plan, *former), run(*plan, *present)
+        assert told.codes == ["W-OPTION-RENAMED"] and expected.codes == []
+        assert [row["semantics"] for row in told.json["plans"]] == [row["semantics"] for row in expected.json["plans"]]
+        assert [row["tiles"] for row in told.json["plans"]] == [row["tiles"] for row in expected.json["plans"]]
+    # The command takes the present name only where it has no option of the former one.
+    refused = fails(*plan, "--by", "patient", code=2)
+    assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", "--by")
+    assert fails(*plan, "--", "--semantics", "patch", code=2).code == "E-OPTION-UNKNOWN"
+
+
+def test_former_names_of_figures(tmp_path):
+    (tmp_path / "p.csv").write_text("slide,patient,label,a,b\n1.svs,x,a,0.9,0.1\n2.svs,x,a,0.8,0.2\n3.svs,y,b,0.3,0.7\n")
+    former = run("evaluate", tmp_path / "p.csv", "--by=patient", "--positive", "a", "--json")
+    present = run("evaluate", tmp_path / "p.csv", "--case", "patient", "--positive-class", "a", "--json")
+    assert former.codes == ["W-OPTION-RENAMED"] * 2 and former.json["cases"] == present.json["cases"] == 2
+    assert former.json["positive"] == present.json["positive"] == "a"

@@ -41,8 +41,8 @@ def test_each_channel_has_its_normalization(tmp_path):
     assert (refused.code, refused.file) == ("E-NETWORK-FORMAT", str(wrong))
 
 
-@pytest.mark.parametrize("semantics", ["whole", "patch"])
-def test_volumes_are_cropped_to_what_is_not_zero(semantics, tmp_path):
+@pytest.mark.parametrize("window", [[], ["--sliding-window", "--patch", 8]])
+def test_volumes_are_cropped_to_what_is_not_zero(window, tmp_path):
     voxels = numpy.zeros(SHAPE, "<i2")
     box = numpy.s_[2:11, 3:20, 5:28]
     voxels[box] = numpy.random.default_rng(2).integers(1, 100, (9, 17, 23))
@@ -50,7 +50,7 @@ def test_volumes_are_cropped_to_what_is_not_zero(semantics, tmp_path):
     file = write_nifti(tmp_path / "v.nii.gz", voxels)
     said = {"channels": 1, "crop": "non-zero", "normalization": {"type": "z-score", "voxels": "non-zero-box"}}
     model = write_threshold_model(tmp_path / "m.safetensors", threshold=-1.2, input=said)
-    labels, result = segment([file], model, tmp_path, *(["--semantics", "patch", "--patch", 8] if semantics == "patch" else []))
+    labels, result = segment([file], model, tmp_path, *window)
     inside = voxels[box].astype(float)
     expected = numpy.zeros(SHAPE, bool)
     expected[box] = (inside - inside.mean()) / inside.std() > -1.2
@@ -88,12 +88,12 @@ def test_patches_are_those_of_nnunet(tmp_path):
                 total[patch] += weight * sum_boxes(voxels[patch])
                 weights[patch] += weight
     blended = total / weights
-    labels, result = segment([file], model, tmp_path, "--semantics", "patch")
+    labels, result = segment([file], model, tmp_path, "--sliding-window")
     sure = abs(blended - 110.25) > 0.3  # weights have half precision
     assert (labels == (blended > 110.25))[sure].all() and sure.mean() > 0.9
     assert (labels != (sum_boxes(voxels) > 110.25)).any()  # the whole volume gives something else
     assert result["plan"]["tiles"] == len(begins[0]) * len(begins[1]) * len(begins[2])
-    mirrored, _ = segment([file], write_box_model(tmp_path / "n.safetensors", [110.25], input={"channels": 1}), tmp_path, "--semantics", "patch", "--patch", side, "--mirror", "--threads", 3)
+    mirrored, _ = segment([file], write_box_model(tmp_path / "n.safetensors", [110.25], input={"channels": 1}), tmp_path, "--sliding-window", "--patch", side, "--mirror", "--threads", 3)
     assert (mirrored == labels)[sure].all()  # boxes are symmetric
 
 
@@ -103,14 +103,14 @@ def test_patches_that_do_not_suit(tmp_path):
     trained = write_threshold_model(tmp_path / "t.safetensors", patches={"size": [8, 8, 8], "mirror": [False, False, False]})
     output = tmp_path / "l.nii.gz"
     for model, options, sentence in [
-        (plain, ["--semantics", "patch"], "--semantics patch needs --patch: the network for tests does not say what patches it was trained on"),
-        (plain, ["--semantics", "patch", "--patch", 8, "--tile-size", 8], "leave out --tile-size"),
-        (plain, ["--patch", 8], "--patch is of --semantics patch"),
-        (plain, ["--semantics", "patch", "--patch", 4096], "no three sides of 1 to 2048"),
-        (trained, ["--semantics", "patch", "--mirror"], "was not trained on mirrored patches"),
+        (plain, ["--sliding-window"], "--sliding-window needs --patch: the network for tests does not say what patches it was trained on"),
+        (plain, ["--sliding-window", "--patch", 8, "--tile-size", 8], "leave out --tile-size"),
+        (plain, ["--patch", 8], "--patch is of --sliding-window"),
+        (plain, ["--sliding-window", "--patch", 4096], "no three sides of 1 to 2048"),
+        (trained, ["--sliding-window", "--mirror"], "was not trained on mirrored patches"),
     ]:
         assert sentence in run("segment", file, "--model", model, "-o", output, *options, code=2).err
-    assert "patches" in run("plan", "--size", "30x22x14", "--network", trained, "--semantics", "patch").out
+    assert "patches" in run("plan", "--size", "30x22x14", "--network", trained, "--sliding-window").out
     wrong = write_threshold_model(tmp_path / "w.safetensors", patches={"size": [8, 8]})
     refused = fails("segment", file, "--model", wrong, "-o", output)
     assert (refused.code, refused.file) == ("E-NETWORK-FORMAT", str(wrong))
@@ -122,10 +122,10 @@ def test_volumes_are_brought_to_the_spacing_of_training(tmp_path):
     voxels = numpy.broadcast_to(numpy.arange(SHAPE[2], dtype="<f4"), SHAPE).copy()
     file = write_nifti(tmp_path / "v.nii.gz", voxels, place((1, 1.5, 2)))
     said = {"channels": 1, "spacing": [1, 3, 0.5]}
-    for semantics in ([], ["--semantics", "patch", "--patch", 16]):
+    for window in ([], ["--sliding-window", "--patch", 16]):
         # The network's voxels lie a quarter of a voxel beside the volume's; back there, its boundary is where it was.
         model = write_threshold_model(tmp_path / "m.safetensors", threshold=10.5, input=said)
-        labels, result = segment([file], model, tmp_path, *semantics)
+        labels, result = segment([file], model, tmp_path, *window)
         assert (labels == (voxels > 10.5)).all()
         assert result["steps"] == "resampled from 1 x 1.5 x 2 mm to 0.5 x 3 x 1 mm (60 x 11 x 28 voxels)"
     affine = read_nifti(tmp_path / "l.nii.gz")[1]
@@ -167,7 +167,7 @@ def test_slices_lie_as_the_patient_does(tmp_path):
             write_nifti(tmp_path / f"{name}{number}.nii", numpy.ascontiguousarray(numpy.flip(each.transpose(order), flipped)), affine)
             for name, each in (("v", voxels), ("t", truth))
         ]
-        run("overlay", *files, "-o", tmp_path / f"{number}.png", "--size", 400)
+        run("overlay", *files, "-o", tmp_path / f"{number}.png", "--picture-size", 400)
         pictures.append(numpy.asarray(Image.open(tmp_path / f"{number}.png")))
     assert all((picture == pictures[0]).all() for picture in pictures[1:])
     scale = (400 - 8) / (60 + 60 + 50)
@@ -184,11 +184,11 @@ def test_slices_are_drawn_with_their_labels(tmp_path):
     truth[9, 8:14, 10:20] = 2
     file, labels = (write_nifti(tmp_path / f"{name}.nii.gz", each, place((1, 1, 3))) for name, each in (("v", voxels), ("t", truth)))
     output = tmp_path / "look.png"
-    result = run("overlay", file, labels, "-o", output, "--size", 512, "--json").json
+    result = run("overlay", file, labels, "-o", output, "--picture-size", 512, "--json").json
     # 30, 30 and 22 mm side by side, of which the higher ones are 42 mm high, above the legend.
     assert result["width"] <= 512 and (result["height"] - 20) / (result["width"] - 8) == pytest.approx(42 / 82, abs=0.02)
     assert result["voxel"][2] in range(5, 10) and output.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    assert run("overlay", file, labels, "-o", output, "--size", 512, "--json").json["skipped"]
+    assert run("overlay", file, labels, "-o", output, "--picture-size", 512, "--json").json["skipped"]
     empty = write_nifti(tmp_path / "e.nii.gz", truth * 0, place((1, 1, 3)))
     warnings = run("overlay", file, empty, "-o", tmp_path / "e.png", "--json").json["warnings"]
     assert [(each["code"], each["file"]) for each in warnings] == [("W-DOUBT-MASK-EMPTY", str(empty))]

@@ -102,8 +102,8 @@ def test_spacing_crop_and_patches_are_of_the_oriented_volume(tmp_path):
     labels = []
     for name in ("PSR", "LAI", "SRP"):
         file = store(tmp_path / f"{name}.nii", name, values)
-        for semantics in ([], ["--semantics", "patch", "--patch", 8]):
-            result = run("segment", file, "--model", model, "-o", tmp_path / "l.nii.gz", "--overwrite", "--json", *semantics).json
+        for window in ([], ["--sliding-window", "--patch", 8]):
+            result = run("segment", file, "--model", model, "-o", tmp_path / "l.nii.gz", "--overwrite", "--json", *window).json
             assert "cropped to" in result["steps"] and "resampled" in result["steps"] and result["peakBytes"] <= 1.05 * result["estimatedPeakBytes"]
             labels.append(load(tmp_path / "l.nii.gz"))
     assert all((each == labels[number % 2]).all() for number, each in enumerate(labels))

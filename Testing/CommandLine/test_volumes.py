@@ -212,7 +212,7 @@ def test_what_does_not_suit_is_refused(volume, integers, tmp_path):
     assert fails("segment", volume, "--model", model, "-o", tmp_path / "l.tif", code=2).code == "E-OUTPUT-ENDING"
     for options in (["--level", 0], ["--region", "0,0,5,5"], ["--fill-holes"], ["--mirror"], ["--patch", 64], ["--probability", "p.nii.gz"]):
         assert fails("segment", volume, "--model", model, "-o", output, *options, code=2).option == options[0]
-    refused = fails("segment", volume, "--model", model, "-o", output, "--semantics", "patch", code=2)
+    refused = fails("segment", volume, "--model", model, "-o", output, "--sliding-window", code=2)
     assert refused.option == "--patch", "which the model does not say"
     refused = fails("plan", slide, "--network", model)
     assert (refused.code, refused.file) == ("E-MODEL-INPUT", str(slide))

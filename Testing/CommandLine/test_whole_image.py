@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Networks whose norms see the whole slide: train, segment and plan; skipped where there is no network module."""
+"""Networks whose norms see the whole slide: train, segment and plan; skipped where the engine was not built."""
 
 import os
 

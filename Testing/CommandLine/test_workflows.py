@@ -24,7 +24,7 @@ def test_scripts_are_sound():
 
 
 def test_tasks_of_slurm_share_a_folder(tmp_path):
-    run("synthesize", tmp_path / "cohort", "--size", "128x96", "--slides", "2,1,1", "--mpp", 2, "--lesions", 5)
+    run("synthesize", tmp_path / "cohort", "--size", "128x96", "--slides", "2,1,1", "--slide-mpp", 2, "--lesions", 5)
     environment = {**os.environ, "GIGAPIXEL": PROGRAM, "SLURM_CPUS_PER_TASK": "1"}
     words = [WORKFLOWS / "slurm-array.sh", tmp_path / "cohort/slides", tmp_path / "masks"]
     tasks = [subprocess.Popen(words, env={**environment, "SLURM_ARRAY_TASK_ID": str(number)}) for number in range(2)]
@@ -37,7 +37,7 @@ def write_slides(folder, source):
     """Four slides 0.tif to 3.tif with their truths 0.truth.tif to 3.truth.tif: drawn, or stained nuclei of real tissue."""
     if source == "drawn":
         for number in range(4):
-            run("synthesize", f"{number}.tif", "--size", "256x192", "--mpp", 2, "--seed", number, "--truth", f"{number}.truth.tif", cwd=folder)
+            run("synthesize", f"{number}.tif", "--size", "256x192", "--slide-mpp", 2, "--seed", number, "--truth", f"{number}.truth.tif", cwd=folder)
         return
     data = pathlib.Path(os.environ.get("GIGAPIXEL_TEST_DATA", ""))
     labels = sorted((data / "histology").glob("*_labels.png"))[:4]

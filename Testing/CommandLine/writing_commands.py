@@ -36,7 +36,7 @@ def is_built(command):
 def begin(command, inputs, folder):
     """The words of a command that writes into a folder of its own."""
     if not is_built(command):
-        pytest.skip("the network module was not built")
+        pytest.skip("the engine was not built")
     folder.mkdir()
     return [str(folder / word[4:]) if word.startswith("out/") else word for word in COMMANDS[command]] + ["--quiet"]
 

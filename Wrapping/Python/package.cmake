@@ -30,11 +30,8 @@ foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.M
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 
-# The program, whole in itself but for PyTorch: what train and segment load takes ITK and the readers from it.
+# The program, whole in itself but for PyTorch.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
-set_target_properties(gigapixel PROPERTIES ENABLE_EXPORTS ON)
-# So that what train and segment load asks the program whether it was interrupted, not a copy of its own.
-set_target_properties(GigapixelCommandLine PROPERTIES CXX_VISIBILITY_PRESET default)
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 # Arguments of Python's functions are made of the program's table of options.
 add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM
@@ -52,8 +49,6 @@ foreach(folder itk itkgigapixel/bin)
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 if(Gigapixel_BUILD_NETWORK)
-  install(TARGETS GigapixelNetworkCommands LIBRARY DESTINATION itkgigapixel/bin/ITKGigapixel
-    COMPONENT PythonWheelRuntimeLibraries)
   # What needs PyTorch, or a GPU, beside each library that has the engine in it.
   set(modules GigapixelTorchPasses)
   if(TARGET GigapixelCuda)
@@ -67,7 +62,7 @@ if(Gigapixel_BUILD_NETWORK)
     endif()
     install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
   endif()
-  foreach(folder itk itkgigapixel/bin/ITKGigapixel)
+  foreach(folder itk itkgigapixel/bin)
     install(TARGETS ${modules} LIBRARY DESTINATION ${folder}/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
   endforeach()
 endif()
@@ -75,7 +70,7 @@ endif()
 # The command-line modules for 3D Slicer and slicer_cli_web. All are one program, which is large as a whole: once here, and
 # for each module a script of its name.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/Slicer/CLI rooms/SlicerModules)
-set_target_properties(TissueLabel PROPERTIES ENABLE_EXPORTS ON BUILD_WITH_INSTALL_RPATH ON)
+set_target_properties(TissueLabel PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 install(PROGRAMS $<TARGET_FILE:TissueLabel> DESTINATION itkgigapixel/bin RENAME gigapixel-module
   COMPONENT PythonWheelRuntimeLibraries)
 get_directory_property(modules DIRECTORY ${Gigapixel_ROOT}/Wrapping/Slicer/CLI DEFINITION modules)

@@ -85,6 +85,9 @@ struct GigapixelOptions_EXPORT Option
   /** Another option, and the value there with which alone this one decides on bits; empty: with any. */
   std::string decidesWith{};
   std::string decidingValue{}; ///< see decidesWith
+  /** The name that it had in the version before, which still goes, with a warning; empty: it had no other. */
+  std::string formerName{};
+  std::string formerValue{}; ///< of a switch that was a value of that option: the value
   /** The range is there for slips at a keyboard: programs may give any positive number. */
   bool isRangeForSlips{ false };
 
@@ -117,6 +120,7 @@ struct GigapixelOptions_EXPORT Option
   Option DecidesTheBegin() const;
   Option RangeForSlips() const;
   Option DecidesWith(const std::string & option, const std::string & value) const;
+  Option Formerly(const std::string & formerOption, const std::string & value = {}) const;
   /** @} */
 };
 

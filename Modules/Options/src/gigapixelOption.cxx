@@ -127,6 +127,15 @@ Option::DecidesWith(const std::string & other, const std::string & value) const
 }
 
 Option
+Option::Formerly(const std::string & formerOption, const std::string & value) const
+{
+  Option option = *this;
+  option.formerName = formerOption;
+  option.formerValue = value;
+  return option;
+}
+
+Option
 Option::RangeForSlips() const
 {
   Option option = *this;

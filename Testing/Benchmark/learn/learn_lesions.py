@@ -110,7 +110,7 @@ class Cohort:
         if pictures:
             lesion_mosaics.make(self, pictures, side, mpp, lesions, [int(word) for word in slides.split(",")], seed)
             return
-        words = ["--size", f"{side}x{side}", "--mpp", mpp, "--lesions", lesions, "--slides", slides, "--seed", seed]
+        words = ["--size", f"{side}x{side}", "--slide-mpp", mpp, "--lesions", lesions, "--slides", slides, "--seed", seed]
         made = execute("synthesize", self.table.parent, *words)
         print(f"{made['slides']} slides, {made['drawn']} of them drawn now", flush=True)
 

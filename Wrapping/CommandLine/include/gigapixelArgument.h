@@ -23,8 +23,7 @@ struct GigapixelCommandLine_EXPORT Command
   std::string              summary{}; ///< one line
   std::string              description{};
   std::vector<Argument>    arguments{};
-  std::vector<std::string> examples{};            ///< whole command lines
-  bool                     needsNetwork{ false }; ///< lives in the module that needs LibTorch
+  std::vector<std::string> examples{}; ///< whole command lines
 
   /** Null where there is none of that name. */
   const Argument * Find(const std::string & argumentName) const;

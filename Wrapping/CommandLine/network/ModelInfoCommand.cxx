@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NetworkCommands.h"
 
+#include "Engine.h"
 #include "ModelDescription.h"
 
 #include "gigapixelJoinNames.h"
@@ -19,12 +20,6 @@ bool
 IsPreset(const std::string & name)
 {
   return !std::filesystem::exists(name) && NetworkPreset::Find(name) != nullptr;
-}
-
-bool
-IsReadyModel(const std::string & name)
-{
-  return !std::filesystem::exists(name) && Model::IsReady(name);
 }
 
 JSON
@@ -84,6 +79,14 @@ Format(const std::string & name, const JSON & json)
 }
 } // namespace
 
+bool
+IsNetworkName(const std::string & name)
+{
+  std::error_code ignored;
+  return !std::filesystem::exists(name, ignored) && name.find_first_of("./\\") == std::string::npos &&
+         (NetworkPreset::Find(name) != nullptr || Model::IsReady(name));
+}
+
 int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
@@ -110,9 +113,3 @@ RunModelInfo(const ArgumentValues & values, const Session & session)
 }
 
 } // namespace gigapixel::commandline
-
-extern "C" __attribute__((visibility("default"))) bool
-GigapixelIsNetworkName(const char * name)
-{
-  return gigapixel::commandline::IsPreset(name) || gigapixel::commandline::IsReadyModel(name);
-}

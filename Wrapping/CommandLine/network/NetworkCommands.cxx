@@ -136,14 +136,14 @@ namespace
 bool
 TakesPatches(const ArgumentValues & values)
 {
-  const bool isPatch = values.GetText("semantics") == "patch";
+  const bool isPatch = values.Has("sliding-window");
   if (isPatch &&
       (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
   {
     throw UsageError(Diagnostic("E-OPTION-CONFLICT",
-                                "--semantics patch takes each patch in one piece",
+                                "--sliding-window takes each patch in one piece",
                                 "leave out --tile-size and --shared-memory")
-                       .OfOption("--semantics", values.GetText("semantics")));
+                       .OfOption("--sliding-window"));
   }
   return isPatch;
 }
@@ -199,7 +199,7 @@ GetVolumePatches(const ArgumentValues & values, const NetworkDescription & netwo
   else if (!patches.IsKnown())
   {
     throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                "--semantics patch needs --patch: the network " + network.name +
+                                "--sliding-window needs --patch: the network " + network.name +
                                   " does not say what patches it was trained on")
                        .OfOption("--patch"));
   }
@@ -502,37 +502,3 @@ FormatSeconds(const StageSeconds & stages, double all)
 }
 
 } // namespace gigapixel::commandline
-
-extern "C" __attribute__((visibility("default"))) gigapixel::commandline::CommandFunction
-GigapixelFindNetworkCommand(const char * name)
-{
-  using namespace gigapixel::commandline;
-  static const std::map<std::string, CommandFunction> functions{
-    { "train", RunTrain },   { "segment", RunSegment }, { "plan", RunPlan },         { "networks", RunNetworks },
-    { "import", RunImport }, { "info", RunModelInfo },  { "classify", RunClassify }, { "features", RunFeatures },
-  };
-  return functions.at(name);
-}
-
-extern "C" __attribute__((visibility("default"))) void
-GigapixelJoinCommand(const gigapixel::Launch * launch, std::shared_ptr<gigapixel::Ranks> * ranks)
-{
-  *ranks = gigapixel::JoinRanks(*launch);
-}
-
-extern "C" __attribute__((visibility("default"))) const char *
-GigapixelGetDevices()
-{
-  static const std::string text = [] {
-    const std::string lines = gigapixel::JoinNames(gigapixel::Device::GetDescriptions(), "; ");
-    return lines.empty() ? "none: " + gigapixel::Device::GetProblem() : lines;
-  }();
-  return text.c_str();
-}
-
-extern "C" __attribute__((visibility("default"))) const char *
-GigapixelGetTorchVersion()
-{
-  static const std::string version = gigapixel::GetTorchVersion();
-  return version.c_str();
-}

@@ -91,7 +91,7 @@ struct Tiling
  * \throw UsageError no such device; what Device::Find() throws */
 Tiling GetTiling(const ArgumentValues & values, const Session & session);
 
-/** --semantics and what is of it; none for whole slides.
+/** --sliding-window and what is of it; none for whole slides.
  * \throw UsageError they do not suit each other, or the network */
 std::optional<Patches> GetPatches(const ArgumentValues & values, const NetworkDescription & network);
 

@@ -38,13 +38,13 @@ FormatOptions(const Tiling & tiling)
 {
   if (tiling.patches)
   {
-    return "--semantics patch --patch " + std::to_string(tiling.patches->side) + " --overlap " +
+    return "--sliding-window --patch " + std::to_string(tiling.patches->side) + " --overlap " +
            FormatShortest(tiling.patches->overlap) + (tiling.patches->mirror ? " --mirror" : "");
   }
   if (const auto & patches = tiling.volumePatches)
   {
     const bool isMirrored = patches->GetNumberOfViews() > 1;
-    return "--semantics patch --overlap " + FormatShortest(patches->overlap) + (isMirrored ? " --mirror" : "");
+    return "--sliding-window --overlap " + FormatShortest(patches->overlap) + (isMirrored ? " --mirror" : "");
   }
   const std::string size = tiling.tileSize == WholeImage ? "image" : std::to_string(tiling.tileSize);
   const std::string tiles = tiling.tileSize == 0 ? "" : "--tile-size " + size;

@@ -4,6 +4,7 @@
 
 #include "ArgumentText.h"
 #include "CrossValidation.h"
+#include "Engine.h"
 #include "IdleScratch.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
@@ -15,7 +16,6 @@
 #include "VolumeSegmentation.h"
 
 #include "gigapixelBegunRun.h"
-#include "gigapixelJoinRanks.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelUsableCores.h"
@@ -556,10 +556,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
 int
 RunTrain(const ArgumentValues & values, const Session & session)
 {
-  const auto ranks = [] {
-    const EndAtInterruption guard;
-    return JoinRanks(Launch::Find());
-  }();
+  const auto ranks = JoinJob(Launch::Find());
   try
   {
     RunTrainOn(ranks, values, session);

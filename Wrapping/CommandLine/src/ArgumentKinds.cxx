@@ -116,7 +116,7 @@ SlideImage()
 Argument
 SlideChannel()
 {
-  return OptionText("channel", "N|NAME", "Channel of the slide; may be given several times.")
+  return OptionText("channel", "N|NAME", "Channel of the slide.")
     .Details("By its name or its number from 1, a name first; gigapixel info lists them.")
     .Group(Reading)
     .OfSlideFiles()
@@ -246,14 +246,14 @@ CommonArguments()
 }
 
 Argument
-Semantics()
+SlidingWindow()
 {
-  return Choice("semantics", { "whole", "patch" }, "whole", "What the network sees at once.")
+  return Switch("sliding-window", "The network sees each patch by itself, not the whole slide.")
     .Details(
-      "The whole slide, exactly, or each patch by itself, as a sliding window does (MONAI, nnU-Net), for networks "
-      "that were trained on patches of that size. There, it pads at the borders of patches, and the logits of "
-      "patches that overlap are blended. Of volumes as nnU-Net does it.")
-    .Group(Window);
+      "As MONAI and nnU-Net apply networks that were trained on patches of that size. The network pads at the borders "
+      "of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.")
+    .Group(Window)
+    .Formerly("semantics", "patch");
 }
 
 Argument
@@ -262,12 +262,11 @@ PatchSize()
   Argument side = Integer("patch", "512", 1, 8192, "Side of a patch, in pixels of the model's resolution.");
   side.unit = "px";
   return side
-    .Details(
-      "A multiple of the network's stride. A slide that is smaller lies in the middle of it, on white. Of "
-      "--semantics patch, as the next three. Of volumes in voxels, any side; without it the patches that the model "
-      "was trained on.")
+    .Details("A multiple of the network's stride. A slide that is smaller lies in the middle of it, on white. Of "
+             "volumes in voxels, any side; without it the patches that the model "
+             "was trained on.")
     .Group(Window)
-    .Needs("semantics", "patch");
+    .Needs("sliding-window");
 }
 
 Argument
@@ -276,7 +275,7 @@ PatchOverlap()
   return Number("overlap", "0.25", 0, 0.95, "What neighboring patches share of a side.")
     .Details("Of volumes at least, 0.5 where it is not given.")
     .Group(Window)
-    .Needs("semantics", "patch");
+    .Needs("sliding-window");
 }
 
 Argument
@@ -285,7 +284,7 @@ PatchBlending()
   return Choice("blending", { "gaussian", "constant" }, "gaussian", "Weights of a patch's pixels.")
     .Details("gaussian: a Gaussian around the patch's center (sigma an eighth of the side); constant: 1.")
     .Group(Window)
-    .Needs("semantics", "patch");
+    .Needs("sliding-window");
 }
 
 Argument
@@ -296,7 +295,7 @@ Mirror()
       "The mean of the logits of each patch and its three mirror images; of volumes along the axes that the model "
       "was trained with, or all three: eight times as long.")
     .Group(Window)
-    .Needs("semantics", "patch");
+    .Needs("sliding-window");
 }
 
 } // namespace gigapixel::commandline

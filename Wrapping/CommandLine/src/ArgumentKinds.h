@@ -79,7 +79,7 @@ GigapixelCommandLine_EXPORT Argument Retry();
 GigapixelCommandLine_EXPORT Argument Strict();
 
 // What a network sees, and of patches.
-GigapixelCommandLine_EXPORT Argument Semantics();
+GigapixelCommandLine_EXPORT Argument SlidingWindow();
 GigapixelCommandLine_EXPORT Argument PatchSize();
 GigapixelCommandLine_EXPORT Argument PatchOverlap();
 GigapixelCommandLine_EXPORT Argument PatchBlending();

@@ -15,31 +15,9 @@ namespace gigapixel::commandline
 namespace
 {
 
-/** What does now what an option of an earlier version did; empty for words that were none. */
-std::string
-DescribeReplacement(const std::string & word)
-{
-  static const std::map<std::string, std::string> replacements{
-    { "--strategy",
-      "--tile-size image takes an image in one piece (whole), --shared-memory from memory that CPU and GPU share "
-      "(unified); without both it goes through in tiles (streamed)" },
-    { "--cache",
-      "convert slides that decode slowly into pyramids that do not (gigapixel convert), and train on those" },
-    { "--cache-limit", "no decoded pixels are kept; see gigapixel convert for slides that decode slowly" },
-  };
-  const auto found = replacements.find(word);
-  return found == replacements.end() ? std::string() : found->second;
-}
-
 [[noreturn]] void
 RefuseUnknownOption(const Command & command, const std::string & word)
 {
-  if (const std::string replacement = DescribeReplacement(word); command.needsNetwork && !replacement.empty())
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-UNKNOWN", command.name + " has no option " + word + " any more: " + replacement)
-        .OfOption(word));
-  }
   std::string advice;
   std::size_t nearest = 3;
   for (const Argument & argument : command.arguments)

@@ -55,10 +55,10 @@ FindPositive(const PredictionTable & table, const std::string & name)
     if (!name.empty())
     {
       throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  "--positive is of two classes, and there are " +
+                                  "--positive-class is of two classes, and there are " +
                                     std::to_string(table.classes.size()) + " (" + Join(table.classes) +
                                     "), each of which is set against the rest")
-                         .OfOption("--positive", name));
+                         .OfOption("--positive-class", name));
     }
     return -1;
   }
@@ -66,8 +66,8 @@ FindPositive(const PredictionTable & table, const std::string & name)
   if (!name.empty() && found == table.classes.end())
   {
     throw UsageError(
-      Diagnostic("E-OPTION-VALUE", "--positive " + name + " is none of the classes (" + Join(table.classes) + ')')
-        .OfOption("--positive", name));
+      Diagnostic("E-OPTION-VALUE", "--positive-class " + name + " is none of the classes (" + Join(table.classes) + ')')
+        .OfOption("--positive-class", name));
   }
   return name.empty() ? 1 : static_cast<int>(found - table.classes.begin());
 }

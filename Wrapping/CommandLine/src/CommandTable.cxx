@@ -224,8 +224,7 @@ Train()
         "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
         "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
         "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
-        "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" },
-      true });
+        "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" } });
 }
 
 Argument
@@ -286,7 +285,7 @@ Segment()
       Tissue("it becomes 0."),
       Computing("device"),
       Computing("precision"),
-      Semantics(),
+      SlidingWindow(),
       PatchSize(),
       PatchOverlap(),
       PatchBlending(),
@@ -302,10 +301,9 @@ Segment()
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
-      "gigapixel segment slide.svs --model run -o mask.tif --semantics patch --patch 256 --mirror",
+      "gigapixel segment slide.svs --model run -o mask.tif --sliding-window --patch 256 --mirror",
       "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G",
-      "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --semantics patch --mirror" },
-    true
+      "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --sliding-window --mirror" }
   };
 }
 
@@ -379,8 +377,7 @@ Classify()
     { "gigapixel classify slides/ --model run -o predictions.csv",
       "gigapixel classify slides/ --model run -o slides.csv --cohort cohort.csv --per-patient patients.csv",
       "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
-      "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" },
-    true
+      "gigapixel classify slides/ --model run -o predictions.csv --maps maps/" }
   };
 }
 
@@ -421,8 +418,7 @@ Features()
       Retry(),
       Overwrite() },
     { "gigapixel features slides/ --model run -o features/ --tissue masks/",
-      "gigapixel features slide.svs --model resnet50.safetensors -o slide.h5" },
-    true
+      "gigapixel features slide.svs --model resnet50.safetensors -o slide.h5" }
   };
 }
 
@@ -453,7 +449,7 @@ Plan()
              TrainingLoss(),
              Learning("freeze"),
              Computing("precision"),
-             Semantics(),
+             SlidingWindow(),
              PatchSize(),
              PatchOverlap(),
              Mirror(),
@@ -462,8 +458,7 @@ Plan()
              Computing("scratch") },
            { "gigapixel plan slide.svs --memory 2G",
              "gigapixel plan --size 16000x64000 --json",
-             "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" },
-           true };
+             "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" } };
 }
 
 Command
@@ -487,8 +482,7 @@ Networks()
     { "gigapixel networks",
       "gigapixel networks unet:base=32,depth=3",
       "gigapixel networks mine.json --json",
-      "gigapixel networks --operations" },
-    true
+      "gigapixel networks --operations" }
   };
 }
 
@@ -559,8 +553,7 @@ Import()
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",
       "gigapixel import nuclei.onnx -o nuclei.safetensors --norms image",
       "gigapixel import brain.onnx -o brain.safetensors --orientation RAS --axis-order xyz",
-      "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" },
-    true
+      "gigapixel import nuclei.onnx -o nuclei.safetensors --mean 0.7,0.5,0.6 --deviation 0.2,0.2,0.2" }
   };
 }
 

@@ -2,7 +2,7 @@
 #include "CommandFunctions.h"
 #include "../dicom/DicomProcess.h"
 #include "ITKMessages.h"
-#include "NetworkModule.h"
+#include "Engine.h"
 #include "PyramidOutput.h"
 
 #include "gigapixelFreeMemory.h"
@@ -123,15 +123,11 @@ TestWriting(const Session & session)
 JSON
 DescribeNetwork()
 {
-  const std::string path = GetNetworkModulePath();
-  JSON              json{ { "installed", std::filesystem::exists(path) }, { "loads", false }, { "torch", nullptr } };
-  json["module"] = path;
+  JSON json{ { "installed", HasEngine() }, { "torch", nullptr } };
   try
   {
-    LoadNetworkCommand("plan");
-    json["loads"] = true;
-    json["gpu"] = GetDevices();
-    json["torch"] = GetTorchVersion();
+    json["gpu"] = DescribeDevices();
+    json["torch"] = FindTorchVersion();
   }
   catch (const std::exception &)
   {
@@ -188,11 +184,9 @@ Format(const JSON & json)
   text += "  cores          " + json["cores"].dump() + " (used: " + json["threads"].dump() + ")\n";
   text += "  free memory    " + FormatBytes(json["freeMemoryBytes"].get<double>()) + '\n';
   const JSON & network = json["network"];
-  text += "  network module " +
-          (network["torch"].is_null()
-             ? (network["loads"].get<bool>() ? "loads; " : "") + network["problem"].get<std::string>()
-             : "loads, LibTorch " + network["torch"].get<std::string>()) +
-          '\n';
+  const JSON & torch = network["torch"];
+  text += "  networks       " +
+          (torch.is_null() ? network["problem"].get<std::string>() : "LibTorch " + torch.get<std::string>()) + '\n';
   text += network.contains("gpu") ? "  GPU            " + network["gpu"].get<std::string>() + '\n' : std::string();
   const JSON & writing = json["writeTest"];
   text += "  write test     " +
@@ -225,10 +219,8 @@ RunDoctor(const ArgumentValues &, const Session & session)
   json["freeMemoryBytes"] = GetFreeMemory();
   json["network"] = DescribeNetwork();
   json["writeTest"] = DescribeWriteTest(session);
-  // A build without the network or GDCM is a whole one; a module that does not load is not, nor one without OpenSlide.
-  const JSON & network = json["network"];
-  const bool   healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() && dicomProblem.empty() &&
-                       (network["loads"].get<bool>() || !network["installed"].get<bool>());
+  // A build without the networks, LibTorch or GDCM is a whole one; one without OpenSlide is not.
+  const bool healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() && dicomProblem.empty();
   json["healthy"] = healthy;
   session.PrintResult(Format(json), json.dump(2));
   return healthy ? Success : Failure;

@@ -174,7 +174,7 @@ ReportClasses(const PredictionTable & table, const ReportOptions & options)
                     .OfValue(table.cases.front().label));
   }
   ObjectiveReport report;
-  report.takes = { "positive", "bins" };
+  report.takes = { "positive-class", "bins" };
   report.ofFold = DescribeFold(figures);
   if (options.isFold)
   {

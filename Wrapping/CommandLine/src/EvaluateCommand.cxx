@@ -221,7 +221,7 @@ void
 CheckOptions(const ArgumentValues & values, bool isTable)
 {
   const char * const what = isTable ? "a mask" : "a table of predictions (.csv)";
-  for (const char * option : { "cohort", "split", "by", "positive", "bins", "pictures", "overwrite" })
+  for (const char * option : { "cohort", "split", "case", "positive-class", "bins", "pictures", "overwrite" })
   {
     if (!isTable && values.IsGiven(option))
     {

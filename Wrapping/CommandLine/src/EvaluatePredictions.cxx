@@ -89,7 +89,7 @@ ReadTable(const ArgumentValues & values, const Session & session)
                     .OfFile(table.file));
   }
   TakeSplit(table, values, session);
-  return values.GetText("by") == "patient" ? table.GetPatients() : table;
+  return values.GetText("case") == "patient" ? table.GetPatients() : table;
 }
 
 using NamedDrawings = std::vector<std::pair<std::string, Drawing>>;
@@ -127,7 +127,7 @@ WritePictures(const std::string & folder, const NamedDrawings & pictures, bool o
 void
 CheckOptions(const ObjectiveReport & report, const PredictionTable & table, const ArgumentValues & values)
 {
-  for (const std::string option : { "positive", "bins" })
+  for (const std::string option : { "positive-class", "bins" })
   {
     if (values.IsGiven(option) && std::count(report.takes.begin(), report.takes.end(), option) == 0)
     {
@@ -165,7 +165,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
                        .OfOption("--split", values.GetText("split")));
   }
   const PredictionTable table = ReadTable(values, session);
-  const ReportOptions   options{ values.Has("positive") ? values.GetText("positive") : "",
+  const ReportOptions   options{ values.Has("positive-class") ? values.GetText("positive-class") : "",
                                static_cast<int>(values.GetInteger("bins")) };
   const ObjectiveReport report = ReportObjective(table, options);
   CheckOptions(report, table, values);
@@ -175,7 +175,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     WritePictures(values.GetText("pictures"), report.pictures, values.Has("overwrite"));
   }
   Json json{ { "predictions", table.file }, { "objective", table.objective->name } };
-  json["by"] = values.GetText("by");
+  json["by"] = values.GetText("case");
   json["cases"] = table.cases.size();
   json.update(report.json);
   const Json folds = DescribeFolds(table, [&](const PredictionTable & part) {
@@ -184,7 +184,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     return ofPart.ofFold;
   });
   json.update(folds.is_null() ? Json::object() : folds);
-  const std::string cases = values.GetText("by") == "patient" ? "patients" : "slides";
+  const std::string cases = values.GetText("case") == "patient" ? "patients" : "slides";
   session.PrintResult(Pad(cases, 20) + json.at("cases").dump() + '\n' + report.text + FormatFolds(folds),
                       json.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;

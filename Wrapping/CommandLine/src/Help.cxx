@@ -300,7 +300,6 @@ DescribeCommands()
   {
     nlohmann::ordered_json json{ { "name", command.name }, { "summary", command.summary } };
     json["description"] = command.description;
-    json["needsNetwork"] = command.needsNetwork;
     json["examples"] = command.examples;
     json["arguments"] = nlohmann::ordered_json::array();
     for (const Argument & argument : command.arguments)

@@ -4,7 +4,7 @@
 #include "DiagnosticJSON.h"
 #include "Doubt.h"
 #include "ITKMessages.h"
-#include "NetworkModule.h"
+#include "Engine.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
 #include "SlideBatch.h"
@@ -419,7 +419,7 @@ SaveAssociatedImage(const std::string & file, const ArgumentValues & values, con
   }
   WritePNG(picture, target, {}, values.Has("overwrite"));
 }
-/** A model's file, the folder of a run, a ready model or a preset: the network module tells of it. */
+/** A model's file, the folder of a run, a ready model or a preset: the engine tells of it. */
 bool
 IsModel(const std::string & name)
 {
@@ -443,7 +443,7 @@ RunInfo(const ArgumentValues & values, const Session & session)
         Diagnostic("E-OPTION-CONFLICT", "models and slides are named together", "use one command for each")
           .OfOption("SLIDE"));
     }
-    return LoadNetworkCommand("info")(values, session);
+    return FindEngineCommand("info")(values, session);
   }
   if (values.Has("associated") != values.Has("output"))
   {

@@ -64,15 +64,15 @@ LookAt(const MaskImage & mask, const ArgumentValues & values, const Session & se
   {
     std::swap(shown.counts[1], shown.counts[Segment::Anything]);
   }
-  shown.segments = FindSegments(shown.counts, mask.GetClasses(), values.GetText("class"));
+  shown.segments = FindSegments(shown.counts, mask.GetClasses(), values.GetText("class-name"));
   shown.labels = MakeLabelMap(shown.segments);
   shown.hasClasses = shown.segments.front().value != Segment::Anything;
-  if (shown.hasClasses && values.IsGiven("class"))
+  if (shown.hasClasses && values.IsGiven("class-name"))
   {
     throw Refusal(
       Diagnostic("E-OPTION-APPLIES", "the mask has classes, which are written by their own names", "leave it out")
         .OfFile(mask.GetName())
-        .OfOption("--class", values.GetText("class")));
+        .OfOption("--class-name", values.GetText("class-name")));
   }
   return shown;
 }

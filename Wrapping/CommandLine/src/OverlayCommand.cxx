@@ -124,7 +124,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   }
   const auto      slide = OpenPicture(file, values, session);
   const MaskImage mask(values.GetText("MASK"));
-  const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("size"));
+  const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("picture-size"));
   const auto      madeBy = DescribeMaking(*slide, mask, size);
   const Picture   legend = DrawLegend(mask.GetClasses(), size[0]);
   const auto      height = size[1] + legend.height;

@@ -425,7 +425,7 @@ PredictionTable::Load(const std::string & fileName)
   {
     reader.Fail(1,
                 "the table is of patients, as --per-patient of classify writes them",
-                "give that of the slides, and --by patient");
+                "give that of the slides, and --case patient");
   }
   const std::size_t fewest = kind.isExclusive ? 2 : 1;
   if (slide < 0 || columns.size() < fewest)

@@ -5,7 +5,8 @@
 #include "DiagnosticJSON.h"
 #include "ITKMessages.h"
 #include "ImageFormats.h"
-#include "NetworkModule.h"
+#include "Engine.h"
+#include "FormerNames.h"
 #include "StatusCommand.h"
 
 #include "gigapixelCoreShare.h"
@@ -85,7 +86,8 @@ AllowManyOpenFiles()
 int
 RunCommand(const Command & command, const std::vector<std::string> & words, CommandFunction function)
 {
-  const ArgumentValues values = ArgumentValues::Parse(command, words);
+  std::vector<Diagnostic> warnings;
+  const ArgumentValues    values = ArgumentValues::Parse(command, ReplaceFormerNames(command, words, warnings));
   if (values.Has("help") || values.Has("help-all"))
   {
     Print(GetHelp(command, values.Has("help-all")));
@@ -95,6 +97,10 @@ RunCommand(const Command & command, const std::vector<std::string> & words, Comm
   CoreShare::Bind(launch);
   const Session session(
     launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
+  for (const Diagnostic & warning : warnings)
+  {
+    session.Warn(warning);
+  }
   if (const int cores = CountUsableCores(); session.GetThreads() > cores)
   {
     session.Say("--threads " + std::to_string(session.GetThreads()) + ": this process may use " +
@@ -225,7 +231,8 @@ FindCommandFunction(const Command & command)
     { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
     { "measure", RunMeasure }, { "report", RunReport },         { "status", RunStatus },
   };
-  return command.needsNetwork ? LoadNetworkCommand(command.name) : functions.at(command.name);
+  const auto found = functions.find(command.name);
+  return found != functions.end() ? found->second : FindEngineCommand(command.name);
 }
 
 int

@@ -83,7 +83,7 @@ ReportDrawing
 GetDrawing(const ArgumentValues & values)
 {
   const auto has = [&](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
-  return { has("size") ? values.GetInteger("size") : 0,
+  return { has("picture-size") ? values.GetInteger("picture-size") : 0,
            has("image") ? values.GetText("image") : std::string(),
            has("slide-mpp") ? values.GetNumber("slide-mpp") : 0 };
 }

@@ -4,7 +4,7 @@
 #include "BatchRecords.h"
 #include "DiagnosticJSON.h"
 #include "ITKMessages.h"
-#include "NetworkModule.h"
+#include "Engine.h"
 #include "ReportCommand.h"
 
 #include "gigapixelPackedDiagnostic.h"
@@ -293,7 +293,7 @@ RunBatch(const ArgumentValues &                                                 
          const std::function<nlohmann::ordered_json(const SlideTask &, std::string & text)> & work,
          const std::function<void(const std::vector<SlideOutcome> &)> &                       finish)
 {
-  const auto    ranks = JoinRanks(Launch::Find());
+  const auto    ranks = JoinJob(Launch::Find());
   const Witness witness(ranks);
   return DealSlides(values, session, tasks, list, work, finish, *ranks);
 }
@@ -306,7 +306,7 @@ RunSharedBatch(
   const SlideList &              list,
   const std::function<nlohmann::ordered_json(const SlideTask &, const std::shared_ptr<Ranks> &, std::string &)> & work)
 {
-  const auto    ranks = JoinRanks(Launch::Find());
+  const auto    ranks = JoinJob(Launch::Find());
   const Witness witness(ranks);
   if (tasks.size() >= static_cast<std::size_t>(ranks->GetNumberOfRanks()))
   {

@@ -98,7 +98,8 @@ Label()
 Command
 Evaluate()
 {
-  Argument positive{ "positive", Type::Text, "NAME", "" };
+  Argument positive{ "positive-class", Type::Text, "NAME", "" };
+  positive.formerName = "positive";
   positive.description =
     "Of two classes the one that is looked for. Without it: the last, as that is what such networks are trained for.";
   return {
@@ -140,11 +141,12 @@ Evaluate()
         "the predictions."),
       Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort."),
       Choice(
-        "by",
+        "case",
         { "slide", "patient" },
         "slide",
         "What is a case: each slide, or each patient (column patient of either table), whose probabilities are the "
-        "means of those of all slides."),
+        "means of those of all slides.")
+        .Formerly("by"),
       positive,
       Integer(
         "bins",
@@ -163,14 +165,14 @@ Evaluate()
       "gigapixel evaluate slide.mask.tif slide.truth.tif --json",
       "gigapixel evaluate labels.nii.gz truth.nii.gz",
       "gigapixel evaluate predictions.csv --cohort cohort.csv --split test",
-      "gigapixel evaluate predictions.csv --cohort cohort.csv --by patient --pictures figures/ --json" }
+      "gigapixel evaluate predictions.csv --cohort cohort.csv --case patient --pictures figures/ --json" }
   };
 }
 
 Command
 Overlay()
 {
-  Argument size = Integer("size", "1024", 16, 16384, "Longer side of the picture.");
+  Argument size = Integer("picture-size", "1024", 16, 16384, "Longer side of the picture.").Formerly("size");
   size.unit = "px";
   return { "overlay",
            "a picture of a slide with its mask",
@@ -194,7 +196,7 @@ Overlay()
              SlideWindow(Sum, "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
              Strict(),
              Overwrite() },
-           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --size 2000",
+           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --picture-size 2000",
              "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" } };
 }
 
@@ -208,7 +210,8 @@ Report()
     "slides", "FOLDER|FILE", "slide", "Slides that no result names by its path: files, folders, patterns or tables.");
   slides.repeated = true;
   Argument size =
-    Integer("size", "", 64, 4096, "Longer side of pictures. Without it: up to 1600, less for many slides.");
+    Integer("picture-size", "", 64, 4096, "Longer side of pictures. Without it: up to 1600, less for many slides.")
+      .Formerly("size");
   size.unit = "px";
   return { "report",
            "a page of HTML on a batch of slides",
@@ -277,7 +280,8 @@ Rasterize()
 Command
 Outline()
 {
-  Argument name{ "class", Type::Text, "NAME", "What the object of a mask without classes is called.", "Tissue" };
+  Argument name{ "class-name", Type::Text, "NAME", "What the object of a mask without classes is called.", "Tissue" };
+  name.formerName = "class";
   return { "outline",
            "a mask, for other programs to look at and to correct",
            "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
@@ -432,7 +436,7 @@ Synthesize()
                             "One to three small foci in the tissue, which take this share of the slide's area: "
                             "crowded nuclei of twice the usual diameter. Without it: none.");
   lesions.unit = "%";
-  Argument resolution = Number("mpp", "0.5", 0.1, 8, "Resolution of level 0.");
+  Argument resolution = Number("slide-mpp", "0.5", 0.1, 8, "Resolution of level 0.").Formerly("mpp");
   resolution.unit = "µm/px";
   Argument slides{ "slides", Type::Text, "TRAIN,VALIDATION,TEST", "" };
   slides.description =
@@ -464,8 +468,8 @@ Synthesize()
       Integer("quality", "80", 1, 100, "Of the JPEG compression."),
       Overwrite() },
     { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif",
-      "gigapixel synthesize slide.tif --size 2048x2048 --mpp 1 --lesions 0.3 --outlines slide.geojson",
-      "gigapixel synthesize cohort/ --size 2048x2048 --mpp 1 --lesions 0.3 --slides 400,60,100" }
+      "gigapixel synthesize slide.tif --size 2048x2048 --slide-mpp 1 --lesions 0.3 --outlines slide.geojson",
+      "gigapixel synthesize cohort/ --size 2048x2048 --slide-mpp 1 --lesions 0.3 --slides 400,60,100" }
   };
 }
 

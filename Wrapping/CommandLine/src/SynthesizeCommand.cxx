@@ -50,7 +50,7 @@ DescribeMaking(const ArgumentValues & values, const Specimen & specimen, unsigne
   const auto size = values.GetExtent("size");
   const bool isSlide = channels == 3;
   return "synthesize size=" + std::to_string(size[0]) + 'x' + std::to_string(size[1]) +
-         " seed=" + std::to_string(specimen.seed) + " mpp=" + FormatNumber(values.GetNumber("mpp"), 6) +
+         " seed=" + std::to_string(specimen.seed) + " mpp=" + FormatNumber(values.GetNumber("slide-mpp"), 6) +
          (values.Has("brown") ? " brown" : "") + (values.Has("artifacts") ? " artifacts" : "") +
          (isSlide && values.Has("lesions") ? " lesions=" + FormatNumber(values.GetNumber("lesions"), 6) : "") +
          (isSlide && specimen.decoys ? " decoys" : "") +
@@ -78,7 +78,7 @@ MakeSource(const Specimen & specimen, const ArgumentValues & values)
   const auto source = TSource::New();
   source->SetSize(static_cast<itk::SizeValueType>(size[0]), static_cast<itk::SizeValueType>(size[1]));
   source->SetSeed(specimen.seed);
-  source->SetMicronsPerPixel(values.GetNumber("mpp"));
+  source->SetMicronsPerPixel(values.GetNumber("slide-mpp"));
   source->SetBrown(values.Has("brown"));
   source->SetArtifacts(values.Has("artifacts"));
   source->SetFocusShare(GetFocusShare(values));
@@ -182,7 +182,7 @@ DescribeSize(const ArgumentValues & values)
   const auto size = values.GetExtent("size");
   return { { "width", size[0] },
            { "height", size[1] },
-           { "mpp", values.GetNumber("mpp") },
+           { "mpp", values.GetNumber("slide-mpp") },
            { "seed", values.GetInteger("seed") } };
 }
 

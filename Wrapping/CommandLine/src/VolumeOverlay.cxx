@@ -387,11 +387,11 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
   }
   const itk::GigapixelVolume volume = OpenVolume(name, session), labels = OpenVolume(values.GetText("MASK"), session);
   CheckLabels(volume, labels);
-  const auto        panels = MakePanels(volume.grid, values.GetInteger("size"));
-  const std::string madeBy = "overlay of slices along the patient size=" + std::to_string(values.GetInteger("size")) +
-                             ' ' +
-                             itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(name), HashedBytes::Samples) +
-                             " labels: " + itk::GigapixelIdentifyVolume({ labels.name }, HashedBytes::All);
+  const auto        panels = MakePanels(volume.grid, values.GetInteger("picture-size"));
+  const std::string madeBy =
+    "overlay of slices along the patient size=" + std::to_string(values.GetInteger("picture-size")) + ' ' +
+    itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(name), HashedBytes::Samples) +
+    " labels: " + itk::GigapixelIdentifyVolume({ labels.name }, HashedBytes::All);
   const bool             wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
   nlohmann::ordered_json json{
     { "picture", output }, { "volume", name }, { "labels", labels.name }, { "skipped", wasThere }
@@ -399,7 +399,8 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
   std::string text = output;
   if (!wasThere)
   {
-    CheckOutput(output, 3.0 * static_cast<double>(values.GetInteger("size") * values.GetInteger("size")));
+    CheckOutput(output,
+                3.0 * static_cast<double>(values.GetInteger("picture-size") * values.GetInteger("picture-size")));
     Progress    progress(session, "overlay");
     const Shown shown = FindPlaces(*labels.voxels);
     ThrowIfInterrupted();

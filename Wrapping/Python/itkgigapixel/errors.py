@@ -313,18 +313,28 @@ def without(**arguments: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def renamed(**names: str) -> Callable[[Function], Function]:
-    """For functions whose arguments had other names, old=new: those go on, with a FutureWarning."""
+#: what a choice became that is a switch now, as values of its former argument
+SLIDING_WINDOW = ("sliding_window", {"whole": False, "patch": True})
+
+
+def renamed(**names: str | tuple[str, dict]) -> Callable[[Function], Function]:
+    """For functions whose arguments had other names, old=new: those go on, with a FutureWarning. With (new, values) the
+    former argument had these values, each of which is another one of the new argument."""
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def named(*args, **kwargs):
             for old in names.keys() & kwargs.keys():
-                if names[old] in kwargs:
-                    why = f"{function.__name__}() has been given {names[old]} and {old}, its former name"
+                new, values = names[old] if isinstance(names[old], tuple) else (names[old], None)
+                if new in kwargs:
+                    why = f"{function.__name__}() has been given {new} and {old}, its former name"
                     raise error_of(TypeError, "E-OPTION-REPEATED", why, "give one of them", option=old)
-                warnings.warn(f"The argument {old} of {function.__name__}() is named {names[old]} now", FutureWarning, stacklevel=2)
-                kwargs[names[old]] = kwargs.pop(old)
+                value = kwargs.pop(old)
+                if values is not None and value not in values:
+                    why = f"{old} was one of {', '.join(values)}, not {value}"
+                    raise error_of(ValueError, "E-OPTION-VALUE", why, f"give {new}", option=old, value=value)
+                warnings.warn(f"The argument {old} of {function.__name__}() is named {new} now", FutureWarning, stacklevel=2)
+                kwargs[new] = value if values is None else values[value]
             return function(*args, **kwargs)
 
         return named

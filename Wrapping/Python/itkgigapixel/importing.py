@@ -131,7 +131,7 @@ def import_network(
         those of nibabel and MONAI.
     patches : dict, optional
         Patches of volumes that the module was trained on, as in a network's JSON, such as ``{"size": [96, 160, 160]}``.
-        :func:`segment_volume` takes them with ``semantics="patch"``. None: not known.
+        :func:`segment_volume` takes them with ``sliding_window=True``. None: not known.
     norms : {"frozen", "image"}, default "frozen"
         Statistics of batch norms that keep some: "frozen" are the kept ones, in training too (PyTorch's ``eval()``). Those
         of the "image" are of each channel over the whole slide or volume, in passes over it, as PyTorch's in training are

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from itkgigapixel.errors import in_a_sentence, names_arguments
+from itkgigapixel.errors import in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
@@ -91,7 +91,7 @@ def outline(
     --------
     >>> gp.outline("slide.mask.tif", "slide.svs", "slide.geojson", class_name="Tumor")
     """
-    options = {"like": path_of(slide), "output": file_name(output), "class": class_name or "", "overwrite": True}
+    options = {"like": path_of(slide), "output": file_name(output), "class-name": class_name or "", "overwrite": True}
     run("outline", {**options, "origin": "" if origin == "slide" else origin, **_options_of(slide, slide_mpp)}, [file_name(mask)])
     return output
 
@@ -149,6 +149,7 @@ def rasterize(
     return output
 
 
+@renamed(size="picture_size")
 @names_arguments
 @in_a_sentence()
 @with_mask("mask")
@@ -157,7 +158,7 @@ def overlay(
     mask: Path | np.ndarray,
     output: Path,
     *,
-    size: int = 1024,
+    picture_size: int = 1024,
     partial: bool = False,
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
@@ -173,7 +174,7 @@ def overlay(
         The mask of the slide, at any resolution: its file, or an array of bool or uint8 that covers the slide.
     output : path-like
         The picture (``.png``), in place of what stands there.
-    size : int, default 1024
+    picture_size : int, default 1024
         Longer side of the picture in pixels. 1024 fits on a screen.
     partial : bool, default False
         The mask covers a part of the slide.
@@ -200,7 +201,7 @@ def overlay(
     --------
     >>> gp.overlay("slide.svs", "slide.mask.tif", "look.png")
     """
-    options = {"output": file_name(output), "size": operator.index(size), "partial": partial or "", "overwrite": True}
+    options = {"output": file_name(output), "picture-size": operator.index(picture_size), "partial": partial or "", "overwrite": True}
     options.update(_options_of(slide, slide_mpp), **content_of([slide], channels, window).options())
     run("overlay", options, [path_of(slide), file_name(mask)])
     return output

@@ -14,7 +14,7 @@ import itk
 import numpy as np
 
 from itkgigapixel.engine import require_torch
-from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, error_of, names_arguments, renamed, without
+from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, SLIDING_WINDOW, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, content_of, open_source, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import set_options, takes_options
@@ -268,7 +268,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
         raise error_of(TypeError, "E-OPTION-VALUE", f"the slide of a sample is a file or an image, not {type(pixels).__name__}", option="slides")
 
 
-@renamed(mpp="slide_mpp")
+@renamed(mpp="slide_mpp", semantics=SLIDING_WINDOW)
 @without(strategy=NO_STRATEGY)
 @names_arguments
 @with_mask("tissue")
@@ -288,7 +288,7 @@ def segment(
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
-    semantics: str = "whole",
+    sliding_window: bool = False,
     patch: int = 512,
     overlap: float = 0.25,
     blending: str = "gaussian",
@@ -333,9 +333,9 @@ def segment(
         Channels of the slide, as :class:`Slide` takes them. None: those that the model was trained on, by their names.
     window : "auto" or (float, float), optional
         Values that become 0 and 255, as :class:`Slide` takes them. None: that of the model's training.
-    semantics : {"whole", "patch"}, default "whole"
-        What the network sees: "whole", the slide, exactly, or "patch", each patch by itself, as MONAI's sliding window
-        inference and nnU-Net apply networks; the next four are of "patch".
+    sliding_window : bool, default False
+        The network sees each patch by itself, as MONAI and nnU-Net apply networks, and not the whole slide, exactly. The
+        next four are of a sliding window.
     patch : int, default 512
         Side of a patch in pixels of the model's resolution, a multiple of the network's stride.
     overlap : float, default 0.25
@@ -360,7 +360,7 @@ def segment(
         What cannot be read or written; a slide without a level at the model's resolution, or of unknown resolution where
         the model's is known; what the model cannot give; a device that is not there.
     ValueError
-        A *threshold* out of its range; *semantics* or *blending* of another name; what is of patches without these; a
+        A *threshold* out of its range; a *blending* of another name; what is of patches without *sliding_window*; a
         *level* below 0, or a *region* that is not inside the slide; an *output* that is the slide itself, or of a kind that
         ITK does not write, or with lossy compression (.jpg), or an OME-TIFF; a *memory* or *tile_size* that is none.
 
@@ -372,10 +372,8 @@ def segment(
     if threshold is not None and not 0 <= threshold <= 1:
         why = f"the threshold is a probability from 0 to 1, not {threshold}"
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="threshold", value=threshold)
-    if semantics not in ("whole", "patch"):
-        raise error_of(ValueError, "E-OPTION-VALUE", f"semantics are one of whole, patch, not {semantics}", option="semantics", value=semantics)
-    if semantics != "patch" and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
-        raise error_of(ValueError, "E-OPTION-NEEDS", 'patch, overlap, blending and mirror are of semantics="patch"', option="semantics")
+    if not sliding_window and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
+        raise error_of(ValueError, "E-OPTION-NEEDS", "patch, overlap, blending and mirror are of sliding_window=True", option="sliding_window")
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):
@@ -400,7 +398,7 @@ def segment(
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")
-    if semantics == "patch":
+    if sliding_window:
         source.SetPatches({"side": operator.index(patch), "overlap": overlap, "blending": blending, "mirror": mirror})
     set_options(source, "segment", options)
     source.UpdateSlideInformation()

@@ -32,7 +32,7 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     Architecture, classes and channels are those of ``plans.json`` and ``dataset.json``, weights those of the fold's checkpoint, of
     which tensors and numbers alone are read. It is proven as :func:`import_network` does. Of a network for volumes the model does what nnU-Net does
     before and behind it: :func:`segment_volume` crops volumes to what is not 0, normalizes each channel, brings volumes to the spacing of the plans and labels
-    back. With ``semantics="patch", mirror=True`` it applies the network to patches as nnU-Net's own predictor does. Of one of two axes, normalization, spacing and patch
+    back. With ``sliding_window=True, mirror=True`` it applies the network to patches as nnU-Net's own predictor does. Of one of two axes, normalization, spacing and patch
     size are kept in the model's provenance alone.
 
     Parameters
@@ -70,7 +70,7 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     Examples
     --------
     >>> model = gp.import_nnunet("nnUNetTrainer__nnUNetPlans__3d_fullres", "model.safetensors", fold="all")
-    >>> labels = gp.segment_volume("t1.nii.gz", model, semantics="patch", mirror=True)
+    >>> labels = gp.segment_volume("t1.nii.gz", model, sliding_window=True, mirror=True)
     """
     folder = pathlib.Path(folder)
     folds = [fold] if isinstance(fold, (int, str)) else list(fold)
@@ -123,7 +123,7 @@ def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int,
     if is_of_volumes:
         spacing = " x ".join(map(str, plan["spacing"]))
         MESSAGES.info("Volumes are cropped to what is not 0, normalized and brought to %s mm (depth, height, width) when they are segmented. "
-                      "nnU-Net's own predictor takes patches, mirrored ones: --semantics patch --mirror.", spacing)
+                      "nnU-Net's own predictor takes patches, mirrored ones: --sliding-window --mirror.", spacing)
     else:
         MESSAGES.info("Images are to be given to it at %s mm and normalized (%s): the model keeps this as its provenance, and does not do it.",
                       settings["spacing"], ", ".join(settings["normalization"]))

@@ -13,7 +13,7 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, write_mask
 from itkgigapixel.program import run
 from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
@@ -106,6 +106,7 @@ def measure(
     return [{**row, "mask": None} for row in rows] if isinstance(masks, np.ndarray) else rows
 
 
+@renamed(size="picture_size")
 @names_arguments
 @in_a_sentence()
 def report(
@@ -113,7 +114,7 @@ def report(
     output: Path,
     *,
     slides: Optional[Path] = None,
-    size: int = 0,
+    picture_size: int = 0,
     anonymous: bool = False,
     slide_mpp: Optional[float] = None,
 ) -> Path:
@@ -130,7 +131,7 @@ def report(
         The page (``.html``), in place of what stands there.
     slides : path-like, optional
         The folder of slides that no result names by their paths.
-    size : int, default 0
+    picture_size : int, default 0
         Longer side of pictures in pixels, 64 to 4096. 0: up to 1600, less for many slides.
     anonymous : bool, default False
         Leave out names, paths and messages; pictures stay as they are.
@@ -157,7 +158,7 @@ def report(
     options = {
         "output": file_name(output),
         "slides": "" if slides is None else file_name(slides),
-        "size": "" if size == 0 else operator.index(size),
+        "picture-size": "" if picture_size == 0 else operator.index(picture_size),
         "anonymous": anonymous or "",
         "slide-mpp": "" if slide_mpp is None else slide_mpp,
         "overwrite": True,

@@ -11,13 +11,14 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.engine import file_of_model
-from itkgigapixel.errors import error_of, names_arguments
+from itkgigapixel.errors import SLIDING_WINDOW, error_of, names_arguments, renamed
 from itkgigapixel.files import check_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, file_name
 
 
+@renamed(semantics=SLIDING_WINDOW)
 @names_arguments
 @interruptible()
 def segment_volume(
@@ -29,7 +30,7 @@ def segment_volume(
     memory: int | str = 0,
     tile_size: int | str = 0,
     scratch: Path = "",
-    semantics: str = "whole",
+    sliding_window: bool = False,
     patch: Optional[int] = None,
     overlap: Optional[float] = None,
     mirror: bool = False,
@@ -60,9 +61,9 @@ def segment_volume(
         Side of a tile's core in voxels, or "image": the volume in one piece. 0: what the memory plan takes.
     scratch : path-like, default ""
         Folder on a fast disk for maps that are kept, where norms see the whole volume or halos are wide. "": in memory.
-    semantics : {"whole", "patch"}, default "whole"
-        What the network sees: "whole", the volume, exactly, or "patch", each patch by itself, blended as nnU-Net does it;
-        the next three are of "patch".
+    sliding_window : bool, default False
+        The network sees each patch by itself, blended as nnU-Net does it, and not the whole volume, exactly. The next three
+        are of a sliding window.
     patch : int, optional
         Side of a patch in voxels. None: those that the network was trained on, if the model says so.
     overlap : float, optional
@@ -102,7 +103,7 @@ def segment_volume(
             "memory": "" if memory == 0 else memory,
             "tile-size": "" if tile_size == 0 else tile_size,
             "scratch": file_name(scratch),
-            "semantics": semantics,
+            "sliding-window": sliding_window or "",
             "patch": "" if patch is None else patch,
             "overlap": "" if overlap is None else overlap,
             "mirror": mirror or "",

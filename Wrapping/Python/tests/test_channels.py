@@ -147,8 +147,8 @@ def test_models_find_channels_by_their_names(path, tmp_path):
 def test_overlay_shows_the_channels(path, tmp_path):
     """One of 8 bit is gray, as its window says."""
     empty = np.zeros((900, 1200), np.uint8)
-    gp.overlay(path, empty, tmp_path / "o.png", size=1200, channels="CD3", window=(100, 2000))
+    gp.overlay(path, empty, tmp_path / "o.png", picture_size=1200, channels="CD3", window=(100, 2000))
     shown = itk.array_from_image(itk.imread(str(tmp_path / "o.png")))
     assert np.array_equal(shown, np.repeat(show(tifffile.imread(path)[1], (100, 2000))[..., None], 3, -1))
-    gp.overlay(gp.Slide(path, channels="CD3", window=(100, 2000)), empty, tmp_path / "s.png", size=1200)
+    gp.overlay(gp.Slide(path, channels="CD3", window=(100, 2000)), empty, tmp_path / "s.png", picture_size=1200)
     assert np.array_equal(itk.array_from_image(itk.imread(str(tmp_path / "s.png"))), shown)

@@ -96,7 +96,7 @@ def test_every_function_names_its_arguments(drawn, tmp_path):
         (gp.train, ([(slide, mask, (0, 0, 5))],), {"epochs": 1}, "E-REGION", None),
         (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"network": "remedios2023", "epochs": 1}, "E-REGION", None),
         (gp.features, (slide, None), {"patch": 0}, "E-OPTION-VALUE", "patch"),
-        (gp.segment_volume, ("volume.nii.gz", "run"), {"semantics": "some"}, None, "semantics"),
+        (gp.segment_volume, ("volume.nii.gz", "run"), {"overlap": 2}, None, "overlap"),
         (gp.import_onnx, (tmp_path / "model.onnx",), {"tile_size": -3}, None, "tile_size"),
         (gp.classify, (slide, str(tmp_path / "run")), {"precision": "fp7"}, None, "precision"),
     ]

@@ -274,7 +274,7 @@ def test_trainings_of_nnunet(kind, tmp_path, caplog):
     module = write_training(tmp_path / "training", kind)
     gp.import_nnunet(tmp_path / "training", tmp_path / "model.safetensors")
     said = caplog.text
-    assert "cropped to what is not 0, normalized and brought to 3.0 x 1.0 x 1.0 mm" in said and "--semantics patch --mirror" in said
+    assert "cropped to what is not 0, normalized and brought to 3.0 x 1.0 x 1.0 mm" in said and "--sliding-window --mirror" in said
     content = (tmp_path / "model.safetensors").read_bytes()
     network = json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["network"])
     kept = network["provenance"]["nnU-Net"]

@@ -51,10 +51,10 @@ def test_segmentation_of_slicer_is_where_the_slide_is(drawn, tmp_path):
 
 def test_overlay_tints_the_mask(drawn, tmp_path):
     slide, truth = drawn
-    picture = gp.overlay(slide, truth, tmp_path / "look.png", size=256)
+    picture = gp.overlay(slide, truth, tmp_path / "look.png", picture_size=256)
     tinted = np.asarray(itk.imread(str(picture))).astype(int)
     with pytest.warns(gp.GigapixelWarning, match="W-DOUBT-MASK-EMPTY"):
-        gp.overlay(slide, np.zeros_like(np.asarray(itk.imread(truth))), tmp_path / "plain.png", size=256)
+        gp.overlay(slide, np.zeros_like(np.asarray(itk.imread(truth))), tmp_path / "plain.png", picture_size=256)
     plain = np.asarray(itk.imread(str(tmp_path / "plain.png"))).astype(int)
     assert tinted.shape == plain.shape and max(tinted.shape[:2]) == 256
     where = np.asarray(itk.imread(truth))

@@ -69,18 +69,21 @@ def test_patches_are_blended_as_the_formula_says(picture, start, size, side, ove
 
 
 def test_segment_takes_patches(drawn, start):
-    patches = {"semantics": "patch", "patch": 256, "overlap": 0}
+    patches = {"sliding_window": True, "patch": 256, "overlap": 0}
     whole, patch = (itk.array_from_image(gp.segment(drawn[0], start, probability=True, **how)) for how in ({}, patches))
     difference = np.abs(whole.astype(int) - patch)[:256, :256]
     assert difference.max() > 1 >= difference[64:192, 64:192].max()  # farther from the borders than the halo
     for options in ({"patch": 128}, {"mirror": True}, {"blending": "mean"}):
-        with refused(ValueError, "E-OPTION-NEEDS", option="semantics"):
+        with refused(ValueError, "E-OPTION-NEEDS", option="sliding_window"):
             gp.segment(drawn[0], start, **options)
     with refused(ValueError, "E-OPTION-VALUE", option="semantics", value="tile"):
-        gp.segment(drawn[0], start, semantics="tile")
+        gp.segment(drawn[0], start, semantics="tile")  # the former name of the argument
+    with pytest.warns(FutureWarning):
+        former = gp.segment(drawn[0], start, probability=True, semantics="patch", patch=256, overlap=0)
+    assert np.array_equal(itk.array_from_image(former), patch)
     with refused(ValueError, "E-OPTION-VALUE"):
-        gp.segment(drawn[0], start, semantics="patch", blending="mean")
+        gp.segment(drawn[0], start, sliding_window=True, blending="mean")
     with refused(RuntimeError, "E-OPTION-VALUE", value="100"):
-        gp.segment(drawn[0], start, semantics="patch", patch=100)
+        gp.segment(drawn[0], start, sliding_window=True, patch=100)
     with refused(RuntimeError, "E-OPTION-CONFLICT"):
-        gp.segment(drawn[0], start, semantics="patch", tile_size=256)
+        gp.segment(drawn[0], start, sliding_window=True, tile_size=256)

@@ -90,7 +90,7 @@ def test_report_shows_masks(tmp_path):
     assert row["name"] == "Slide 1" and row["width"] == 900 and row["height"] == 700 and "picture" in row
     assert row["tissueFraction"] == pytest.approx((np.asarray(itk.imread(mask)) > 0).mean())
     with pytest.warns(gp.GigapixelWarning) as told:
-        gp.report([tmp_path / "masks"], page, size=64)
+        gp.report([tmp_path / "masks"], page, picture_size=64)
     assert [each.message.code for each in told] == ["W-REPORT-MISSING"]  # nothing names the slide
     (row,) = json.loads(Data(page).text)["slides"]
     assert "picture" not in row and row["mask"] == str(mask)
@@ -101,6 +101,6 @@ def test_refusals_of_report(tmp_path):
         gp.report(tmp_path, tmp_path / "page.html")
     with refused(ValueError, "E-OUTPUT-ENDING", option="output"):
         gp.report(tmp_path, tmp_path / "page.pdf")
-    with refused(ValueError, "E-OPTION-VALUE", option="size"):
-        gp.report(tmp_path, tmp_path / "page.html", size=5000)
+    with refused(ValueError, "E-OPTION-VALUE", option="picture_size"):
+        gp.report(tmp_path, tmp_path / "page.html", picture_size=5000)
     assert not (tmp_path / "page.html").exists()
