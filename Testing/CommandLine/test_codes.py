@@ -33,7 +33,7 @@ def used_codes():
 
 
 def table():
-    return re.findall(r"^\| `([EW]-[A-Z0-9-]+)` \|", run("--codes").out, re.M)
+    return re.findall(r"^## ([EW]-[A-Z0-9-]+)$", run("--codes").out, re.M)
 
 
 def test_each_code_of_the_sources_stands_in_the_table():
@@ -52,7 +52,7 @@ def test_the_reference_page_is_what_the_program_prints():
 
 def examples():
     """Triples of a code, what is wrong and what is right."""
-    return re.findall(r"^\| `([EW]-[A-Z0-9-]+)` \|.*<br>Wrong: `([^`|]+)`<br>Right: `([^`|]+)` \|$", run("--codes").out, re.M)
+    return re.findall(r"^## ([EW]-[A-Z0-9-]+)\n\n.+\n\n- Wrong: `([^`\n]+)`\n- Right: `([^`\n]+)`$", run("--codes").out, re.M)
 
 
 def commands():

@@ -146,10 +146,10 @@ TEST(Diagnostic, EachCodeIsExplainedOnceAndInOrder)
     EXPECT_TRUE(std::regex_match(entry.code, form)) << entry.code;
     EXPECT_TRUE(all.empty() || *all.rbegin() < entry.code) << entry.code;
     all.insert(entry.code);
-    // In the table that DescribeCodes() makes they stand in backticks between bars.
+    // In the page that DescribeCodes() makes they stand in backticks.
     for (const std::string example : { entry.wrong, entry.right })
     {
-      EXPECT_FALSE(example.empty() || example.find_first_of("`|\n") != std::string::npos) << entry.code;
+      EXPECT_FALSE(example.empty() || example.find_first_of("`\n") != std::string::npos) << entry.code;
     }
     EXPECT_STRNE(entry.wrong, entry.right) << entry.code;
     for (const std::string sentences : { entry.meaning, entry.remedy })

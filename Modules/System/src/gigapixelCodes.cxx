@@ -510,7 +510,7 @@ GetCodes()
       "gigapixel label tissue.tif --preset remedios2023 --downsample 4 -o new.tif",
       "gigapixel label slide.tif --preset remedios2023 -o new.tif" },
     { "W-DOUBT-TISSUE-UNSURE",
-      "The network is not sure what is tissue. Its mask may overlap with the tissue by less than 80 %.",
+      "The network is not sure what is tissue. The mask may overlap with the tissue by less than 80 %.",
       "Look at the mask with gigapixel overlay, and try a preset for the stain.",
       "gigapixel label channels.ome.tif -o new.tif",
       "gigapixel label channels.ome.tif --preset fluorescence -o new.tif" },
@@ -600,7 +600,7 @@ GetCodes()
       "gigapixel convert channels.ome.tif new.tif --window auto",
       "gigapixel convert channels.ome.tif new.tif --window auto --channel DAPI" },
     { "W-SLIDE-CODEC",
-      "A level, label or other page of a TIFF is left out. Its compression or its kind of pixels is not decoded.",
+      "A level, label or other page of a TIFF is left out. The compression or kind of pixels is not decoded.",
       "Convert the file as the message says.",
       "a label with Compression 50002 (JPEG XL)",
       "a label with Compression 5 (LZW)" },
@@ -714,12 +714,11 @@ DescribeCodes()
                      "(`gigapixel::Diagnosed::GetDiagnostic()`), an exception in Python too. Errors end a command with "
                      "exit code 1, or 2 where the\n"
                      "command line is wrong. Warnings do not change the exit code.\n\n"
-                     "`gigapixel --codes` prints this page.\n\n"
-                     "| code | meaning | what to do |\n| --- | --- | --- |\n";
+                     "`gigapixel --codes` prints this page.\n";
   for (const CodeEntry & entry : GetCodes())
   {
-    page += std::string("| `") + entry.code + "` | " + entry.meaning + " | " + entry.remedy + "<br>Wrong: `" +
-            entry.wrong + "`<br>Right: `" + entry.right + "` |\n";
+    page += std::string("\n## ") + entry.code + "\n\n" + entry.meaning + ' ' + entry.remedy + "\n\n- Wrong: `" +
+            entry.wrong + "`\n- Right: `" + entry.right + "`\n";
   }
   return page;
 }

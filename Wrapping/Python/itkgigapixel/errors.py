@@ -182,7 +182,7 @@ def error_of(kind: type, code: str, why: str, do: Optional[str] = None, *, file=
     """An error to raise.
 
     :param kind: Python's exception, such as ValueError; RuntimeError: that of the code
-    :param code: a row of ``Documentation/Codes.md``
+    :param code: one of ``Documentation/Codes.md``
     :param why: a clause without the file's name and without a full stop
     :param do: the next step, an imperative clause without a full stop
     """

@@ -356,7 +356,7 @@ Classify()
 Command
 Module::GetCommand() const
 {
-  Command command{ name, title, description, {}, { name + " " + example }, false };
+  Command command{ name, title, description, {}, { name + " " + example } };
   for (const ModuleArgument & each : arguments)
   {
     command.arguments.push_back(each.argument);
