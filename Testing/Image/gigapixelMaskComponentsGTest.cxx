@@ -26,10 +26,10 @@ Measure(const Drawing & drawing, Connectivity connectivity, std::size_t band = 1
   MaskComponents components(drawing.front().size(), connectivity);
   for (std::size_t y = 0; y < drawing.size(); ++y)
   {
-    std::vector<std::uint8_t> row;
+    std::vector<std::uint32_t> row;
     for (const char c : drawing[y])
     {
-      row.push_back(static_cast<std::uint8_t>(c >= '0' && c <= '9' ? c - '0' : 0));
+      row.push_back(static_cast<std::uint32_t>(c >= '0' && c <= '9' ? c - '0' : 0));
     }
     components.AppendRow(row.data());
     if (y % band == 0)

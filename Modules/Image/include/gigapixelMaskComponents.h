@@ -26,7 +26,7 @@ enum class Connectivity
  * a pixel are those of its center, (0, 0) being the first one. */
 struct GigapixelImage_EXPORT ComponentFigures
 {
-  std::uint8_t  label{ 0 };         ///< of its pixels, 1 to 255
+  std::uint32_t label{ 0 };         ///< of its pixels; not 0
   std::uint64_t area{ 0 };          ///< number of its pixels
   std::uint64_t sumX{ 0 };          ///< of the columns of all pixels, from which the centroid follows
   std::uint64_t sumY{ 0 };          ///< the same of the rows
@@ -73,7 +73,7 @@ public:
     std::uint32_t begin;     ///< first column
     std::uint32_t end;       ///< column behind the last one
     std::uint32_t component; ///< a number for AddValues(), one of several that the component may have
-    std::uint8_t  label;     ///< of all its pixels; 0: background
+    std::uint32_t label;     ///< of all its pixels; 0: background
   };
 
   /** \param width of the mask, below 2^32 - 2 pixels
@@ -85,7 +85,7 @@ public:
                           std::size_t  values = 256);
 
   /** Adds the row below the last one. \return its runs, which the next call replaces */
-  const std::vector<Run> & AppendRow(const std::uint8_t * labels);
+  const std::vector<Run> & AppendRow(const std::uint32_t * labels);
 
   /** Adds pixels of the image, channels interleaved, to those of the component. To be called before EndRows(). */
   template <typename TSample>
@@ -105,7 +105,7 @@ public:
   }
 
   /** After Finish(): all components of each label together. */
-  const std::map<std::uint8_t, ComponentFigures> &
+  const std::map<std::uint32_t, ComponentFigures> &
   GetClasses() const
   {
     return m_Classes;
@@ -131,12 +131,12 @@ private:
   };
 
   /** A row of labels or border pixels with a 0 at either end. */
-  using Row = std::vector<std::uint8_t>;
+  using Row = std::vector<std::uint32_t>;
 
   static void CountBorderPixel(ComponentFigures & figures, unsigned horizontal, unsigned vertical, unsigned diagonal);
 
   Growing &          GetGrowing(std::uint32_t component);
-  std::uint32_t      Begin(std::uint8_t label);
+  std::uint32_t      Begin(std::uint32_t label);
   void               Unite(std::uint32_t a, std::uint32_t b);
   void               FindRuns(const Row & labels, std::vector<Run> & runs) const;
   void               Connect(std::vector<Run> & runs, const std::vector<Run> & above);
@@ -159,15 +159,15 @@ private:
   std::array<Row, 4>              m_Borders;
   std::array<std::vector<Run>, 4> m_Runs;
 
-  RunSets                                  m_Sets;
-  std::vector<std::uint32_t>               m_Places;  ///< of roots in m_Growing
-  std::vector<Growing>                     m_Growing; ///< those that were united or have ended are used again
-  std::vector<std::uint32_t>               m_Free;
-  std::vector<std::uint32_t>               m_Open;  ///< components that may go on
-  std::vector<std::uint32_t>               m_First; ///< numbers of m_Components, in the order in which they began
-  std::vector<ComponentFigures>            m_Components;
-  std::map<std::uint8_t, ComponentFigures> m_Classes;
-  std::map<std::uint8_t, std::vector<ValueCounts>> m_ClassValues;
+  RunSets                                   m_Sets;
+  std::vector<std::uint32_t>                m_Places;  ///< of roots in m_Growing
+  std::vector<Growing>                      m_Growing; ///< those that were united or have ended are used again
+  std::vector<std::uint32_t>                m_Free;
+  std::vector<std::uint32_t>                m_Open;  ///< components that may go on
+  std::vector<std::uint32_t>                m_First; ///< numbers of m_Components, in the order in which they began
+  std::vector<ComponentFigures>             m_Components;
+  std::map<std::uint32_t, ComponentFigures> m_Classes;
+  std::map<std::uint32_t, std::vector<ValueCounts>> m_ClassValues;
 };
 
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);

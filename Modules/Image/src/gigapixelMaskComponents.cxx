@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -18,15 +17,19 @@ namespace
 constexpr std::uint64_t Step = 2; ///< of which there are halves
 constexpr std::int64_t  RowsKept = 4;
 
-/** Whether the eight bytes from \a a on are those from \a b on. */
+/** As many labels are compared at once where most are the same. */
+constexpr std::size_t BlockLabels = 8;
+
+/** Whether a block of labels from \a a on is that from \a b on. */
 bool
-AreEqual(const std::uint8_t * a, const std::uint8_t * b)
+AreEqual(const std::uint32_t * a, const std::uint32_t * b)
 {
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-  std::memcpy(&first, a, sizeof(first));
-  std::memcpy(&second, b, sizeof(second));
-  return first == second;
+  std::uint32_t differs = 0;
+  for (std::size_t i = 0; i < BlockLabels; ++i)
+  {
+    differs |= a[i] ^ b[i];
+  }
+  return differs == 0;
 }
 } // namespace
 
@@ -91,7 +94,7 @@ MaskComponents::GetGrowing(std::uint32_t component)
 }
 
 std::uint32_t
-MaskComponents::Begin(std::uint8_t label)
+MaskComponents::Begin(std::uint32_t label)
 {
   const std::uint32_t component = m_Sets.Add();
   if (m_Free.empty())
@@ -143,13 +146,13 @@ void
 MaskComponents::FindRuns(const Row & labels, std::vector<Run> & runs) const
 {
   runs.clear();
-  const std::uint8_t * const pixels = labels.data() + 1;
-  std::size_t                begin = 0;
+  const std::uint32_t * const pixels = labels.data() + 1;
+  std::size_t                 begin = 0;
   for (std::size_t x = 1; x <= m_Width; ++x)
   {
-    while (x + sizeof(std::uint64_t) <= m_Width && AreEqual(pixels + x - 1, pixels + x))
+    while (x + BlockLabels <= m_Width && AreEqual(pixels + x - 1, pixels + x))
     {
-      x += sizeof(std::uint64_t);
+      x += BlockLabels;
     }
     if (x < m_Width && pixels[x] == pixels[begin])
     {
@@ -217,20 +220,21 @@ MaskComponents::Measure(const std::vector<Run> & runs)
 void
 MaskComponents::MarkBorder(std::int64_t y)
 {
-  std::uint8_t * const border = this->GetBorder(y).data() + 1;
+  std::uint32_t * const border = this->GetBorder(y).data() + 1;
   if (this->GetRuns(y).empty())
   {
-    std::memset(border, 0, m_Width);
+    std::fill_n(border, m_Width, 0);
     return;
   }
-  const std::uint8_t * const above = this->GetLabels(y - 1).data() + 1;
-  const std::uint8_t * const here = this->GetLabels(y).data() + 1;
-  const std::uint8_t * const below = this->GetLabels(y + 1).data() + 1;
-  const std::size_t width = m_Width; // which no writing of bytes can change: so the loop becomes one of vectors
+  const std::uint32_t * const above = this->GetLabels(y - 1).data() + 1;
+  const std::uint32_t * const here = this->GetLabels(y).data() + 1;
+  const std::uint32_t * const below = this->GetLabels(y + 1).data() + 1;
+  const std::size_t width = m_Width; // which no writing of labels can change: so the loop becomes one of vectors
   for (std::size_t x = 0; x < width; ++x)
   {
-    const std::uint8_t label = here[x];
-    const int differs = (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
+    const std::uint32_t label = here[x];
+    const std::uint32_t differs =
+      (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
     border[x] = differs == 0 ? 0 : label;
   }
 }
@@ -266,20 +270,20 @@ MaskComponents::FindComponent(std::int64_t x, std::int64_t y)
 void
 MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
 {
-  const std::array<const std::uint8_t *, 3>                        border{ this->GetBorder(y - 1).data() + 1,
-                                                    this->GetBorder(y).data() + 1,
-                                                    this->GetBorder(y + 1).data() + 1 };
-  const std::array<const std::uint8_t *, 3>                        labels{ this->GetLabels(y - 1).data() + 1,
-                                                    this->GetLabels(y).data() + 1,
-                                                    this->GetLabels(y + 1).data() + 1 };
-  static constexpr std::array<std::uint8_t, sizeof(std::uint64_t)> Nothing{};
-  Growing &                                                        growing = this->GetGrowing(run.component);
-  const auto is = [&run](std::uint8_t label) { return label == run.label ? 1U : 0U; };
+  const std::array<const std::uint32_t *, 3>              border{ this->GetBorder(y - 1).data() + 1,
+                                                     this->GetBorder(y).data() + 1,
+                                                     this->GetBorder(y + 1).data() + 1 };
+  const std::array<const std::uint32_t *, 3>              labels{ this->GetLabels(y - 1).data() + 1,
+                                                     this->GetLabels(y).data() + 1,
+                                                     this->GetLabels(y + 1).data() + 1 };
+  static constexpr std::array<std::uint32_t, BlockLabels> Nothing{};
+  Growing &                                               growing = this->GetGrowing(run.component);
+  const auto is = [&run](std::uint32_t label) { return label == run.label ? 1U : 0U; };
   for (std::int64_t x = run.begin; x < run.end; ++x)
   {
-    while (x + std::int64_t{ sizeof(std::uint64_t) } <= run.end && AreEqual(border[1] + x, Nothing.data()))
+    while (x + std::int64_t{ BlockLabels } <= run.end && AreEqual(border[1] + x, Nothing.data()))
     {
-      x += sizeof(std::uint64_t);
+      x += BlockLabels;
     }
     if (x >= run.end || border[1][x] == 0)
     {
@@ -318,7 +322,7 @@ MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
 }
 
 const std::vector<MaskComponents::Run> &
-MaskComponents::AppendRow(const std::uint8_t * labels)
+MaskComponents::AppendRow(const std::uint32_t * labels)
 {
   const std::int64_t y = m_Rows;
   Row &              row = this->GetLabels(y);
@@ -366,7 +370,7 @@ MaskComponents::End(std::uint32_t root, Growing & growing)
       }));
     CountBorderPixel(growing.figures, corner.horizontal, corner.vertical, corner.diagonal + others);
   }
-  const std::uint8_t label = growing.figures.label;
+  const std::uint32_t label = growing.figures.label;
   m_Classes[label].label = label;
   m_Classes[label].Add(growing.figures);
   auto & ofClass = m_ClassValues[label];
@@ -404,7 +408,7 @@ MaskComponents::EndRows()
 void
 MaskComponents::Finish()
 {
-  const std::vector<std::uint8_t> background(m_Width);
+  const std::vector<std::uint32_t> background(m_Width);
   this->AppendRow(background.data());
   this->AppendRow(background.data());
   this->EndRows();

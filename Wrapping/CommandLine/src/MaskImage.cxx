@@ -127,6 +127,21 @@ MaskImage::ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsign
   m_Image.pixels->Read({ 0, first, width, count }, rows.data());
 }
 
+void
+MaskImage::ReadLabels(const Region & region, std::vector<std::uint32_t> & labels) const
+{
+  const auto count = static_cast<std::size_t>(region.width * region.height);
+  labels.resize(count);
+  if (m_Image.pixels->GetSampleType() == SampleType::UInt32)
+  {
+    m_Image.pixels->Read(region, reinterpret_cast<std::uint8_t *>(labels.data()));
+    return;
+  }
+  std::vector<std::uint8_t> bytes(count);
+  m_Image.pixels->Read(region, bytes.data());
+  std::copy(bytes.begin(), bytes.end(), labels.begin());
+}
+
 std::vector<unsigned char>
 SampleMask(const MaskImage & mask, const GridMatch & match, const std::array<unsigned, 2> & size, bool asLabels)
 {

@@ -59,6 +59,9 @@ public:
   /** As well, with the labels that are in the file. */
   void ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const;
 
+  /** Labels of a region, up to 2^32 - 1 of a mask that was opened with HighSamples::Kept. Thread-safe. */
+  void ReadLabels(const Region & region, std::vector<std::uint32_t> & labels) const;
+
 private:
   PhysicalImage                      m_Image;
   bool                               m_HasTissueClasses;

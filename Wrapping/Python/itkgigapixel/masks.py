@@ -38,14 +38,23 @@ def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial
 @in_a_sentence()
 @with_mask("mask")
 def outline(
-    mask: Path | np.ndarray, slide: Path | Slide, output: Path, *, class_name: Optional[str] = None, origin: str = "slide", slide_mpp: Optional[float] = None
+    mask: Path | np.ndarray,
+    slide: Path | Slide,
+    output: Path,
+    *,
+    class_name: Optional[str] = None,
+    instances: bool = False,
+    origin: str = "slide",
+    slide_mpp: Optional[float] = None,
 ) -> Path:
     """Writes a mask for other programs: its outlines for QuPath (``.geojson``), or a segmentation for 3D Slicer (``.seg.nrrd``).
 
-    :param mask: of the slide, at any resolution: its file, or an array (y, x) of bool or uint8 that covers the slide
+    :param mask: of the slide, at any resolution: its file, or an array (y, x) of bool, uint8, uint16 or uint32 that covers the
+        slide
     :param slide: its size and resolution count
     :param output: what is written, in place of what stands there
     :param class_name: of the object of a mask without classes (None: Tissue); classes have names of their own, and a name is refused
+    :param instances: labels number objects, such as nuclei: each gets one outline, in the order of the labels
     :param origin: where positions of outlines are counted from: "slide", or "bounds", the corner of the scanned area, as QuPath does
     :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
     :returns: *output*
@@ -53,6 +62,7 @@ def outline(
     >>> gp.outline("slide.mask.tif", "slide.svs", "slide.geojson", class_name="Tumor")
     """
     options = {"like": path_of(slide), "output": file_name(output), "class": class_name or "", "overwrite": True}
+    options["instances"] = instances or ""
     run("outline", {**options, "origin": "" if origin == "slide" else origin, **_options_of(slide, slide_mpp)}, [file_name(mask)])
     return output
 
@@ -65,6 +75,7 @@ def rasterize(
     output: Path,
     *,
     class_names: Sequence[str] = (),
+    instances: bool = False,
     downsample: int = 8,
     origin: str = "slide",
     slide_mpp: Optional[float] = None,
@@ -75,6 +86,7 @@ def rasterize(
     :param slide: its size and resolution count
     :param output: the mask (``.tif``), in place of what stands there
     :param class_names: only outlines of these classes; of several, the first becomes 1, the second 2 and so on
+    :param instances: number the outlines that are drawn, from 1, in 16 or 32 bit
     :param downsample: so many level-0 pixels along each axis make one pixel of the mask
     :param origin: where positions are counted from, as of :func:`outline`
     :param slide_mpp: as of :func:`outline`
@@ -84,6 +96,7 @@ def rasterize(
     """
     options = {"like": path_of(slide), "output": file_name(output), "downsample": operator.index(downsample), "overwrite": True}
     names = [class_names] if isinstance(class_names, str) else list(class_names)
+    options["instances"] = instances or ""
     run("rasterize", {**options, "class": tuple(names), "origin": origin, **_options_of(slide, slide_mpp)}, [file_name(outlines)])
     return output
 

@@ -39,7 +39,8 @@ def measure(
     It is the program ``gigapixel measure`` of the package that does it, in a process of its own. Figures are those of
     scikit-image's ``regionprops``. Memory does not grow with the rows of a mask.
 
-    :param masks: a mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8
+    :param masks: a mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool, uint8,
+        uint16 or uint32
     :param slide: the slide under the mask, or the folder of the masks' slides; None: colors are not measured
     :param output: a table (``.csv``) to write as well, in place of what stands there; the mask of an array is called ``array`` in it
     :param connectivity: 8: pixels that touch at a corner are connected; 4: only over edges
