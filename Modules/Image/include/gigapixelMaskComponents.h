@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 namespace gigapixel
@@ -84,8 +85,10 @@ public:
                           unsigned     channels = 0,
                           std::size_t  values = 256);
 
-  /** Adds the row below the last one. \return its runs, which the next call replaces */
-  const std::vector<Run> & AppendRow(const std::uint32_t * labels);
+  /** Adds the row below the last one, of labels of 8 or 32 bit as all rows. \return its runs, which the next call
+   * replaces */
+  template <typename TLabel>
+  const std::vector<Run> & AppendRow(const TLabel * labels);
 
   /** Adds pixels of the image, channels interleaved, to those of the component. To be called before EndRows(). */
   template <typename TSample>
@@ -131,21 +134,37 @@ private:
   };
 
   /** A row of labels or border pixels with a 0 at either end. */
-  using Row = std::vector<std::uint32_t>;
+  template <typename TLabel>
+  using Row = std::vector<TLabel>;
+
+  /** The last rows. Bytes are kept as such: most masks have no more, and four times as many take twice as long. */
+  template <typename TLabel>
+  struct Rows
+  {
+    std::array<Row<TLabel>, 4> labels;
+    std::array<Row<TLabel>, 4> borders;
+  };
 
   static void CountBorderPixel(ComponentFigures & figures, unsigned horizontal, unsigned vertical, unsigned diagonal);
 
-  Growing &          GetGrowing(std::uint32_t component);
-  std::uint32_t      Begin(std::uint32_t label);
-  void               Unite(std::uint32_t a, std::uint32_t b);
-  void               FindRuns(const Row & labels, std::vector<Run> & runs) const;
-  void               Connect(std::vector<Run> & runs, const std::vector<Run> & above);
-  void               Measure(const std::vector<Run> & runs);
-  void               MarkBorder(std::int64_t y);
-  void               MeasureRunBorder(const Run & run, std::int64_t y);
-  void               End(std::uint32_t root, Growing & growing);
-  Row &              GetLabels(std::int64_t y);
-  Row &              GetBorder(std::int64_t y);
+  Growing &     GetGrowing(std::uint32_t component);
+  std::uint32_t Begin(std::uint32_t label);
+  void          Unite(std::uint32_t a, std::uint32_t b);
+  template <typename TLabel>
+  void FindRuns(const Row<TLabel> & labels, std::vector<Run> & runs) const;
+  void Connect(std::vector<Run> & runs, const std::vector<Run> & above);
+  void Measure(const std::vector<Run> & runs);
+  template <typename TLabel>
+  void MarkBorder(std::int64_t y);
+  template <typename TLabel>
+  void MeasureRunBorder(const Run & run, std::int64_t y);
+  void End(std::uint32_t root, Growing & growing);
+  template <typename TLabel>
+  Row<TLabel> & GetLabels(std::int64_t y);
+  template <typename TLabel>
+  Row<TLabel> & GetBorder(std::int64_t y);
+  template <typename TLabel>
+  void               AppendBackground();
   std::vector<Run> & GetRuns(std::int64_t y);
   std::uint32_t      FindComponent(std::int64_t x, std::int64_t y);
 
@@ -155,9 +174,8 @@ private:
   const unsigned     m_Channels;
   std::int64_t       m_Rows{ 0 };
 
-  std::array<Row, 4>              m_Labels;
-  std::array<Row, 4>              m_Borders;
-  std::array<std::vector<Run>, 4> m_Runs;
+  std::tuple<Rows<std::uint8_t>, Rows<std::uint32_t>> m_LastRows; ///< of which one kind has any
+  std::array<std::vector<Run>, 4>                     m_Runs;
 
   RunSets                                   m_Sets;
   std::vector<std::uint32_t>                m_Places;  ///< of roots in m_Growing
@@ -170,6 +188,10 @@ private:
   std::map<std::uint32_t, std::vector<ValueCounts>> m_ClassValues;
 };
 
+extern template GigapixelImage_EXPORT const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(
+  const std::uint8_t *);
+extern template GigapixelImage_EXPORT const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(
+  const std::uint32_t *);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
 

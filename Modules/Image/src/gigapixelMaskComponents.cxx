@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -21,13 +22,18 @@ constexpr std::int64_t  RowsKept = 4;
 constexpr std::size_t BlockLabels = 8;
 
 /** Whether a block of labels from \a a on is that from \a b on. */
+template <typename TLabel>
 bool
-AreEqual(const std::uint32_t * a, const std::uint32_t * b)
+AreEqual(const TLabel * a, const TLabel * b)
 {
-  std::uint32_t differs = 0;
-  for (std::size_t i = 0; i < BlockLabels; ++i)
+  std::array<std::uint64_t, BlockLabels * sizeof(TLabel) / sizeof(std::uint64_t)> first{};
+  std::array<std::uint64_t, BlockLabels * sizeof(TLabel) / sizeof(std::uint64_t)> second{};
+  std::memcpy(first.data(), a, sizeof(first));
+  std::memcpy(second.data(), b, sizeof(second));
+  std::uint64_t differs = 0;
+  for (std::size_t i = 0; i < first.size(); ++i)
   {
-    differs |= a[i] ^ b[i];
+    differs |= first[i] ^ second[i];
   }
   return differs == 0;
 }
@@ -65,20 +71,20 @@ MaskComponents::MaskComponents(std::size_t width, Connectivity connectivity, uns
   {
     throw RefusalOf<std::length_error>(Diagnostic("E-IMAGE-SIZE", "A mask row is too long"));
   }
-  m_Labels.fill(Row(width + 2));
-  m_Borders.fill(Row(width + 2));
 }
 
-MaskComponents::Row &
+template <typename TLabel>
+MaskComponents::Row<TLabel> &
 MaskComponents::GetLabels(std::int64_t y)
 {
-  return m_Labels[static_cast<std::size_t>(y + RowsKept) % RowsKept];
+  return std::get<Rows<TLabel>>(m_LastRows).labels[static_cast<std::size_t>(y + RowsKept) % RowsKept];
 }
 
-MaskComponents::Row &
+template <typename TLabel>
+MaskComponents::Row<TLabel> &
 MaskComponents::GetBorder(std::int64_t y)
 {
-  return m_Borders[static_cast<std::size_t>(y + RowsKept) % RowsKept];
+  return std::get<Rows<TLabel>>(m_LastRows).borders[static_cast<std::size_t>(y + RowsKept) % RowsKept];
 }
 
 std::vector<MaskComponents::Run> &
@@ -142,12 +148,13 @@ MaskComponents::Unite(std::uint32_t a, std::uint32_t b)
   m_Sets.Unite(a, b);
 }
 
+template <typename TLabel>
 void
-MaskComponents::FindRuns(const Row & labels, std::vector<Run> & runs) const
+MaskComponents::FindRuns(const Row<TLabel> & labels, std::vector<Run> & runs) const
 {
   runs.clear();
-  const std::uint32_t * const pixels = labels.data() + 1;
-  std::size_t                 begin = 0;
+  const TLabel * const pixels = labels.data() + 1;
+  std::size_t          begin = 0;
   for (std::size_t x = 1; x <= m_Width; ++x)
   {
     while (x + BlockLabels <= m_Width && AreEqual(pixels + x - 1, pixels + x))
@@ -217,24 +224,24 @@ MaskComponents::Measure(const std::vector<Run> & runs)
 }
 
 /** Marks the pixels of row y that have a pixel of another label over one of their edges, by their label. */
+template <typename TLabel>
 void
 MaskComponents::MarkBorder(std::int64_t y)
 {
-  std::uint32_t * const border = this->GetBorder(y).data() + 1;
+  TLabel * const border = this->GetBorder<TLabel>(y).data() + 1;
   if (this->GetRuns(y).empty())
   {
-    std::fill_n(border, m_Width, 0);
+    std::fill_n(border, m_Width, TLabel{ 0 });
     return;
   }
-  const std::uint32_t * const above = this->GetLabels(y - 1).data() + 1;
-  const std::uint32_t * const here = this->GetLabels(y).data() + 1;
-  const std::uint32_t * const below = this->GetLabels(y + 1).data() + 1;
-  const std::size_t width = m_Width; // which no writing of labels can change: so the loop becomes one of vectors
+  const TLabel * const above = this->GetLabels<TLabel>(y - 1).data() + 1;
+  const TLabel * const here = this->GetLabels<TLabel>(y).data() + 1;
+  const TLabel * const below = this->GetLabels<TLabel>(y + 1).data() + 1;
+  const std::size_t    width = m_Width; // which no writing of labels can change: so the loop becomes one of vectors
   for (std::size_t x = 0; x < width; ++x)
   {
-    const std::uint32_t label = here[x];
-    const std::uint32_t differs =
-      (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
+    const TLabel label = here[x];
+    const auto   differs = (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
     border[x] = differs == 0 ? 0 : label;
   }
 }
@@ -267,17 +274,18 @@ MaskComponents::FindComponent(std::int64_t x, std::int64_t y)
   return std::prev(std::upper_bound(runs.begin(), runs.end(), x, isBefore))->component;
 }
 
+template <typename TLabel>
 void
 MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
 {
-  const std::array<const std::uint32_t *, 3>              border{ this->GetBorder(y - 1).data() + 1,
-                                                     this->GetBorder(y).data() + 1,
-                                                     this->GetBorder(y + 1).data() + 1 };
-  const std::array<const std::uint32_t *, 3>              labels{ this->GetLabels(y - 1).data() + 1,
-                                                     this->GetLabels(y).data() + 1,
-                                                     this->GetLabels(y + 1).data() + 1 };
-  static constexpr std::array<std::uint32_t, BlockLabels> Nothing{};
-  Growing &                                               growing = this->GetGrowing(run.component);
+  const std::array<const TLabel *, 3>              border{ this->GetBorder<TLabel>(y - 1).data() + 1,
+                                              this->GetBorder<TLabel>(y).data() + 1,
+                                              this->GetBorder<TLabel>(y + 1).data() + 1 };
+  const std::array<const TLabel *, 3>              labels{ this->GetLabels<TLabel>(y - 1).data() + 1,
+                                              this->GetLabels<TLabel>(y).data() + 1,
+                                              this->GetLabels<TLabel>(y + 1).data() + 1 };
+  static constexpr std::array<TLabel, BlockLabels> Nothing{};
+  Growing &                                        growing = this->GetGrowing(run.component);
   const auto is = [&run](std::uint32_t label) { return label == run.label ? 1U : 0U; };
   for (std::int64_t x = run.begin; x < run.end; ++x)
   {
@@ -321,24 +329,30 @@ MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
   }
 }
 
+template <typename TLabel>
 const std::vector<MaskComponents::Run> &
-MaskComponents::AppendRow(const std::uint32_t * labels)
+MaskComponents::AppendRow(const TLabel * labels)
 {
+  if (m_Rows == 0)
+  {
+    std::get<Rows<TLabel>>(m_LastRows).labels.fill(Row<TLabel>(m_Width + 2));
+    std::get<Rows<TLabel>>(m_LastRows).borders.fill(Row<TLabel>(m_Width + 2));
+  }
   const std::int64_t y = m_Rows;
-  Row &              row = this->GetLabels(y);
+  Row<TLabel> &      row = this->GetLabels<TLabel>(y);
   std::copy_n(labels, m_Width, row.begin() + 1);
   this->FindRuns(row, this->GetRuns(y));
   this->Connect(this->GetRuns(y), this->GetRuns(y - 1));
   this->Measure(this->GetRuns(y));
   if (y >= 1)
   {
-    this->MarkBorder(y - 1); // which needs the row below it, as the border's neighbors do
+    this->MarkBorder<TLabel>(y - 1); // which needs the row below it, as the border's neighbors do
   }
   if (y >= 2)
   {
     for (const Run & run : this->GetRuns(y - 2))
     {
-      this->MeasureRunBorder(run, y - 2);
+      this->MeasureRunBorder<TLabel>(run, y - 2);
     }
   }
   ++m_Rows;
@@ -356,6 +370,8 @@ MaskComponents::AddValues(std::uint32_t component, const TSample * samples, std:
   }
 }
 
+template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(const std::uint8_t *);
+template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(const std::uint32_t *);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
 
@@ -405,12 +421,20 @@ MaskComponents::EndRows()
   m_Open.erase(std::stable_partition(m_Open.begin(), m_Open.end(), goesOn), m_Open.end());
 }
 
+template <typename TLabel>
+void
+MaskComponents::AppendBackground()
+{
+  const std::vector<TLabel> background(m_Width);
+  this->AppendRow(background.data());
+  this->AppendRow(background.data());
+}
+
 void
 MaskComponents::Finish()
 {
-  const std::vector<std::uint32_t> background(m_Width);
-  this->AppendRow(background.data());
-  this->AppendRow(background.data());
+  const bool areWide = !std::get<Rows<std::uint32_t>>(m_LastRows).labels.front().empty();
+  areWide ? this->AppendBackground<std::uint32_t>() : this->AppendBackground<std::uint8_t>();
   this->EndRows();
   std::vector<std::size_t> order(m_Components.size());
   std::iota(order.begin(), order.end(), std::size_t{ 0 });

@@ -123,6 +123,7 @@ DescribeMaking(const MaskImage & mask, const std::string & slide, const Argument
 }
 
 /** Measures the components of a mask in one pass over its pixels, and those of the slide. */
+template <typename TLabel>
 void
 MeasureMask(const MaskImage & mask, SlideUnderMask * slide, const Session & session, MaskComponents & components)
 {
@@ -130,7 +131,7 @@ MeasureMask(const MaskImage & mask, SlideUnderMask * slide, const Session & sess
   const std::int64_t                bandRows = slide ? slide->GetBandRows() : 256;
   const double                      pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   Progress                          progress(session, "measure " + mask.GetName(), pixels);
-  std::vector<std::uint32_t>        labels;
+  std::vector<TLabel>               labels;
   std::vector<SlideUnderMask::Runs> runs;
   for (std::int64_t y = 0; y < size.height; y += bandRows)
   {
@@ -280,7 +281,8 @@ Measure(const MaskImage &                mask,
                             GetConnectivity(values),
                             static_cast<unsigned>(channels.size()),
                             slide ? slide->GetNumberOfValues() : 256);
-  MeasureMask(mask, slide ? &*slide : nullptr, session, components);
+  const auto     measure = mask.AreLabelsWide() ? MeasureMask<std::uint32_t> : MeasureMask<std::uint8_t>;
+  measure(mask, slide ? &*slide : nullptr, session, components);
   Measured measured = MakeRows(mask, file, components, spacing, channels.size());
   double   area = 0;
   for (const auto & each : components.GetClasses())
