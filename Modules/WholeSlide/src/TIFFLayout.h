@@ -117,7 +117,7 @@ public:
   {
     return m_PagesOfFirstFile;
   }
-  /** Of all files. */
+  /** Bytes of all files together. */
   std::uint64_t
   GetNumberOfBytes() const
   {

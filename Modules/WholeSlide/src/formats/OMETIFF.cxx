@@ -711,7 +711,7 @@ IsCompanion(const SlideFile & file)
 std::string
 ReadCompanion(const std::string & path)
 {
-  constexpr std::uint64_t mostBytes = std::uint64_t{ 64 } << 20; // as of texts in a TIFF
+  constexpr std::uint64_t mostBytes = std::uint64_t{ 64 } << 20; // as many as a text in a TIFF may have
   const RandomAccessFile  file(path);
   if (file.GetSize() > mostBytes)
   {
