@@ -438,7 +438,7 @@ def test_gray_of_16_bit(tmp_path):
 
 @pytest.mark.parametrize("syntax", ["1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91"])
 def test_jpeg_2000_of_16_bit(tmp_path, syntax):
-    """Of one optical path and of two, and as min-is-white of 12 bit; the tiles at the edges are cut."""
+    """One optical path, two of them, and min-is-white of 12 bit; the tiles at the edges are cut."""
     pixels = numpy.random.default_rng(3).integers(0, 65536, (2, 90, 110)).astype("uint16")
     gray = dict(syntax=syntax, samples=1, bits=16)
     tiles = [[encode_deep(tile) for tile in cut(plane)] for plane in pixels]

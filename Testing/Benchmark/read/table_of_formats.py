@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""What is read of each format, beside an independent program, as a page in Markdown: table_of_formats.py [--program P] [--output PAGE]
+"""Compares what is read of each format with an independent program, as a page in Markdown: table_of_formats.py [--program P] [--output PAGE]
 
 The files are those that the tests draw. A cell has what both say; where they differ, both. A dash: the other program does not
 say it, or the file has none. Programs that are not installed are left out with their rows (pip install tifffile imagecodecs
@@ -53,7 +53,7 @@ def last(pixels):
 
 
 def read_ours(program, path, folder):
-    """What is said of the file, and the pixels of each focal plane."""
+    """The answers about the file, and the pixels of each focal plane."""
     info = run(program, "info", path, "--json")
     planes = info["focalPlanes"]["count"] if info["focalPlanes"] else 1
     pixels = []
@@ -224,7 +224,7 @@ def compare(aspect, ours, theirs):
 
 
 def try_writing(program, path, folder, theirs):
-    """Of formats that convert writes: whether tifffile reads the pixels in what it writes."""
+    """Whether tifffile reads the pixels in what convert writes, where that writes the format."""
     ending = ".ome.tif" if path.name.endswith(".ome.tif") else ".pyramid.tif" if path.name == "pyramid.tif" else None
     if ending is None:
         return "-"

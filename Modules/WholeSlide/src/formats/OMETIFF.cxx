@@ -167,7 +167,7 @@ private:
   std::string FindContradictionOfChannels(const TIFFLayout & layout, std::size_t numberOfImages) const;
 };
 
-/** What the OME-XML in the first page of an OME-TIFF, or in a companion file, says. */
+/** The contents of the OME-XML in the first page of an OME-TIFF, or in a companion file. */
 class OMEDescription
 {
 public:
