@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Compares what is read of each format with an independent program, as a page in Markdown: table_of_formats.py [--program P] [--output PAGE]
+"""Compares the reading of each format with an independent program, in Markdown: table_of_formats.py [--program P] [--output PAGE]
 
 The files are those that the tests draw. A cell has what both say; where they differ, both. A dash: the other program does not
 say it, or the file has none. Programs that are not installed are left out with their rows (pip install tifffile imagecodecs
