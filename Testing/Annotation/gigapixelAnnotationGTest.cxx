@@ -197,6 +197,32 @@ TEST(AnnotationImageSource, LaterOutlinesCountAndRegionsAreCropsOfTheWhole)
   }
 }
 
+TEST(AnnotationImageSource, LabelsOfMoreBitsAreDrawnWithoutAnImage)
+{
+  const auto source = Source::New();
+  source->AddAnnotation({ "a", { { { 10, 10 }, { 90, 10 }, { 90, 90 }, { 10, 90 } } } }, 300);
+  source->AddAnnotation({ "b", { { { 50, 50 }, { 150, 50 }, { 150, 160 }, { 50, 160 } } } }, 70000);
+  source->SetSize(200, 180);
+  const Mask::RegionType    region({ { 33, 41 } }, { { 70, 55 } });
+  std::vector<unsigned int> labels(70 * 55, 1);
+  source->DrawLabels(region, labels.data());
+  for (std::size_t i = 0; i < labels.size(); ++i)
+  {
+    const std::size_t x = 33 + i % 70;
+    const std::size_t y = 41 + i / 70;
+    ASSERT_EQ(labels[i], x >= 50 && y >= 50 ? 70000U : x < 90 && y < 90 ? 300U : 0U) << x << ' ' << y;
+  }
+  try
+  {
+    source->Update();
+    FAIL() << "labels above 255 do not fit";
+  }
+  catch (const itk::ExceptionObject & error)
+  {
+    EXPECT_EQ(gigapixel::Diagnostic::Of(error).code, "E-LABEL-VALUE");
+  }
+}
+
 TEST(MaskOutline, FilledAgainGivesTheMask)
 {
   for (const double share : { 0.05, 0.4, 0.6, 0.95 })

@@ -134,7 +134,7 @@ def write_nrrd(path, pixels, mpp=0.5, flips=(1, 1), corner=(0.0, 0.0), encoding=
     layers = pixels.shape[2:]
     header = [
         "NRRD0004",
-        f"type: {'unsigned char' if pixels.dtype == numpy.uint8 else 'short'}",
+        "type: " + {"uint8": "unsigned char"}.get(pixels.dtype.name, pixels.dtype.name),
         f"dimension: {3 + len(layers)}",
         f"space: {space}",
         "sizes: " + " ".join(str(n) for n in (*layers, width, height, 1)),

@@ -96,6 +96,57 @@ def test_mask_to_outlines_and_back(tmp_path):
     assert (tmp_path / "flipped.geojson").read_text() == (tmp_path / "o.geojson").read_text()
 
 
+def test_outlines_become_numbers_and_outlines_again(tmp_path, slide):
+    """The numbers of overlapping outlines as Pillow draws them, in the order of the file, at 16 bit and in an OME-TIFF."""
+    corners = [(20 * (i % 34), 16 * (i // 34)) for i in range(1000)]
+    squares = [(name, [[(x, y), (x + 24, y), (x + 24, y + 12), (x, y + 12)]]) for name, (x, y) in zip(["A", "B"] * 500, corners)]
+    squares.insert(3, ("Ignore*", [[(0, 400), (99, 400), (99, 499)]]))
+    outlines = write_outlines(tmp_path / "a.geojson", *squares)
+    truth = numpy.zeros((500, 700), numpy.uint16)
+    for number, (x, y) in enumerate(corners, 1):
+        truth[y : y + 12, x : x + 24] = number
+    common = ["rasterize", outlines, "--like", slide, "--instances"]
+    for name in ("m.tif", "m.ome.tif"):
+        run(*common, "-o", tmp_path / name, "--downsample", 1)
+        found = tifffile.imread(tmp_path / name, key=0)
+        assert found.dtype == numpy.uint16 and numpy.array_equal(found, truth)
+        levels = tifffile.TiffFile(tmp_path / name).series[0].levels
+        assert numpy.array_equal(levels[-1].asarray(), truth[:: 2 ** (len(levels) - 1), :: 2 ** (len(levels) - 1)])
+        assert run(*common, "-o", tmp_path / name, "--downsample", 1, "--json").json["skipped"]
+    only = run(*common, "-o", tmp_path / "b.tif", "--downsample", 1, "--class", "B", "--json").json
+    assert only["drawn"] == {"B": 500} and tifffile.imread(tmp_path / "b.tif", key=0).max() == 500
+    told = run("outline", tmp_path / "m.tif", "--like", slide, "-o", tmp_path / "o.geojson", "--instances", "--json").json
+    assert told["pieces"] == len(numpy.unique(truth)) - 1 == 1000
+    run("rasterize", tmp_path / "o.geojson", "--like", slide, "-o", tmp_path / "back.tif", "--instances", "--downsample", 1)
+    assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), truth)
+
+
+def test_an_object_of_two_pieces_is_one_outline(tmp_path, slide):
+    mask = numpy.zeros((125, 175), numpy.uint32)
+    mask[10:30, 20:60], mask[15:20, 30:40], mask[50:52, 100:120] = 70000, 0, 70000
+    mask[60:70, 5:15] = 4294967295
+    write_slide(tmp_path / "m.tif", mask, 2.0)
+    words = ["--like", slide, "--instances"]
+    run("outline", tmp_path / "m.tif", *words, "-o", tmp_path / "o.geojson", "--class-name", "Nucleus")
+    features = json.loads((tmp_path / "o.geojson").read_text())["features"]
+    assert [f["geometry"]["type"] for f in features] == ["MultiPolygon", "Polygon"]
+    assert [len(part) for part in features[0]["geometry"]["coordinates"]] == [2, 1]
+    assert {f["properties"]["classification"]["name"] for f in features} == {"Nucleus"}
+    run("rasterize", tmp_path / "o.geojson", *words, "-o", tmp_path / "back.tif", "--downsample", 4)
+    assert numpy.array_equal(tifffile.imread(tmp_path / "back.tif", key=0), numpy.searchsorted([0, 70000, 4294967295], mask))
+    assert fails("outline", tmp_path / "m.tif", *words, "-o", tmp_path / "o.seg.nrrd", code=2).code == "E-OPTION-APPLIES"
+
+
+def test_more_outlines_than_16_bits_have(tmp_path):
+    slide = write_slide(tmp_path / "wide.tif", numpy.full((256, 300, 3), 240, numpy.uint8))
+    outlines = [("A", [[(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)]]) for y in range(256) for x in range(257)]
+    write_outlines(tmp_path / "a.geojson", *outlines)
+    run("rasterize", tmp_path / "a.geojson", "--like", slide, "-o", tmp_path / "m.tif", "--instances", "--downsample", 1)
+    found = tifffile.imread(tmp_path / "m.tif", key=0)
+    assert found.dtype == numpy.uint32 and found[:, 257:].max() == 0
+    assert numpy.array_equal(found[:, :257], numpy.arange(1, 256 * 257 + 1).reshape(256, 257))
+
+
 def read_nrrd(path):
     """Fields, keys and pixels (y, x) of an attached gzip NRRD of bytes, https://teem.sourceforge.net/nrrd/format.html."""
     header, data = path.read_bytes().split(b"\n\n", 1)

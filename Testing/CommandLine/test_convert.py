@@ -439,3 +439,25 @@ def test_gray_is_that_of_jpeg_or_that_of_colors(tmp_path, synthetic):
     red, green, blue = numpy.moveaxis(levels_by_openslide(synthetic[0])[0].astype(int), -1, 0)
     assert numpy.array_equal(grays["gray"][0], (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16)
     assert 1 <= numpy.abs(grays["gray"][0] - grays["luma"][0]).max() <= 17
+
+
+@pytest.mark.parametrize("ending", ["tif", "ome.tif"])
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_labels_of_more_bits(tmp_path, dtype, ending):
+    """Labels keep their values on all levels, tiles are copied, and other commands read the pyramid again."""
+    labels = numpy.random.default_rng(6).integers(0, numpy.iinfo(dtype).max, (40, 60), dtype, endpoint=True).repeat(15, 0).repeat(13, 1)
+    source, out, again = write_slide(tmp_path / "m.tif", labels), tmp_path / f"out.{ending}", tmp_path / f"again.{ending}"
+    run("convert", source, out, "--content", "labels", "--compression", "zstd", "--tile-size", 128)
+    run("convert", out, again)  # which tifffile alone decodes
+    run("convert", again, out, "--compression", "deflate", "--overwrite", "--tile-size", 64)
+    with tifffile.TiffFile(out) as file:
+        levels = [level.asarray() for level in file.series[0].levels] if ending == "ome.tif" else [page.asarray() for page in file.pages]
+    assert len(levels) == 4
+    for number, level in enumerate(levels):
+        assert level.dtype == dtype and numpy.array_equal(level, labels[:: 2**number, :: 2**number])
+    told = run("info", out, "--json").json
+    assert told["sampleType"] == {"uint16": "unsigned_short", "uint32": "unsigned_int"}[dtype] and told["levels"][0]["width"] == 780
+    assert run("evaluate", out, source, "--json").json["dice"] == 1
+    if dtype == "uint32":
+        assert fails("convert", source, tmp_path / "p.tif", "--content", "picture").code == "E-SLIDE-CHANNELS"
+        assert fails("overlay", source, source, "-o", tmp_path / "o.png").code == "E-SLIDE-CHANNELS"

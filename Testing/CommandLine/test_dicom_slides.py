@@ -11,7 +11,7 @@ import tifffile
 from PIL import Image
 
 from conftest import fails, run
-from dicom_slides import JPEG, SIDE, concatenation, cut, element, encode_jpeg, sequence, us, write_dicom, write_slide_file
+from dicom_slides import JPEG, SIDE, concatenation, cut, element, encode_deep, encode_jpeg, sequence, us, write_dicom, write_slide_file
 
 
 def pattern(height=80, width=112, seed=0):
@@ -434,9 +434,32 @@ def test_gray_of_16_bit(tmp_path):
     assert found.dtype == "uint16" and numpy.array_equal(found, pixels) and warnings == []
     white = write_slide_file(tmp_path / "b.dcm", 4095 - pixels // 16, photometric="MONOCHROME1", series="1.2", add=[element(0x28, 0x101, b"US", us(12))])
     assert numpy.array_equal(read(white, tmp_path)[0], pixels // 16)
-    stream = io.BytesIO()
-    Image.fromarray(numpy.zeros((32, 32), "uint16")).save(stream, "JPEG2000", no_jp2=True)
-    slide = write_dicom(tmp_path / "c.dcm", (32, 32), [stream.getvalue()], syntax="1.2.840.10008.1.2.4.90", samples=1, photometric="MONOCHROME2", bits=16, series="1.3")
+
+
+@pytest.mark.parametrize("syntax", ["1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91"])
+def test_jpeg_2000_of_16_bit(tmp_path, syntax):
+    """One optical path, two of them, and min-is-white of 12 bit; the tiles at the edges are cut."""
+    pixels = numpy.random.default_rng(3).integers(0, 65536, (2, 90, 110)).astype("uint16")
+    gray = dict(syntax=syntax, samples=1, bits=16)
+    tiles = [[encode_deep(tile) for tile in cut(plane)] for plane in pixels]
+    slide = write_dicom(tmp_path / "a.dcm", (110, 90), tiles[0], photometric="MONOCHROME2", **gray)
+    found, warnings = read(slide, tmp_path)
+    assert found.dtype == "uint16" and numpy.array_equal(found, pixels[0]) and warnings == []
+    white = [encode_deep(tile) for tile in cut(4095 - pixels[0] // 16)]
+    options = dict(photometric="MONOCHROME1", series="1.2", add=[element(0x28, 0x101, b"US", us(12))])
+    found, _ = read(write_dicom(tmp_path / "b.dcm", (110, 90), white, **options, **gray), tmp_path)
+    assert numpy.array_equal(found, pixels[0] // 16)
+    options = dict(photometric="MONOCHROME2", series="1.3", paths=("x", "y"))
+    slide = write_dicom(tmp_path / "c.dcm", (110, 90), tiles[0] + tiles[1], **options, **gray)
+    read(slide, tmp_path)
+    assert numpy.array_equal(tifffile.imread(tmp_path / "read.tif", series=0, level=0), pixels)
+    cut_off = [tile[: len(tile) // 2] for tile in tiles[0]]
+    slide = write_dicom(tmp_path / "d.dcm", (110, 90), cut_off, photometric="MONOCHROME2", series="1.4", **gray)
+    assert fails("convert", slide, tmp_path / "o.tif", "--strict").code == "E-CODEC-DATA"
+
+
+def test_other_codecs_of_16_bit_are_refused(tmp_path):
+    slide = write_dicom(tmp_path / "c.dcm", (32, 32), [b"\xff\xd8"], syntax=JPEG, samples=1, photometric="MONOCHROME2", bits=16)
     said = fails("info", slide)
     assert (said.code, said.file) == ("E-SLIDE-CHANNELS", str(slide))
 

@@ -168,11 +168,38 @@ def test_classes_with_names(tmp_path, synthetic):
     assert result["classes"][0]["components"] == sum(row["class"] == "tissue" for row in rows) > 0
 
 
-def test_labels_above_255_are_refused(tmp_path):
-    mask = numpy.zeros((300, 300), numpy.uint16)
-    mask[10:20, 10:20] = 300
+@pytest.mark.parametrize("dtype, most", [(numpy.uint16, 65535), (numpy.uint32, 4294967295)])
+def test_numbered_objects(tmp_path, dtype, most):
+    """Labels above 255, of which neighbors touch: each is measured alone, in a TIFF and with rows from the bottom up."""
+    skimage = pytest.importorskip("skimage.measure")
+    mask = numpy.arange(1, 30 * 40 + 1).reshape(30, 40).repeat(9, 0).repeat(11, 1).astype(dtype) * dtype(most // 1200)
+    mask[labels(270, 440, 1, 3, 0.2) > 0] = 0
+    mask[5:9, 5:9] = most
     write_slide(tmp_path / "m.tif", mask)
-    assert fails("measure", tmp_path / "m.tif", "-o", tmp_path / "t.csv").code == "E-LABEL-VALUE"
+    _, rows, classes = measure(tmp_path / "t.csv", tmp_path / "m.tif", "--connectivity", 4)
+    regions = skimage.regionprops(skimage.label(mask, connectivity=1))
+    assert [int(row["label"]) for row in rows] == [mask[tuple(region.coords[0])] for region in regions]
+    assert [int(row["area_px"]) for row in rows] == [region.area for region in regions]
+    assert [float(row["perimeter_px"]) for row in rows] == pytest.approx([region.perimeter for region in regions], rel=1e-12)
+    values, counts = numpy.unique(mask[mask > 0], return_counts=True)
+    assert [int(row["label"]) for row in classes] == values.tolist() and values[-1] == most
+    assert [int(row["area_px"]) for row in classes] == counts.tolist()
+    write_nrrd(tmp_path / "m.nrrd", mask, flips=(-1, -1))
+    pixels = numpy.random.default_rng(2).integers(0, 256, (270, 440)).astype(numpy.uint8)
+    write_slide(tmp_path / "s.tif", pixels)
+    _, turned, _ = measure(tmp_path / "n.csv", tmp_path / "m.nrrd", "--slide", tmp_path / "s.tif", "--connectivity", 4)
+    assert [row["label"] for row in turned] == [row["label"] for row in rows]
+    means = [pixels[tuple(region.coords.T)].mean() for region in regions]
+    assert [float(row["gray_mean"]) for row in turned] == pytest.approx(means, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [-1, 2**32])
+def test_labels_beyond_32_bits_are_refused(tmp_path, value):
+    mask = numpy.zeros((300, 300), numpy.int64)
+    mask[10:20, 10:20] = value
+    write_slide(tmp_path / "m.tif", mask)
+    refused = fails("measure", tmp_path / "m.tif", "-o", tmp_path / "t.csv")
+    assert (refused.code, refused.value) == ("E-LABEL-VALUE", str(value))
     assert not (tmp_path / "t.csv").exists()
 
 

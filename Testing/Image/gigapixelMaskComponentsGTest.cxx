@@ -20,16 +20,17 @@ namespace
 using Drawing = std::vector<std::string>;
 
 /** A digit is a label, everything else background. \param band rows after which components may end */
+template <typename TLabel = std::uint8_t>
 MaskComponents
 Measure(const Drawing & drawing, Connectivity connectivity, std::size_t band = 1)
 {
   MaskComponents components(drawing.front().size(), connectivity);
   for (std::size_t y = 0; y < drawing.size(); ++y)
   {
-    std::vector<std::uint8_t> row;
+    std::vector<TLabel> row;
     for (const char c : drawing[y])
     {
-      row.push_back(static_cast<std::uint8_t>(c >= '0' && c <= '9' ? c - '0' : 0));
+      row.push_back(static_cast<TLabel>(c >= '0' && c <= '9' ? c - '0' : 0));
     }
     components.AppendRow(row.data());
     if (y % band == 0)
@@ -81,6 +82,23 @@ TEST(MaskComponents, Rectangle)
       const double steps = static_cast<double>(width) - 1;
       EXPECT_DOUBLE_EQ(figures.GetPerimeter(), 2 * (steps + 4));
       EXPECT_DOUBLE_EQ(figures.GetPerimeter(0.5, 0.25), 2 * (steps * 0.5 + 4 * 0.25));
+    }
+  }
+}
+
+TEST(MaskComponents, LabelsOf32BitAreMeasuredAsBytes)
+{
+  const Drawing drawing{ "1111111111111111.2222222222222222",
+                         "1111111111111111.2.22222222.22222",
+                         "11...33333....11......3333333.222" };
+  for (const Connectivity connectivity : { Connectivity::Four, Connectivity::Eight })
+  {
+    const auto bytes = Measure(drawing, connectivity).GetComponents();
+    const auto wide = Measure<std::uint32_t>(drawing, connectivity).GetComponents();
+    ASSERT_EQ(bytes.size(), wide.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+    {
+      ExpectEqual(bytes[i], wide[i]);
     }
   }
 }

@@ -337,7 +337,19 @@ TEST(GigapixelImageIOSource, ErrorsNameTheFileInOneSentence)
   EXPECT_EQ(read(7, itk::HighSamples::RefusedAsLabels), 7);
   EXPECT_EQ(read(256, itk::HighSamples::Are255), 255);
   EXPECT_REFUSAL(read(256, itk::HighSamples::RefusedAsLabels), "E-LABEL-VALUE");
-  for (const auto high : { itk::HighSamples::RefusedAsLabels, itk::HighSamples::Are255 })
+  const auto readKept = [&](float value) {
+    image->GetBufferPointer()[5] = value;
+    const auto source =
+      itk::GigapixelMaskSource(Write(image.GetPointer(), folder.File("float.mha")), itk::HighSamples::Kept);
+    EXPECT_EQ(source.pixels->GetSampleType(), gigapixel::SampleType::UInt32);
+    std::uint32_t kept[16];
+    source.pixels->Read(Region{ 0, 0, 4, 4 }, reinterpret_cast<std::uint8_t *>(kept));
+    return kept[5];
+  };
+  EXPECT_EQ(readKept(70000), 70000U);
+  EXPECT_EQ(readKept(4294967040.F), 4294967040U); // the greatest float below 2^32
+  EXPECT_REFUSAL(readKept(4294967296.F), "E-LABEL-VALUE");
+  for (const auto high : { itk::HighSamples::RefusedAsLabels, itk::HighSamples::Are255, itk::HighSamples::Kept })
   {
     for (const float value :
          { 0.5F, -1.F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN() })

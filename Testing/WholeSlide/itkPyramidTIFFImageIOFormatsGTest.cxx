@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "PyramidTesting.h"
+#include "RefusalCode.h"
 
 #include "gigapixelDiagnostic.h"
 #include "itkImageFileReader.h"
@@ -202,7 +203,9 @@ TEST_F(PyramidTIFFImageIOTest, LosslessCodecsOfEachPixelTypeAreWhatLibtiffDecode
       CheckLossless<RGB>(file, compressor, content);
       CheckLossless<itk::RGBPixel<unsigned short>>(file, compressor, content);
     }
+    CheckLossless<unsigned int>(file, compressor, Content::Labels);
   }
+  EXPECT_REFUSAL(CheckLossless<unsigned int>(file, "DEFLATE", Content::Picture), "E-SLIDE-CHANNELS");
 }
 
 TEST_F(PyramidTIFFImageIOTest, LossyCodecsKeepThePictureAsWellAsTheirQualitySays)

@@ -45,8 +45,8 @@ struct Annotation
 GigapixelAnnotation_EXPORT std::vector<Annotation> ReadAnnotations(const std::string &       file,
                                                                    std::vector<Diagnostic> * warnings = nullptr);
 
-/** Writes them as a FeatureCollection of QuPath annotations, one Polygon each: the first ring is the outer one. The
- * file appears when it is complete. \throw std::runtime_error */
+/** Writes them as a FeatureCollection of QuPath annotations, each a Polygon, or a MultiPolygon of its parts: the first
+ * ring of a part is the outer one. The file appears when it is complete. \throw std::runtime_error */
 GigapixelAnnotation_EXPORT void WriteAnnotations(const std::vector<Annotation> & annotations,
                                                  const std::string &             file,
                                                  bool                            mayReplace = true);

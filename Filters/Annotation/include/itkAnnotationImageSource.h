@@ -26,7 +26,8 @@ namespace itk
  * other units than its pixels, and the filter throws an exception (E-ANNOTATION-EMPTY) that says how far they and the
  * mask reach. Without any outline the mask is empty.
  *
- * Output: size and spacing as set, origin 0, unsigned char.
+ * Output: size and spacing as set, origin 0, unsigned char. Labels above 255 do not fit there (E-LABEL-VALUE), and are
+ * drawn by DrawLabels().
  *
  * \ingroup DataSources
  */
@@ -46,7 +47,12 @@ public:
   itkTypeMacro(AnnotationImageSource, ImageSource);
 
   /** Adds an outline whose inside gets \a label, over those that were added before. */
-  void AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label);
+  void AddAnnotation(const gigapixel::Annotation & annotation, unsigned int label);
+
+  /** Draws a region of the mask, without gaps, in labels of unsigned char, short or int, which hold all that were
+   * added. Thread-safe. */
+  template <typename TLabel>
+  void DrawLabels(const OutputImageRegionType & region, TLabel * labels) const;
 
   /** Pixels of the mask. */
   void SetSize(SizeValueType width, SizeValueType height);
@@ -80,6 +86,7 @@ protected:
   AnnotationImageSource();
   ~AnnotationImageSource() override = default;
   void GenerateOutputInformation() override;
+  void BeforeThreadedGenerateData() override;
   void DynamicThreadedGenerateData(const OutputImageRegionType & region) override;
   /** \throw itk::GigapixelException all outlines lie outside */
   void CheckPlaces();
@@ -89,7 +96,7 @@ private:
   struct LabeledAnnotation
   {
     gigapixel::Annotation annotation;
-    unsigned char         label;
+    unsigned int          label;
     double                left, right, top, bottom; ///< level-0 pixels
   };
 
@@ -126,6 +133,13 @@ private:
   double                         m_RowSpacing{ 0.0 };
   Point2                         m_OutlineOrigin;
 };
+
+extern template GigapixelAnnotation_EXPORT void AnnotationImageSource::DrawLabels(const OutputImageRegionType &,
+                                                                                  unsigned char *) const;
+extern template GigapixelAnnotation_EXPORT void AnnotationImageSource::DrawLabels(const OutputImageRegionType &,
+                                                                                  unsigned short *) const;
+extern template GigapixelAnnotation_EXPORT void AnnotationImageSource::DrawLabels(const OutputImageRegionType &,
+                                                                                  unsigned int *) const;
 
 } // namespace itk
 

@@ -120,13 +120,23 @@ WriteAnnotations(const std::vector<Annotation> & annotations, const std::string 
   const char * separator = "\n";
   for (const Annotation & annotation : annotations)
   {
-    stream << separator << R"(    {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [)";
-    for (std::size_t i = 0; i < annotation.rings.size(); ++i)
+    const bool areSeveral = !annotation.laterParts.empty();
+    stream << separator << R"(    {"type": "Feature", "geometry": {"type": ")"
+           << (areSeveral ? R"(MultiPolygon", "coordinates": [)" : R"(Polygon", "coordinates": )");
+    std::vector<std::size_t> ends = annotation.laterParts;
+    ends.push_back(annotation.rings.size());
+    std::size_t ring = 0;
+    for (const std::size_t end : ends)
     {
-      stream << (i > 0 ? ", " : "");
-      WriteRing(annotation.rings[i], stream);
+      stream << (ring > 0 ? ", [" : "[");
+      for (const std::size_t begin = ring; ring < end; ++ring)
+      {
+        stream << (ring > begin ? ", " : "");
+        WriteRing(annotation.rings[ring], stream);
+      }
+      stream << ']';
     }
-    stream << R"(]}, "properties": {"objectType": "annotation")";
+    stream << (areSeveral ? "]" : "") << R"(}, "properties": {"objectType": "annotation")";
     if (!annotation.className.empty())
     {
       stream << R"(, "classification": {"name": )" << JSON(annotation.className).dump() << '}';

@@ -71,7 +71,7 @@ AnnotationImageSource::Move(LabeledAnnotation & labeled, double x, double y)
 }
 
 void
-AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned char label)
+AnnotationImageSource::AddAnnotation(const gigapixel::Annotation & annotation, unsigned int label)
 {
   m_Annotations.push_back({ annotation, label, 0, 0, 0, 0 });
   Move(m_Annotations.back(), m_OutlineOrigin[0], m_OutlineOrigin[1]);
@@ -251,30 +251,59 @@ AnnotationImageSource::CheckPlaces()
 }
 
 void
+AnnotationImageSource::BeforeThreadedGenerateData()
+{
+  for (const LabeledAnnotation & labeled : m_Annotations)
+  {
+    if (labeled.label > std::numeric_limits<OutputImageType::PixelType>::max())
+    {
+      itkGigapixelExceptionMacro(
+        gigapixel::Diagnostic("E-LABEL-VALUE",
+                              "the label " + std::to_string(labeled.label) + " does not fit in 8 bits",
+                              "draw it with DrawLabels()")
+          .OfValue(std::to_string(labeled.label)));
+    }
+  }
+}
+
+void
 AnnotationImageSource::DynamicThreadedGenerateData(const OutputImageRegionType & region)
 {
-  OutputImageType *    output = this->GetOutput();
+  std::vector<OutputImageType::PixelType> labels(region.GetNumberOfPixels());
+  DrawLabels(region, labels.data());
+  const std::size_t width = region.GetSize(0);
+  for (std::size_t row = 0; row < region.GetSize(1); ++row)
+  {
+    const OutputImageType::IndexType index{ { region.GetIndex(0),
+                                              region.GetIndex(1) + static_cast<IndexValueType>(row) } };
+    std::copy_n(labels.data() + row * width, width, &this->GetOutput()->GetPixel(index));
+  }
+}
+
+template <typename TLabel>
+void
+AnnotationImageSource::DrawLabels(const OutputImageRegionType & region, TLabel * labels) const
+{
   const IndexValueType left = region.GetIndex(0);
   const IndexValueType right = left + static_cast<IndexValueType>(region.GetSize(0));
   const IndexValueType top = region.GetIndex(1);
   const IndexValueType bottom = top + static_cast<IndexValueType>(region.GetSize(1));
-  const auto           getRow = [&](IndexValueType y) {
-    return output->GetBufferPointer() + output->ComputeOffset({ { left, y } });
-  };
-  for (IndexValueType y = top; y < bottom; ++y)
-  {
-    std::fill_n(getRow(y), region.GetSize(0), static_cast<unsigned char>(0));
-  }
+  std::fill_n(labels, region.GetNumberOfPixels(), TLabel{ 0 });
   CrossingsType crossings(region.GetSize(1));
   for (const LabeledAnnotation & labeled : m_Annotations)
   {
     VisitSpans(labeled, top, bottom, crossings, [&](IndexValueType y, IndexValueType first, IndexValueType last) {
-      std::fill(getRow(y) + (std::clamp(first, left, right) - left),
-                getRow(y) + (std::clamp(last, left, right) - left),
-                labeled.label);
+      TLabel * const row = labels + (y - top) * (right - left);
+      std::fill(row + (std::clamp(first, left, right) - left),
+                row + (std::clamp(last, left, right) - left),
+                static_cast<TLabel>(labeled.label));
     });
   }
 }
+
+template void AnnotationImageSource::DrawLabels(const OutputImageRegionType &, unsigned char *) const;
+template void AnnotationImageSource::DrawLabels(const OutputImageRegionType &, unsigned short *) const;
+template void AnnotationImageSource::DrawLabels(const OutputImageRegionType &, unsigned int *) const;
 
 void
 AnnotationImageSource::PrintSelf(std::ostream & os, Indent indent) const

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <vector>
 
 namespace gigapixel
@@ -26,7 +27,7 @@ enum class Connectivity
  * a pixel are those of its center, (0, 0) being the first one. */
 struct GigapixelImage_EXPORT ComponentFigures
 {
-  std::uint8_t  label{ 0 };         ///< of its pixels, 1 to 255
+  std::uint32_t label{ 0 };         ///< of its pixels; not 0
   std::uint64_t area{ 0 };          ///< number of its pixels
   std::uint64_t sumX{ 0 };          ///< of the columns of all pixels, from which the centroid follows
   std::uint64_t sumY{ 0 };          ///< the same of the rows
@@ -73,7 +74,7 @@ public:
     std::uint32_t begin;     ///< first column
     std::uint32_t end;       ///< column behind the last one
     std::uint32_t component; ///< a number for AddValues(), one of several that the component may have
-    std::uint8_t  label;     ///< of all its pixels; 0: background
+    std::uint32_t label;     ///< of all its pixels; 0: background
   };
 
   /** \param width of the mask, below 2^32 - 2 pixels
@@ -84,8 +85,10 @@ public:
                           unsigned     channels = 0,
                           std::size_t  values = 256);
 
-  /** Adds the row below the last one. \return its runs, which the next call replaces */
-  const std::vector<Run> & AppendRow(const std::uint8_t * labels);
+  /** Adds the row below the last one, of labels of 8 or 32 bit as all rows. \return its runs, which the next call
+   * replaces */
+  template <typename TLabel>
+  const std::vector<Run> & AppendRow(const TLabel * labels);
 
   /** Adds pixels of the image, channels interleaved, to those of the component. To be called before EndRows(). */
   template <typename TSample>
@@ -105,7 +108,7 @@ public:
   }
 
   /** After Finish(): all components of each label together. */
-  const std::map<std::uint8_t, ComponentFigures> &
+  const std::map<std::uint32_t, ComponentFigures> &
   GetClasses() const
   {
     return m_Classes;
@@ -131,21 +134,37 @@ private:
   };
 
   /** A row of labels or border pixels with a 0 at either end. */
-  using Row = std::vector<std::uint8_t>;
+  template <typename TLabel>
+  using Row = std::vector<TLabel>;
+
+  /** The last rows. Bytes are kept as such: most masks have no more, and four times as many take twice as long. */
+  template <typename TLabel>
+  struct Rows
+  {
+    std::array<Row<TLabel>, 4> labels;
+    std::array<Row<TLabel>, 4> borders;
+  };
 
   static void CountBorderPixel(ComponentFigures & figures, unsigned horizontal, unsigned vertical, unsigned diagonal);
 
-  Growing &          GetGrowing(std::uint32_t component);
-  std::uint32_t      Begin(std::uint8_t label);
-  void               Unite(std::uint32_t a, std::uint32_t b);
-  void               FindRuns(const Row & labels, std::vector<Run> & runs) const;
-  void               Connect(std::vector<Run> & runs, const std::vector<Run> & above);
-  void               Measure(const std::vector<Run> & runs);
-  void               MarkBorder(std::int64_t y);
-  void               MeasureRunBorder(const Run & run, std::int64_t y);
-  void               End(std::uint32_t root, Growing & growing);
-  Row &              GetLabels(std::int64_t y);
-  Row &              GetBorder(std::int64_t y);
+  Growing &     GetGrowing(std::uint32_t component);
+  std::uint32_t Begin(std::uint32_t label);
+  void          Unite(std::uint32_t a, std::uint32_t b);
+  template <typename TLabel>
+  void FindRuns(const Row<TLabel> & labels, std::vector<Run> & runs) const;
+  void Connect(std::vector<Run> & runs, const std::vector<Run> & above);
+  void Measure(const std::vector<Run> & runs);
+  template <typename TLabel>
+  void MarkBorder(std::int64_t y);
+  template <typename TLabel>
+  void MeasureRunBorder(const Run & run, std::int64_t y);
+  void End(std::uint32_t root, Growing & growing);
+  template <typename TLabel>
+  Row<TLabel> & GetLabels(std::int64_t y);
+  template <typename TLabel>
+  Row<TLabel> & GetBorder(std::int64_t y);
+  template <typename TLabel>
+  void               AppendBackground();
   std::vector<Run> & GetRuns(std::int64_t y);
   std::uint32_t      FindComponent(std::int64_t x, std::int64_t y);
 
@@ -155,21 +174,24 @@ private:
   const unsigned     m_Channels;
   std::int64_t       m_Rows{ 0 };
 
-  std::array<Row, 4>              m_Labels;
-  std::array<Row, 4>              m_Borders;
-  std::array<std::vector<Run>, 4> m_Runs;
+  std::tuple<Rows<std::uint8_t>, Rows<std::uint32_t>> m_LastRows; ///< of which one kind has any
+  std::array<std::vector<Run>, 4>                     m_Runs;
 
-  RunSets                                  m_Sets;
-  std::vector<std::uint32_t>               m_Places;  ///< of roots in m_Growing
-  std::vector<Growing>                     m_Growing; ///< those that were united or have ended are used again
-  std::vector<std::uint32_t>               m_Free;
-  std::vector<std::uint32_t>               m_Open;  ///< components that may go on
-  std::vector<std::uint32_t>               m_First; ///< numbers of m_Components, in the order in which they began
-  std::vector<ComponentFigures>            m_Components;
-  std::map<std::uint8_t, ComponentFigures> m_Classes;
-  std::map<std::uint8_t, std::vector<ValueCounts>> m_ClassValues;
+  RunSets                                   m_Sets;
+  std::vector<std::uint32_t>                m_Places;  ///< of roots in m_Growing
+  std::vector<Growing>                      m_Growing; ///< those that were united or have ended are used again
+  std::vector<std::uint32_t>                m_Free;
+  std::vector<std::uint32_t>                m_Open;  ///< components that may go on
+  std::vector<std::uint32_t>                m_First; ///< numbers of m_Components, in the order in which they began
+  std::vector<ComponentFigures>             m_Components;
+  std::map<std::uint32_t, ComponentFigures> m_Classes;
+  std::map<std::uint32_t, std::vector<ValueCounts>> m_ClassValues;
 };
 
+extern template GigapixelImage_EXPORT const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(
+  const std::uint8_t *);
+extern template GigapixelImage_EXPORT const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(
+  const std::uint32_t *);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
 

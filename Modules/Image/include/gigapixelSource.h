@@ -50,7 +50,8 @@ struct RowsInMemory
 enum class SampleType
 {
   UInt8, ///< from 0, black, to 255, white
-  Float  ///< in the order of the machine's bytes: its value is itself what 255ths are of bytes, and has no bounds
+  Float, ///< in the order of the machine's bytes: its value is itself what 255ths are of bytes, and has no bounds
+  UInt32 ///< in the order of the machine's bytes: labels, which no network reads
 };
 
 /** 1 or 4. */

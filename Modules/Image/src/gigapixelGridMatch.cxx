@@ -35,11 +35,17 @@ public:
     return m_Image->GetNumberOfChannels();
   }
 
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Image->GetSampleType();
+  }
+
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
-    const auto                channels = static_cast<std::int64_t>(this->GetNumberOfChannels());
-    std::vector<std::uint8_t> read(static_cast<std::size_t>(region.width * region.height * channels));
+    const std::int64_t        bytes = this->GetNumberOfChannels() * GetSampleBytes(this->GetSampleType()); // of a pixel
+    std::vector<std::uint8_t> read(static_cast<std::size_t>(region.width * region.height * bytes));
     m_Image->Read(this->GetStored(region), read.data());
     for (std::int64_t y = 0; y < region.height; ++y)
     {
@@ -47,7 +53,7 @@ public:
       for (std::int64_t x = 0; x < region.width; ++x)
       {
         const std::int64_t column = m_Mirrored[0] ? region.width - 1 - x : x;
-        samples = std::copy_n(read.data() + (row * region.width + column) * channels, channels, samples);
+        samples = std::copy_n(read.data() + (row * region.width + column) * bytes, bytes, samples);
       }
     }
   }

@@ -18,15 +18,24 @@ namespace
 constexpr std::uint64_t Step = 2; ///< of which there are halves
 constexpr std::int64_t  RowsKept = 4;
 
-/** Whether the eight bytes from \a a on are those from \a b on. */
+/** As many labels are compared at once where most are the same. */
+constexpr std::size_t BlockLabels = 8;
+
+/** Whether a block of labels from \a a on is that from \a b on. */
+template <typename TLabel>
 bool
-AreEqual(const std::uint8_t * a, const std::uint8_t * b)
+AreEqual(const TLabel * a, const TLabel * b)
 {
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-  std::memcpy(&first, a, sizeof(first));
-  std::memcpy(&second, b, sizeof(second));
-  return first == second;
+  std::array<std::uint64_t, BlockLabels * sizeof(TLabel) / sizeof(std::uint64_t)> first{};
+  std::array<std::uint64_t, BlockLabels * sizeof(TLabel) / sizeof(std::uint64_t)> second{};
+  std::memcpy(first.data(), a, sizeof(first));
+  std::memcpy(second.data(), b, sizeof(second));
+  std::uint64_t differs = 0;
+  for (std::size_t i = 0; i < first.size(); ++i)
+  {
+    differs |= first[i] ^ second[i];
+  }
+  return differs == 0;
 }
 } // namespace
 
@@ -62,20 +71,20 @@ MaskComponents::MaskComponents(std::size_t width, Connectivity connectivity, uns
   {
     throw RefusalOf<std::length_error>(Diagnostic("E-IMAGE-SIZE", "A mask row is too long"));
   }
-  m_Labels.fill(Row(width + 2));
-  m_Borders.fill(Row(width + 2));
 }
 
-MaskComponents::Row &
+template <typename TLabel>
+MaskComponents::Row<TLabel> &
 MaskComponents::GetLabels(std::int64_t y)
 {
-  return m_Labels[static_cast<std::size_t>(y + RowsKept) % RowsKept];
+  return std::get<Rows<TLabel>>(m_LastRows).labels[static_cast<std::size_t>(y + RowsKept) % RowsKept];
 }
 
-MaskComponents::Row &
+template <typename TLabel>
+MaskComponents::Row<TLabel> &
 MaskComponents::GetBorder(std::int64_t y)
 {
-  return m_Borders[static_cast<std::size_t>(y + RowsKept) % RowsKept];
+  return std::get<Rows<TLabel>>(m_LastRows).borders[static_cast<std::size_t>(y + RowsKept) % RowsKept];
 }
 
 std::vector<MaskComponents::Run> &
@@ -91,7 +100,7 @@ MaskComponents::GetGrowing(std::uint32_t component)
 }
 
 std::uint32_t
-MaskComponents::Begin(std::uint8_t label)
+MaskComponents::Begin(std::uint32_t label)
 {
   const std::uint32_t component = m_Sets.Add();
   if (m_Free.empty())
@@ -139,17 +148,18 @@ MaskComponents::Unite(std::uint32_t a, std::uint32_t b)
   m_Sets.Unite(a, b);
 }
 
+template <typename TLabel>
 void
-MaskComponents::FindRuns(const Row & labels, std::vector<Run> & runs) const
+MaskComponents::FindRuns(const Row<TLabel> & labels, std::vector<Run> & runs) const
 {
   runs.clear();
-  const std::uint8_t * const pixels = labels.data() + 1;
-  std::size_t                begin = 0;
+  const TLabel * const pixels = labels.data() + 1;
+  std::size_t          begin = 0;
   for (std::size_t x = 1; x <= m_Width; ++x)
   {
-    while (x + sizeof(std::uint64_t) <= m_Width && AreEqual(pixels + x - 1, pixels + x))
+    while (x + BlockLabels <= m_Width && AreEqual(pixels + x - 1, pixels + x))
     {
-      x += sizeof(std::uint64_t);
+      x += BlockLabels;
     }
     if (x < m_Width && pixels[x] == pixels[begin])
     {
@@ -214,23 +224,24 @@ MaskComponents::Measure(const std::vector<Run> & runs)
 }
 
 /** Marks the pixels of row y that have a pixel of another label over one of their edges, by their label. */
+template <typename TLabel>
 void
 MaskComponents::MarkBorder(std::int64_t y)
 {
-  std::uint8_t * const border = this->GetBorder(y).data() + 1;
+  TLabel * const border = this->GetBorder<TLabel>(y).data() + 1;
   if (this->GetRuns(y).empty())
   {
-    std::memset(border, 0, m_Width);
+    std::fill_n(border, m_Width, TLabel{ 0 });
     return;
   }
-  const std::uint8_t * const above = this->GetLabels(y - 1).data() + 1;
-  const std::uint8_t * const here = this->GetLabels(y).data() + 1;
-  const std::uint8_t * const below = this->GetLabels(y + 1).data() + 1;
-  const std::size_t width = m_Width; // which no writing of bytes can change: so the loop becomes one of vectors
+  const TLabel * const above = this->GetLabels<TLabel>(y - 1).data() + 1;
+  const TLabel * const here = this->GetLabels<TLabel>(y).data() + 1;
+  const TLabel * const below = this->GetLabels<TLabel>(y + 1).data() + 1;
+  const std::size_t    width = m_Width; // which no writing of labels can change: so the loop becomes one of vectors
   for (std::size_t x = 0; x < width; ++x)
   {
-    const std::uint8_t label = here[x];
-    const int differs = (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
+    const TLabel label = here[x];
+    const auto   differs = (above[x] ^ label) | (below[x] ^ label) | (here[x - 1] ^ label) | (here[x + 1] ^ label);
     border[x] = differs == 0 ? 0 : label;
   }
 }
@@ -263,23 +274,24 @@ MaskComponents::FindComponent(std::int64_t x, std::int64_t y)
   return std::prev(std::upper_bound(runs.begin(), runs.end(), x, isBefore))->component;
 }
 
+template <typename TLabel>
 void
 MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
 {
-  const std::array<const std::uint8_t *, 3>                        border{ this->GetBorder(y - 1).data() + 1,
-                                                    this->GetBorder(y).data() + 1,
-                                                    this->GetBorder(y + 1).data() + 1 };
-  const std::array<const std::uint8_t *, 3>                        labels{ this->GetLabels(y - 1).data() + 1,
-                                                    this->GetLabels(y).data() + 1,
-                                                    this->GetLabels(y + 1).data() + 1 };
-  static constexpr std::array<std::uint8_t, sizeof(std::uint64_t)> Nothing{};
-  Growing &                                                        growing = this->GetGrowing(run.component);
-  const auto is = [&run](std::uint8_t label) { return label == run.label ? 1U : 0U; };
+  const std::array<const TLabel *, 3>              border{ this->GetBorder<TLabel>(y - 1).data() + 1,
+                                              this->GetBorder<TLabel>(y).data() + 1,
+                                              this->GetBorder<TLabel>(y + 1).data() + 1 };
+  const std::array<const TLabel *, 3>              labels{ this->GetLabels<TLabel>(y - 1).data() + 1,
+                                              this->GetLabels<TLabel>(y).data() + 1,
+                                              this->GetLabels<TLabel>(y + 1).data() + 1 };
+  static constexpr std::array<TLabel, BlockLabels> Nothing{};
+  Growing &                                        growing = this->GetGrowing(run.component);
+  const auto is = [&run](std::uint32_t label) { return label == run.label ? 1U : 0U; };
   for (std::int64_t x = run.begin; x < run.end; ++x)
   {
-    while (x + std::int64_t{ sizeof(std::uint64_t) } <= run.end && AreEqual(border[1] + x, Nothing.data()))
+    while (x + std::int64_t{ BlockLabels } <= run.end && AreEqual(border[1] + x, Nothing.data()))
     {
-      x += sizeof(std::uint64_t);
+      x += BlockLabels;
     }
     if (x >= run.end || border[1][x] == 0)
     {
@@ -317,24 +329,30 @@ MaskComponents::MeasureRunBorder(const Run & run, std::int64_t y)
   }
 }
 
+template <typename TLabel>
 const std::vector<MaskComponents::Run> &
-MaskComponents::AppendRow(const std::uint8_t * labels)
+MaskComponents::AppendRow(const TLabel * labels)
 {
+  if (m_Rows == 0)
+  {
+    std::get<Rows<TLabel>>(m_LastRows).labels.fill(Row<TLabel>(m_Width + 2));
+    std::get<Rows<TLabel>>(m_LastRows).borders.fill(Row<TLabel>(m_Width + 2));
+  }
   const std::int64_t y = m_Rows;
-  Row &              row = this->GetLabels(y);
+  Row<TLabel> &      row = this->GetLabels<TLabel>(y);
   std::copy_n(labels, m_Width, row.begin() + 1);
   this->FindRuns(row, this->GetRuns(y));
   this->Connect(this->GetRuns(y), this->GetRuns(y - 1));
   this->Measure(this->GetRuns(y));
   if (y >= 1)
   {
-    this->MarkBorder(y - 1); // which needs the row below it, as the border's neighbors do
+    this->MarkBorder<TLabel>(y - 1); // which needs the row below it, as the border's neighbors do
   }
   if (y >= 2)
   {
     for (const Run & run : this->GetRuns(y - 2))
     {
-      this->MeasureRunBorder(run, y - 2);
+      this->MeasureRunBorder<TLabel>(run, y - 2);
     }
   }
   ++m_Rows;
@@ -352,6 +370,8 @@ MaskComponents::AddValues(std::uint32_t component, const TSample * samples, std:
   }
 }
 
+template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(const std::uint8_t *);
+template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(const std::uint32_t *);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
 
@@ -366,7 +386,7 @@ MaskComponents::End(std::uint32_t root, Growing & growing)
       }));
     CountBorderPixel(growing.figures, corner.horizontal, corner.vertical, corner.diagonal + others);
   }
-  const std::uint8_t label = growing.figures.label;
+  const std::uint32_t label = growing.figures.label;
   m_Classes[label].label = label;
   m_Classes[label].Add(growing.figures);
   auto & ofClass = m_ClassValues[label];
@@ -401,12 +421,20 @@ MaskComponents::EndRows()
   m_Open.erase(std::stable_partition(m_Open.begin(), m_Open.end(), goesOn), m_Open.end());
 }
 
+template <typename TLabel>
+void
+MaskComponents::AppendBackground()
+{
+  const std::vector<TLabel> background(m_Width);
+  this->AppendRow(background.data());
+  this->AppendRow(background.data());
+}
+
 void
 MaskComponents::Finish()
 {
-  const std::vector<std::uint8_t> background(m_Width);
-  this->AppendRow(background.data());
-  this->AppendRow(background.data());
+  const bool areWide = !std::get<Rows<std::uint32_t>>(m_LastRows).labels.front().empty();
+  areWide ? this->AppendBackground<std::uint32_t>() : this->AppendBackground<std::uint8_t>();
   this->EndRows();
   std::vector<std::size_t> order(m_Components.size());
   std::iota(order.begin(), order.end(), std::size_t{ 0 });

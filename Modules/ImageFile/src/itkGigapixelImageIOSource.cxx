@@ -58,39 +58,41 @@ WithName(const std::string & name, const TFunction & function)
   }
 }
 
-/** \throw std::runtime_error for what is no number (NaN), a fraction, below 0 or, unless such are 255, above 255 */
-template <typename TComponent>
+/** \throw std::runtime_error for what is no number (NaN), a fraction, below 0 or, unless such are 255, above what a
+ * sample holds */
+template <typename TComponent, typename TSample>
 void
-ToBytes(const std::vector<unsigned char> & in,
-        std::uint8_t *                     out,
-        std::size_t                        samples,
-        HighSamples                        high,
-        const std::string &                name)
+ConvertTo(const std::vector<unsigned char> & in,
+          TSample *                          out,
+          std::size_t                        samples,
+          HighSamples                        high,
+          const std::string &                name)
 {
-  constexpr TComponent most = 255 <= std::numeric_limits<TComponent>::max() ? static_cast<TComponent>(255)
-                                                                            : std::numeric_limits<TComponent>::max();
-  const auto *         components = reinterpret_cast<const TComponent *>(in.data());
+  constexpr double most = std::numeric_limits<TSample>::max();
+  const auto *     components = reinterpret_cast<const TComponent *>(in.data());
   for (std::size_t i = 0; i < samples; ++i)
   {
     const TComponent value = components[i];
     const bool       isFinite = value <= std::numeric_limits<TComponent>::max();
-    const bool       isHigh = value > most && isFinite && high == HighSamples::Are255;
-    const bool       fits = value >= 0 && value <= most;
-    out[i] = isHigh ? 255 : fits ? static_cast<std::uint8_t>(value) : 0;
+    const auto       number = static_cast<double>(value);
+    const bool       isHigh = number > most && isFinite && high == HighSamples::Are255;
+    const bool       fits = number >= 0 && number <= most;
+    out[i] = isHigh ? 255 : fits ? static_cast<TSample>(value) : 0;
     if (!isHigh && (!fits || static_cast<TComponent>(out[i]) != value))
     {
       std::ostringstream text;
       text.imbue(std::locale::classic());
       text << +value;
-      const std::string shown = std::isnan(static_cast<double>(value)) ? "nan" : text.str(); // without a sign
+      const std::string shown = std::isnan(number) ? "nan" : text.str(); // without a sign
       const bool        isMask = high != HighSamples::Refused;
-      throw gigapixel::Refusal(
-        gigapixel::Diagnostic(isMask ? "E-LABEL-VALUE" : "E-SLIDE-CHANNELS",
-                              isMask ? "the value " + shown + " is no label, which is a whole number from 0 to 255"
-                                     : "the value " + shown + " does not fit in 8 bits",
-                              isMask ? "correct the mask" : "convert the image to unsigned char")
-          .OfFile(name)
-          .OfValue(shown));
+      throw gigapixel::Refusal(gigapixel::Diagnostic(isMask ? "E-LABEL-VALUE" : "E-SLIDE-CHANNELS",
+                                                     isMask ? "the value " + shown +
+                                                                " is no label, which is a whole number from 0 to " +
+                                                                std::to_string(std::numeric_limits<TSample>::max())
+                                                            : "the value " + shown + " does not fit in 8 bits",
+                                                     isMask ? "correct the mask" : "convert the image to unsigned char")
+                                 .OfFile(name)
+                                 .OfValue(shown));
     }
   }
 }
@@ -143,7 +145,8 @@ public:
     const bool              isWhole = readable.width == m_Size.width && readable.height == m_Size.height;
     const auto              samples = isWhole ? m_Size.width * m_Size.height * std::int64_t{ m_Channels } : 0;
     const bool              areBytes = m_Component == IOComponentEnum::UCHAR;
-    return { samples, areBytes ? 0 : samples * static_cast<std::int64_t>(io.GetComponentSize()) };
+    return { samples * gigapixel::GetSampleBytes(this->GetSampleType()),
+             areBytes ? 0 : samples * static_cast<std::int64_t>(io.GetComponentSize()) };
   }
 
   gigapixel::Size
@@ -156,6 +159,13 @@ public:
   GetNumberOfChannels() const override
   {
     return m_Channels;
+  }
+
+  gigapixel::SampleType
+  GetSampleType() const override
+  {
+    const bool isWide = m_HighSamples == HighSamples::Kept && m_Component != IOComponentEnum::UCHAR;
+    return isWide ? gigapixel::SampleType::UInt32 : gigapixel::SampleType::UInt8;
   }
 
   void
@@ -179,7 +189,7 @@ public:
     }
     else
     {
-      std::vector<std::uint8_t> buffer(this->CountSamples(readable));
+      std::vector<std::uint8_t> buffer(this->CountBytes(readable));
       this->ReadBytes(*io, readable, buffer.data());
       this->Copy(buffer, readable, region, samples);
     }
@@ -268,7 +278,7 @@ private:
       return whole;
     }
     const gigapixel::Region all{ 0, 0, m_Size.width, m_Size.height };
-    auto                    bytes = std::make_shared<Bytes>(this->CountSamples(all));
+    auto                    bytes = std::make_shared<Bytes>(this->CountBytes(all));
     this->ReadBytes(io, all, bytes->data());
     const std::lock_guard<std::mutex> lock(m_Mutex);
     m_Whole = bytes;
@@ -279,6 +289,27 @@ private:
   CountSamples(const gigapixel::Region & region) const
   {
     return static_cast<std::size_t>(region.width * region.height) * m_Channels;
+  }
+
+  std::size_t
+  CountBytes(const gigapixel::Region & region) const
+  {
+    return this->CountSamples(region) * this->GetSampleBytes();
+  }
+
+  std::size_t
+  GetSampleBytes() const
+  {
+    return static_cast<std::size_t>(gigapixel::GetSampleBytes(this->GetSampleType()));
+  }
+
+  template <typename TComponent>
+  void
+  Convert(const std::vector<unsigned char> & buffer, std::uint8_t * samples, std::size_t count) const
+  {
+    this->GetSampleType() == gigapixel::SampleType::UInt8
+      ? ConvertTo<TComponent>(buffer, samples, count, m_HighSamples, m_Name)
+      : ConvertTo<TComponent>(buffer, reinterpret_cast<std::uint32_t *>(samples), count, m_HighSamples, m_Name);
   }
 
   ImageIORegion
@@ -325,27 +356,27 @@ private:
       switch (m_Component)
       {
         case IOComponentEnum::CHAR:
-          return ToBytes<signed char>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<signed char>(buffer, samples, count);
         case IOComponentEnum::USHORT:
-          return ToBytes<unsigned short>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<unsigned short>(buffer, samples, count);
         case IOComponentEnum::SHORT:
-          return ToBytes<short>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<short>(buffer, samples, count);
         case IOComponentEnum::UINT:
-          return ToBytes<unsigned int>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<unsigned int>(buffer, samples, count);
         case IOComponentEnum::INT:
-          return ToBytes<int>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<int>(buffer, samples, count);
         case IOComponentEnum::ULONG:
-          return ToBytes<unsigned long>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<unsigned long>(buffer, samples, count);
         case IOComponentEnum::LONG:
-          return ToBytes<long>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<long>(buffer, samples, count);
         case IOComponentEnum::ULONGLONG:
-          return ToBytes<unsigned long long>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<unsigned long long>(buffer, samples, count);
         case IOComponentEnum::LONGLONG:
-          return ToBytes<long long>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<long long>(buffer, samples, count);
         case IOComponentEnum::FLOAT:
-          return ToBytes<float>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<float>(buffer, samples, count);
         case IOComponentEnum::DOUBLE:
-          return ToBytes<double>(buffer, samples, count, m_HighSamples, m_Name);
+          return this->Convert<double>(buffer, samples, count);
         default:
           throw Failure("E-SLIDE-CHANNELS",
                         m_Name,
@@ -361,12 +392,13 @@ private:
        const gigapixel::Region & region,
        std::uint8_t *            samples) const
   {
-    const auto row = static_cast<std::size_t>(region.width) * m_Channels;
+    const std::size_t pixelBytes = m_Channels * this->GetSampleBytes();
+    const auto        row = static_cast<std::size_t>(region.width) * pixelBytes;
     for (std::int64_t y = 0; y < region.height; ++y)
     {
       const std::int64_t pixel = (region.y - have.y + y) * have.width + region.x - have.x;
       std::memcpy(
-        samples + static_cast<std::size_t>(y) * row, bytes.data() + static_cast<std::size_t>(pixel) * m_Channels, row);
+        samples + static_cast<std::size_t>(y) * row, bytes.data() + static_cast<std::size_t>(pixel) * pixelBytes, row);
     }
   }
 

@@ -70,8 +70,8 @@ class WholeSlideImageIO;
  * children (SubIFDs) of it, in any TIFF. Memory is as above for each channel.
  *
  * Refused with itk::ExceptionObject, one sentence each, before the input is computed: other images than two-dimensional
- * ones of unsigned char, unsigned short or float, scalar, RGB or vectors; pasting (an IO region of the writer); JPEG or
- * WebP for labels; a folder that is not there or cannot be written.
+ * ones of unsigned char, unsigned short or float, scalar, RGB or vectors, or labels of unsigned int; pasting (an IO
+ * region of the writer); JPEG or WebP for labels; a folder that is not there or cannot be written.
  *
  * Used without itk::ImageFileWriter: set dimensions, spacing, type and file name as it does, then for bands of full
  * width from the top to the bottom, of any height, SetIORegion() and Write().

@@ -184,7 +184,7 @@ ChannelView::SetWindows(const ChannelChoice & choice, const OpeningProgress & pr
   {
     throw SlideError("E-SLIDE-CHANNELS",
                      m_Slide->GetPath(),
-                     "its samples are signed, or of more than 32 bit, which have no window",
+                     "its samples are labels, signed, or of more than 32 bit, which have no window",
                      "convert them to unsigned ones of 8 or 16 bit, or to floats");
   }
   if (m_Chosen.size() > mostWindows)

@@ -42,9 +42,9 @@ IsCommon(const TIFFPage & page)
 } // namespace
 
 PyramidPage
-CopiedLevel::Describe(const TIFFLayout & layout, const TIFFPage & page)
+CopiedLevel::Describe(const TIFFPage & page)
 {
-  const TIFFFile & file = layout.GetFile();
+  const TIFFFile & file = page.GetFile();
   PyramidPage      made;
   made.tileWidth = static_cast<std::uint32_t>(page.pieceWidth);
   made.tileHeight = static_cast<std::uint32_t>(page.pieceHeight);
@@ -91,7 +91,7 @@ CopiedLevel::Find(std::shared_ptr<const TIFFLayout> layout,
     return nullptr;
   }
   std::unique_ptr<CopiedLevel> found(new CopiedLevel);
-  found->m_Page = Describe(*layout, page);
+  found->m_Page = Describe(page);
   found->m_Page.width = width;
   found->m_Page.height = height;
   found->m_Pieces = page.ReadPieces();
@@ -119,7 +119,8 @@ CopiedLevel::ReadTile(std::uint64_t tile) const
 {
   const std::uint64_t       number = m_Tiles[tile];
   const std::uint64_t       size = m_Pieces.sizes[number];
-  const RandomAccessFile &  file = m_Layout->GetFile().GetFile();
+  const TIFFPage &          page = m_Layout->GetPage(m_Layout->GetLevels()[m_Level].page);
+  const RandomAccessFile &  file = page.GetFile().GetFile();
   std::vector<std::uint8_t> bytes(std::min(size, file.GetSize()));
   try
   {

@@ -28,7 +28,7 @@ public:
                                                  std::uint64_t                     height);
 
   /** The page as one of a pyramid, without tiles yet. */
-  static PyramidPage Describe(const TIFFLayout & layout, const TIFFPage & page);
+  static PyramidPage Describe(const TIFFPage & page);
 
   /** The level of the pyramid, without tiles yet and of downsample 1. */
   const PyramidPage &

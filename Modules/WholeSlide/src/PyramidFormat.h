@@ -29,6 +29,7 @@ struct PyramidFormat
     Bit,
     UInt8,
     UInt16,
+    UInt32, // of labels alone
     Float
   };
 
@@ -46,7 +47,8 @@ struct PyramidFormat
   std::size_t
   GetSampleBytes() const
   {
-    return sample == Sample::Float ? 4 : sample == Sample::UInt16 ? 2 : 1;
+    const bool isFour = sample == Sample::Float || sample == Sample::UInt32;
+    return isFour ? 4 : sample == Sample::UInt16 ? 2 : 1;
   }
 
   std::size_t

@@ -153,6 +153,7 @@ ReduceByMean(const PixelBlock<const TSample> & from, const PixelBlock<TSample> &
 
 template void ReduceByUpperLeft(const PixelBlock<const std::uint8_t> &, const PixelBlock<std::uint8_t> &);
 template void ReduceByUpperLeft(const PixelBlock<const std::uint16_t> &, const PixelBlock<std::uint16_t> &);
+template void ReduceByUpperLeft(const PixelBlock<const std::uint32_t> &, const PixelBlock<std::uint32_t> &);
 template void ReduceByUpperLeft(const PixelBlock<const float> &, const PixelBlock<float> &);
 template void ReduceByMean(const PixelBlock<const std::uint8_t> &, const PixelBlock<std::uint8_t> &);
 template void ReduceByMean(const PixelBlock<const std::uint16_t> &, const PixelBlock<std::uint16_t> &);

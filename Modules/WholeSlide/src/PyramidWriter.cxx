@@ -16,6 +16,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 namespace gigapixel
 {
@@ -427,6 +428,8 @@ PyramidWriter::ReduceTile(const TileRow & row, std::uint64_t column)
       return ReduceSamples<std::uint8_t>(row, column);
     case PyramidFormat::Sample::UInt16:
       return ReduceSamples<std::uint16_t>(row, column);
+    case PyramidFormat::Sample::UInt32:
+      return ReduceSamples<std::uint32_t>(row, column);
     case PyramidFormat::Sample::Float:
       return ReduceSamples<float>(row, column);
   }
@@ -450,7 +453,14 @@ PyramidWriter::ReduceSamples(const TileRow & row, std::uint64_t column)
   const PixelBlock<TSample> to{
     band + left / 2 * channels, toRow, DivideUp(width, 2), DivideUp(row.height, 2), channels
   };
-  m_Format.labels ? ReduceByUpperLeft(from, to) : ReduceByMean(from, to);
+  if constexpr (std::is_same_v<TSample, std::uint32_t>) // labels alone have 32 bit
+  {
+    ReduceByUpperLeft(from, to);
+  }
+  else
+  {
+    m_Format.labels ? ReduceByUpperLeft(from, to) : ReduceByMean(from, to);
+  }
 }
 
 void

@@ -228,6 +228,13 @@ public:
   bool          separatePlanes{ false };
   bool          uniformBits{ true };
 
+  /** The file that it is a page of. */
+  const TIFFFile &
+  GetFile() const
+  {
+    return m_File;
+  }
+
 private:
   std::string ReadText(TIFFTag tag, std::uint64_t most) const;
 

@@ -28,20 +28,20 @@ IsAlike(const TIFFPage & one, const TIFFPage & other)
 TIFFLayout::TIFFLayout(std::string path, std::string image)
   : m_Path(std::move(path))
   , m_AskedImage(std::move(image))
-  , m_File(new TIFFFile(m_Path))
 {
-  ReadPages();
+  AddFile(m_Path);
+  m_PagesOfFirstFile = m_MainPages;
 }
 
 /** Reads the page at \a offset, behind the others; \a next becomes the offset of the page behind it, 0 for none. */
 TIFFPage &
-TIFFLayout::AddPage(std::uint64_t offset, std::uint64_t & next)
+TIFFLayout::AddPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next)
 {
-  auto page = std::make_unique<TIFFPage>(*m_File, offset, next);
+  auto page = std::make_unique<TIFFPage>(file, offset, next);
   // An entry is 12 bytes or more, and the children of a page may be read twice. Thousands of pages that share their
   // bytes would take the machine's memory.
   m_Entries += page->GetNumberOfEntries();
-  if (m_Entries > m_File->GetFile().GetSize() / 12 * 2)
+  if (m_Entries > m_Bytes / 12 * 2)
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "its page tables overlap"));
   }
@@ -49,21 +49,26 @@ TIFFLayout::AddPage(std::uint64_t offset, std::uint64_t & next)
   return *m_Pages.back();
 }
 
-void
-TIFFLayout::ReadPages()
+std::size_t
+TIFFLayout::AddFile(const std::string & path)
 {
-  std::uint64_t next = m_File->GetFirstPage();
-  while (next != 0 && m_Offsets.insert(next).second && m_Pages.size() < pageLimit)
+  m_Files.push_back(std::make_unique<TIFFFile>(path));
+  const TIFFFile &  file = *m_Files.back();
+  const std::size_t first = m_Pages.size();
+  m_Bytes += file.GetFile().GetSize();
+  std::uint64_t next = file.GetFirstPage();
+  while (next != 0 && m_Offsets.insert({ &file, next }).second && m_Pages.size() < pageLimit)
   {
     std::uint64_t behind = 0;
-    AddPage(next, behind);
+    AddPage(file, next, behind);
     next = behind;
   }
-  if (m_Pages.empty() || m_Pages.front()->width == 0 || m_Pages.front()->height == 0)
+  if (m_Pages.size() == first || m_Pages[first]->width == 0 || m_Pages[first]->height == 0)
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no page with pixels"));
   }
   m_MainPages = m_Pages.size();
+  return first;
 }
 
 std::vector<std::size_t>
@@ -78,9 +83,10 @@ TIFFLayout::ReadChildren(std::size_t page)
   const TIFFEntry * const  children = m_Pages[page]->Find(TIFFTag::SubIFDs);
   if (children != nullptr)
   {
-    for (const std::uint64_t child : m_File->ReadIntegers(*children, pageLimit))
+    const TIFFFile & file = m_Pages[page]->GetFile();
+    for (const std::uint64_t child : file.ReadIntegers(*children, pageLimit))
     {
-      if (child == 0 || !m_Offsets.insert(child).second) // one page once, be it named by several
+      if (child == 0 || !m_Offsets.insert({ &file, child }).second) // one page once, be it named by several
       {
         continue;
       }
@@ -90,7 +96,7 @@ TIFFLayout::ReadChildren(std::size_t page)
                                  "it has too many pages")); // a few bytes may name the same children again and again
       }
       std::uint64_t ignored = 0;
-      AddPage(child, ignored).subfileType |= 1; // children of a page are its reductions, marked or not
+      AddPage(file, child, ignored).subfileType |= 1; // children of a page are its reductions, marked or not
       numbers.push_back(m_Pages.size() - 1);
     }
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gigapixel
@@ -101,17 +102,33 @@ public:
   {
     return m_Path;
   }
-  const TIFFFile &
-  GetFile() const
+  /** Reads the pages of another file, behind those of the others, before children of any are read. Throws as the
+   * constructor does. \return the number of the first one */
+  std::size_t AddFile(const std::string & path);
+
+  std::size_t
+  GetNumberOfFiles() const
   {
-    return *m_File;
+    return m_Files.size();
+  }
+  /** Pages of the file that was opened that are no children of others; those of further files follow. */
+  std::size_t
+  GetNumberOfPagesOfFirstFile() const
+  {
+    return m_PagesOfFirstFile;
+  }
+  /** Bytes of all files together. */
+  std::uint64_t
+  GetNumberOfBytes() const
+  {
+    return m_Bytes;
   }
   const TIFFPage &
   GetPage(std::size_t index) const
   {
     return *m_Pages[index];
   }
-  /** All that were read so far: those of the file, then children of some of them. */
+  /** All that were read so far: those of the files, then children of some of them. */
   std::size_t
   GetNumberOfPages() const
   {
@@ -199,8 +216,7 @@ public:
   std::vector<Diagnostic>              warnings;                   // that the user should know
 
 private:
-  TIFFPage &  AddPage(std::uint64_t offset, std::uint64_t & next);
-  void        ReadPages();
+  TIFFPage &  AddPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next);
   void        AssignMasks(std::vector<Image> & images);
   void        MergeChannels(std::vector<Image> & images, const std::vector<std::string> & parts);
   std::size_t FindMainImage(const std::vector<Image> & images) const;
@@ -213,15 +229,18 @@ private:
 
   std::string                            m_Path;
   std::string                            m_AskedImage;
-  std::unique_ptr<TIFFFile>              m_File;
+  std::vector<std::unique_ptr<TIFFFile>> m_Files;
+  std::uint64_t                          m_Bytes{ 0 };
   std::vector<Image>                     m_Images;
   std::size_t                            m_ImageNumber{ 0 };
   std::vector<std::unique_ptr<TIFFPage>> m_Pages;
-  std::set<std::uint64_t>                m_Offsets; // of pages that were read
+
+  std::set<std::pair<const TIFFFile *, std::uint64_t>> m_Offsets; // of pages that were read
 
   std::map<std::size_t, std::vector<std::size_t>> m_Children; // of pages whose children were read
 
   std::size_t                               m_MainPages{ 0 };
+  std::size_t                               m_PagesOfFirstFile{ 0 };
   std::uint64_t                             m_Entries{ 0 }; // of all pages
   std::vector<Level>                        m_Levels;
   std::vector<std::size_t>                  m_Masks;

@@ -278,7 +278,8 @@ FindObstacleOfNumbers(const TIFFPage & page)
     return { numbers + ", where integers are read without sign", convertNumbers };
   }
   const bool isBilevel = page.bits == 1 && page.samples == 1 && !IsImageCodec(page);
-  if (page.sampleFormat != floatFormat && page.bits != 8 && page.bits != 16 && !isBilevel)
+  const bool areObjects = page.bits == 32 && page.samples == 1; // numbers of objects need them
+  if (page.sampleFormat != floatFormat && page.bits != 8 && page.bits != 16 && !isBilevel && !areObjects)
   {
     return { numbers + ", where integers are read of 8 and 16 bit", convertNumbers };
   }

@@ -84,7 +84,7 @@ ByteSpan
 TIFFSlide::ReadPiece(const Source & source, std::uint64_t piece) const
 {
   const std::uint64_t      size = source.pieces.sizes[piece];
-  const RandomAccessFile & file = m_Layout->GetFile().GetFile();
+  const RandomAccessFile & file = source.page->GetFile().GetFile();
   if (size > file.GetSize())
   {
     throw Refusal(Diagnostic("E-FILE-DAMAGED", "the file ends early"));
@@ -143,7 +143,7 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
     UndoFloatDifferencing(raw.data, raw.width, stored.height, raw.channels, raw.sampleBytes);
     return {};
   }
-  if (raw.sampleBytes > 1 && m_Layout->GetFile().IsBigEndian() != IsBigEndianMachine())
+  if (raw.sampleBytes > 1 && source.page->GetFile().IsBigEndian() != IsBigEndianMachine())
   {
     SwapBytes(raw.data, raw.stride * stored.height, raw.sampleBytes);
   }
@@ -333,7 +333,7 @@ TIFFSlide::GetDecodingBytes(unsigned plane) const
   const std::size_t   area = std::size_t{ of.tileWidth } * of.tileHeight * of.GetSampleBytes();
   const TIFFPage &    page = *source.page;
   const bool          isDirect = of.IsPicture() && IsDirect(source);
-  const std::uint64_t stored = std::min(largest, m_Layout->GetFile().GetFile().GetSize()); // a larger one is refused
+  const std::uint64_t stored = std::min(largest, page.GetFile().GetFile().GetSize()); // a larger one is refused
   const std::size_t   samples =
     isDirect ? 0 : area * (page.samples + (page.separatePlanes ? 1 : 0) + source.furtherChannels.size());
   if (!source.transparency)
@@ -366,7 +366,7 @@ TIFFSlide::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) con
       ++tile;
       end = pieces.offsets[tile] + pieces.sizes[tile];
     }
-    m_Layout->GetFile().GetFile().Prefetch(begin, end - begin);
+    m_Sources[plane].page->GetFile().GetFile().Prefetch(begin, end - begin);
   }
 }
 

@@ -250,12 +250,12 @@ TIFFSlide::MakeSource(std::size_t number, bool isChannel)
   const bool isShownByPalette = m_HoldsLabels || m_ReadsLabels || isChannel;
   if (page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !isShownByPalette)
   {
-    source.palette = ReadPalette(m_Layout->GetFile(), page);
+    source.palette = ReadPalette(page.GetFile(), page);
   }
   source.pieces = page.ReadPieces();
   // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
   m_TableEntries += source.pieces.offsets.size() + source.pieces.sizes.size() + source.tables.size();
-  if (m_TableEntries > m_Layout->GetFile().GetFile().GetSize())
+  if (m_TableEntries > m_Layout->GetNumberOfBytes())
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "the tables of its pages overlap"));
   }

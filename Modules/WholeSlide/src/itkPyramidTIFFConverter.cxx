@@ -419,8 +419,7 @@ PyramidTIFFConverter::Convert()
   const bool keepsText = m_KeepText || m_KeepLabel;
   m_ImageIO->SetKeepText(keepsText);
   const auto page = m_ReadSlide->GetStoredValues() ? FindPageOfLabels(*m_ReadSlide) : nullptr; // whose palette is kept
-  const auto source = page ? gigapixel::CopiedLevel::Describe(*OpenShared(*m_ReadSlide)->GetTIFFLayout(), *page)
-                           : gigapixel::PyramidPage();
+  const auto source = page ? gigapixel::CopiedLevel::Describe(*page) : gigapixel::PyramidPage();
   auto properties = keepsText ? GetTexts(m_ReadSlide->GetMetaDataDictionary()) : std::map<std::string, std::string>();
   m_ImageIO->Begin(pages, properties, page ? &source : nullptr);
   const RegionType fedRegion = GetRegionOfLevel(fed);

@@ -288,14 +288,16 @@ PyramidTIFFImageIO::RefuseUnsupported() const
   const bool isScalar = m_NumberOfComponents == 1 && m_PixelType == IOPixelEnum::SCALAR;
   const bool isRGB = m_NumberOfComponents == 3 && m_PixelType == IOPixelEnum::RGB;
   const bool areFew = m_NumberOfComponents >= 1 && m_NumberOfComponents <= gigapixel::MostChannels;
+  const bool areLabels = isScalar && GetEffectiveContent() == Content::Labels;
   const bool known = m_ComponentType == IOComponentEnum::UCHAR || m_ComponentType == IOComponentEnum::USHORT ||
-                     m_ComponentType == IOComponentEnum::FLOAT;
+                     m_ComponentType == IOComponentEnum::FLOAT ||
+                     (m_ComponentType == IOComponentEnum::UINT && areLabels);
   if (!known || !(isScalar || isRGB || (HasChannels() && areFew)))
   {
     Refuse(
       "E-SLIDE-CHANNELS",
       "pyramids are written from unsigned char, unsigned short or float, one component, RGB or a vector of up to " +
-        std::to_string(gigapixel::MostChannels) + " channels, and this image has " +
+        std::to_string(gigapixel::MostChannels) + " channels, or from labels of unsigned int, and this image has " +
         std::to_string(m_NumberOfComponents) + " of " + GetComponentTypeAsString(m_ComponentType) + " (" +
         GetPixelTypeAsString(m_PixelType) + ')',
       "cast the image to one of them first");
@@ -397,6 +399,7 @@ PyramidTIFFImageIO::GetFormat() const
   format.subsampling = { m_ChromaSubsampling == "4:4:4" ? 1U : 2U, m_ChromaSubsampling == "4:2:0" ? 2U : 1U };
   format.sample = m_Bilevel                                    ? PyramidFormat::Sample::Bit
                   : m_ComponentType == IOComponentEnum::USHORT ? PyramidFormat::Sample::UInt16
+                  : m_ComponentType == IOComponentEnum::UINT   ? PyramidFormat::Sample::UInt32
                   : m_ComponentType == IOComponentEnum::FLOAT  ? PyramidFormat::Sample::Float
                                                                : PyramidFormat::Sample::UInt8;
   return format;

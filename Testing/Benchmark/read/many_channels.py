@@ -45,7 +45,10 @@ def main():
         common = ["--channel", "M1", "--channel", f"M{options.channels - 1}", "--threads", options.threads]
         label = ["label", slide, "-o", folder / "mask.tif", "--preset", "fluorescence", *common]
         convert = ["convert", slide, folder / "picture.tif", "--window", "auto", *common]
-        print(json.dumps({"label": measure(options.program, label), "convert": measure(options.program, convert)}))
+        side = min(4096, options.side)
+        region = ["convert", slide, folder / "region.tif", "--region", f"0,0,{side},{side}", "--threads", options.threads]
+        commands = {"label": label, "convert": convert, "all channels of a region": region}
+        print(json.dumps({name: measure(options.program, words) for name, words in commands.items()}))
 
 
 if __name__ == "__main__":

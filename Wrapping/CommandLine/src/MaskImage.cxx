@@ -122,9 +122,28 @@ MaskImage::ReadRows(std::int64_t first, std::int64_t count, std::vector<unsigned
 void
 MaskImage::ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const
 {
-  const std::int64_t width = this->GetSize().width;
-  rows.resize(static_cast<std::size_t>(width * count));
-  m_Image.pixels->Read({ 0, first, width, count }, rows.data());
+  this->ReadLabels({ 0, first, this->GetSize().width, count }, rows);
+}
+
+void
+MaskImage::ReadLabels(const Region & region, std::vector<std::uint8_t> & labels) const
+{
+  labels.resize(static_cast<std::size_t>(region.width * region.height));
+  m_Image.pixels->Read(region, labels.data());
+}
+
+void
+MaskImage::ReadLabels(const Region & region, std::vector<std::uint32_t> & labels) const
+{
+  if (this->AreLabelsWide())
+  {
+    labels.resize(static_cast<std::size_t>(region.width * region.height));
+    m_Image.pixels->Read(region, reinterpret_cast<std::uint8_t *>(labels.data()));
+    return;
+  }
+  std::vector<std::uint8_t> bytes;
+  this->ReadLabels(region, bytes);
+  labels.assign(bytes.begin(), bytes.end());
 }
 
 std::vector<unsigned char>

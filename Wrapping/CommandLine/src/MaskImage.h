@@ -59,6 +59,17 @@ public:
   /** As well, with the labels that are in the file. */
   void ReadLabels(std::int64_t first, std::int64_t count, std::vector<unsigned char> & rows) const;
 
+  /** Whether labels have more than 8 bit, as they may in a mask that was opened with HighSamples::Kept. */
+  bool
+  AreLabelsWide() const
+  {
+    return m_Image.pixels->GetSampleType() == SampleType::UInt32;
+  }
+
+  /** Labels of a region, of 8 bit or, of any mask, of 32. Thread-safe. */
+  void ReadLabels(const Region & region, std::vector<std::uint8_t> & labels) const;
+  void ReadLabels(const Region & region, std::vector<std::uint32_t> & labels) const;
+
 private:
   PhysicalImage                      m_Image;
   bool                               m_HasTissueClasses;

@@ -123,6 +123,7 @@ DescribeMaking(const MaskImage & mask, const std::string & slide, const Argument
 }
 
 /** Measures the components of a mask in one pass over its pixels, and those of the slide. */
+template <typename TLabel>
 void
 MeasureMask(const MaskImage & mask, SlideUnderMask * slide, const Session & session, MaskComponents & components)
 {
@@ -130,13 +131,13 @@ MeasureMask(const MaskImage & mask, SlideUnderMask * slide, const Session & sess
   const std::int64_t                bandRows = slide ? slide->GetBandRows() : 256;
   const double                      pixels = static_cast<double>(size.width) * static_cast<double>(size.height);
   Progress                          progress(session, "measure " + mask.GetName(), pixels);
-  std::vector<unsigned char>        labels;
+  std::vector<TLabel>               labels;
   std::vector<SlideUnderMask::Runs> runs;
   for (std::int64_t y = 0; y < size.height; y += bandRows)
   {
     ThrowIfInterrupted();
     const std::int64_t count = std::min(bandRows, size.height - y);
-    mask.ReadLabels(y, count, labels);
+    mask.ReadLabels({ 0, y, size.width, count }, labels);
     runs.clear();
     for (std::int64_t row = 0; row < count; ++row)
     {
@@ -158,9 +159,9 @@ MeasureMask(const MaskImage & mask, SlideUnderMask * slide, const Session & sess
 }
 
 std::string
-GetClassName(const MaskImage & mask, unsigned char label)
+GetClassName(const MaskImage & mask, std::uint32_t label)
 {
-  const auto found = mask.GetClasses().find(label);
+  const auto found = label < 256 ? mask.GetClasses().find(static_cast<unsigned char>(label)) : mask.GetClasses().end();
   return found == mask.GetClasses().end() ? std::string() : found->second.name;
 }
 
@@ -186,7 +187,7 @@ MakeRows(const MaskImage &             mask,
       classes[known.first].label = known.first;
     }
   }
-  std::map<unsigned char, std::size_t> numbers; // of components
+  std::map<std::uint32_t, std::size_t> numbers; // of components
   for (const ComponentFigures & figures : components.GetComponents())
   {
     ++numbers[figures.label];
@@ -280,7 +281,8 @@ Measure(const MaskImage &                mask,
                             GetConnectivity(values),
                             static_cast<unsigned>(channels.size()),
                             slide ? slide->GetNumberOfValues() : 256);
-  MeasureMask(mask, slide ? &*slide : nullptr, session, components);
+  const auto     measure = mask.AreLabelsWide() ? MeasureMask<std::uint32_t> : MeasureMask<std::uint8_t>;
+  measure(mask, slide ? &*slide : nullptr, session, components);
   Measured measured = MakeRows(mask, file, components, spacing, channels.size());
   double   area = 0;
   for (const auto & each : components.GetClasses())
@@ -337,7 +339,7 @@ public:
               const ArgumentValues & values,
               const Session &        session)
   {
-    const MaskImage   mask(file, itk::HighSamples::RefusedAsLabels);
+    const MaskImage   mask(file, itk::HighSamples::Kept);
     const std::string slide = slides.Find(file);
     const std::string madeBy =
       DescribeMaking(mask, slide, values) + " as " + file + (slide.empty() ? "" : " on " + slide);

@@ -11,12 +11,14 @@
 
 #include "gigapixelAnnotation.h"
 #include "gigapixelFormatCount.h"
+#include "gigapixelMaskComponents.h"
 #include "gigapixelMaskOutline.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -77,6 +79,95 @@ LookAt(const MaskImage & mask, const ArgumentValues & values, const Session & se
   return shown;
 }
 
+/** Brings an outline in pixels of the mask's size to level-0 pixels from the origin of outlines. */
+void
+Place(Annotation & outline, const GridMatch & match, const std::array<double, 2> & origin)
+{
+  for (AnnotationRing & ring : outline.rings)
+  {
+    for (AnnotationPoint & point : ring)
+    {
+      point.x -= match.axes[0].shift + origin[0];
+      point.y -= match.axes[1].shift + origin[1];
+    }
+  }
+}
+
+/** The part of a mask that has a label, traced in the box around it alone: masks have thousands of labels. */
+Annotation
+TraceObject(const MaskImage & mask, const ComponentFigures & object, const GridMatch & match)
+{
+  const Region               box{ object.left, object.top, object.right - object.left, object.bottom - object.top };
+  const auto                 width = static_cast<std::size_t>(box.width);
+  MaskOutline                outline(width);
+  std::vector<std::uint32_t> labels;
+  std::vector<unsigned char> row(width);
+  for (std::int64_t y = 0; y < box.height; ++y)
+  {
+    mask.ReadLabels({ box.x, box.y + y, box.width, 1 }, labels);
+    std::transform(labels.begin(), labels.end(), row.begin(), [&object](std::uint32_t label) {
+      return label == object.label ? 1 : 0;
+    });
+    outline.AppendRow(row.data(), 1);
+  }
+  Annotation traced;
+  for (Annotation & piece : outline.Trace(match.axes[0].ratio, match.axes[1].ratio))
+  {
+    if (!traced.rings.empty())
+    {
+      traced.laterParts.push_back(traced.rings.size());
+    }
+    std::move(piece.rings.begin(), piece.rings.end(), std::back_inserter(traced.rings));
+  }
+  for (AnnotationRing & ring : traced.rings)
+  {
+    for (AnnotationPoint & point : ring)
+    {
+      point.x += static_cast<double>(box.x) * match.axes[0].ratio;
+      point.y += static_cast<double>(box.y) * match.axes[1].ratio;
+    }
+  }
+  return traced;
+}
+
+/** Writes an outline for each label, in the order of the labels. \return the number of outlines */
+std::size_t
+WriteObjects(const MaskImage &             mask,
+             const GridMatch &             match,
+             const std::array<double, 2> & origin,
+             const ArgumentValues &        values,
+             const Session &               session)
+{
+  constexpr std::int64_t     bandRows = 256;
+  const Size                 size = mask.GetSize();
+  MaskComponents             components(static_cast<std::size_t>(size.width), Connectivity::Eight);
+  std::vector<std::uint32_t> labels;
+  Progress progress(session, "outline", static_cast<double>(size.width) * static_cast<double>(size.height));
+  for (std::int64_t y = 0; y < size.height; y += bandRows)
+  {
+    ThrowIfInterrupted();
+    const std::int64_t count = std::min(bandRows, size.height - y);
+    mask.ReadLabels({ 0, y, size.width, count }, labels);
+    for (std::int64_t row = 0; row < count; ++row)
+    {
+      components.AppendRow(labels.data() + row * size.width);
+    }
+    components.EndRows();
+    progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
+  }
+  components.Finish();
+  std::vector<Annotation> all;
+  for (const auto & [label, object] : components.GetClasses())
+  {
+    ThrowIfInterrupted();
+    all.push_back(TraceObject(mask, object, match));
+    all.back().className = values.GetText("class");
+    Place(all.back(), match, origin);
+  }
+  WriteAnnotations(all, values.GetText("output"), values.Has("overwrite"));
+  return all.size();
+}
+
 /** \return the number of outlines */
 std::size_t
 WriteOutlines(const MaskImage &             mask,
@@ -105,14 +196,7 @@ WriteOutlines(const MaskImage &             mask,
     for (Annotation & piece : outlines[i].Trace(match.axes[0].ratio, match.axes[1].ratio))
     {
       piece.className = shown.segments[i].name;
-      for (AnnotationRing & ring : piece.rings)
-      {
-        for (AnnotationPoint & point : ring)
-        {
-          point.x -= match.axes[0].shift + origin[0];
-          point.y -= match.axes[1].shift + origin[1];
-        }
-      }
+      Place(piece, match, origin);
       all.push_back(std::move(piece));
     }
   }
@@ -191,12 +275,30 @@ RunOutline(const ArgumentValues & values, const Session & session)
       Diagnostic("E-OPTION-APPLIES", "--origin is of outlines; a segmentation lies in mm", "leave it out")
         .OfOption("--origin", values.GetText("origin")));
   }
+  if (isSegmentation && values.Has("instances"))
+  {
+    throw UsageError(
+      Diagnostic("E-OPTION-APPLIES", "--instances is of outlines; a segmentation has classes", "leave it out")
+        .OfOption("--instances"));
+  }
   const MaskImage mask(values.GetText("MASK"), itk::HighSamples::Are255);
   const auto      slide = OpenSlide(values.GetText("like"), values, session);
   const GridMatch match = GridMatch::Make(mask.GetImage(), GetLevelZeroGrid(*slide), values.GetText("like"));
   RefuseExisting(output, values.Has("overwrite"));
   CheckOutput(output, 0);
 
+  if (values.Has("instances"))
+  {
+    const MaskImage              objects(mask.GetName(), itk::HighSamples::Kept);
+    const auto                   origin = GetOutlineOrigin(*slide, values, session);
+    const auto                   written = WriteObjects(objects, match, origin, values, session);
+    const nlohmann::ordered_json json{
+      { "outlines", output }, { "mask", mask.GetName() }, { "pieces", written }, { "origin", origin }
+    };
+    session.PrintResult(output + ": " + FormatCount(written, "outline"),
+                        json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return Success;
+  }
   const Shown            shown = LookAt(mask, values, session);
   std::size_t            number = shown.segments.size();
   const MaskImage        written(mask.GetName(),

@@ -360,7 +360,7 @@ HasValidPyramid(const std::string &                 file,
     {
       throw refuse("was made of " + std::to_string(damaged) + " damaged tiles, which --strict refuses");
     }
-    std::vector<unsigned char> last(channels);
+    std::vector<unsigned char> last(channels * std::size_t{ io->GetComponentSize() });
     io->ReadRegion(0, found[0] - 1, found[1] - 1, 1, 1, channels, last.data());
   }
   catch (const itk::ExceptionObject &)

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -60,6 +61,52 @@ AssignLabels(const ArgumentValues & values)
   }
   return labels;
 }
+
+/** \class ObjectLabelSource
+ * \brief The labels of a drawing as an image whose pixels hold more than 255 of them. */
+template <typename TLabel>
+class ObjectLabelSource : public itk::ImageSource<itk::Image<TLabel, 2>>
+{
+public:
+  ITK_DISALLOW_COPY_AND_MOVE(ObjectLabelSource);
+
+  using Self = ObjectLabelSource;
+  using Superclass = itk::ImageSource<itk::Image<TLabel, 2>>;
+  using Pointer = itk::SmartPointer<Self>;
+  using RegionType = typename Superclass::OutputImageRegionType;
+
+  itkNewMacro(Self);
+  itkTypeMacro(ObjectLabelSource, ImageSource);
+
+  void
+  SetDrawing(itk::AnnotationImageSource * drawing)
+  {
+    m_Drawing = drawing;
+  }
+
+protected:
+  ObjectLabelSource()
+  {
+    this->DynamicMultiThreadingOff(); // a band's rows are drawn at once
+  }
+
+  void
+  GenerateOutputInformation() override
+  {
+    m_Drawing->UpdateOutputInformation();
+    this->GetOutput()->CopyInformation(m_Drawing->GetOutput());
+  }
+
+  void
+  GenerateData() override
+  {
+    this->AllocateOutputs();
+    m_Drawing->DrawLabels(this->GetOutput()->GetBufferedRegion(), this->GetOutput()->GetBufferPointer());
+  }
+
+private:
+  itk::AnnotationImageSource::Pointer m_Drawing;
+};
 
 struct Outlines
 {
@@ -139,17 +186,20 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
 {
   CheckInputFile(file);
   const auto              labels = AssignLabels(values);
+  const bool              areObjects = values.Has("instances");
   Outlines                outlines;
   std::vector<Diagnostic> warnings;
   for (const Annotation & annotation : ReadAnnotations(file, &warnings))
   {
     const auto label = labels.find(annotation.className);
-    const bool isWanted = labels.empty() ? annotation.className != IgnoredClass : label != labels.end();
+    const bool isIgnored = annotation.className == IgnoredClass && (labels.empty() || areObjects);
+    const bool isWanted = !isIgnored && (labels.empty() || label != labels.end());
     ++(isWanted ? outlines.drawn : outlines.skipped)[annotation.className];
     if (isWanted)
     {
-      outlines.mask->AddAnnotation(annotation, labels.empty() ? ObjectLabel : label->second);
       outlines.classes.push_back(annotation.className);
+      const auto number = static_cast<unsigned>(outlines.classes.size());
+      outlines.mask->AddAnnotation(annotation, areObjects ? number : labels.empty() ? ObjectLabel : label->second);
     }
   }
   for (const Diagnostic & warning : warnings)
@@ -188,21 +238,33 @@ CheckPlaces(const std::string & file, Outlines & outlines)
   }
 }
 
+template <typename TLabel>
+void
+WriteObjects(const Outlines & outlines, const std::string & output, itk::PyramidTIFFImageIO * io, Progress & progress)
+{
+  const auto source = ObjectLabelSource<TLabel>::New();
+  source->SetDrawing(outlines.mask);
+  WritePyramid(source->GetOutput(), output, io, progress);
+}
+
 /** Share of a level of the mask that is object. */
 double
 MeasureObject(const itk::WholeSlideImageIO & mask, unsigned level)
 {
   constexpr itk::SizeValueType rows = 256;
   const auto                   size = mask.GetLevelSize(level);
-  std::vector<unsigned char>   pixels(size[0] * rows);
+  const std::size_t            bytes = mask.GetComponentSize();
+  std::vector<unsigned char>   pixels(size[0] * rows * bytes);
   double                       objects = 0;
   for (itk::SizeValueType y = 0; y < size[1]; y += rows)
   {
     ThrowIfInterrupted();
     const itk::SizeValueType band = std::min(rows, size[1] - y);
     mask.ReadRegion(level, 0, y, size[0], band, 1, pixels.data());
-    const auto end = pixels.begin() + static_cast<std::ptrdiff_t>(size[0] * band);
-    objects += static_cast<double>(end - pixels.begin() - std::count(pixels.begin(), end, 0));
+    for (std::size_t at = 0; at < size[0] * band * bytes; at += bytes)
+    {
+      objects += std::any_of(&pixels[at], &pixels[at] + bytes, [](unsigned char byte) { return byte != 0; }) ? 1 : 0;
+    }
   }
   return objects / (static_cast<double>(size[0]) * static_cast<double>(size[1]));
 }
@@ -236,6 +298,7 @@ DescribeMaking(const std::string &            annotations,
   {
     text += " origin=" + FormatNumber(origin[0], 3) + ',' + FormatNumber(origin[1], 3);
   }
+  text += values.Has("instances") ? " instances" : "";
   for (const auto & [name, label] : AssignLabels(values))
   {
     text += ' ' + name + '=' + std::to_string(label);
@@ -282,7 +345,18 @@ RunRasterize(const ArgumentValues & values, const Session & session)
     const auto io = itk::PyramidTIFFImageIO::New();
     io->SetMadeBy(madeBy);
     Progress progress(session, "rasterize " + file, static_cast<double>(size[0]) * static_cast<double>(size[1]));
-    WritePyramid(outlines.mask->GetOutput(), output, io, progress);
+    if (!values.Has("instances"))
+    {
+      WritePyramid(outlines.mask->GetOutput(), output, io, progress);
+    }
+    else if (outlines.classes.size() <= std::numeric_limits<unsigned short>::max())
+    {
+      WriteObjects<unsigned short>(outlines, output, io, progress);
+    }
+    else
+    {
+      WriteObjects<unsigned int>(outlines, output, io, progress);
+    }
     progress.Finish();
   }
   if (outlines.drawn.empty())

@@ -267,6 +267,9 @@ Rasterize()
       LikeSlide(),
       Required(Output("OUT", "label", "The mask, a .tif file (.ome.tif: OME-TIFF).")),
       classes,
+      Switch("instances", "Number the outlines: the first one becomes 1, the second 2, in 16 or 32 bit.")
+        .Details("The numbers count those that are drawn: of the classes that are named, or all but Ignore*. A pixel "
+                 "of the mask has 16 bit, or 32 for more than 65535 outlines."),
       Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
       OutlineOrigin(),
       SlideResolution(),
@@ -293,6 +296,9 @@ Outline()
              LikeSlide(),
              Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
              name,
+             Switch("instances", "One outline for each label, in their order (.geojson).")
+               .Details("For masks whose labels number objects, such as nuclei, also above 255. An object of several "
+                        "pieces is one MultiPolygon. --class names the class of all."),
              OutlineOrigin(),
              SlideResolution(),
              SlideImage(),
@@ -304,11 +310,12 @@ Outline()
 Command
 Measure()
 {
-  Argument masks = Required(InputFile("MASK",
-                                      "",
-                                      "label",
-                                      "Masks, in any format that evaluate takes, with labels up to 255; or folders of "
-                                      "masks (*.pyramid.tif, *.ome.tif)."));
+  Argument masks =
+    Required(InputFile("MASK",
+                       "",
+                       "label",
+                       "Masks, in any format that evaluate takes, with labels of up to 32 bit; or folders of "
+                       "masks (*.pyramid.tif, *.ome.tif)."));
   masks.repeated = true;
   return {
     "measure",

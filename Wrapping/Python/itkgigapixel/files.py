@@ -114,7 +114,16 @@ def check_mask_array(mask: np.ndarray, option: str) -> np.ndarray:
 def write_mask(mask: np.ndarray, folder: str, option: str) -> str:
     """An array as the file of a mask that covers the slide; 255 where one of bool is True, as :func:`label` has it.
 
+    Labels of uint16 and uint32 become NRRD (https://teem.sourceforge.net/nrrd/format.html), which has such pixels.
+
     :raises ValueError: other types or shapes"""
+    if mask.dtype in (np.uint16, np.uint32) and mask.ndim == 2 and mask.size:
+        handle, name = tempfile.mkstemp(suffix=".nrrd", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            sizes = f"{mask.shape[1]} {mask.shape[0]}"
+            file.write(f"NRRD0004\ntype: {mask.dtype.name}\ndimension: 2\nsizes: {sizes}\nendian: little\nencoding: raw\n\n".encode())
+            file.write(np.ascontiguousarray(mask, mask.dtype.newbyteorder("<")).tobytes())
+        return name
     values = check_mask_array(mask, option)
     image = itk.image_view_from_array(values * np.uint8(255) if mask.dtype == np.bool_ else values)
     handle, name = tempfile.mkstemp(suffix=".png", dir=folder)

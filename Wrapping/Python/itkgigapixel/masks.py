@@ -56,20 +56,30 @@ def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial
 @in_a_sentence()
 @with_mask("mask")
 def outline(
-    mask: Path | np.ndarray, slide: Path | Slide, output: Path, *, class_name: Optional[str] = None, origin: str = "slide", slide_mpp: Optional[float] = None
+    mask: Path | np.ndarray,
+    slide: Path | Slide,
+    output: Path,
+    *,
+    class_name: Optional[str] = None,
+    instances: bool = False,
+    origin: str = "slide",
+    slide_mpp: Optional[float] = None,
 ) -> Path:
     """Writes a mask for other programs: its outlines for QuPath (``.geojson``), or a segmentation for 3D Slicer (``.seg.nrrd``).
 
     Parameters
     ----------
     mask : path-like or array of shape (y, x)
-        The mask of the slide, at any resolution: its file, or an array of bool or uint8 that covers the slide.
+        The mask of the slide, at any resolution: its file, or an array of bool, uint8, uint16 or uint32 that covers the
+        slide.
     slide : path-like or Slide
         The slide under the mask, whose size and resolution count.
     output : path-like
         What is written, in place of what stands there.
     class_name : str, optional
         Name of the object of a mask without classes. Classes have names of their own, and a name is refused. None: Tissue.
+    instances : bool, default False
+        Labels number objects, such as nuclei: each gets one outline, in the order of the labels.
     origin : {"slide", "bounds"}, default "slide"
         Where positions of outlines are counted from: "slide", or "bounds", the corner of the scanned area, as QuPath does.
     slide_mpp : float, optional
@@ -92,6 +102,7 @@ def outline(
     >>> gp.outline("slide.mask.tif", "slide.svs", "slide.geojson", class_name="Tumor")
     """
     options = {"like": path_of(slide), "output": file_name(output), "class-name": class_name or "", "overwrite": True}
+    options["instances"] = instances or ""
     run("outline", {**options, "origin": "" if origin == "slide" else origin, **_options_of(slide, slide_mpp)}, [file_name(mask)])
     return output
 
@@ -104,6 +115,7 @@ def rasterize(
     output: Path,
     *,
     class_names: Sequence[str] = (),
+    instances: bool = False,
     downsample: int = 8,
     origin: str = "slide",
     slide_mpp: Optional[float] = None,
@@ -120,6 +132,8 @@ def rasterize(
         The mask (``.tif``), in place of what stands there.
     class_names : sequence of str, default ()
         Only outlines of these classes. Among several, the first becomes 1, the second 2 and so on. (): all, as 255.
+    instances : bool, default False
+        Number the outlines that are drawn, from 1, in 16 or 32 bit.
     downsample : int, default 8
         Level-0 pixels along a side of a pixel of the mask, 1 to 256. 8 is what :func:`label` takes.
     origin : {"slide", "bounds"}, default "slide"
@@ -145,6 +159,7 @@ def rasterize(
     """
     options = {"like": path_of(slide), "output": file_name(output), "downsample": operator.index(downsample), "overwrite": True}
     names = [class_names] if isinstance(class_names, str) else list(class_names)
+    options["instances"] = instances or ""
     run("rasterize", {**options, "class": tuple(names), "origin": origin, **_options_of(slide, slide_mpp)}, [file_name(outlines)])
     return output
 

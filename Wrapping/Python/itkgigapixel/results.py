@@ -42,7 +42,8 @@ def measure(
     Parameters
     ----------
     masks : path-like, sequence of path-like, or array of shape (y, x)
-        A mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or uint8.
+        A mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool, uint8,
+        uint16 or uint32.
     slide : path-like or Slide, optional
         The slide under the mask, or the folder of the masks' slides. None: colors are not measured.
     output : path-like, optional

@@ -350,9 +350,9 @@ class Slide:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of a sample: uint8, uint16 or float32."""
+        """The type of a sample: uint8, uint16, float32, or uint32 of labels that number objects."""
         name = self._io.GetComponentTypeAsString(self._io.GetComponentType())
-        return np.dtype({"unsigned_char": np.uint8, "unsigned_short": np.uint16, "float": np.float32}[name])
+        return np.dtype({"unsigned_char": np.uint8, "unsigned_short": np.uint16, "unsigned_int": np.uint32, "float": np.float32}[name])
 
     @property
     def channels(self) -> list[str]:
@@ -634,7 +634,7 @@ class Slide:
         grid = self._grid(level, mpp)
         rectangle = self._rectangle(grid, region)
         pixels = self._read(grid, rectangle, gray)
-        sample = {"uint8": itk.UC, "uint16": itk.US, "float32": itk.F}[self.dtype.name]
+        sample = {"uint8": itk.UC, "uint16": itk.US, "uint32": itk.UI, "float32": itk.F}[self.dtype.name]
         if pixels.ndim == 2:
             kind = itk.Image[sample, 2]
         else:

@@ -129,11 +129,11 @@ DICOMPixels::FindObstacle() const
                " of 16 bit, which are not read",
              "convert it to 8 bit" };
   }
-  if (bits == 16 && codec != Codec::None)
+  if (bits == 16 && codec == Codec::JPEG)
   {
     return { "E-SLIDE-CHANNELS",
              "its pixels are gray of 16 bit in " + NameTransferSyntax(syntax) +
-               ", where 16 bit are read uncompressed only",
+               ", where 16 bit are read uncompressed and in JPEG 2000",
              decompress };
   }
   if (storedBits == 0 || storedBits > bits)

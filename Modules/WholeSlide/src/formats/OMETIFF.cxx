@@ -1,12 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// OME-TIFF: channels on pages of their own, as the XML of the first page says.
+// OME-TIFF: channels on pages of their own, also in several files, as the XML of the first page or a companion file
+// says.
 #include "NumberText.h"
 #include "SlideFormat.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelXMLElements.h"
-
-#include "gigapixelJoinNames.h"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -107,6 +108,18 @@ IsOfType(const TIFFPage & page, const std::string & type)
 /** More focal planes than any microscope takes. */
 constexpr std::uint64_t depthLimit = 512;
 
+/** Each stays open. */
+constexpr std::size_t fileLimit = 256;
+
+/** Pages that an element TiffData places, and in which file they are. */
+struct PlacedPages
+{
+  XMLElement    element;
+  std::string   file;             // empty: none is named
+  std::uint64_t firstOfFile{ 0 }; // the number of its first page
+  std::uint64_t pagesOfFile{ 0 };
+};
+
 /** One focal plane of an Image element of OME-XML with its Pixels (OME-TIFF specification 6,
  * docs.openmicroscopy.org/ome-model; schema 2016-06). */
 class OMEImage
@@ -147,24 +160,29 @@ public:
   /** Of an image of one depth and one time with one sample a page: in which page of the file each channel is. */
   std::vector<std::uint64_t> pages;
 
-  std::shared_ptr<std::vector<XMLElement>> tiffData = std::make_shared<std::vector<XMLElement>>();
+  std::shared_ptr<std::vector<PlacedPages>> tiffData = std::make_shared<std::vector<PlacedPages>>();
 
 private:
   std::string FindContradictionOfPage(const TIFFPage & page) const;
   std::string FindContradictionOfChannels(const TIFFLayout & layout, std::size_t numberOfImages) const;
 };
 
-/** What the OME-XML in the first page of an OME-TIFF says. */
+/** The contents of the OME-XML in the first page of an OME-TIFF, or in a companion file. */
 class OMEDescription
 {
 public:
-  OMEDescription(const std::string & xml, const TIFFLayout & layout);
+  explicit OMEDescription(const std::string & xml);
 
   /** Whether a text is OME-XML, be it damaged further on. */
   static bool IsOME(const std::string & xml);
 
-  /** The other files that the XML names as parts of its images. */
-  std::vector<std::string> FindOtherFiles(const std::string & path) const;
+  /** Adds the other files that the images are in to those of the layout, and finds the pages of the images.
+   * \param ofAllFiles whether images count that have nothing in the file of the layout
+   * \throw SlideError a file is missing, or lies elsewhere */
+  void PlacePages(TIFFLayout & layout, bool ofAllFiles);
+
+  /** The files that the XML names, in its order. */
+  std::vector<std::string> GetFiles() const;
 
   bool                  planesShareAPage{ false };
   std::string           damage;    // of the XML
@@ -173,12 +191,12 @@ public:
 
 private:
   void Add(const XMLElement & element);
+  void LeaveOutImages(const std::string & own);
+  void AddFiles(TIFFLayout & layout);
   void SplitDepths(std::size_t numberOfPages);
 
-  std::set<std::string> m_Files;
-  std::size_t           m_NumberOfNames{ 0 };
-  std::string           m_ImageName;
-  unsigned              m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is
+  std::string m_ImageName;
+  unsigned    m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is
 };
 
 bool
@@ -192,19 +210,155 @@ OMEDescription::IsOME(const std::string & xml)
   return isOME;
 }
 
-OMEDescription::OMEDescription(const std::string & xml, const TIFFLayout & layout)
+OMEDescription::OMEDescription(const std::string & xml)
 {
   damage = ReadXML(xml, [this](const XMLElement & element) {
     Add(element);
     return true;
   });
-  // Images whose elements name no page follow each other.
-  std::uint64_t           first = 0;
-  std::set<std::uint64_t> pagesOfStacks;
   for (OMEImage & image : images)
   {
     image.channels = image.channels == notSaid ? std::max<std::uint64_t>(1, image.elements.size()) : image.channels;
   }
+}
+
+std::vector<std::string>
+OMEDescription::GetFiles() const
+{
+  std::vector<std::string> files;
+  std::set<std::string>    known{ "" };
+  for (const OMEImage & image : images)
+  {
+    for (const PlacedPages & placed : *image.tiffData)
+    {
+      if (known.insert(placed.file).second)
+      {
+        files.push_back(placed.file);
+      }
+    }
+  }
+  return files;
+}
+
+/** A file of a set shows the images that it has a part of. */
+void
+OMEDescription::LeaveOutImages(const std::string & own)
+{
+  std::vector<OMEImage> kept;
+  std::copy_if(images.begin(), images.end(), std::back_inserter(kept), [&own](const OMEImage & image) {
+    return image.tiffData->empty() ||
+           std::any_of(image.tiffData->begin(), image.tiffData->end(), [&own](const PlacedPages & placed) {
+             return placed.file.empty() || placed.file == own;
+           });
+  });
+  if (!kept.empty())
+  {
+    images = std::move(kept);
+  }
+}
+
+/** The path of a file that an XML names. It lies in the folder of the file that the XML is of, also behind links: no
+ * name leads elsewhere. */
+std::string
+FindPart(const std::string & path, const std::string & name)
+{
+  namespace fs = std::filesystem;
+  const auto refuse = [&path, &name](const std::string & why) {
+    return SlideError(Diagnostic("E-SLIDE-PARTS",
+                                 "a part of it, " + GetPrintable(name) + ", " + why,
+                                 "put that file beside it, or write all parts as one OME-TIFF, e.g. with bfconvert of "
+                                 "Bio-Formats")
+                        .OfFile(path)
+                        .OfValue(GetPrintable(name)));
+  };
+  const bool isPlain = name.find_first_of(std::string("/\\\0", 3)) == std::string::npos && name != "." && name != "..";
+  if (!isPlain)
+  {
+    throw refuse("is named with a folder, where parts lie beside each other");
+  }
+  std::error_code error;
+  const fs::path  folder = fs::absolute(path, error).parent_path();
+  const fs::path  part = folder / name;
+  if (!fs::is_regular_file(part, error))
+  {
+    throw refuse("is missing");
+  }
+  const fs::path place = fs::canonical(part, error).parent_path();
+  if (place != fs::canonical(folder, error) && place != fs::canonical(path, error).parent_path())
+  {
+    throw refuse("is a link that leads out of the folder");
+  }
+  return part.string();
+}
+
+/** A file that is named alone is this one, be it renamed since, where each element names it. Else the elements without
+ * a name are of this file. */
+void
+OMEDescription::AddFiles(TIFFLayout & layout)
+{
+  std::map<std::string, std::array<std::uint64_t, 2>> places; // first page and number of pages
+  const std::array<std::uint64_t, 2>                  own{ { 0, layout.GetNumberOfMainPages() } };
+  places[""] = places[std::filesystem::path(layout.GetPath()).filename().string()] = own;
+  const auto files = GetFiles();
+  const bool isEachNamed = std::all_of(images.begin(), images.end(), [](const OMEImage & image) {
+    return std::none_of(
+      image.tiffData->begin(), image.tiffData->end(), [](const PlacedPages & placed) { return placed.file.empty(); });
+  });
+  if (files.size() == 1 && isEachNamed)
+  {
+    places[files.front()] = own;
+  }
+  if (files.size() > fileLimit)
+  {
+    throw SlideError("E-FILE-LIMIT",
+                     layout.GetPath(),
+                     "its OME-XML names " + std::to_string(files.size()) + " files, and " + std::to_string(fileLimit) +
+                       " are read together",
+                     "write them as one OME-TIFF, e.g. with bfconvert of Bio-Formats");
+  }
+  for (const std::string & file : files)
+  {
+    if (places.count(file) > 0)
+    {
+      continue;
+    }
+    const std::string path = FindPart(layout.GetPath(), file);
+    try
+    {
+      const std::uint64_t first = layout.AddFile(path);
+      places[file] = { { first, layout.GetNumberOfMainPages() - first } };
+    }
+    catch (const std::exception & error)
+    {
+      const Diagnostic inner = Diagnostic::Of(error);
+      throw SlideError(Diagnostic("E-SLIDE-PARTS",
+                                  "a part of it, " + GetPrintable(file) + ", cannot be read: " + inner.why,
+                                  "get that file again from where it came")
+                         .OfFile(layout.GetPath())
+                         .OfValue(GetPrintable(file)));
+    }
+  }
+  for (const OMEImage & image : images)
+  {
+    for (PlacedPages & placed : *image.tiffData)
+    {
+      placed.firstOfFile = places.at(placed.file)[0];
+      placed.pagesOfFile = places.at(placed.file)[1];
+    }
+  }
+}
+
+void
+OMEDescription::PlacePages(TIFFLayout & layout, bool ofAllFiles)
+{
+  if (!ofAllFiles)
+  {
+    LeaveOutImages(std::filesystem::path(layout.GetPath()).filename().string());
+  }
+  AddFiles(layout);
+  // Images whose elements name no page follow each other.
+  std::uint64_t           first = 0;
+  std::set<std::uint64_t> pagesOfStacks;
   SplitDepths(layout.GetNumberOfMainPages());
   for (std::size_t i = 0; i < images.size(); ++i)
   {
@@ -286,30 +440,12 @@ OMEDescription::Add(const XMLElement & element)
   }
   if (element.name == "TiffData" && image.tiffData->size() < channelLimit)
   {
-    image.tiffData->push_back(element);
+    image.tiffData->push_back({ element, {} });
   }
-  if (element.name == "UUID" && !element.Get("FileName").empty() && m_Files.size() < channelLimit)
+  if (element.name == "UUID" && !image.tiffData->empty())
   {
-    m_Files.insert(element.Get("FileName"));
-    ++m_NumberOfNames;
+    image.tiffData->back().file = element.Get("FileName");
   }
-}
-
-/** A file that is named alone is this one, be it renamed since, where each element names it. Else the elements without
- * a name are of this file. */
-std::vector<std::string>
-OMEDescription::FindOtherFiles(const std::string & path) const
-{
-  std::vector<std::string> others;
-  const std::string        own = std::filesystem::path(path).filename().string();
-  std::copy_if(m_Files.begin(), m_Files.end(), std::back_inserter(others), [&own](const std::string & file) {
-    return file != own;
-  });
-  const std::size_t elements =
-    std::accumulate(images.begin(), images.end(), std::size_t{ 0 }, [](std::size_t sum, const OMEImage & image) {
-      return sum + (image.depth == 0 ? image.tiffData->size() : 0);
-    });
-  return m_Files.size() > 1 || m_NumberOfNames < elements ? others : std::vector<std::string>();
 }
 
 /** Pages are in the order of the channels and focal planes, but where TiffData elements say otherwise: each names the
@@ -319,8 +455,9 @@ void
 OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
 {
   const auto named = std::find_if(
-    tiffData->begin(), tiffData->end(), [](const XMLElement & element) { return !element.Get("IFD").empty(); });
-  const std::uint64_t firstPage = named == tiffData->end() ? start : GetNumber(*named, "IFD", start);
+    tiffData->begin(), tiffData->end(), [](const PlacedPages & given) { return !given.element.Get("IFD").empty(); });
+  const std::uint64_t firstPage =
+    named == tiffData->end() ? start : named->firstOfFile + GetNumber(named->element, "IFD", 0);
   const unsigned      samplesOfPage = firstPage < layout.GetNumberOfMainPages() ? layout.GetPage(firstPage).samples : 1;
   const std::uint64_t placed = std::max<std::uint64_t>(1, std::min(channels, channelLimit) / samplesOfPage);
   const auto          getPlace = [&](std::uint64_t channel, std::uint64_t plane) { // in the order of the file
@@ -331,10 +468,11 @@ OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
   {
     pages[channel] = start + getPlace(channel, depth);
   }
-  for (const XMLElement & element : *tiffData)
+  for (const PlacedPages & given : *tiffData)
   {
+    const XMLElement &  element = given.element;
     const bool          namesPage = !element.Get("IFD").empty();
-    const std::uint64_t page = GetNumber(element, "IFD", start);
+    const std::uint64_t page = GetNumber(element, "IFD", given.firstOfFile == 0 ? start : 0); // in the file
     const std::uint64_t first = getPlace(GetNumber(element, "FirstC", 0), GetNumber(element, "FirstZ", 0));
     const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : placed * depths);
     const bool          isFirstTime = GetNumber(element, "FirstT", 0) == 0;
@@ -343,7 +481,9 @@ OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
       const std::uint64_t place = getPlace(channel, depth);
       if (place >= first && place - first < count)
       {
-        pages[channel] = page + place - first;
+        const std::uint64_t inFile = page + place - first;
+        const bool          isThere = inFile < given.pagesOfFile;
+        pages[channel] = isThere ? given.firstOfFile + inFile : layout.GetNumberOfMainPages();
       }
     }
   }
@@ -353,9 +493,10 @@ std::vector<std::uint64_t>
 OMEImage::GetAllPages() const
 {
   std::vector<std::uint64_t> all = pages;
-  for (const XMLElement & element : *tiffData)
+  for (const auto & [element, file, firstOfFile, pagesOfFile] : *tiffData)
   {
-    const std::uint64_t page = GetNumber(element, "IFD", pages.empty() ? 0 : pages.front());
+    const std::uint64_t usual = firstOfFile == 0 && !pages.empty() ? pages.front() : firstOfFile;
+    const std::uint64_t page = element.Get("IFD").empty() ? usual : firstOfFile + GetNumber(element, "IFD", 0);
     const std::uint64_t count = GetNumber(element, "PlaneCount", element.Get("IFD").empty() ? CountPlanes() : 1);
     for (std::uint64_t i = 0; i < std::min(count, channelLimit); ++i)
     {
@@ -425,7 +566,7 @@ OMEImage::FindContradictionOfChannels(const TIFFLayout & layout, std::size_t num
   const std::size_t alikeCount = CountAlikePages(layout, base);
   const std::string described = "its OME-XML describes " + Count(channels, "channel") + " (SizeC)";
   const bool        isOnePage = pageSamples > 1 || channels == 1;
-  if (numberOfImages == 1 && alikeCount > (isOnePage ? 1 : channels))
+  if (numberOfImages == 1 && layout.GetNumberOfFiles() == 1 && alikeCount > (isOnePage ? 1 : channels))
   {
     return described + ", but it has " + Count(alikeCount, "page") + " of " + Count(pageSamples, "sample");
   }
@@ -449,7 +590,7 @@ OMEImage::FindContradictionOfChannels(const TIFFLayout & layout, std::size_t num
   }
   if (channels == 0 || distinct.size() < channels || *distinct.rbegin() >= pageCount)
   {
-    return described + " on pages (TiffData) that are not all different ones of this file";
+    return described + " on pages (TiffData) that are not all different ones of its files";
   }
   return {};
 }
@@ -468,6 +609,10 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
     described.images.begin(), described.images.end(), [&getArea](const OMEImage & one, const OMEImage & other) {
       return getArea(one) < getArea(other);
     });
+  for (std::size_t page = layout.GetNumberOfPagesOfFirstFile(); page < rules.roles.size(); ++page)
+  {
+    rules.roles[page].kind = PageRole::Kind::Ignored; // unless an image begins there
+  }
   for (auto image = described.images.begin(); image != described.images.end(); ++image)
   {
     const std::uint64_t first = image->pages.empty() ? rules.roles.size() : image->pages.front();
@@ -502,7 +647,6 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
 void
 SetObstacle(TIFFLayout & layout, const OMEDescription & described)
 {
-  const auto others = described.FindOtherFiles(layout.GetPath());
   if (!described.damage.empty())
   {
     layout.obstacle = { "its OME-XML is damaged (" + described.damage + ")",
@@ -512,13 +656,10 @@ SetObstacle(TIFFLayout & layout, const OMEDescription & described)
   }
   else if (described.images.empty())
   {
-    const bool isElsewhere = !described.elsewhere.empty();
-    layout.obstacle = { "its OME-XML describes no image" +
-                          (isElsewhere ? ", which it says " + described.elsewhere + " does" : std::string()),
-                        isElsewhere ? "write both as one OME-TIFF, e.g. with bfconvert of Bio-Formats"
-                                    : "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
+    layout.obstacle = { "its OME-XML describes no image",
+                        "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
                         false,
-                        isElsewhere ? "E-SLIDE-PARTS" : "E-OME-XML" };
+                        "E-OME-XML" };
   }
   else if (described.planesShareAPage)
   {
@@ -526,13 +667,6 @@ SetObstacle(TIFFLayout & layout, const OMEDescription & described)
                         "write it again as an OME-TIFF, e.g. with bfconvert of Bio-Formats",
                         false,
                         "E-OME-XML" };
-  }
-  else if (!others.empty())
-  {
-    layout.obstacle = { "parts of it lie in other files, which are not read with it: " + JoinNames(others),
-                        "write all of them as one OME-TIFF, e.g. with bfconvert of Bio-Formats",
-                        false,
-                        "E-SLIDE-PARTS" };
   }
 }
 
@@ -564,12 +698,56 @@ DescribeImage(TIFFLayout & layout, const OMEImage & image, std::size_t numberOfI
   }
 }
 
+/** Whether the file is a companion: OME-XML alone. */
+bool
+IsCompanion(const SlideFile & file)
+{
+  constexpr const char * ending = ".companion.ome";
+  const std::string &    path = file.GetPath();
+  const std::size_t      length = std::char_traits<char>::length(ending);
+  return !file.IsTIFF() && path.size() > length && path.compare(path.size() - length, length, ending) == 0;
+}
+
+std::string
+ReadCompanion(const std::string & path)
+{
+  constexpr std::uint64_t mostBytes = std::uint64_t{ 64 } << 20; // as many as a text in a TIFF may have
+  const RandomAccessFile  file(path);
+  if (file.GetSize() > mostBytes)
+  {
+    throw SlideError("E-FILE-LIMIT", path, "its OME-XML has more than 64 MiB", "check that the right file is named");
+  }
+  std::string xml(static_cast<std::size_t>(file.GetSize()), ' ');
+  file.Read(0, reinterpret_cast<unsigned char *>(xml.data()), xml.size());
+  return xml;
+}
+
 /** Stacks, and pages that contradict the XML, are refused. */
 std::shared_ptr<TIFFLayout>
 Describe(const SlideFile & file)
 {
-  auto                 layout = std::make_shared<TIFFLayout>(file.GetPath(), file.GetImage());
-  const OMEDescription described(layout->GetPage(0).GetText(TIFFTag::ImageDescription), *layout);
+  const bool     isCompanion = IsCompanion(file);
+  OMEDescription described(isCompanion ? ReadCompanion(file.GetPath())
+                                       : file.GetFirstPage()->GetText(TIFFTag::ImageDescription));
+  if (!isCompanion && !described.elsewhere.empty())
+  {
+    described = OMEDescription(ReadCompanion(FindPart(file.GetPath(), described.elsewhere)));
+  }
+  const auto files = described.GetFiles();
+  if (isCompanion && files.empty())
+  {
+    throw SlideError("E-OME-XML",
+                     file.GetPath(),
+                     described.damage.empty() ? "its OME-XML names no file with pixels"
+                                              : "its OME-XML is damaged: " + described.damage,
+                     "name a file with pixels (.ome.tif)");
+  }
+  const std::string first = isCompanion ? FindPart(file.GetPath(), files.front()) : file.GetPath();
+  auto              layout = std::make_shared<TIFFLayout>(first, file.GetImage());
+  if (described.damage.empty())
+  {
+    described.PlacePages(*layout, isCompanion);
+  }
   SetObstacle(*layout, described);
   if (!layout->obstacle.what.empty())
   {
@@ -593,7 +771,8 @@ bool
 Detect(const SlideFile & file)
 {
   const TIFFPage * const page = file.GetFirstPage();
-  return page != nullptr && OMEDescription::IsOME(page->GetText(TIFFTag::ImageDescription));
+  return page != nullptr ? OMEDescription::IsOME(page->GetText(TIFFTag::ImageDescription))
+                         : IsCompanion(file) && OMEDescription::IsOME(ReadCompanion(file.GetPath()));
 }
 
 std::unique_ptr<const Slide>
@@ -612,7 +791,7 @@ Claims(const SlideFile & file)
     const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
     const bool       isPyramid = layout->obstacle.what.empty() && !layout->channels.empty() && base.tiled &&
                            layout->GetLevels().size() > 1 && FindObstacle(base).what.empty();
-    return layout->IsTiledPyramid() || (isPyramid && !layout->HasOtherPages());
+    return IsCompanion(file) || layout->IsTiledPyramid() || (isPyramid && !layout->HasOtherPages());
   }
   catch (const std::runtime_error &)
   {
