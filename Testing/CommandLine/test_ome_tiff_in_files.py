@@ -204,3 +204,42 @@ def test_absurd_descriptions(tmp_path):
         places = [(0, 0, "a.ome.tif", 0), (1, 0, "b.ome.tif", page)]
         write_set(tmp_path, planes, files, xml(describe(planes, places)))
         assert fails("info", tmp_path / "a.ome.tif").code == "E-OME-XML", page
+
+
+def list_slides(folder):
+    """The names of the slides that a command finds in the folder."""
+    result = run("label", folder, "-o", folder / "masks/", "--channel", 1, "--window", "0,60000", "--overwrite", "--json").json
+    return [pathlib.Path(each["slide"]).name for each in (result if isinstance(result, list) else [result])]
+
+
+def test_a_folder_has_a_set_once(tmp_path):
+    planes = draw(2)
+    write_set(tmp_path, planes, {"b.ome.tif": [(0, 0)], "a.ome.tif": [(1, 0)]})
+    write_pages(tmp_path / "c.ome.tif", [planes[0, 0]], xml(describe(planes[:1], [(0, 0, "c.ome.tif", 0)])))
+    assert list_slides(tmp_path) == ["a.ome.tif", "c.ome.tif"]
+    # Files of one XML that show other images are slides by themselves.
+    described = "".join(describe(planes[:1], [(0, 0, f"{name}.ome.tif", 0)]) for name in "de")
+    for name in "de":
+        write_pages(tmp_path / f"{name}.ome.tif", [planes[0, 0]], xml(described))
+    assert list_slides(tmp_path) == [f"{name}.ome.tif" for name in "acde"]
+
+
+def test_a_folder_with_a_companion(tmp_path):
+    planes = draw(2, 2)
+    binary = xml('<BinaryOnly MetadataFile="all.companion.ome" UUID="urn:uuid:all"/>')
+    description = write_set(tmp_path, planes, {"p0.ome.tif": [(0, 0), (1, 0)], "p1.ome.tif": [(0, 1), (1, 1)]}, binary)
+    (tmp_path / "all.companion.ome").write_text(xml(description), encoding="utf-8")
+    assert list_slides(tmp_path) == ["p0.ome.tif"]
+
+
+def test_another_part_is_another_slide(tmp_path):
+    """What was made of a set is not taken for that of one with another file."""
+    planes = draw(2)
+    files = {"a.ome.tif": [(0, 0)], "b.ome.tif": [(1, 0)]}
+    write_set(tmp_path, planes, files)
+    command = ["label", tmp_path / "a.ome.tif", "-o", tmp_path / "m.tif", "--channel", "c1", "--window", "0,60000", "--json"]
+    run(*command)
+    assert run(*command).json["skipped"]
+    planes[1] = planes[1, :, ::-1, ::-1]
+    write_set(tmp_path, planes, files)
+    assert fails(*command).code == "E-OUTPUT-EXISTS"

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace itk
 {
@@ -29,6 +30,10 @@ struct SlideSeries
 /** Reads no other file. */
 GigapixelWholeSlide_EXPORT SlideSeries FindSlideSeries(const std::string & path);
 
+/** The files of an OME-TIFF in several files, its companion among them, as each of them names them: the same list for
+ * all that show the same images. Empty where a file is a slide by itself. They need not be there. */
+GigapixelWholeSlide_EXPORT std::vector<std::string> FindSlideParts(const std::string & path);
+
 /** What hinders reading a file that is named as DICOM files are (.dcm), in a few words: it is empty, something else, or
  * damaged. Empty where nothing does, whatever kind of image it is, and where it has another name. */
 GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path);
@@ -36,9 +41,9 @@ GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path)
 /** Whether masks of this kind are read by itk::WholeSlideImageIO (SetStoredValues()): any TIFF. */
 GigapixelWholeSlide_EXPORT bool IsReadAsLabels(const std::string & path);
 
-/** IdentifyFile() of a slide, by samples of the file that is named, and all bytes of what describes it. An image that
- * is not the main one has its number before it. \param image as itk::WholeSlideImageIO::SetImage() takes it \throw
- * std::runtime_error one of them that is there cannot be read */
+/** IdentifyFile() of a slide, by samples of the file that is named and of its parts (FindSlideParts()), and all bytes
+ * of what describes it. An image that is not the main one has its number before it. \param image as
+ * itk::WholeSlideImageIO::SetImage() takes it \throw std::runtime_error one of them that is there cannot be read */
 GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path, const std::string & image = {});
 
 /** As above, of the slide that is read, with the channels and windows that were chosen before it. */

@@ -45,10 +45,8 @@ GetFileStamp(const std::string & path)
   {
     throw SlideError("E-FILE-ACCESS", path, "it is not a file", "name a slide's file");
   }
-  FileStamp                 stamp{ Describe(path, status) };
-  const SlideFormat * const format = FindFormatByExtension(path);
-  const bool                isAlone = format == nullptr || format->findCompanions == nullptr;
-  for (const std::string & companion : isAlone ? std::vector<std::string>() : format->findCompanions(path))
+  FileStamp stamp{ Describe(path, status) };
+  for (const std::string & companion : FindCompanions(path))
   {
     if (::stat(companion.c_str(), &status) == 0 && S_ISREG(status.st_mode))
     {

@@ -9,6 +9,7 @@
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 
 namespace gigapixel
@@ -39,6 +40,12 @@ FindSlideSeries(const std::string & path)
   {
     return {};
   }
+}
+
+std::vector<std::string>
+FindSlideParts(const std::string & path)
+{
+  return FindOMEParts(path);
 }
 
 std::string
@@ -87,7 +94,15 @@ IdentifySlide(const std::string & path, const std::string & image)
   {
     prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
   }
-  return prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
+  std::string text = prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
+  for (const std::string & part : FindSlideParts(path))
+  {
+    std::error_code ignored;
+    text += part != path && std::filesystem::is_regular_file(part, ignored)
+              ? ' ' + IdentifyFile(part, HashedBytes::Samples)
+              : "";
+  }
+  return text;
 }
 
 std::string

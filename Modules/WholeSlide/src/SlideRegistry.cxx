@@ -53,9 +53,7 @@ struct EndOfAsking
 void
 RequireReadableCompanions(const std::string & path)
 {
-  const SlideFormat * const format = FindFormatByExtension(path);
-  const bool                isAlone = format == nullptr || format->findCompanions == nullptr;
-  for (const std::string & companion : isAlone ? std::vector<std::string>() : format->findCompanions(path))
+  for (const std::string & companion : FindCompanions(path))
   {
     if (access(companion.c_str(), R_OK) != 0 && errno == EACCES)
     {

@@ -117,7 +117,8 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
-/** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. */
+/** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. So does any file of an
+ * OME-TIFF in several, of which the first that is there does. */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
 {
@@ -127,9 +128,16 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
   for (const std::string & file : files)
   {
     // A pipe would wait for a writer for ever.
-    std::error_code   error;
-    const SlideSeries series = fs::is_regular_file(file, error) ? FindSlideSeries(file) : SlideSeries{};
-    const auto        place = places.find(series.identifier);
+    std::error_code error;
+    const bool      isFile = fs::is_regular_file(file, error);
+    SlideSeries     series = isFile ? FindSlideSeries(file) : SlideSeries{};
+    for (const std::string & part :
+         isFile && series.identifier.empty() ? FindSlideParts(file) : std::vector<std::string>())
+    {
+      series.identifier += part + '\n';
+      series.pixels = series.pixels + (part >= file ? 1 : 0); // the more, the earlier in the list
+    }
+    const auto place = places.find(series.identifier);
     if (place == places.end())
     {
       if (!series.identifier.empty())
@@ -214,6 +222,10 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   if (entry.is_directory(error))
   {
     return Entry::Other;
+  }
+  if (EndsWith(file, ".companion.ome"))
+  {
+    return Entry::Kept; // the files that it names stand for it
   }
   if (entry.is_regular_file(error))
   {

@@ -184,6 +184,9 @@ public:
   /** The files that the XML names, in its order. */
   std::vector<std::string> GetFiles() const;
 
+  /** A file of a set shows the images that it has a part of. */
+  void LeaveOutImages(const std::string & own);
+
   bool                  planesShareAPage{ false };
   std::string           damage;    // of the XML
   std::string           elsewhere; // the file that describes the images instead
@@ -191,7 +194,6 @@ public:
 
 private:
   void Add(const XMLElement & element);
-  void LeaveOutImages(const std::string & own);
   void AddFiles(TIFFLayout & layout);
   void SplitDepths(std::size_t numberOfPages);
 
@@ -240,7 +242,6 @@ OMEDescription::GetFiles() const
   return files;
 }
 
-/** A file of a set shows the images that it has a part of. */
 void
 OMEDescription::LeaveOutImages(const std::string & own)
 {
@@ -257,6 +258,14 @@ OMEDescription::LeaveOutImages(const std::string & own)
   }
 }
 
+/** Whether a name is that of a file in the same folder. */
+bool
+IsPlainName(const std::string & name)
+{
+  return !name.empty() && name.find_first_of(std::string("/\\\0", 3)) == std::string::npos && name != "." &&
+         name != "..";
+}
+
 /** The path of a file that an XML names. It lies in the folder of the file that the XML is of, also behind links: no
  * name leads elsewhere. */
 std::string
@@ -271,8 +280,7 @@ FindPart(const std::string & path, const std::string & name)
                         .OfFile(path)
                         .OfValue(GetPrintable(name)));
   };
-  const bool isPlain = name.find_first_of(std::string("/\\\0", 3)) == std::string::npos && name != "." && name != "..";
-  if (!isPlain)
+  if (!IsPlainName(name))
   {
     throw refuse("is named with a folder, where parts lie beside each other");
   }
@@ -722,18 +730,24 @@ ReadCompanion(const std::string & path)
   return xml;
 }
 
+/** \param elsewhere becomes the name of the companion that has the XML; empty: the file has it */
+OMEDescription
+ReadDescription(const SlideFile & file, std::string & elsewhere)
+{
+  OMEDescription described(IsCompanion(file) ? ReadCompanion(file.GetPath())
+                                             : file.GetFirstPage()->GetText(TIFFTag::ImageDescription));
+  elsewhere = IsCompanion(file) ? std::string() : described.elsewhere;
+  return elsewhere.empty() ? described : OMEDescription(ReadCompanion(FindPart(file.GetPath(), elsewhere)));
+}
+
 /** Stacks, and pages that contradict the XML, are refused. */
 std::shared_ptr<TIFFLayout>
 Describe(const SlideFile & file)
 {
   const bool     isCompanion = IsCompanion(file);
-  OMEDescription described(isCompanion ? ReadCompanion(file.GetPath())
-                                       : file.GetFirstPage()->GetText(TIFFTag::ImageDescription));
-  if (!isCompanion && !described.elsewhere.empty())
-  {
-    described = OMEDescription(ReadCompanion(FindPart(file.GetPath(), described.elsewhere)));
-  }
-  const auto files = described.GetFiles();
+  std::string    elsewhere;
+  OMEDescription described = ReadDescription(file, elsewhere);
+  const auto     files = described.GetFiles();
   if (isCompanion && files.empty())
   {
     throw SlideError("E-OME-XML",
@@ -800,6 +814,44 @@ Claims(const SlideFile & file)
 }
 
 } // namespace
+
+std::vector<std::string>
+FindOMEParts(const std::string & path)
+{
+  namespace fs = std::filesystem;
+  try
+  {
+    const SlideFile file(path);
+    if (!Detect(file))
+    {
+      return {};
+    }
+    const std::string own = fs::path(path).filename().string();
+    std::string       elsewhere;
+    OMEDescription    described = ReadDescription(file, elsewhere);
+    IsCompanion(file) ? void() : described.LeaveOutImages(own);
+    const auto            named = described.GetFiles();
+    std::set<std::string> names(named.begin(), named.end());
+    if (names.size() < 2 && elsewhere.empty() && !IsCompanion(file))
+    {
+      return {}; // this one, be it renamed since
+    }
+    names.insert({ own, elsewhere });
+    std::vector<std::string> parts;
+    for (const std::string & name : names)
+    {
+      if (IsPlainName(name))
+      {
+        parts.push_back((fs::path(path).parent_path() / name).string());
+      }
+    }
+    return parts;
+  }
+  catch (const std::exception &)
+  {
+    return {}; // who opens the file says what is wrong with it
+  }
+}
 
 extern const SlideFormat omeFormat;
 const SlideFormat        omeFormat{ "ome-tiff", {}, Detect, Open, Claims };

@@ -4,6 +4,7 @@
 #include "OpenSlideSlide.h"
 #include "TIFFSlide.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
@@ -54,6 +55,19 @@ FindFormatByExtension(const std::string & path)
     }
   }
   return nullptr;
+}
+
+std::vector<std::string>
+FindCompanions(const std::string & path)
+{
+  const SlideFormat * const format = FindFormatByExtension(path);
+  if (format != nullptr && format->findCompanions != nullptr)
+  {
+    return format->findCompanions(path);
+  }
+  auto parts = FindOMEParts(path);
+  parts.erase(std::remove(parts.begin(), parts.end(), path), parts.end());
+  return parts;
 }
 
 bool

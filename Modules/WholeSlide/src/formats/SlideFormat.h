@@ -105,6 +105,14 @@ const std::vector<const SlideFormat *> & GetSlideFormats();
 /** Null where the name ends as those of no format do. */
 const SlideFormat * FindFormatByExtension(const std::string & path);
 
+/** The files of an OME-TIFF in several files, the named one among them, and its companion file: the same list for each,
+ * sorted, as far as they show the same images. Empty for others, and where it cannot be told. They need not be there.
+ */
+std::vector<std::string> FindOMEParts(const std::string & path);
+
+/** The files beside the named one that its slide consists of; they need not be there. Does not throw. */
+std::vector<std::string> FindCompanions(const std::string & path);
+
 /** Whether OpenSlide takes the file for a slide. One that ends OpenSlide as it looks what it is, is refused with that
  * when it is opened. */
 bool IsOpenSlides(const SlideFile & file);
