@@ -33,6 +33,7 @@ from itkgigapixel.errors import GigapixelError, GigapixelWarning
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
+from itkgigapixel.later import import_at_first_call
 from itkgigapixel.masks import evaluate, outline, overlay, rasterize
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
@@ -42,6 +43,8 @@ from itkgigapixel.results import measure, report
 from itkgigapixel.slide import Channel, Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
+
+import_at_first_call()
 
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch

@@ -93,6 +93,30 @@ print('libtorch' in open('/proc/self/maps').read(), 'torch' in sys.modules)
     assert python(code, "torch", png, drawn[0]) == "False False\n"
 
 
+def test_opening_and_labelling_import_no_torch(drawn):
+    """Not even where it is installed, nor what else takes seconds to import."""
+    code = """
+import sys, itkgigapixel as gp
+imported = lambda: {'torch', 'xarray', 'pandas', 'dask', 'tqdm', 'h5py'} & sys.modules.keys()
+before = imported(), {name for name in sys.modules if name.startswith('itk._')}
+gp.Slide(sys.argv[1]).read(level=2)
+gp.label(sys.argv[1])
+print(*before, imported())
+"""
+    assert python(code, drawn[0]) == "set() set() set()\n"
+
+
+def test_functions_of_itk_take_tensors_and_xarrays():
+    code = """
+import itkgigapixel, itk, numpy, torch, xarray
+values = numpy.arange(36, dtype=numpy.uint8).reshape(1, 6, 6)
+for kind in (torch.from_numpy, lambda array: xarray.DataArray(array, dims=("z", "y", "x"))):
+    smooth = itk.median_image_filter(kind(values), radius=1)
+    print(type(smooth) is type(kind(values)), numpy.asarray(smooth)[0, 2, 2])
+"""
+    assert python(code) == "True 14\nTrue 14\n"
+
+
 def test_tissue_without_torch(drawn):
     code = WITHOUT + "import itkgigapixel as gp; print(max(gp.label(sys.argv[2]).GetLargestPossibleRegion().GetSize()))"
     assert python(code, "torch", drawn[0]) == "375\n"
