@@ -1,7 +1,9 @@
 # What the wheel holds beside ITK's wrapped modules.
 
 # The package in Python, beside which CMake writes what it was built for.
-get_property(Gigapixel_TORCH GLOBAL PROPERTY Gigapixel_TORCH_VERSION)
+get_property(torch_versions GLOBAL PROPERTY Gigapixel_TORCH_VERSIONS)
+list(SORT torch_versions COMPARE NATURAL)
+list(JOIN torch_versions "\", \"" Gigapixel_TORCH)
 configure_file(itkgigapixel/built.py.in built.py @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/built.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
 
@@ -49,8 +51,8 @@ foreach(folder itk itkgigapixel/bin)
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 if(Gigapixel_BUILD_NETWORK)
-  # What needs PyTorch, or a GPU, beside each library that has the engine in it.
-  set(modules GigapixelTorchPasses)
+  # What needs PyTorch, or a GPU, once for all libraries that have the engine in them.
+  get_property(modules GLOBAL PROPERTY Gigapixel_TORCH_MODULES)
   if(TARGET GigapixelCuda)
     list(APPEND modules GigapixelCuda)
     # CUDA's runtime is in it.
@@ -62,9 +64,7 @@ if(Gigapixel_BUILD_NETWORK)
     endif()
     install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
   endif()
-  foreach(folder itk itkgigapixel/bin)
-    install(TARGETS ${modules} LIBRARY DESTINATION ${folder}/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
-  endforeach()
+  install(TARGETS ${modules} LIBRARY DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
 endif()
 
 # The command-line modules for 3D Slicer and slicer_cli_web. All are one program, which is large as a whole: once here, and

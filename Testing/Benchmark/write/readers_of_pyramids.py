@@ -2,9 +2,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Which programs read what convert writes, as a page in Markdown: readers_of_pyramids.py [--program P] [--output PAGE]
 
-Each reader is tried in this Python environment (pip install bioio bioio-ome-tiff large-image-source-tiff slideio openslide-python
-openslide-bin tiffslide tifffile imagecodecs); one that is not installed is left out. A cell says what of the file a reader gave:
-pixels of level 0 to the bit, levels, channels, names of channels, micrometers per pixel.
+Each reader is tried in this Python environment (pip install bioio bioio-ome-tiff large-image-source-tiff napari openslide-python
+openslide-bin pyvips pyvips-binary SimpleITK slideio tiatoolbox tiffslide tifffile imagecodecs); one that is not installed is left out.
+A cell says what of the file a reader gave: pixels of level 0 to the bit, levels, channels, names of channels, micrometers per pixel.
 """
 
 import argparse
@@ -18,20 +18,24 @@ import tifffile
 
 MPP = 0.5
 NAMES = ["DAPI", "CD3", "CD8"]
+PALETTE = numpy.repeat(numpy.arange(256, dtype=numpy.uint8)[:, None], 3, axis=1)  # gray, but for classes
+PALETTE[:4] = [(0, 0, 0), (200, 40, 40), (40, 160, 80), (30, 60, 220)]
 
 PAGE = """# Programs that read our files
 
 `Testing/Benchmark/write/readers_of_pyramids.py` writes this page. Each program reads what `convert` writes of drawn images of 701 × 530 pixels
 at 0.5 µm/px. Cells say what it gave as it is in the file: pixels of level 0 to the bit, levels, names of channels, resolution.
-"Other pixels" are shown in other colors or bits.
+"Pixels" of classes are their numbers, "colors" those of their map. "Other pixels" are shown in other colors or bits.
 
 """
 
 
 def say(pixels, wanted, levels=None, names=None, mpp=None):
     """\\param pixels (y, x, channels)"""
+    is_colors = wanted.dtype == numpy.uint8 and numpy.array_equal(pixels[..., :3], PALETTE[wanted[..., 0]])
     is_first = pixels.shape[:2] == wanted.shape[:2] and numpy.array_equal(pixels[..., 0], wanted[..., 0])
-    parts = ["pixels" if numpy.array_equal(pixels, wanted) else "first channel" if is_first else "other pixels"]
+    has_all = numpy.array_equal(pixels[..., : wanted.shape[2]], wanted)  # gray may be given as RGB, and RGB with an alpha
+    parts = ["pixels" if has_all else "colors" if is_colors else "first channel" if is_first else "other pixels"]
     parts += [f"{levels} levels"] if levels and levels > 1 else []
     parts += ["names"] if names == NAMES else []
     parts += ["µm/px"] if mpp and abs(mpp - MPP) < 1e-6 else []
@@ -56,8 +60,7 @@ def by_openslide(path, wanted, module="openslide"):
     slide = (library.OpenSlide if module == "openslide" else library.TiffSlide)(str(path))
     pixels = numpy.asarray(slide.read_region((0, 0), 0, slide.dimensions))[..., :3]
     mpp = slide.properties.get(f"{module}.mpp-x")
-    gray = wanted.shape[2] != 3 or wanted.dtype != numpy.uint8
-    return say(pixels[..., :1] if gray else pixels, wanted, slide.level_count, mpp=float(mpp) if mpp else None)
+    return say(pixels, wanted, slide.level_count, mpp=float(mpp) if mpp else None)
 
 
 def by_tiffslide(path, wanted):
@@ -79,7 +82,7 @@ def by_large_image(path, wanted):
     source = large_image_source_tiff.open(str(path))
     about = source.getMetadata()
     frames = range(len(about.get("frames", [0])))
-    samples = wanted.shape[2] // len(frames)
+    samples = max(wanted.shape[2] // len(frames), 3 if wanted.shape[2] == 1 else 1)
     read = [source.getRegion(format=large_image.constants.TILE_FORMAT_NUMPY, frame=frame)[0][..., :samples] for frame in frames]
     pixels = numpy.concatenate(read, axis=2)
     return say(pixels, wanted, mpp=(about["mm_x"] or 0) * 1000)
@@ -93,10 +96,49 @@ def by_slideio(path, wanted):
     return say(last(scene.read_block(), wanted.shape[2]), wanted, scene.num_zoom_levels, names=names, mpp=scene.resolution[0] * 1e6)
 
 
+def by_pyvips(path, wanted):
+    import pyvips
+
+    first = pyvips.Image.new_from_file(str(path))
+    pages = 1 if first.bands >= wanted.shape[2] else wanted.shape[2]
+    pixels = [first.numpy() if page == 0 else pyvips.Image.new_from_file(str(path), page=page).numpy() for page in range(pages)]
+    levels = first.get("n-subifds") + 1 if first.get_typeof("n-subifds") else first.get("n-pages") // pages
+    return say(numpy.dstack(pixels), wanted, levels, mpp=1000 / first.xres)
+
+
+def by_tiatoolbox(path, wanted):
+    from tiatoolbox.wsicore.wsireader import WSIReader
+
+    reader = WSIReader.open(path)
+    about = reader.info
+    pixels = reader.read_bounds((0, 0, *about.slide_dimensions), resolution=0, units="level")
+    return say(last(pixels, wanted.shape[2]), wanted, about.level_count, mpp=None if about.mpp is None else about.mpp[0])
+
+
+def by_simple_itk(path, wanted):
+    import SimpleITK
+
+    image = SimpleITK.ReadImage(str(path))
+    return say(last(SimpleITK.GetArrayFromImage(image), wanted.shape[2]), wanted, mpp=image.GetSpacing()[0] * 1000)
+
+
+def by_napari(path, wanted):
+    from napari_builtins.io import napari_get_reader
+
+    data, *about = napari_get_reader(str(path))(str(path))[0]
+    levels = data if isinstance(data, list) else [data]
+    scale = about[0].get("scale") if about else None
+    return say(last(levels[0], wanted.shape[2]), wanted, len(levels), mpp=None if scale is None else scale[-1])
+
+
 READERS = {
     "tifffile": by_tifffile,
     "openslide-python": by_openslide,
     "tiffslide": by_tiffslide,
+    "pyvips": by_pyvips,
+    "tiatoolbox": by_tiatoolbox,
+    "SimpleITK": by_simple_itk,
+    "napari": by_napari,
     "bioio-ome-tiff": by_bioio,
     "large-image-source-tiff": by_large_image,
     "slideio": by_slideio,
@@ -111,11 +153,14 @@ def write_files(program, folder):
     options = dict(tile=(256, 256), resolution=(1e4 / MPP, 1e4 / MPP), resolutionunit="CENTIMETER")
     tifffile.imwrite(folder / "colors.tif", colors, photometric="rgb", **options)
     tifffile.imwrite(folder / "mask.tif", (colors[..., :1] > 99).astype(numpy.uint8), photometric="minisblack", **options)
+    classes = colors[..., :1] // 64
+    tifffile.imwrite(folder / "classes.tif", classes[..., 0], photometric="palette", colormap=PALETTE.T.astype(numpy.uint16) * 257, **options)
     metadata = {"axes": "CYX", "Channel": {"Name": NAMES}, "PhysicalSizeX": MPP, "PhysicalSizeY": MPP}
     tifffile.imwrite(folder / "channels.ome.tif", channels, photometric="minisblack", metadata=metadata, ome=True, tile=(256, 256))
     kinds = [
         ("RGB of 8 bit", "colors.tif", colors),
         ("labels of 8 bit", "mask.tif", (colors[..., :1] > 99).astype(numpy.uint8)),
+        ("labels with colors", "classes.tif", classes),
         ("three channels of 16 bit", "channels.ome.tif", numpy.moveaxis(channels, 0, -1)),
     ]
     for what, name, pixels in kinds:

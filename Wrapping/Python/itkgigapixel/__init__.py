@@ -7,6 +7,7 @@
 >>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8; read(mpp=2.0) is of exactly 2 um
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
+>>> gp.plan("new.svs", "run", memory="2G")["plans"]   # memory, tiles and time, before anything is started
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
 >>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides
@@ -32,19 +33,23 @@ from itkgigapixel.errors import GigapixelError, GigapixelWarning
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
+from itkgigapixel.later import import_at_first_call
 from itkgigapixel.masks import evaluate, outline, overlay, rasterize
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
+from itkgigapixel.planning import plan
 from itkgigapixel.results import measure, report
 from itkgigapixel.slide import Channel, Level, Slide, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
+import_at_first_call()
+
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Channel", "Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "presets",
+__all__ = ["Channel", "Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "plan", "presets",
            "rasterize", "report", "segment", "segment_volume", "to_torch", "train"]
 
 

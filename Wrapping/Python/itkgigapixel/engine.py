@@ -16,16 +16,17 @@ def require_torch(otherwise: str = "") -> None:
     """Load the libraries of PyTorch, without importing it.
 
     :param otherwise: what else may be done where they are missing, as it follows on "install it"
-    :raises ImportError: one sentence that says what to install, where PyTorch is missing or another than the minor version
-        that the package was built for (PyTorch's C++ interface changes with each)
+    :raises ImportError: one sentence that says what to install, where PyTorch is missing or of a minor version
+        that the package was not built for (PyTorch's C++ interface changes with each)
     """
-    install = f"install it (pip install 'torch=={TORCH}.*'){otherwise}"
+    needed = f"networks of any operations need PyTorch {' or '.join(filter(None, (', '.join(TORCH[:-1]), TORCH[-1])))}"
+    install = f"install it (pip install 'torch=={TORCH[-1]}.*'){otherwise}"
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        raise error_of(ImportError, "E-INSTALLATION", f"networks of any operations need PyTorch {TORCH}, which is not installed", install) from None
-    if version.split(".")[:2] != TORCH.split("."):
-        raise error_of(ImportError, "E-INSTALLATION", f"networks of any operations need PyTorch {TORCH}, but {version} is installed", install)
+        raise error_of(ImportError, "E-INSTALLATION", f"{needed}, which is not installed", install) from None
+    if ".".join(version.split(".")[:2]) not in TORCH:
+        raise error_of(ImportError, "E-INSTALLATION", f"{needed}, but {version} is installed", install)
     folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
     try:
         for name in ("libc10.so", "libtorch_cpu.so"):

@@ -220,6 +220,32 @@ def _is_inside(file: str) -> bool:
     return os.path.dirname(file) == os.path.dirname(__file__) or os.path.basename(file) == "contextlib.py"
 
 
+_at_work: list = []  # functions of the package that run now, in whatever thread
+
+
+def _readers():
+    """The class of the readers, if its library is loaded."""
+    itk = sys.modules.get("itk")
+    return None if itk is None or not sys.modules.keys() & {"itk._GigapixelPython", "itk.GigapixelPython"} else itk.WholeSlideImageIO
+
+
+def keep_warnings() -> None:
+    """Warnings of the C++ classes are Python's, from now to the end of the function of the package that runs."""
+    readers = _readers()
+    if readers is not None and _at_work:
+        readers.KeepWarnings(True)
+
+
+def _give_warnings() -> None:
+    readers = _readers()
+    if readers is None:
+        return
+    if not _at_work:
+        readers.KeepWarnings(False)
+    for text in readers.TakeWarnings():
+        warn(find_fields(text, "W-OTHER"))
+
+
 def find_fields(text: str, otherwise: str) -> dict:
     """The fields of a text of the C++ classes. The libraries that are loaded keep those of their last texts."""
     found = {}
@@ -262,7 +288,9 @@ def with_code(error: Exception) -> Exception:
 
 @contextlib.contextmanager
 def in_a_sentence():
-    """Errors out of the block, and out of functions that it decorates, are a :class:`GigapixelError`."""
+    """Errors out of the block, and out of functions that it decorates, are a :class:`GigapixelError`, and warnings a :class:`GigapixelWarning`."""
+    _at_work.append(None)
+    keep_warnings()
     try:
         yield
     except Exception as error:
@@ -270,6 +298,9 @@ def in_a_sentence():
         if made is error:
             raise
         raise made.with_traceback(error.__traceback__) from error.__cause__
+    finally:
+        _at_work.pop()
+        _give_warnings()
 
 
 def argument_of(option: Optional[str], function: Callable) -> Optional[str]:

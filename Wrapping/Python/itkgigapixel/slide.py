@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional,
 import itk
 import numpy as np
 
-from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, names_arguments
+from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, keep_warnings, names_arguments
 from itkgigapixel.progress import interruptible, running
 
 if TYPE_CHECKING:
@@ -250,6 +250,7 @@ class Slide:
         if isinstance(self._io, _Closed):
             self._io.Open  # refuses
         io = itk.WholeSlideImageIO.New()
+        keep_warnings()
         io.SetFileName(self.path)
         if self.strict:  # else the default of the process holds
             io.StrictOn()

@@ -5,8 +5,12 @@
 #include "gigapixelProcessMemory.h"
 #include "gigapixelTorchVersion.h"
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -42,30 +46,44 @@ constexpr const char * Install = "install the one that the engine was built with
 
 } // namespace
 
-void
-CheckTorchVersion()
+std::string
+ChooseTorchVersion()
 {
-  const std::string loaded = FindLoadedVersion();
-  if (!loaded.empty() && GetMinorVersion(loaded) != GIGAPIXEL_TORCH_VERSION)
+  // In the order in which they were named: what is first is taken where nothing is loaded.
+  std::istringstream             words(GIGAPIXEL_TORCH_VERSIONS);
+  const std::vector<std::string> versions{ std::istream_iterator<std::string>(words), {} };
+  if (versions.size() > 1 && !FindLoadedLibrary("libtorch_cpu"))
   {
-    throw Refusal(
-      Diagnostic("E-INSTALLATION",
-                 "LibTorch " + loaded + " is loaded, and the engine was built with LibTorch " GIGAPIXEL_TORCH_VERSION,
-                 Install)
-        .OfValue(loaded));
+    // The one that the module will be linked with. Where none loads, the module's own error says why.
+    dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_LOCAL);
   }
+  const std::string loaded = FindLoadedVersion();
+  const std::string minor = loaded.empty() ? versions.front() : GetMinorVersion(loaded);
+  if (std::find(versions.begin(), versions.end(), minor) == versions.end())
+  {
+    std::string listed;
+    for (const auto & version : versions)
+    {
+      listed += (listed.empty() ? "" : ", ") + version;
+    }
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "LibTorch " + loaded + " is loaded, and the engine was built with LibTorch " + listed,
+                             Install)
+                    .OfValue(loaded));
+  }
+  return minor;
 }
 
 const TorchModule &
 TorchModule::Get()
 {
   static const TorchModule & module = []() -> const TorchModule & {
-    CheckTorchVersion(); // of one that others have loaded, with which the module might not load
+    const std::string version = ChooseTorchVersion(); // of one that others have loaded, with which others do not load
     try
     {
       const auto & found =
-        *static_cast<const TorchModule *>(FindInModule("GigapixelTorchPasses", "GigapixelTorchModule"));
-      CheckTorchVersion();
+        *static_cast<const TorchModule *>(FindInModule("GigapixelTorchPasses-" + version, "GigapixelTorchModule"));
+      ChooseTorchVersion();
       return found;
     }
     catch (const std::runtime_error & error)

@@ -26,9 +26,10 @@ struct GigapixelNetwork_EXPORT TorchModule
   static const TorchModule & Get();
 };
 
-/** Refuses a LibTorch that is loaded and is of another minor version than the engine was built with: its functions have
- * the same names, and take other arguments. \throw std::runtime_error names both */
-void CheckTorchVersion();
+/** \return the minor version of LibTorch, such as "2.15", whose module is to be loaded. Other versions' functions have
+ * the same names, and take other arguments. \throw std::runtime_error LibTorch of a version is loaded that the engine
+ * was not built with: names it and those that it was built with */
+std::string ChooseTorchVersion();
 
 } // namespace gigapixel
 

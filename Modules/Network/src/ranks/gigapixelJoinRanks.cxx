@@ -25,9 +25,9 @@ JoinRanks(const Launch & launch)
   void * join = nullptr;
   try
   {
-    CheckTorchVersion();
+    ChooseTorchVersion();
     join = FindInModule("GigapixelRanks", "GigapixelJoinRanks");
-    CheckTorchVersion();
+    ChooseTorchVersion();
   }
   catch (const std::runtime_error & error)
   {
