@@ -46,7 +46,7 @@ GetFileStamp(const std::string & path)
     throw SlideError("E-FILE-ACCESS", path, "it is not a file", "name a slide's file");
   }
   FileStamp stamp{ Describe(path, status) };
-  for (const std::string & companion : FindCompanions(path))
+  for (const std::string & companion : FindCompanionFiles(path))
   {
     if (::stat(companion.c_str(), &status) == 0 && S_ISREG(status.st_mode))
     {

@@ -53,7 +53,7 @@ struct EndOfAsking
 void
 RequireReadableCompanions(const std::string & path)
 {
-  for (const std::string & companion : FindCompanions(path))
+  for (const std::string & companion : FindCompanionFiles(path))
   {
     if (access(companion.c_str(), R_OK) != 0 && errno == EACCES)
     {

@@ -58,7 +58,7 @@ FindFormatByExtension(const std::string & path)
 }
 
 std::vector<std::string>
-FindCompanions(const std::string & path)
+FindCompanionFiles(const std::string & path)
 {
   const SlideFormat * const format = FindFormatByExtension(path);
   if (format != nullptr && format->findCompanions != nullptr)

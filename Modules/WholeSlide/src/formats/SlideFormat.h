@@ -111,7 +111,7 @@ const SlideFormat * FindFormatByExtension(const std::string & path);
 std::vector<std::string> FindOMEParts(const std::string & path);
 
 /** The files beside the named one that its slide consists of; they need not be there. Does not throw. */
-std::vector<std::string> FindCompanions(const std::string & path);
+std::vector<std::string> FindCompanionFiles(const std::string & path);
 
 /** Whether OpenSlide takes the file for a slide. One that ends OpenSlide as it looks what it is, is refused with that
  * when it is opened. */
