@@ -94,6 +94,7 @@ def write_masks(folder):
     labels[:512] = 1
     write_png(folder / "plain.png", labels)
     write_png(folder / "sevens.png", labels * 7)
+    tifffile.imwrite(folder / "numbered.tif", numpy.repeat(numpy.arange(512, dtype=numpy.uint16), 2 * 1024).reshape(1024, 1024))
     Image.fromarray(labels * 255).save(folder / "lossy.jpg")
     Image.fromarray(labels > 0).save(folder / "fax.tif", compression="group4")
 

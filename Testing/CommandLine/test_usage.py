@@ -167,6 +167,9 @@ def test_former_names_go_with_a_warning():
         assert told.codes == ["W-OPTION-RENAMED"] and expected.codes == []
         assert [row["semantics"] for row in told.json["plans"]] == [row["semantics"] for row in expected.json["plans"]]
         assert [row["tiles"] for row in told.json["plans"]] == [row["tiles"] for row in expected.json["plans"]]
+    for words in (["--semantics", "some"], ["--semantics="], ["--semantics"]):
+        refused = fails(*plan, *words, code=2)
+        assert (refused.code, refused.option) == ("E-OPTION-VALUE", "--semantics")
     # The command takes the present name only where it has no option of the former one.
     refused = fails(*plan, "--by", "patient", code=2)
     assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", "--by")

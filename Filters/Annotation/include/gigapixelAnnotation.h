@@ -28,14 +28,15 @@ using AnnotationRing = std::vector<AnnotationPoint>;
  */
 struct Annotation
 {
-  std::string                 className;  ///< empty: none was given
-  std::vector<AnnotationRing> rings;      ///< outer rings and holes
-  std::vector<std::size_t>    laterParts; ///< first ring of each part but the first, which begins with ring 0
+  std::string                 className{};  ///< empty: none was given
+  std::vector<AnnotationRing> rings{};      ///< outer rings and holes
+  std::vector<std::size_t>    laterParts{}; ///< first ring of each part but the first, which begins with ring 0
+  std::string                 name{};       ///< of this one alone; empty: none was given
 };
 
 /** Reads outlines in level-0 pixels. The format is found by the content, which may be packed by gzip:
  * - GeoJSON (RFC 7946) as QuPath writes it: a FeatureCollection, a list of features, a feature or a geometry. The class
- *   is properties.classification: its name, its names joined by ": ", or plain text.
+ *   is properties.classification: its name, its names joined by ": ", or plain text. The name is properties.name.
  * - XML of ASAP: the class is PartOfGroup. XML of ImageScope: the class is the name of the layer, and negative regions
  *   are holes.
  *

@@ -180,6 +180,12 @@ ReadFeatures(const JSON & json, AnnotationContent & content)
   Annotation annotation;
   ReadGeometry(geometry, annotation);
   annotation.className = isFeature ? ReadClassName(json) : std::string();
+  const JSON * const properties = isFeature && json.contains("properties") ? &json["properties"] : nullptr;
+  if (properties != nullptr && properties->is_object() && properties->contains("name") &&
+      (*properties)["name"].is_string())
+  {
+    annotation.name = (*properties)["name"].get<std::string>();
+  }
   AddWithArea(std::move(annotation), content);
 }
 

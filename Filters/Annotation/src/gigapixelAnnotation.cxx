@@ -137,6 +137,10 @@ WriteAnnotations(const std::vector<Annotation> & annotations, const std::string 
       stream << ']';
     }
     stream << (areSeveral ? "]" : "") << R"(}, "properties": {"objectType": "annotation")";
+    if (!annotation.name.empty())
+    {
+      stream << R"(, "name": )" << JSON(annotation.name).dump();
+    }
     if (!annotation.className.empty())
     {
       stream << R"(, "classification": {"name": )" << JSON(annotation.className).dump() << '}';

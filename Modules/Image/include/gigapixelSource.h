@@ -64,10 +64,9 @@ GetSampleBytes(SampleType type)
 /** \class PixelSource
  * \brief Where the engine's pixels come from: any image that can give a rectangle of itself.
  *
- * Samples are unsigned char or float, row by row and slice by slice, channels interleaved (1: gray, 3: RGB, or as many
- * as the network's input).
- * Read() is called from several threads at once. It may throw; the engine then stops its work and passes the
- * exception on. */
+ * Samples are unsigned char or float, or 32-bit labels (SampleType), row by row and slice by slice, channels
+ * interleaved (1: gray, 3: RGB, or as many as the network's input). Read() is called from several threads at once. It
+ * may throw; the engine then stops its work and passes the exception on. */
 class PixelSource
 {
 public:

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMaskComponents.h"
 
+#include "gigapixelDiagnostic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -333,10 +335,15 @@ template <typename TLabel>
 const std::vector<MaskComponents::Run> &
 MaskComponents::AppendRow(const TLabel * labels)
 {
+  auto & last = std::get<Rows<TLabel>>(m_LastRows);
   if (m_Rows == 0)
   {
-    std::get<Rows<TLabel>>(m_LastRows).labels.fill(Row<TLabel>(m_Width + 2));
-    std::get<Rows<TLabel>>(m_LastRows).borders.fill(Row<TLabel>(m_Width + 2));
+    last.labels.fill(Row<TLabel>(m_Width + 2));
+    last.borders.fill(Row<TLabel>(m_Width + 2));
+  }
+  if (last.labels.front().empty())
+  {
+    throw RefusalOf<std::logic_error>(Diagnostic("E-CALL-ORDER", "rows of one image have labels of one type"));
   }
   const std::int64_t y = m_Rows;
   Row<TLabel> &      row = this->GetLabels<TLabel>(y);

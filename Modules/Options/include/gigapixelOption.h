@@ -87,7 +87,8 @@ struct GigapixelOptions_EXPORT Option
   std::string decidingValue{}; ///< see decidesWith
   /** The name that it had in the version before, which still goes, with a warning; empty: it had no other. */
   std::string formerName{};
-  std::string formerValue{}; ///< of a switch that was a value of that option: the value
+  std::string formerValue{};     ///< of a switch that was a value of that option: the value
+  std::string formerOtherwise{}; ///< and the value that held without it
   /** The range is there for slips at a keyboard: programs may give any positive number. */
   bool isRangeForSlips{ false };
 
@@ -120,7 +121,7 @@ struct GigapixelOptions_EXPORT Option
   Option DecidesTheBegin() const;
   Option RangeForSlips() const;
   Option DecidesWith(const std::string & option, const std::string & value) const;
-  Option Formerly(const std::string & formerOption, const std::string & value = {}) const;
+  Option Formerly(const std::string & former, const std::string & value = {}, const std::string & otherwise = {}) const;
   /** @} */
 };
 

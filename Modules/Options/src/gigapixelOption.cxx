@@ -127,11 +127,12 @@ Option::DecidesWith(const std::string & other, const std::string & value) const
 }
 
 Option
-Option::Formerly(const std::string & formerOption, const std::string & value) const
+Option::Formerly(const std::string & former, const std::string & value, const std::string & otherwise) const
 {
   Option option = *this;
-  option.formerName = formerOption;
+  option.formerName = former;
   option.formerValue = value;
+  option.formerOtherwise = otherwise;
   return option;
 }
 

@@ -63,6 +63,10 @@ TIFFLayout::AddFile(const std::string & path)
     AddPage(file, next, behind);
     next = behind;
   }
+  if (m_Files.size() > 1 && m_Pages.size() >= pageLimit)
+  {
+    throw Refusal(Diagnostic("E-FILE-LIMIT", "the files of the slide have too many pages together"));
+  }
   if (m_Pages.size() == first || m_Pages[first]->width == 0 || m_Pages[first]->height == 0)
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no page with pixels"));

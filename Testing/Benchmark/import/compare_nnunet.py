@@ -108,7 +108,7 @@ def predict_here(folder, volume, spacing, folds, mirror=True):
             image.SetSpacing(list(spacing)[::-1])
             files.append(os.path.join(place, f"{len(files)}.nii.gz"))
             itk.imwrite(image, files[-1])
-        return itk.array_from_image(gp.segment_volume(files, model, semantics="patch", mirror=mirror))
+        return itk.array_from_image(gp.segment_volume(files, model, sliding_window=True, mirror=mirror))
 
 
 def compare(given, expected, probabilities, tie):

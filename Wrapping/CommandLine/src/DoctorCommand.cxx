@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
-#include "../dicom/DicomProcess.h"
+#include "DicomProcess.h"
 #include "ITKMessages.h"
 #include "Engine.h"
 #include "PyramidOutput.h"
@@ -193,7 +193,9 @@ Format(const JSON & json)
           (writing["passed"].get<bool>() ? "passed in " + writing["folder"].get<std::string>()
                                          : "failed: " + writing["problem"].get<std::string>()) +
           '\n';
-  return text + (json["healthy"].get<bool>() ? "All is well.\n" : "Something is wrong.\n");
+  return text + (!json["healthy"].get<bool>() ? "Something is wrong.\n"
+                 : torch.is_null()            ? "All is well, but for networks that need LibTorch.\n"
+                                              : "All is well.\n");
 }
 } // namespace
 

@@ -12,8 +12,8 @@
 
 /** \file
  * What the program asks of the engine of networks. The files of the folder network answer; a build without the engine
- * has NoEngine.cxx in its place, where each function but IsNetworkName() throws and says what to build. None of them
- * loads LibTorch before a network is computed that needs it. */
+ * has NoEngine.cxx in its place, which refuses with what to build where it cannot answer. LibTorch is loaded by the
+ * commands that compute a network which needs it, and where it is said below. */
 namespace gigapixel::commandline
 {
 

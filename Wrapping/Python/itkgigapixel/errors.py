@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import warnings
 from errno import EACCES, EEXIST, ENOENT
 from typing import Callable, Mapping, Optional, TypeVar
@@ -221,6 +222,7 @@ def _is_inside(file: str) -> bool:
 
 
 _at_work: list = []  # functions of the package that run now, in whatever thread
+_lock = threading.Lock()  # of the list, and of the switch that follows it
 
 
 def _readers():
@@ -232,18 +234,28 @@ def _readers():
 def keep_warnings() -> None:
     """Warnings of the C++ classes are Python's, from now to the end of the function of the package that runs."""
     readers = _readers()
-    if readers is not None and _at_work:
-        readers.KeepWarnings(True)
+    with _lock:
+        if readers is not None and _at_work:
+            readers.KeepWarnings(True)
 
 
-def _give_warnings() -> None:
+def _give_warnings(failed: bool) -> None:
+    """All of them; where filters make one an error, that is raised at the end, but in place of no other error."""
     readers = _readers()
     if readers is None:
         return
-    if not _at_work:
-        readers.KeepWarnings(False)
-    for text in readers.TakeWarnings():
-        warn(find_fields(text, "W-OTHER"))
+    with _lock:
+        if not _at_work:
+            readers.KeepWarnings(False)
+        texts = readers.TakeWarnings()
+    raised = None
+    for text in texts:
+        try:
+            warn(find_fields(text, "W-OTHER"))
+        except GigapixelWarning as warning:
+            raised = raised or warning
+    if raised is not None and not failed:
+        raise raised
 
 
 def find_fields(text: str, otherwise: str) -> dict:
@@ -289,18 +301,24 @@ def with_code(error: Exception) -> Exception:
 @contextlib.contextmanager
 def in_a_sentence():
     """Errors out of the block, and out of functions that it decorates, are a :class:`GigapixelError`, and warnings a :class:`GigapixelWarning`."""
-    _at_work.append(None)
+    with _lock:
+        _at_work.append(None)
     keep_warnings()
+    failed = False
     try:
         yield
-    except Exception as error:
+    except BaseException as error:
+        failed = True
+        if not isinstance(error, Exception):
+            raise
         made = with_code(error)
         if made is error:
             raise
         raise made.with_traceback(error.__traceback__) from error.__cause__
     finally:
-        _at_work.pop()
-        _give_warnings()
+        with _lock:
+            _at_work.pop()
+        _give_warnings(failed)
 
 
 def argument_of(option: Optional[str], function: Callable) -> Optional[str]:

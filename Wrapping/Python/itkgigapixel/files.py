@@ -111,13 +111,17 @@ def check_mask_array(mask: np.ndarray, option: str) -> np.ndarray:
     return np.ascontiguousarray(mask).view(np.uint8)
 
 
-def write_mask(mask: np.ndarray, folder: str, option: str) -> str:
+def write_mask(mask: np.ndarray, folder: str, option: str, takes_labels: bool = False) -> str:
     """An array as the file of a mask that covers the slide; 255 where one of bool is True, as :func:`label` has it.
 
-    Labels of uint16 and uint32 become NRRD (https://teem.sourceforge.net/nrrd/format.html), which has such pixels.
+    Labels of wider integers, where they are taken, become NRRD (https://teem.sourceforge.net/nrrd/format.html), which
+    has such pixels.
 
     :raises ValueError: other types or shapes"""
-    if mask.dtype in (np.uint16, np.uint32) and mask.ndim == 2 and mask.size:
+    if takes_labels and mask.dtype.kind in "iu" and mask.dtype.itemsize > 1 and mask.ndim == 2 and mask.size:
+        if mask.min() < 0 or mask.max() > np.iinfo(np.uint32).max:
+            raise error_of(ValueError, "E-MASK-FORMAT", "labels are numbers from 0 to 4294967295", option=option)
+        mask = mask.astype(np.uint16 if mask.max() <= np.iinfo(np.uint16).max else np.uint32)
         handle, name = tempfile.mkstemp(suffix=".nrrd", dir=folder)
         with os.fdopen(handle, "wb") as file:
             sizes = f"{mask.shape[1]} {mask.shape[0]}"
@@ -132,7 +136,7 @@ def write_mask(mask: np.ndarray, folder: str, option: str) -> str:
     return name
 
 
-def with_mask(option: str) -> Callable[[Function], Function]:
+def with_mask(option: str, takes_labels: bool = False) -> Callable[[Function], Function]:
     """For functions whose argument is the name of a mask's file: an array is written to one that lasts as long as the call."""
 
     def decorate(function: Function) -> Function:
@@ -145,7 +149,7 @@ def with_mask(option: str) -> Callable[[Function], Function]:
                 return function(*args, **kwargs)
             with tempfile.TemporaryDirectory() as folder:
                 with in_a_sentence():
-                    written = write_mask(mask, folder, option)
+                    written = write_mask(mask, folder, option, takes_labels)
                 if len(args) > place:
                     return function(*args[:place], written, *args[place + 1 :], **kwargs)
                 return function(*args, **{**kwargs, option: written})

@@ -54,7 +54,7 @@ def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial
 
 @names_arguments
 @in_a_sentence()
-@with_mask("mask")
+@with_mask("mask", takes_labels=True)
 def outline(
     mask: Path | np.ndarray,
     slide: Path | Slide,
@@ -70,8 +70,7 @@ def outline(
     Parameters
     ----------
     mask : path-like or array of shape (y, x)
-        The mask of the slide, at any resolution: its file, or an array of bool, uint8, uint16 or uint32 that covers the
-        slide.
+        The mask of the slide, at any resolution: its file, or an array of bool or of integers that covers the slide.
     slide : path-like or Slide
         The slide under the mask, whose size and resolution count.
     output : path-like
@@ -116,7 +115,7 @@ def rasterize(
     *,
     class_names: Sequence[str] = (),
     instances: bool = False,
-    downsample: int = 8,
+    downsample: Optional[int] = None,
     origin: str = "slide",
     slide_mpp: Optional[float] = None,
 ) -> Path:
@@ -133,9 +132,10 @@ def rasterize(
     class_names : sequence of str, default ()
         Only outlines of these classes. Among several, the first becomes 1, the second 2 and so on. (): all, as 255.
     instances : bool, default False
-        Number the outlines that are drawn, from 1, in 16 or 32 bit.
-    downsample : int, default 8
-        Level-0 pixels along a side of a pixel of the mask, 1 to 256. 8 is what :func:`label` takes.
+        Number the outlines, in 16 or 32 bit: by their names, as :func:`outline` gives them, or else from 1.
+    downsample : int, optional
+        Level-0 pixels along a side of a pixel of the mask, 1 to 256. None: 8, which is what :func:`label`
+        takes, or 1 with *instances*.
     origin : {"slide", "bounds"}, default "slide"
         Where positions are counted from, as in :func:`outline`.
     slide_mpp : float, optional
@@ -157,7 +157,7 @@ def rasterize(
     --------
     >>> gp.rasterize("slide.geojson", "slide.svs", "slide.truth.tif", class_names=["Tumor"])
     """
-    options = {"like": path_of(slide), "output": file_name(output), "downsample": operator.index(downsample), "overwrite": True}
+    options = {"like": path_of(slide), "output": file_name(output), "downsample": "" if downsample is None else operator.index(downsample), "overwrite": True}
     names = [class_names] if isinstance(class_names, str) else list(class_names)
     options["instances"] = instances or ""
     run("rasterize", {**options, "class": tuple(names), "origin": origin, **_options_of(slide, slide_mpp)}, [file_name(outlines)])

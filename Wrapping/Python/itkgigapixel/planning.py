@@ -29,7 +29,7 @@ def plan(
     loss: str = "",
     freeze: str | Sequence[str] = (),
     precision: str = "",
-    semantics: str = "whole",
+    sliding_window: bool = False,
     patch: Optional[int] = None,
     overlap: Optional[float] = None,
     mirror: bool = False,
@@ -37,21 +37,63 @@ def plan(
     memory: int | str = 0,
     scratch: Path = "",
 ) -> dict[str, Any]:
-    """Memory, tiles and time that training and inference will take on this machine. It is the program ``gigapixel plan`` of the package.
+    """Plans what training and inference will take on this machine: memory, tiles and time.
 
-    :param slide: a slide, or a volume for a network for volumes
-    :param network: a preset, the path of a JSON file, or a model
-    :param size: (width, height), or (width, height, depth) of a volume, in place of *slide*
-    :param level: of the slide
-    :param mpp: micrometers per pixel, in place of *level*
-    :param slide_mpp: micrometers per pixel of level 0, where a slide says none, or nonsense; None: what a :class:`Slide` was given
-    :param channels: as :class:`Slide` takes them; None: what a :class:`Slide` was given, or all
-    :param window: as :class:`Slide` takes it
-    :param loss: "" and else as :func:`train` takes it, and so are *freeze*, *precision*, *tile_size*, *memory* and *scratch*
-    :param semantics: of inference, as :func:`segment` takes it, and so are *patch*, *overlap* and *mirror*
-    :returns: the figures by their names, as ``gigapixel plan --json`` prints them; ``plans`` has a row for each way of computing
-    :raises GigapixelError: what cannot be read; a network that does not take the image. Also a ValueError: an argument out of its range
+    It is the program ``gigapixel plan`` of the package that does it, in a process of its own.
 
+    Parameters
+    ----------
+    slide : path-like or Slide, optional
+        A slide, or a volume for a network for volumes. None: *size* is given.
+    network : str, path-like or itk.GigapixelModel, default "unet"
+        A preset, the path of a JSON file, or a model.
+    size : sequence of int, default ()
+        Width and height in pixels, or width, height and depth of a volume in voxels, in place of *slide*.
+    level : int, optional
+        The level of the slide. None: 0, the finest.
+    mpp : float, optional
+        Micrometers per pixel that the slide is resampled to, in place of *level*.
+    slide_mpp : float, optional
+        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what a :class:`Slide` was given.
+    channels : str, int or sequence of these, optional
+        Channels of the slide, as :class:`Slide` takes them. None: what a :class:`Slide` was given, or all.
+    window : "auto" or (float, float), optional
+        Values that become 0 and 255, as :class:`Slide` takes them. None: what a :class:`Slide` was given.
+    loss : str, default ''
+        What is minimized, as :func:`train` takes it. "": what the network names.
+    freeze : str or sequence of str, default ()
+        Arrays and modules that training leaves as they are.
+    precision : {"", "fp32", "tf32", "bf16", "fp16"}, default ''
+        How numbers are kept. "": fp32.
+    sliding_window : bool, default False
+        Inference applies the network patch by patch, as :func:`segment` does then. The next three are of it.
+    patch : int, optional
+        Side of a patch in pixels. None: 512, of volumes what the model was trained on.
+    overlap : float, optional
+        What neighboring patches share of a side, 0 to 0.95. None: 0.25, of volumes the model's, or 0.5.
+    mirror : bool, default False
+        The mean of the logits of each patch and its mirror images.
+    tile_size : int or str, default 0
+        Side of a tile's core in pixels, or "image": the image in one piece. 0: what the memory plan takes.
+    memory : int or str, default 0
+        Peak bytes, or a text such as "2G". 0: what is free.
+    scratch : path-like, default ''
+        Folder on a fast disk for maps that are kept. "": in memory.
+
+    Returns
+    -------
+    dict
+        The figures by their names, as ``gigapixel plan --json`` prints them; ``plans`` has a row for each way of computing.
+
+    Raises
+    ------
+    GigapixelError
+        What cannot be read; a network that does not take the image.
+    ValueError
+        An argument out of its range.
+
+    Examples
+    --------
     >>> rows = gp.plan("slide.svs", "run", memory="2G")["plans"]
     >>> [row["peakBytes"] for row in rows if row["purpose"] == "training" and row["fits"]]
     """
@@ -70,7 +112,7 @@ def plan(
             "loss": loss,
             "freeze": (freeze,) if isinstance(freeze, str) else tuple(freeze),
             "precision": precision,
-            "semantics": "" if semantics == "whole" else semantics,
+            "sliding-window": sliding_window or "",
             "patch": patch,
             "overlap": overlap,
             "mirror": mirror or "",

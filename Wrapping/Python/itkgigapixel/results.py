@@ -42,8 +42,8 @@ def measure(
     Parameters
     ----------
     masks : path-like, sequence of path-like, or array of shape (y, x)
-        A mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool, uint8,
-        uint16 or uint32.
+        A mask's file, several, or a folder of them (``*.pyramid.tif``); or an array (y, x) of bool or of
+        integers.
     slide : path-like or Slide, optional
         The slide under the mask, or the folder of the masks' slides. None: colors are not measured.
     output : path-like, optional
@@ -98,7 +98,7 @@ def measure(
             "strict": strict or "",
             "overwrite": True,
         }
-        names = [write_mask(masks, folder, "masks")] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
+        names = [write_mask(masks, folder, "masks", takes_labels=True)] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
         run("measure", options, names)
         if isinstance(masks, np.ndarray):
             table.write_bytes(table.read_bytes().replace(os.fsencode(names[0]), b"array"))

@@ -25,6 +25,12 @@ def test_plan_of_a_model_and_a_volume(drawn, start):
     assert (plan["width"], plan["height"], plan["depth"]) == (96, 64, 32) and plan["keptParameters"] > 0
 
 
+def test_plan_of_a_sliding_window():
+    plans = gp.plan(size=(3000, 2000), network="remedios2023", sliding_window=True, patch=256, overlap=0)["plans"]
+    (row,) = (row for row in plans if row["purpose"] == "inference" and row["semantics"] == "patch")
+    assert row["tiles"] == 12 * 8
+
+
 @pytest.mark.parametrize(
     "arguments, code, option",
     [({}, "E-OPTION-MISSING", "slide"), ({"size": (9,)}, "E-OPTION-VALUE", "size"), ({"size": (9, 9), "memory": "much"}, "E-OPTION-VALUE", "memory"),

@@ -448,7 +448,7 @@ class GigapixelSlideTest(ScriptedLoadableModuleTest):
 
     def _slide(self):
         """The slide that GIGAPIXEL_TEST_SLIDE names, else one drawn by the package's program."""
-# Environment variable GIGAPIXEL_TEST_SLIDE: The slide of the tests of Slicer's module. Without it one is drawn.
+        # Environment variable GIGAPIXEL_TEST_SLIDE: The slide of the tests of Slicer's module. Without it one is drawn.
         if os.environ.get("GIGAPIXEL_TEST_SLIDE"):
             return os.environ["GIGAPIXEL_TEST_SLIDE"]
         program = pathlib.Path(importlib.util.find_spec("itkgigapixel").origin).parent / "bin" / "gigapixel"

@@ -41,17 +41,27 @@ GetMinorVersion(const std::string & version)
   return version.substr(0, version.find('.', version.find('.') + 1));
 }
 
-constexpr const char * Install = "install the one that the engine was built with (Debian: libtorch1.13; Python: pip "
-                                 "install 'itk-gigapixel[torch]')";
+/** The minor versions that the engine was built with: where nothing is loaded, the first one is taken. */
+std::vector<std::string>
+GetVersions()
+{
+  std::istringstream words(GIGAPIXEL_TORCH_VERSIONS);
+  return { std::istream_iterator<std::string>(words), {} };
+}
+
+std::string
+DescribeInstallation()
+{
+  return "install one that the engine was built with (Debian: libtorch1.13; Python: pip install 'torch==" +
+         GetVersions().front() + ".*')";
+}
 
 } // namespace
 
 std::string
 ChooseTorchVersion()
 {
-  // In the order in which they were named: what is first is taken where nothing is loaded.
-  std::istringstream             words(GIGAPIXEL_TORCH_VERSIONS);
-  const std::vector<std::string> versions{ std::istream_iterator<std::string>(words), {} };
+  const std::vector<std::string> versions = GetVersions();
   if (versions.size() > 1 && !FindLoadedLibrary("libtorch_cpu"))
   {
     // The one that the module will be linked with. Where none loads, the module's own error says why.
@@ -68,7 +78,7 @@ ChooseTorchVersion()
     }
     throw Refusal(Diagnostic("E-INSTALLATION",
                              "LibTorch " + loaded + " is loaded, and the engine was built with LibTorch " + listed,
-                             Install)
+                             DescribeInstallation())
                     .OfValue(loaded));
   }
   return minor;
@@ -78,12 +88,18 @@ const TorchModule &
 TorchModule::Get()
 {
   static const TorchModule & module = []() -> const TorchModule & {
-    const std::string version = ChooseTorchVersion(); // of one that others have loaded, with which others do not load
+    const std::string version = ChooseTorchVersion();
     try
     {
       const auto & found =
         *static_cast<const TorchModule *>(FindInModule("GigapixelTorchPasses-" + version, "GigapixelTorchModule"));
-      ChooseTorchVersion();
+      if (const std::string loaded = FindLoadedVersion(); !loaded.empty() && GetMinorVersion(loaded) != version)
+      {
+        throw Refusal(Diagnostic("E-INSTALLATION",
+                                 "the engine for LibTorch " + version + " was loaded with LibTorch " + loaded,
+                                 DescribeInstallation())
+                        .OfValue(loaded));
+      }
       return found;
     }
     catch (const std::runtime_error & error)
@@ -95,7 +111,7 @@ TorchModule::Get()
       throw Refusal(Diagnostic("E-INSTALLATION",
                                std::string("LibTorch is needed for networks of any operations, and does not load (") +
                                  Diagnostic::Of(error).why + ")",
-                               Install));
+                               DescribeInstallation()));
     }
   }();
   return module;

@@ -184,6 +184,10 @@ public:
   /** The files that the XML names, in its order. */
   std::vector<std::string> GetFiles() const;
 
+  /** Whether one file has all pages: a file that is named alone is this one, be it renamed since, where each element
+   * names it. */
+  bool IsWhole() const;
+
   /** A file of a set shows the images that it has a part of. */
   void LeaveOutImages(const std::string & own);
 
@@ -299,8 +303,18 @@ FindPart(const std::string & path, const std::string & name)
   return part.string();
 }
 
-/** A file that is named alone is this one, be it renamed since, where each element names it. Else the elements without
- * a name are of this file. */
+bool
+OMEDescription::IsWhole() const
+{
+  const bool        isEachNamed = std::all_of(images.begin(), images.end(), [](const OMEImage & image) {
+    return std::none_of(
+      image.tiffData->begin(), image.tiffData->end(), [](const PlacedPages & placed) { return placed.file.empty(); });
+  });
+  const std::size_t number = GetFiles().size();
+  return number == 0 || (number == 1 && isEachNamed);
+}
+
+/** Elements that name no file are of this one. */
 void
 OMEDescription::AddFiles(TIFFLayout & layout)
 {
@@ -308,11 +322,7 @@ OMEDescription::AddFiles(TIFFLayout & layout)
   const std::array<std::uint64_t, 2>                  own{ { 0, layout.GetNumberOfMainPages() } };
   places[""] = places[std::filesystem::path(layout.GetPath()).filename().string()] = own;
   const auto files = GetFiles();
-  const bool isEachNamed = std::all_of(images.begin(), images.end(), [](const OMEImage & image) {
-    return std::none_of(
-      image.tiffData->begin(), image.tiffData->end(), [](const PlacedPages & placed) { return placed.file.empty(); });
-  });
-  if (files.size() == 1 && isEachNamed)
+  if (!files.empty() && IsWhole())
   {
     places[files.front()] = own;
   }
@@ -506,7 +516,7 @@ OMEImage::GetAllPages() const
     const std::uint64_t usual = firstOfFile == 0 && !pages.empty() ? pages.front() : firstOfFile;
     const std::uint64_t page = element.Get("IFD").empty() ? usual : firstOfFile + GetNumber(element, "IFD", 0);
     const std::uint64_t count = GetNumber(element, "PlaneCount", element.Get("IFD").empty() ? CountPlanes() : 1);
-    for (std::uint64_t i = 0; i < std::min(count, channelLimit); ++i)
+    for (std::uint64_t i = 0; i < std::min(count, channelLimit) && page + i < firstOfFile + pagesOfFile; ++i)
     {
       all.push_back(page + i);
     }
@@ -832,11 +842,12 @@ FindOMEParts(const std::string & path)
     IsCompanion(file) ? void() : described.LeaveOutImages(own);
     const auto            named = described.GetFiles();
     std::set<std::string> names(named.begin(), named.end());
-    if (names.size() < 2 && elsewhere.empty() && !IsCompanion(file))
-    {
-      return {}; // this one, be it renamed since
-    }
     names.insert({ own, elsewhere });
+    const bool isAlone = elsewhere.empty() && !IsCompanion(file) && (described.IsWhole() || names.size() < 3);
+    if (isAlone || named.size() > fileLimit)
+    {
+      return {};
+    }
     std::vector<std::string> parts;
     for (const std::string & name : names)
     {

@@ -65,7 +65,9 @@ FindCompanionFiles(const std::string & path)
   {
     return format->findCompanions(path);
   }
-  auto parts = FindOMEParts(path);
+  // The files of a set are named so, and others are not to be read once more each time that they are opened.
+  const bool isNamedSo = std::filesystem::path(path).filename().string().find(".ome") != std::string::npos;
+  auto       parts = isNamedSo ? FindOMEParts(path) : std::vector<std::string>();
   parts.erase(std::remove(parts.begin(), parts.end(), path), parts.end());
   return parts;
 }

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "FormerNames.h"
 
+#include "gigapixelArgumentValues.h"
+
 #include <algorithm>
 
 namespace gigapixel::commandline
@@ -29,20 +31,30 @@ ReplaceFormerNames(const Command & command, const std::vector<std::string> & wor
       continue;
     }
     const std::string now = argument->GetDisplayName();
-    std::string       meant = now;
+    std::string       remedy = "write " + now;
     if (argument->formerValue.empty())
     {
       replaced.push_back(now + (equals == std::string::npos ? std::string() : word->substr(equals)));
     }
-    else if (equals != std::string::npos || word + 1 != words.end())
+    else
     {
-      // The switch stands for one value of what was a choice; the other was, and is, what holds without it.
-      const std::string value = equals == std::string::npos ? *++word : word->substr(equals + 1);
-      meant = value == argument->formerValue ? now : "no " + now;
+      const bool        hasNext = equals == std::string::npos && word + 1 != words.end();
+      const std::string value = hasNext ? *++word : equals == std::string::npos ? "" : word->substr(equals + 1);
+      if (value != argument->formerValue && value != argument->formerOtherwise)
+      {
+        throw UsageError(Diagnostic("E-OPTION-VALUE",
+                                    "--" + name + " was " + argument->formerOtherwise + " or " + argument->formerValue +
+                                      ", and is now " + now,
+                                    "write " + now + ", or leave it out")
+                           .OfOption("--" + name, value));
+      }
       value == argument->formerValue ? replaced.push_back(now) : void();
+      remedy =
+        value == argument->formerValue ? remedy : "leave it out: " + argument->formerOtherwise + " is the default";
     }
     warnings.push_back(
-      Diagnostic("W-OPTION-RENAMED", "--" + name + " has another name now", "write " + meant).OfOption("--" + name));
+      Diagnostic("W-OPTION-RENAMED", "--" + name + " has another name now, and goes in this version only", remedy)
+        .OfOption("--" + name));
   }
   return replaced;
 }

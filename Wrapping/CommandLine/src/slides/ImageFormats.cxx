@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ImageFormats.h"
 
-#include "../dicom/DicomProcess.h"
+#include "DicomProcess.h"
 #include "itkGigapixelVolumeSource.h"
 #include "itkJPEGImageIOFactory.h"
 #include "itkMetaImageIOFactory.h"

@@ -267,16 +267,20 @@ Rasterize()
       LikeSlide(),
       Required(Output("OUT", "label", "The mask, a .tif file (.ome.tif: OME-TIFF).")),
       classes,
-      Switch("instances", "Number the outlines: the first one becomes 1, the second 2, in 16 or 32 bit.")
-        .Details("The numbers count those that are drawn: of the classes that are named, or all but Ignore*. A pixel "
-                 "of the mask has 16 bit, or 32 for more than 65535 outlines."),
-      Integer("downsample", "8", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask."),
+      Switch("instances", "Number the outlines, in 16 or 32 bit.")
+        .Details(
+          "An outline whose name is a number, as outline --instances writes it, has that number, where all have "
+          "one and no two the same. Else the first one is 1, the second 2, of the classes that are named, or all. "
+          "Ignore* is left out. Numbers above 65535 take 32 bit."),
+      Integer("downsample", "", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask.")
+        .Details("Without it: 8, with --instances 1, since objects are small."),
       OutlineOrigin(),
       SlideResolution(),
       SlideImage(),
       Overwrite() },
     { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
-      "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma" }
+      "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma",
+      "gigapixel rasterize nuclei.geojson --like slide.svs -o nuclei.tif --instances" }
   };
 }
 
@@ -285,26 +289,30 @@ Outline()
 {
   Argument name{ "class-name", Type::Text, "NAME", "What the object of a mask without classes is called.", "Tissue" };
   name.formerName = "class";
-  return { "outline",
-           "a mask, for other programs to look at and to correct",
-           "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
-           "its holes for each piece, along the edges of the mask's pixels. Or writes a segmentation of 3D Slicer "
-           "(.seg.nrrd), which lies on the slide. Labels are classes, and 255 beside them is ignored. A mask of 0 "
-           "and 255, of 0 and 1, or of grays shows one object.",
-           { Required(InputFile(
-               "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
-             LikeSlide(),
-             Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
-             name,
-             Switch("instances", "One outline for each label, in their order (.geojson).")
-               .Details("For masks whose labels number objects, such as nuclei, also above 255. An object of several "
-                        "pieces is one MultiPolygon. --class names the class of all."),
-             OutlineOrigin(),
-             SlideResolution(),
-             SlideImage(),
-             Replace() },
-           { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson",
-             "gigapixel outline slide.mask.tif --like slide.svs -o slide.seg.nrrd" } };
+  return {
+    "outline",
+    "a mask, for other programs to look at and to correct",
+    "Writes the outlines of a mask as GeoJSON in level-0 pixels, as QuPath and others read it: one polygon with "
+    "its holes for each piece, along the edges of the mask's pixels. Or writes a segmentation of 3D Slicer "
+    "(.seg.nrrd), which lies on the slide. Labels are classes, and 255 beside them is ignored. A mask of 0 "
+    "and 255, of 0 and 1, or of grays shows one object.",
+    { Required(
+        InputFile("MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
+      LikeSlide(),
+      Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
+      name,
+      Switch("instances", "One outline for each label, in their order (.geojson).")
+        .Details(
+          "For masks whose labels number objects, such as nuclei, also above 255. An object of several "
+          "pieces is one MultiPolygon. --class-name names the class of all, and each outline is named by its label."),
+      OutlineOrigin(),
+      SlideResolution(),
+      SlideImage(),
+      Replace() },
+    { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson",
+      "gigapixel outline nuclei.tif --like slide.svs -o nuclei.geojson --instances --class-name Nucleus",
+      "gigapixel outline slide.mask.tif --like slide.svs -o slide.seg.nrrd" }
+  };
 }
 
 Command

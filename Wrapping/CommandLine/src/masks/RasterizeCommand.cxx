@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "ArgumentText.h"
 #include "CommandFunctions.h"
 #include "Doubt.h"
 #include "ITKMessages.h"
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -111,10 +113,11 @@ private:
 struct Outlines
 {
   itk::AnnotationImageSource::Pointer mask{ itk::AnnotationImageSource::New() };
-  std::map<std::string, int>          drawn;   ///< outlines by class
-  std::map<std::string, int>          skipped; ///< of classes that are not wanted
-  std::map<std::string, int>          outside; ///< of the slide
-  std::vector<std::string>            classes; ///< of each outline of the mask
+  std::map<std::string, int>          drawn;         ///< outlines by class
+  std::map<std::string, int>          skipped;       ///< of classes that are not wanted
+  std::map<std::string, int>          outside;       ///< of the slide
+  std::vector<std::string>            classes;       ///< of each outline of the mask
+  std::uint32_t                       greatest{ 0 }; ///< number of one, where they are objects
 };
 
 /** "Stroma (3), Tumor (1), no class (2)" */
@@ -181,6 +184,33 @@ CheckClasses(const std::string &    file,
   session.Warn(problem);
 }
 
+/** The numbers that outlines have by their names, where all have one and no two the same; else their places, from 1. */
+std::vector<std::uint32_t>
+NumberOutlines(const std::vector<Annotation> & outlines)
+{
+  std::vector<std::uint32_t> numbers;
+  std::set<std::uint32_t>    known;
+  for (const Annotation & outline : outlines)
+  {
+    const auto number = ReadInteger(outline.name);
+    if (!number || *number < 1 || *number > std::numeric_limits<std::uint32_t>::max() ||
+        !known.insert(static_cast<std::uint32_t>(*number)).second)
+    {
+      numbers.resize(outlines.size());
+      std::iota(numbers.begin(), numbers.end(), 1u);
+      return numbers;
+    }
+    numbers.push_back(static_cast<std::uint32_t>(*number));
+  }
+  return numbers;
+}
+
+std::int64_t
+GetDownsample(const ArgumentValues & values)
+{
+  return values.IsGiven("downsample") ? values.GetInteger("downsample") : values.Has("instances") ? 1 : 8;
+}
+
 Outlines
 SelectOutlines(const std::string & file, const ArgumentValues & values, const Session & session)
 {
@@ -189,18 +219,26 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
   const bool              areObjects = values.Has("instances");
   Outlines                outlines;
   std::vector<Diagnostic> warnings;
-  for (const Annotation & annotation : ReadAnnotations(file, &warnings))
+  std::vector<Annotation> wanted;
+  for (Annotation & annotation : ReadAnnotations(file, &warnings))
   {
-    const auto label = labels.find(annotation.className);
     const bool isIgnored = annotation.className == IgnoredClass && (labels.empty() || areObjects);
-    const bool isWanted = !isIgnored && (labels.empty() || label != labels.end());
+    const bool isWanted = !isIgnored && (labels.empty() || labels.count(annotation.className) > 0);
     ++(isWanted ? outlines.drawn : outlines.skipped)[annotation.className];
     if (isWanted)
     {
-      outlines.classes.push_back(annotation.className);
-      const auto number = static_cast<unsigned>(outlines.classes.size());
-      outlines.mask->AddAnnotation(annotation, areObjects ? number : labels.empty() ? ObjectLabel : label->second);
+      wanted.push_back(std::move(annotation));
     }
+  }
+  const auto numbers = areObjects ? NumberOutlines(wanted) : std::vector<std::uint32_t>();
+  outlines.greatest = numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+  {
+    outlines.classes.push_back(wanted[i].className);
+    outlines.mask->AddAnnotation(wanted[i],
+                                 areObjects       ? numbers[i]
+                                 : labels.empty() ? ObjectLabel
+                                                  : labels.at(wanted[i].className));
   }
   for (const Diagnostic & warning : warnings)
   {
@@ -292,8 +330,8 @@ DescribeMaking(const std::string &            annotations,
                const std::array<double, 2> &  origin,
                const ArgumentValues &         values)
 {
-  std::string text = "rasterize " + IdentifyFile(annotations, HashedBytes::All) +
-                     " downsample=" + std::to_string(values.GetInteger("downsample"));
+  std::string text =
+    "rasterize " + IdentifyFile(annotations, HashedBytes::All) + " downsample=" + std::to_string(GetDownsample(values));
   if (origin != std::array<double, 2>{})
   {
     text += " origin=" + FormatNumber(origin[0], 3) + ',' + FormatNumber(origin[1], 3);
@@ -321,7 +359,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   const auto slide = OpenSlide(values.GetText("like"), values, session);
   Outlines   outlines = SelectOutlines(file, values, session);
 
-  const std::int64_t          downsample = values.GetInteger("downsample");
+  const std::int64_t          downsample = GetDownsample(values);
   const auto                  base = slide->GetLevelSize(0);
   const auto                  resolution = slide->GetLevelZeroResolution(); // micrometers, in x and y
   const auto                  origin = GetOutlineOrigin(*slide, values, session);
@@ -349,7 +387,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
     {
       WritePyramid(outlines.mask->GetOutput(), output, io, progress);
     }
-    else if (outlines.classes.size() <= std::numeric_limits<unsigned short>::max())
+    else if (outlines.greatest <= std::numeric_limits<unsigned short>::max())
     {
       WriteObjects<unsigned short>(outlines, output, io, progress);
     }

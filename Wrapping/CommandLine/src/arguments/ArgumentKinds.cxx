@@ -253,7 +253,7 @@ SlidingWindow()
       "As MONAI and nnU-Net apply networks that were trained on patches of that size. The network pads at the borders "
       "of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.")
     .Group(Window)
-    .Formerly("semantics", "patch");
+    .Formerly("semantics", "patch", "whole");
 }
 
 Argument

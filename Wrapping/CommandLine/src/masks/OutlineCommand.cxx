@@ -99,15 +99,19 @@ TraceObject(const MaskImage & mask, const ComponentFigures & object, const GridM
 {
   const Region               box{ object.left, object.top, object.right - object.left, object.bottom - object.top };
   const auto                 width = static_cast<std::size_t>(box.width);
+  constexpr std::int64_t     bandRows = 256;
   MaskOutline                outline(width);
   std::vector<std::uint32_t> labels;
   std::vector<unsigned char> row(width);
   for (std::int64_t y = 0; y < box.height; ++y)
   {
-    mask.ReadLabels({ box.x, box.y + y, box.width, 1 }, labels);
-    std::transform(labels.begin(), labels.end(), row.begin(), [&object](std::uint32_t label) {
-      return label == object.label ? 1 : 0;
-    });
+    if (y % bandRows == 0)
+    {
+      mask.ReadLabels({ box.x, box.y + y, box.width, std::min(bandRows, box.height - y) }, labels);
+    }
+    const auto begin = labels.begin() + (y % bandRows) * box.width;
+    std::transform(
+      begin, begin + box.width, row.begin(), [&object](std::uint32_t label) { return label == object.label ? 1 : 0; });
     outline.AppendRow(row.data(), 1);
   }
   Annotation traced;
@@ -130,7 +134,8 @@ TraceObject(const MaskImage & mask, const ComponentFigures & object, const GridM
   return traced;
 }
 
-/** Writes an outline for each label, in the order of the labels. \return the number of outlines */
+/** Writes an outline for each label, in the order of the labels, by which it is named. \return the number of outlines
+ */
 std::size_t
 WriteObjects(const MaskImage &             mask,
              const GridMatch &             match,
@@ -161,7 +166,8 @@ WriteObjects(const MaskImage &             mask,
   {
     ThrowIfInterrupted();
     all.push_back(TraceObject(mask, object, match));
-    all.back().className = values.GetText("class");
+    all.back().className = values.GetText("class-name");
+    all.back().name = std::to_string(label);
     Place(all.back(), match, origin);
   }
   WriteAnnotations(all, values.GetText("output"), values.Has("overwrite"));
@@ -260,6 +266,20 @@ WriteSegmentation(const MaskImage &              mask,
   });
   WriteSegments(*image, shown.segments, values.GetText("output"), values.Has("overwrite"));
 }
+/** Labels above 255 are one object in a mask that shows one: those of nuclei that touch are joined. */
+void
+WarnOfObjects(const MaskImage & mask, const Shown & shown, const Session & session)
+{
+  const bool hasOthers =
+    std::any_of(shown.counts.begin() + 1, shown.counts.begin() + 255, [](std::int64_t count) { return count > 0; });
+  if (!shown.hasClasses && hasOthers && MaskImage(mask.GetName(), itk::HighSamples::Kept).AreLabelsWide())
+  {
+    session.Warn(Diagnostic("W-LABEL-MERGED",
+                            "its labels have more than 8 bit, and all of them are outlined as one object",
+                            "give --instances for an outline of each")
+                   .OfFile(mask.GetName()));
+  }
+}
 } // namespace
 
 int
@@ -299,7 +319,8 @@ RunOutline(const ArgumentValues & values, const Session & session)
                         json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return Success;
   }
-  const Shown            shown = LookAt(mask, values, session);
+  const Shown shown = LookAt(mask, values, session);
+  WarnOfObjects(mask, shown, session);
   std::size_t            number = shown.segments.size();
   const MaskImage        written(mask.GetName(),
                           shown.hasClasses ? itk::HighSamples::RefusedAsLabels : itk::HighSamples::Are255);
