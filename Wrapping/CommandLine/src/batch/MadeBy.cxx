@@ -90,7 +90,7 @@ NameFile(const std::string & command, const std::string & key)
 std::string
 NameOption(const std::string & command, const std::string & key)
 {
-  const std::string     option = key == "tiles" ? "tile-size" : key;
+  const std::string     option = key == "tiles" ? "tile-size" : key == "mpp" ? "slide-mpp" : key; // of level 0
   const Command * const definition = FindCommand(command);
   const bool            isOption = definition != nullptr && definition->Find(option) != nullptr;
   return isOption ? "--" + option : key;
