@@ -352,7 +352,8 @@ Format(const JSON & json)
 void
 RefuseOptions(const ArgumentValues & values)
 {
-  for (const char * option : { "cohort", "split", "case", "positive-class", "bins", "pictures", "overwrite", "partial" })
+  for (const char * option :
+       { "cohort", "split", "case", "positive-class", "bins", "pictures", "overwrite", "partial" })
   {
     if (values.IsGiven(option))
     {
