@@ -214,20 +214,20 @@ def list_slides(folder):
 
 def test_a_folder_has_a_set_once(tmp_path):
     planes = draw(2)
-    write_set(tmp_path, planes, {"b.ome.tif": [(0, 0)], "a.ome.tif": [(1, 0)]})
-    write_pages(tmp_path / "c.ome.tif", [planes[0, 0]], xml(describe(planes[:1], [(0, 0, "c.ome.tif", 0)])))
+    write_set(tmp_path, planes, {"b.ome.tif": [(0, 0)], "a.ome.tif": [(1, 0)]}, levels=2)
+    write_pages(tmp_path / "c.ome.tif", [planes[0, 0]], xml(describe(planes[:1], [(0, 0, "c.ome.tif", 0)])), levels=2)
     assert list_slides(tmp_path) == ["a.ome.tif", "c.ome.tif"]
     # Files of one XML that show other images are slides by themselves.
     described = "".join(describe(planes[:1], [(0, 0, f"{name}.ome.tif", 0)]) for name in "de")
     for name in "de":
-        write_pages(tmp_path / f"{name}.ome.tif", [planes[0, 0]], xml(described))
+        write_pages(tmp_path / f"{name}.ome.tif", [planes[0, 0]], xml(described), levels=2)
     assert list_slides(tmp_path) == [f"{name}.ome.tif" for name in "acde"]
 
 
 def test_a_folder_with_a_companion(tmp_path):
-    planes = draw(2, 2)
+    planes = draw(2)
     binary = xml('<BinaryOnly MetadataFile="all.companion.ome" UUID="urn:uuid:all"/>')
-    description = write_set(tmp_path, planes, {"p0.ome.tif": [(0, 0), (1, 0)], "p1.ome.tif": [(0, 1), (1, 1)]}, binary)
+    description = write_set(tmp_path, planes, {"p0.ome.tif": [(0, 0)], "p1.ome.tif": [(1, 0)]}, binary, 2)
     (tmp_path / "all.companion.ome").write_text(xml(description), encoding="utf-8")
     assert list_slides(tmp_path) == ["p0.ome.tif"]
 
@@ -242,4 +242,12 @@ def test_another_part_is_another_slide(tmp_path):
     assert run(*command).json["skipped"]
     planes[1] = planes[1, :, ::-1, ::-1]
     write_set(tmp_path, planes, files)
+    assert fails(*command).code == "E-OUTPUT-EXISTS"
+    # So it is where elements that name no file are of the named one.
+    named = describe(planes, [(0, 0, "c.ome.tif", 0), (1, 0, "d.ome.tif", 0)])
+    alone = named.replace('<UUID FileName="c.ome.tif">urn:uuid:c.ome.tif</UUID>', "")
+    write_set(tmp_path, planes, {"c.ome.tif": [(0, 0)], "d.ome.tif": [(1, 0)]}, xml(alone))
+    command[1:4] = [tmp_path / "c.ome.tif", "-o", tmp_path / "n.tif"]
+    run(*command)
+    write_pages(tmp_path / "d.ome.tif", [planes[0, 0]], xml(alone))
     assert fails(*command).code == "E-OUTPUT-EXISTS"
