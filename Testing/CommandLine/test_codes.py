@@ -85,6 +85,9 @@ def write_outline_files(folder):
     write_outlines(folder / "tiny.geojson", (100, 100, 200), (300, 400, 2))
     write_outlines(folder / "points.geojson", (100, 100, 200), (5, 5))
     write_outlines(folder / "none.geojson")
+    renamed = json.loads((folder / "partly.geojson").read_text())
+    renamed["features"][0]["properties"]["name"] = "7"
+    (folder / "renamed.geojson").write_text(json.dumps(renamed))
 
 
 def write_masks(folder):

@@ -251,3 +251,41 @@ def test_another_part_is_another_slide(tmp_path):
     run(*command)
     write_pages(tmp_path / "d.ome.tif", [planes[0, 0]], xml(alone))
     assert fails(*command).code == "E-OUTPUT-EXISTS"
+
+
+def test_a_set_that_lacks_a_file_fails_in_a_folder(tmp_path):
+    planes = draw(2)
+    write_set(tmp_path, planes, {"a.ome.tif": [(0, 0)], "b.ome.tif": [(1, 0)]}, levels=2)
+    write_pages(tmp_path / "c.ome.tif", [planes[0, 0]], xml(describe(planes[:1], [(0, 0, "c.ome.tif", 0)])), levels=2)
+    (tmp_path / "a.ome.tif").unlink()
+    told = run("convert", tmp_path, tmp_path / "out/", "--json", code=1)
+    assert [each.get("error", {}).get("code") for each in told.json] == ["E-SLIDE-PARTS", None]
+
+
+def test_a_companion_stands_for_files_that_do_not_point_to_it(tmp_path):
+    planes = draw(2)
+    places = [(0, 0, "p.tif", 0), (1, 0, "q.tif", 0)]
+    for name, plane in (("p.tif", planes[0, 0]), ("q.tif", planes[1, 0])):
+        write_pages(tmp_path / name, [plane], None, levels=2)
+    (tmp_path / "all.companion.ome").write_text(xml(describe(planes, places)), encoding="utf-8")
+    assert list_slides(tmp_path) == ["all.companion.ome"]
+
+
+def test_a_copy_is_a_slide_by_itself(tmp_path):
+    """What was made of a file with its XML has pixels of its own, also beside it."""
+    planes = draw(2)
+    said = xml(describe(planes[:1], [(0, 0, "b.ome.tif", 0)]))
+    for number, name in enumerate(("a.ome.tif", "b.ome.tif")):
+        write_pages(tmp_path / name, [planes[number, 0]], said, levels=2)
+        assert numpy.array_equal(read(tmp_path / name, tmp_path)[0], planes[number, 0])
+    (tmp_path / "out.ome.tif").unlink()
+    assert list_slides(tmp_path) == ["a.ome.tif", "b.ome.tif"]
+
+
+def test_a_tiff_that_has_the_description_of_others(tmp_path):
+    planes = draw(2)
+    binary = xml('<BinaryOnly MetadataFile="a.ome.tif" UUID="urn:uuid:a"/>')
+    write_pages(tmp_path / "a.ome.tif", [planes[0, 0]], xml(describe(planes, [(0, 0, "a.ome.tif", 0), (1, 0, "b.ome.tif", 0)])))
+    write_pages(tmp_path / "b.ome.tif", [planes[1, 0]], binary)
+    for name in ("a.ome.tif", "b.ome.tif"):
+        assert numpy.array_equal(read(tmp_path / name, tmp_path), planes[:, 0])

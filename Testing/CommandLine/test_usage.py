@@ -170,6 +170,10 @@ def test_former_names_go_with_a_warning():
     for words in (["--semantics", "some"], ["--semantics="], ["--semantics"]):
         refused = fails(*plan, *words, code=2)
         assert (refused.code, refused.option) == ("E-OPTION-VALUE", "--semantics")
+    for words in (["--semantics", "patch", "--semantics", "whole"], ["--semantics", "whole", "--sliding-window"]):
+        assert fails(*plan, *words, code=2).code == "E-OPTION-REPEATED"
+    # What stands behind an option is its value, be it a former name.
+    assert wrong_about("--memory", "--semantics", *plan[:-1], "--memory", "--semantics", "patch") == "E-OPTION-VALUE"
     # The command takes the present name only where it has no option of the former one.
     refused = fails(*plan, "--by", "patient", code=2)
     assert (refused.code, refused.option) == ("E-OPTION-UNKNOWN", "--by")

@@ -207,6 +207,18 @@ def test_region_of_a_slide(slide, tmp_path):
     assert (tmp_path / "box.nrrd").read_bytes() == (tmp_path / "pixels.nrrd").read_bytes()
 
 
+def test_region_of_a_channel(tmp_path):
+    """The picture that the program makes of the same channel."""
+    planes = numpy.random.default_rng(1).integers(0, 60000, (2, 300, 400)).astype("uint16")
+    path, made = tmp_path / "s.ome.tif", tmp_path / "made.tif"
+    tifffile.imwrite(path, planes, tile=(128, 128), metadata={"axes": "CYX", "Channel": {"Name": ["DAPI", "CD3"]}})
+    words = ["--channel", "CD3", "--window", "1000,50000", "--compression", "deflate"]
+    subprocess.run([PROGRAM, "convert", path, made, *words], check=True, stdout=subprocess.DEVNULL)
+    run("SlideRegion", slide=path, level=0, channel="CD3", window="1000,50000", picture=tmp_path / "picture.png")
+    picture, gray = numpy.asarray(Image.open(tmp_path / "picture.png")), tifffile.imread(made, key=0)
+    assert numpy.array_equal(picture, numpy.dstack([gray] * 3) if gray.ndim == 2 else gray)
+
+
 def test_shrunk_region(slide, tmp_path):
     """Beyond the coarsest level blocks are averaged, those at the edges over what is there."""
     picture = tmp_path / "picture.png"

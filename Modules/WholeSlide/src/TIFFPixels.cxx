@@ -281,7 +281,7 @@ FindObstacleOfNumbers(const TIFFPage & page)
   const bool areObjects = page.bits == 32 && page.samples == 1; // numbers of objects need them
   if (page.sampleFormat != floatFormat && page.bits != 8 && page.bits != 16 && !isBilevel && !areObjects)
   {
-    return { numbers + ", where integers are read of 8 and 16 bit", convertNumbers };
+    return { numbers + ", where integers are read of 8 and 16 bit, and labels also of 32", convertNumbers };
   }
   if (page.samples == 0 || page.samples > 64)
   {

@@ -94,10 +94,11 @@ OpenSlide(const ArgumentValues & values)
   commandline::CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
-  if (values.GetCommand().Find("image") && values.Has("image"))
-  {
-    slide->SetImage(values.GetText("image"));
-  }
+  const itk::GigapixelSlideContent content = commandline::GetContent(values);
+  slide->SetImage(content.image);
+  slide->SetChannels(content.channels);
+  slide->SetWindow(content.window);
+  slide->SetAsPicture(true); // of channels that are no picture
   if (values.GetNumber("slideMpp") > 0)
   {
     slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slideMpp"));

@@ -218,6 +218,10 @@ SlideRegion()
          commandline::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
          region,
          maximum,
+         commandline::SlideImage(),
+         commandline::SlideChannel(),
+         commandline::SlideWindow("Several channels are added up in their colors.",
+                                  "auto where a channel is chosen, and where the slide is not gray or RGB of 8 bit"),
          commandline::SlideResolution(),
          commandline::CommonArguments().front() })
   {

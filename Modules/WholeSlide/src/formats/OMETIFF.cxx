@@ -184,8 +184,8 @@ public:
   /** The files that the XML names, in its order. */
   std::vector<std::string> GetFiles() const;
 
-  /** Whether one file has all pages: a file that is named alone is this one, be it renamed since, where each element
-   * names it. */
+  /** Whether one file has all pages: one that is named alone, by each element, is the file itself, renamed or copied.
+   */
   bool IsWhole() const;
 
   /** A file of a set shows the images that it has a part of. */
@@ -747,7 +747,13 @@ ReadDescription(const SlideFile & file, std::string & elsewhere)
   OMEDescription described(IsCompanion(file) ? ReadCompanion(file.GetPath())
                                              : file.GetFirstPage()->GetText(TIFFTag::ImageDescription));
   elsewhere = IsCompanion(file) ? std::string() : described.elsewhere;
-  return elsewhere.empty() ? described : OMEDescription(ReadCompanion(FindPart(file.GetPath(), elsewhere)));
+  if (elsewhere.empty())
+  {
+    return described;
+  }
+  const SlideFile other(FindPart(file.GetPath(), elsewhere)); // a companion, or the TIFF that has the XML for all
+  return OMEDescription(other.GetFirstPage() ? other.GetFirstPage()->GetText(TIFFTag::ImageDescription)
+                                             : ReadCompanion(other.GetPath()));
 }
 
 /** Stacks, and pages that contradict the XML, are refused. */

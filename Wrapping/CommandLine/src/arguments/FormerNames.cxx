@@ -4,6 +4,7 @@
 #include "gigapixelArgumentValues.h"
 
 #include <algorithm>
+#include <set>
 
 namespace gigapixel::commandline
 {
@@ -12,6 +13,11 @@ std::vector<std::string>
 ReplaceFormerNames(const Command & command, const std::vector<std::string> & words, std::vector<Diagnostic> & warnings)
 {
   std::vector<std::string> replaced;
+  std::set<std::string>    known; // options that a former one stands for
+  const auto               find = [&command](const auto & isIt) {
+    const auto found = std::find_if(command.arguments.begin(), command.arguments.end(), isIt);
+    return found == command.arguments.end() ? nullptr : &*found;
+  };
   for (auto word = words.begin(); word != words.end(); ++word)
   {
     if (*word == "--")
@@ -21,14 +27,28 @@ ReplaceFormerNames(const Command & command, const std::vector<std::string> & wor
     }
     const std::size_t equals = word->find('=');
     const std::string name = word->rfind("--", 0) == 0 ? word->substr(2, equals - 2) : std::string();
-    const auto        argument =
-      std::find_if(command.arguments.begin(), command.arguments.end(), [&name](const Argument & each) {
-        return !name.empty() && each.formerName == name;
-      });
-    if (argument == command.arguments.end() || command.Find(name))
+    const auto        present = find([&](const Argument & each) {
+      const bool isShort = each.shortName != 0 && *word == std::string{ '-', each.shortName };
+      return isShort || (!name.empty() && !each.IsPositional() && each.name == name);
+    });
+    const auto argument = find([&name](const Argument & each) { return !name.empty() && each.formerName == name; });
+    if (present != nullptr || argument == nullptr)
     {
       replaced.push_back(*word);
+      // What stands behind an option is its value, whatever it looks like.
+      if (present != nullptr && present->type != ArgumentType::Switch && equals == std::string::npos &&
+          word + 1 != words.end())
+      {
+        replaced.push_back(*++word);
+      }
       continue;
+    }
+    if (!argument->formerValue.empty() &&
+        (!known.insert(name).second ||
+         std::find(words.begin(), words.end(), argument->GetDisplayName()) != words.end()))
+    {
+      throw UsageError(
+        Diagnostic("E-OPTION-REPEATED", argument->GetDisplayName() + " is given twice").OfOption("--" + name));
     }
     const std::string now = argument->GetDisplayName();
     std::string       remedy = "write " + now;

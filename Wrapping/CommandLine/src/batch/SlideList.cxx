@@ -117,16 +117,32 @@ GetLowerExtension(const std::string & file)
   return extension;
 }
 
+constexpr const char * CompanionEnding = ".companion.ome";
+
 /** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. So does any file of an
- * OME-TIFF in several, of which the first that is there does. */
+ * OME-TIFF in several, of which the first that is there does; a companion file stands for those that do not point to
+ * it.
+ */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
 {
   std::vector<std::string>           slides;
   std::vector<std::uint64_t>         pixels; // of each
   std::map<std::string, std::size_t> places;
+  std::set<std::string>              ofCompanions;
   for (const std::string & file : files)
   {
+    for (const std::string & part : EndsWith(file, CompanionEnding) ? FindSlideParts(file) : std::vector<std::string>())
+    {
+      part == file ? void() : void(ofCompanions.insert(part));
+    }
+  }
+  for (const std::string & file : files)
+  {
+    if (ofCompanions.count(file) > 0)
+    {
+      continue;
+    }
     // A pipe would wait for a writer for ever.
     std::error_code error;
     const bool      isFile = fs::is_regular_file(file, error);
@@ -178,7 +194,8 @@ SeemsDamagedSlide(const itk::WholeSlideImageIO & io, const std::string & file)
   const std::string extension = GetLowerExtension(file);
   if (extension == ".tif" || extension == ".tiff")
   {
-    return !itk::TIFFImageIO::New()->CanReadFile(file.c_str());
+    // A set that lacks a file is no slide, and is to be told of.
+    return !FindSlideParts(file).empty() || !itk::TIFFImageIO::New()->CanReadFile(file.c_str());
   }
   const auto & slides = io.GetSupportedReadExtensions();
   if (extension == ".dcm")
@@ -214,6 +231,21 @@ IsHidden(const fs::path & path)
   return path.filename().string().front() == '.';
 }
 
+/** Whether a file is an OME-TIFF's companion that each file which it names points to. */
+bool
+IsCompanionOfItsParts(const std::string & file)
+{
+  if (!EndsWith(file, CompanionEnding))
+  {
+    return false;
+  }
+  const auto parts = FindSlideParts(file);
+  return std::all_of(parts.begin(), parts.end(), [&file](const std::string & part) {
+    const auto known = part == file ? std::vector<std::string>{ file } : FindSlideParts(part);
+    return std::find(known.begin(), known.end(), file) != known.end();
+  });
+}
+
 Entry
 LookForSlide(const fs::directory_entry & entry, const Session & session)
 {
@@ -223,7 +255,7 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   {
     return Entry::Other;
   }
-  if (EndsWith(file, ".companion.ome"))
+  if (IsCompanionOfItsParts(file))
   {
     return Entry::Kept; // the files that it names stand for it
   }

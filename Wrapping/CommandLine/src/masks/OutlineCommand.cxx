@@ -93,25 +93,52 @@ Place(Annotation & outline, const GridMatch & match, const std::array<double, 2>
   }
 }
 
+/** \class MaskWindow
+ * \brief Labels of some rows of a mask, which objects are looked up in, so that rows are not read for each anew. */
+class MaskWindow
+{
+public:
+  explicit MaskWindow(const MaskImage & mask)
+    : m_Mask(mask)
+  {}
+
+  /** The labels of a row of an object's box. Objects are to be asked for in the order of their first rows, and each row
+   * by row: then rows are read twice at most, but for objects that are taller than the window. */
+  const std::uint32_t *
+  GetRow(const ComponentFigures & object, std::int64_t y)
+  {
+    const Size         size = m_Mask.GetSize();
+    const std::int64_t end = m_First + m_Count;
+    if (y < m_First || y >= end || (y == object.top && object.bottom > end))
+    {
+      m_First = y;
+      m_Count = std::min(std::clamp<std::int64_t>(labelsHeld / size.width, 1, 1024), size.height - y);
+      m_Mask.ReadLabels({ 0, m_First, size.width, m_Count }, m_Labels);
+    }
+    return m_Labels.data() + (y - m_First) * size.width + object.left;
+  }
+
+private:
+  static constexpr std::int64_t labelsHeld = std::int64_t{ 1 } << 24; // 64 MiB
+
+  const MaskImage &          m_Mask;
+  std::vector<std::uint32_t> m_Labels;
+  std::int64_t               m_First{ 0 };
+  std::int64_t               m_Count{ 0 };
+};
+
 /** The part of a mask that has a label, traced in the box around it alone: masks have thousands of labels. */
 Annotation
-TraceObject(const MaskImage & mask, const ComponentFigures & object, const GridMatch & match)
+TraceObject(MaskWindow & window, const ComponentFigures & object, const GridMatch & match)
 {
-  const Region               box{ object.left, object.top, object.right - object.left, object.bottom - object.top };
-  const auto                 width = static_cast<std::size_t>(box.width);
-  constexpr std::int64_t     bandRows = 256;
+  const auto                 width = static_cast<std::size_t>(object.right - object.left);
   MaskOutline                outline(width);
-  std::vector<std::uint32_t> labels;
   std::vector<unsigned char> row(width);
-  for (std::int64_t y = 0; y < box.height; ++y)
+  for (std::int64_t y = object.top; y < object.bottom; ++y)
   {
-    if (y % bandRows == 0)
-    {
-      mask.ReadLabels({ box.x, box.y + y, box.width, std::min(bandRows, box.height - y) }, labels);
-    }
-    const auto begin = labels.begin() + (y % bandRows) * box.width;
+    const std::uint32_t * const labels = window.GetRow(object, y);
     std::transform(
-      begin, begin + box.width, row.begin(), [&object](std::uint32_t label) { return label == object.label ? 1 : 0; });
+      labels, labels + width, row.begin(), [&object](std::uint32_t label) { return label == object.label ? 1 : 0; });
     outline.AppendRow(row.data(), 1);
   }
   Annotation traced;
@@ -127,8 +154,8 @@ TraceObject(const MaskImage & mask, const ComponentFigures & object, const GridM
   {
     for (AnnotationPoint & point : ring)
     {
-      point.x += static_cast<double>(box.x) * match.axes[0].ratio;
-      point.y += static_cast<double>(box.y) * match.axes[1].ratio;
+      point.x += static_cast<double>(object.left) * match.axes[0].ratio;
+      point.y += static_cast<double>(object.top) * match.axes[1].ratio;
     }
   }
   return traced;
@@ -161,14 +188,29 @@ WriteObjects(const MaskImage &             mask,
     progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
   }
   components.Finish();
-  std::vector<Annotation> all;
+  std::vector<const ComponentFigures *> objects; // in the order of their labels, then from the top
+  double                                pixels = 0;
   for (const auto & [label, object] : components.GetClasses())
   {
+    objects.push_back(&object);
+    pixels += static_cast<double>(object.area);
+  }
+  DoubtMask(
+    session, mask.GetName(), "the mask", pixels / (static_cast<double>(size.width) * static_cast<double>(size.height)));
+  std::vector<std::size_t> order(objects.size());
+  std::iota(order.begin(), order.end(), std::size_t{ 0 });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+    return objects[one]->top < objects[other]->top;
+  });
+  std::vector<Annotation> all(objects.size());
+  MaskWindow              window(mask);
+  for (const std::size_t i : order)
+  {
     ThrowIfInterrupted();
-    all.push_back(TraceObject(mask, object, match));
-    all.back().className = values.GetText("class-name");
-    all.back().name = std::to_string(label);
-    Place(all.back(), match, origin);
+    all[i] = TraceObject(window, *objects[i], match);
+    all[i].className = values.GetText("class-name");
+    all[i].name = std::to_string(objects[i]->label);
+    Place(all[i], match, origin);
   }
   WriteAnnotations(all, values.GetText("output"), values.Has("overwrite"));
   return all.size();

@@ -11,6 +11,7 @@
 #include "gigapixelAnnotation.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFormatCount.h"
+#include "gigapixelPrintable.h"
 #include "gigapixelSlideFiles.h"
 
 #include "itkAnnotationImageSource.h"
@@ -184,24 +185,41 @@ CheckClasses(const std::string &    file,
   session.Warn(problem);
 }
 
-/** The numbers that outlines have by their names, where all have one and no two the same; else their places, from 1. */
+/** The numbers that outlines have by their names, where all have one and no two the same; else their places, from 1,
+ * which is said where some have numbers. */
 std::vector<std::uint32_t>
-NumberOutlines(const std::vector<Annotation> & outlines)
+NumberOutlines(const std::vector<Annotation> & outlines, const std::string & file, const Session & session)
 {
   std::vector<std::uint32_t> numbers;
   std::set<std::uint32_t>    known;
+  std::string                unfit;
   for (const Annotation & outline : outlines)
   {
     const auto number = ReadInteger(outline.name);
-    if (!number || *number < 1 || *number > std::numeric_limits<std::uint32_t>::max() ||
-        !known.insert(static_cast<std::uint32_t>(*number)).second)
+    const bool isNumber = number && *number >= 1 && *number <= std::numeric_limits<std::uint32_t>::max();
+    if (isNumber && known.insert(static_cast<std::uint32_t>(*number)).second)
     {
-      numbers.resize(outlines.size());
-      std::iota(numbers.begin(), numbers.end(), 1u);
-      return numbers;
+      numbers.push_back(static_cast<std::uint32_t>(*number));
     }
-    numbers.push_back(static_cast<std::uint32_t>(*number));
+    else if (unfit.empty())
+    {
+      unfit = outline.name.empty() ? "an outline without a name" : "the name \"" + GetPrintable(outline.name) + '"';
+    }
   }
+  if (unfit.empty())
+  {
+    return numbers;
+  }
+  if (!numbers.empty())
+  {
+    session.Warn(Diagnostic("W-ANNOTATION-NUMBER",
+                            "outlines are numbered by their places and not by their names, for " + unfit +
+                              " is no number of its own",
+                            "give each outline a number as its name")
+                   .OfFile(file));
+  }
+  numbers.resize(outlines.size());
+  std::iota(numbers.begin(), numbers.end(), 1u);
   return numbers;
 }
 
@@ -230,7 +248,7 @@ SelectOutlines(const std::string & file, const ArgumentValues & values, const Se
       wanted.push_back(std::move(annotation));
     }
   }
-  const auto numbers = areObjects ? NumberOutlines(wanted) : std::vector<std::uint32_t>();
+  const auto numbers = areObjects ? NumberOutlines(wanted, file, session) : std::vector<std::uint32_t>();
   outlines.greatest = numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end());
   for (std::size_t i = 0; i < wanted.size(); ++i)
   {
