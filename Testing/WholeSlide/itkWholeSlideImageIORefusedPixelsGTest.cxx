@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
   testing::Values(
     Pixels{ "Doubles", 64, SAMPLEFORMAT_IEEEFP, 1, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE, "floats of 64 bit" },
     Pixels{ "Signed", 16, SAMPLEFORMAT_INT, 1, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE, "signed integers of 16 bit" },
-    Pixels{ "Wide", 32, SAMPLEFORMAT_UINT, 1, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE, "integers of 32 bit" },
+    Pixels{ "Wide", 64, SAMPLEFORMAT_UINT, 1, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE, "integers of 64 bit" },
     Pixels{ "MinIsWhiteFloats", 32, SAMPLEFORMAT_IEEEFP, 1, PHOTOMETRIC_MINISWHITE, COMPRESSION_LZW, "min-is-white" },
     Pixels{ "CIELab", 16, SAMPLEFORMAT_UINT, 3, PHOTOMETRIC_CIELAB, COMPRESSION_NONE, "CIELab" },
     Pixels{ "ICCLab", // libtiff, and with it OpenSlide, has no colors for it
