@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Samples of 16 bit: our reader beside tifffile and beside the codec alone, tile by tile, on the same files in one process.
+
+    wide_samples.py FOLDER [--side 8192] [--rounds 3] [--json result.json]
+
+It wants itkgigapixel, tifffile and imagecodecs. The files are drawn: smooth noise of 12 bit, as a camera gives it. Each reader
+reads level 0 with one thread; the round with the least CPU time counts. The share is the codec's time of ours.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+os.environ["ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS"] = "1"
+
+import imagecodecs  # noqa: E402
+import itkgigapixel as gp  # noqa: E402
+import numpy  # noqa: E402
+import tifffile  # noqa: E402
+
+TILE = 512
+CODECS = {"deflate": ("zlib", imagecodecs.deflate_decode), "zstd": ("zstd", imagecodecs.zstd_decode), "JPEG 2000": ("jpeg2000", imagecodecs.jpeg2k_decode)}
+
+
+def draw(side):
+    chance = numpy.random.default_rng(0)
+    coarse = chance.integers(0, 3000, (side // 64 + 1, side // 64 + 1)).astype(numpy.float32)
+    smooth = numpy.kron(coarse, numpy.ones((64, 64), numpy.float32))[:side, :side]
+    return (smooth + chance.normal(0, 12, (side, side)).astype(numpy.float32)).clip(0, 4095).astype(numpy.uint16)
+
+
+def decode_tiles(path, decode):
+    """The codec alone: each tile's bytes become samples, and are dropped."""
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        for offset, size in zip(page.dataoffsets, page.databytecounts):
+            file.filehandle.seek(offset)
+            numpy.asarray(decode(file.filehandle.read(size)))
+
+
+def measure(work, rounds):
+    times = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--side", type=int, default=8192)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    pixels = draw(arguments.side)
+    results = []
+    print("| tiles | codec alone s | ours s | tifffile s | codec of ours |\n| --- | ---: | ---: | ---: | ---: |")
+    for name, (compression, decode) in CODECS.items():
+        path = arguments.folder / f"{compression}.tif"
+        if not path.exists():
+            tifffile.imwrite(path, pixels, tile=(TILE, TILE), compression=compression, photometric="minisblack", metadata=None)
+        assert numpy.array_equal(gp.Slide(path).read(level=0), pixels) and numpy.array_equal(tifffile.imread(path), pixels)
+        times = {
+            "codec": measure(lambda path=path, decode=decode: decode_tiles(path, decode), arguments.rounds),
+            "ours": measure(lambda path=path: gp.Slide(path).read(level=0), arguments.rounds),
+            "tifffile": measure(lambda path=path: tifffile.imread(path, maxworkers=1), arguments.rounds),
+        }
+        share = times["codec"] / times["ours"]
+        results.append({"tiles": name, **times, "share": share})
+        print(f"| {name} | {times['codec']:.2f} | {times['ours']:.2f} | {times['tifffile']:.2f} | {share:.2f} |", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
