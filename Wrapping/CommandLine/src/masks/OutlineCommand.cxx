@@ -188,7 +188,7 @@ WriteObjects(const MaskImage &             mask,
     progress.Update(static_cast<double>(y) / static_cast<double>(size.height));
   }
   components.Finish();
-  std::vector<const ComponentFigures *> objects; // in the order of their labels, then from the top
+  std::vector<const ComponentFigures *> objects; // in the order of their labels
   double                                pixels = 0;
   for (const auto & [label, object] : components.GetClasses())
   {
@@ -197,7 +197,7 @@ WriteObjects(const MaskImage &             mask,
   }
   DoubtMask(
     session, mask.GetName(), "the mask", pixels / (static_cast<double>(size.width) * static_cast<double>(size.height)));
-  std::vector<std::size_t> order(objects.size());
+  std::vector<std::size_t> order(objects.size()); // from the top
   std::iota(order.begin(), order.end(), std::size_t{ 0 });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
     return objects[one]->top < objects[other]->top;
