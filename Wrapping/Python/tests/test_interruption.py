@@ -18,7 +18,7 @@ WORK = {
     "label": "while True: gp.label(sys.argv[1], downsample=4, preset='robust')",
     "read": "while True: gp.Slide(sys.argv[1]).read(level=2)",
     "segment": "while True: gp.segment(sys.argv[1], 'tissue')",
-    "train": "gp.train([sys.argv[1:3]], network='remedios2023', epochs=10**9)",
+    "train": "gp.train([sys.argv[1:3]], network='remedios2023', epochs=10**6)",
 }
 
 

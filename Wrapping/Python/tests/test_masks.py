@@ -65,12 +65,12 @@ def test_overlay_tints_the_mask(drawn, tmp_path):
 
 
 def test_numbered_objects_there_and_back(drawn, tmp_path):
-    """As an array of uint16 and of uint32; each label is one outline, whose number it gets again."""
+    """As an array of integers; each label is one outline, whose number it gets again."""
     slide, truth = drawn
     height, width = np.asarray(itk.imread(truth)).shape
     objects = np.arange(1, 301).reshape(15, 20).repeat(height // 15, 0).repeat(width // 20, 1)
     objects = np.pad(objects, ((0, height - objects.shape[0]), (0, width - objects.shape[1])))
-    for dtype in (np.uint16, np.uint32):
+    for dtype in (np.uint16, np.uint32, np.int64):  # scikit-image labels in signed integers
         gp.outline(objects.astype(dtype), slide, tmp_path / "o.geojson", instances=True)
         gp.rasterize(tmp_path / "o.geojson", slide, tmp_path / "back.tif", instances=True, downsample=1)
         back = gp.Slide(tmp_path / "back.tif").read()
@@ -78,4 +78,4 @@ def test_numbered_objects_there_and_back(drawn, tmp_path):
         rows = gp.measure(objects.astype(dtype))
         assert {row["label"] for row in rows} == set(range(1, 301))
     with refused(ValueError, "E-MASK-FORMAT", option="mask"):
-        gp.outline(objects, slide, tmp_path / "o.geojson", instances=True)
+        gp.outline(-objects, slide, tmp_path / "o.geojson", instances=True)
