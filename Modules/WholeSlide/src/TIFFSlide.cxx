@@ -209,6 +209,11 @@ TIFFSlide::DecodeStored(const Source &                source,
       {
         const unsigned char * in = raw.data + y * raw.stride;
         unsigned char *       to = out.data + y * out.stride + std::size_t{ channel } * out.sampleBytes;
+        if (has && !isHalf && pixel == outPixel)
+        {
+          std::memcpy(to, in, pixel * out.width);
+          continue;
+        }
         for (std::uint32_t x = 0; x < out.width; ++x, in += pixel, to += outPixel)
         {
           if (!has)
