@@ -243,7 +243,7 @@ def test_another_part_is_another_slide(tmp_path):
     planes[1] = planes[1, :, ::-1, ::-1]
     write_set(tmp_path, planes, files)
     assert fails(*command).code == "E-OUTPUT-EXISTS"
-    # So it is where elements that name no file are of the named one.
+    # The same holds where elements that name no file are of the file itself.
     named = describe(planes, [(0, 0, "c.ome.tif", 0), (1, 0, "d.ome.tif", 0)])
     alone = named.replace('<UUID FileName="c.ome.tif">urn:uuid:c.ome.tif</UUID>', "")
     write_set(tmp_path, planes, {"c.ome.tif": [(0, 0)], "d.ome.tif": [(1, 0)]}, xml(alone))

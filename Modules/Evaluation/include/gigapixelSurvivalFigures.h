@@ -23,8 +23,8 @@ struct GigapixelEvaluation_EXPORT Concordance
 {
   double index{ 0 }; ///< 0 to 1; NaN: there is no such pair
   double pairs{ 0 }; ///< number of them
-  /** Of the index, by the jackknife, which leaves out one case after the other (B. Efron, C. Stein, Ann. Stat. 9:586,
-   * 1981); NaN where no pair is left without some case. */
+  /** The index has this standard error by the jackknife, which leaves out one case after the other (B. Efron, C. Stein,
+   * Ann. Stat. 9:586, 1981); NaN where no pair is left without some case. */
   double standardError{ 0 };
 
   /** Takes time of the square of the number of cases. */
