@@ -9,7 +9,7 @@
 #include "gigapixelFileRefusal.h"
 #include "gigapixelSession.h"
 #include "itkCreateObjectFunction.h"
-#include "itkImageIOBase.h"
+#include "itkGigapixelReadOnlyImageIO.h"
 #include "itkMetaDataObject.h"
 #include "itkObjectFactoryBase.h"
 #include "itkVersion.h"
@@ -324,17 +324,17 @@ Ask(const F & ask)
 
 /** \class DicomImageIO
  * \brief A file of DICOM, by the process that reads it. */
-class DicomImageIO : public itk::ImageIOBase
+class DicomImageIO : public itk::GigapixelReadOnlyImageIO
 {
 public:
   ITK_DISALLOW_COPY_AND_MOVE(DicomImageIO);
 
   using Self = DicomImageIO;
-  using Superclass = itk::ImageIOBase;
+  using Superclass = itk::GigapixelReadOnlyImageIO;
   using Pointer = itk::SmartPointer<Self>;
 
   itkNewMacro(Self);
-  itkTypeMacro(DicomImageIO, ImageIOBase);
+  itkTypeMacro(DicomImageIO, GigapixelReadOnlyImageIO);
 
   /** Four letters behind 128 bytes of any content (DICOM PS3.10, 7.1). */
   bool
@@ -370,20 +370,6 @@ public:
       process.ReadSamples(GetFileName(), samples, static_cast<std::size_t>(GetImageSizeInBytes()));
     });
   }
-
-  bool
-  CanWriteFile(const char *) override
-  {
-    return false;
-  }
-
-  void
-  WriteImageInformation() override
-  {}
-
-  void
-  Write(const void *) override
-  {}
 
 protected:
   DicomImageIO() = default;

@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "../itkGigapixelReadOnlyImageIO.h"
+#include "itkGigapixelReadOnlyImageIO.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelGzipStream.h"
 #include "gigapixelPixelHeader.h"

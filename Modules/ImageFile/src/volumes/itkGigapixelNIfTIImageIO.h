@@ -2,7 +2,7 @@
 #ifndef itkGigapixelNIfTIImageIO_h
 #define itkGigapixelNIfTIImageIO_h
 
-#include "../itkGigapixelReadOnlyImageIO.h"
+#include "itkGigapixelReadOnlyImageIO.h"
 #include "gigapixelNIfTIHeader.h"
 #include "gigapixelVolumeGrid.h"
 
