@@ -400,7 +400,7 @@
     const parts = [count(slides.length, "slide")];
     if (failed) parts.push(`${failed} failed`);
     if (doubtful) parts.push(`${doubtful} doubtful`);
-    if (areas.length) parts.push(`${formatArea(areas.reduce((sum, area) => sum + area, 0))} mm² tissue${areas.length < slides.length ? ` on ${areas.length} slides with a known resolution` : ""}`);
+    if (areas.length) parts.push(`${formatArea(areas.reduce((sum, area) => sum + area, 0))} mm² tissue${areas.length < slides.length ? ` on ${areas.length} slide${areas.length === 1 ? "" : "s"} with a known resolution` : ""}`);
     if (data.runs.length) parts.push(count(data.runs.length, "training"));
     for (const batch of data.unfinished) {
       const place = data.unfinished.length > 1 && batch.folder ? `${batch.folder}: ` : "";
