@@ -69,10 +69,10 @@ def test_gray(tmp_path, method, dtype):
     planes = draw(4, 150, 210, dtype=dtype)
     path = write(tmp_path / "s.ome.tif", planes)
     wanted = project(numpy.moveaxis(planes, 1, -1), method)[..., 0]
-    found = convert(path, "--image", f"plane {method}")
+    found = convert(path, "--plane", method)
     assert found.dtype == dtype and numpy.array_equal(found, wanted)
     assert method == "max" or not numpy.array_equal(wanted, planes[1, 0])  # no plane alone has it
-    assert numpy.array_equal(convert(path, "--image", f"plane {method}", "--region", "50,30,101,77"), wanted[30:107, 50:151])
+    assert numpy.array_equal(convert(path, "--plane", method, "--region", "50,30,101,77"), wanted[30:107, 50:151])
 
 
 @pytest.mark.parametrize("method", ["max", "focus"])
@@ -80,42 +80,42 @@ def test_colors_and_channels(tmp_path, method):
     planes = numpy.moveaxis(draw(3, 150, 210, 3), 1, -1)
     path = write(tmp_path / "rgb.ome.tif", planes, photometric="rgb")
     wanted = project(planes, method)
-    assert numpy.array_equal(convert(path, "--image", f"plane {method}"), wanted)
-    luma = convert(path, "--image", f"plane {method}", "--colors", "gray").astype(float)
+    assert numpy.array_equal(convert(path, "--plane", method), wanted)
+    luma = convert(path, "--plane", method, "--colors", "gray").astype(float)
     assert numpy.abs(luma - wanted @ [0.299, 0.587, 0.114]).max() <= 0.51  # fixed point of 16 bit
     planes = draw(3, 150, 210, 4, "uint16")
     path = write(tmp_path / "channels.ome.tif", planes)
     wanted = project(numpy.moveaxis(planes, 1, -1), method)
-    assert numpy.array_equal(convert(path, "--image", f"plane {method}"), wanted)
-    assert numpy.array_equal(convert(path, "--image", f"plane {method}", "--channel", 3), wanted[..., 2])
+    assert numpy.array_equal(convert(path, "--plane", method), wanted)
+    assert numpy.array_equal(convert(path, "--plane", method, "--channel", 3), wanted[..., 2])
 
 
 @pytest.mark.parametrize("method", ["max", "focus"])
 def test_each_level_is_made_of_the_planes_levels(tmp_path, method):
     planes = numpy.moveaxis(draw(3, 300, 420, 3), 1, -1)
     path = write(tmp_path / "s.ome.tif", planes, levels=1, photometric="rgb")
-    found = convert(path, "--image", f"plane {method}", "--level", 1)
+    found = convert(path, "--plane", method, "--level", 1)
     assert numpy.array_equal(found, project(planes[:, ::2, ::2], method))
 
 
 def test_info_and_what_was_made_already(tmp_path):
     path = write(tmp_path / "s.ome.tif", draw(4, 150, 210))
-    info = run("info", path, "--image", "plane focus", "--json").json
+    info = run("info", path, "--plane", "focus", "--json").json
     assert info["focalPlanes"] == {"read": "focus", "count": 4, "spacingUm": None} and not any(each["read"] for each in info["images"])
     out = tmp_path / "out.tif"
-    for words in (["plane max"], ["plane focus", "--overwrite"]):
-        assert not run("convert", path, out, "--json", "--image", *words).json["skipped"]
-    assert run("convert", path, out, "--json", "--image", "plane focus").json["skipped"]
-    for other in ("plane max", "plane middle", "2"):
-        assert fails("convert", path, out, "--image", other).code == "E-OUTPUT-EXISTS"
+    for words in (["max"], ["focus", "--overwrite"]):
+        assert not run("convert", path, out, "--json", "--plane", *words).json["skipped"]
+    assert run("convert", path, out, "--json", "--plane", "focus").json["skipped"]
+    for other in (["--plane", "max"], ["--plane", "middle"], ["--image", 2]):
+        assert fails("convert", path, out, *other).code == "E-OUTPUT-EXISTS"
 
 
 def test_stacks_of_imagej(tmp_path):
     planes = draw(5, 150, 210)[:, 0]
     path = tmp_path / "s.tif"
     tifffile.imwrite(path, planes, imagej=True, metadata={"axes": "ZYX", "slices": 5})
-    assert numpy.array_equal(convert(path, "--image", "plane max"), planes.max(axis=0))
-    assert numpy.array_equal(convert(path, "--image", "plane focus"), focus(planes[..., None])[..., 0])
+    assert numpy.array_equal(convert(path, "--plane", "max"), planes.max(axis=0))
+    assert numpy.array_equal(convert(path, "--plane", "focus"), focus(planes[..., None])[..., 0])
 
 
 def test_masks_and_pictures_are_made_of_them(tmp_path):
@@ -127,8 +127,8 @@ def test_masks_and_pictures_are_made_of_them(tmp_path):
     path = write(tmp_path / "s.ome.tif", planes, photometric="rgb")
     for method in ("max", "focus"):
         alone = tmp_path / f"{method}.tif"
-        run("convert", path, alone, "--compression", "deflate", "--image", f"plane {method}")
-        for slide, name, words in ((alone, "a", []), (path, "b", ["--image", f"plane {method}"])):
+        run("convert", path, alone, "--compression", "deflate", "--plane", method)
+        for slide, name, words in ((alone, "a", []), (path, "b", ["--plane", method])):
             run("label", slide, "-o", tmp_path / f"{name}.mask.tif", "--overwrite", *words)
             run("overlay", slide, tmp_path / f"{name}.mask.tif", "-o", tmp_path / f"{name}.png", "--overwrite", *words)
         masks = [tifffile.imread(tmp_path / f"{name}.mask.tif") for name in "ab"]
@@ -140,8 +140,50 @@ def test_masks_and_pictures_are_made_of_them(tmp_path):
 @pytest.mark.parametrize("method", ["max", "focus"])
 def test_slides_without_focal_planes(tmp_path, method):
     tifffile.imwrite(tmp_path / "s.tif", numpy.zeros((100, 200, 3), numpy.uint8), photometric="rgb", tile=(64, 64))
-    refused = fails("info", tmp_path / "s.tif", "--image", f"plane {method}")
-    assert (refused.code, refused.option, refused.value) == ("E-SLIDE-IMAGE", "--image", f"plane {method}")
+    refused = fails("info", tmp_path / "s.tif", "--plane", method)
+    assert (refused.code, refused.option, refused.value) == ("E-SLIDE-IMAGE", "--plane", method)
+
+
+def test_stacks_of_several_images(tmp_path):
+    """A plane is of the image that is named, by its name or by the number of any of its planes; else of the largest one."""
+    small, large = draw(2, 60, 80), draw(5, 150, 210, seed=1)
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for name, planes in (("detail", large), ("region", small)):
+            file.write(planes[:, 0], photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "ZYX", "Name": name})
+    names = [image["name"] for image in run("info", path, "--json").json["images"]]
+    assert names == [f"detail plane {n + 1}" for n in range(5)] + [f"region plane {n + 1}" for n in range(2)]
+    assert numpy.array_equal(convert(path), large[2, 0])
+    for image, planes in (([], large), (["--image", "detail"], large), (["--image", 4], large), (["--image", "region"], small), (["--image", 7], small)):
+        for n in range(len(planes)):
+            assert numpy.array_equal(convert(path, *image, "--plane", n + 1), planes[n, 0])
+        assert numpy.array_equal(convert(path, *image, "--plane", "middle"), planes[(len(planes) - 1) // 2, 0])
+        assert numpy.array_equal(convert(path, *image, "--plane", "max"), planes[:, 0].max(axis=0))
+        refused = fails("info", path, *image, "--plane", len(planes) + 1)
+        assert (refused.code, refused.option, refused.value) == ("E-SLIDE-IMAGE", "--plane", str(len(planes) + 1))
+        counted = run("info", path, *image, "--plane", 2, "--json").json["focalPlanes"]
+        assert (counted["read"], counted["count"]) == (2, len(planes))
+    for words in (["--plane", "best"], ["--plane", 0], ["--plane", ""]):
+        assert fails("info", path, *words, code=2).option == "--plane"
+    assert fails("info", path, "--image", "label", "--plane", 1).option == "--image"
+
+
+@pytest.mark.parametrize("axes", ["ZCYX", "CZYX", "CYX", "ZYX"])
+def test_stacks_that_say_what_pages_are(tmp_path, axes):
+    """ImageJ has the channels of a plane behind each other, tifffile any order."""
+    sizes = {"Z": 3, "C": 4}
+    planes = numpy.random.default_rng(0).integers(0, 60000, [sizes.get(axis, 0) or dict(Y=90, X=70)[axis] for axis in axes], numpy.uint16)
+    wanted = numpy.moveaxis(planes, axes.index("C"), -1) if "C" in axes else planes[..., None]
+    wanted = wanted if "Z" in axes else wanted[None]
+    tifffile.imwrite(tmp_path / "shaped.tif", planes, metadata={"axes": axes}, photometric="minisblack")
+    files = [tmp_path / "shaped.tif"]
+    if axes != "CZYX":
+        tifffile.imwrite(tmp_path / "j.tif", planes, imagej=True, metadata={"axes": axes})
+        files.append(tmp_path / "j.tif")
+    for path in files:
+        for plane in range(len(wanted)) if len(wanted) > 1 else [None]:
+            found = convert(path, *(["--plane", plane + 1] if plane is not None else []))
+            assert numpy.array_equal(found.reshape(wanted[plane or 0].shape), wanted[plane or 0])
 
 
 def test_planes_that_differ(tmp_path):
@@ -151,8 +193,8 @@ def test_planes_that_differ(tmp_path):
         for offset, tile in ((0, 64), (1.5, 32)):
             text = f"Aperio Image Library v1\n300x200|AppMag = 20|MPP = 0.5|OffsetZ = {offset}"
             file.write(plane, description=text, photometric="rgb", tile=(tile, tile), metadata=None)
-    assert fails("info", tmp_path / "s.svs", "--image", "plane max").code == "E-SLIDE-PLANES"
-    assert run("info", tmp_path / "s.svs", "--image", "plane 2", "--json").json["levels"]
+    assert fails("info", tmp_path / "s.svs", "--plane", "max").code == "E-SLIDE-PLANES"
+    assert run("info", tmp_path / "s.svs", "--plane", 2, "--json").json["levels"]
 
 
 def test_damaged_planes(tmp_path):
@@ -167,4 +209,4 @@ def test_damaged_planes(tmp_path):
     data[offset : offset + size] = bytes(size)
     path.write_bytes(data)
     for method in ("max", "focus"):
-        assert fails("convert", path, tmp_path / "out.tif", "--image", f"plane {method}").code == "E-CODEC-DATA"
+        assert fails("convert", path, tmp_path / "out.tif", "--plane", method).code == "E-CODEC-DATA"

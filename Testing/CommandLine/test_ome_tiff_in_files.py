@@ -94,9 +94,9 @@ def test_focal_planes_in_files(tmp_path):
     planes = draw(2, 3)
     write_set(tmp_path, planes, {f"z{z}.ome.tif": [(c, z) for c in range(2)] for z in range(3)})
     for z in range(3):
-        assert numpy.array_equal(read(tmp_path / "z0.ome.tif", tmp_path, "--image", f"plane {z + 1}"), planes[:, z])
+        assert numpy.array_equal(read(tmp_path / "z0.ome.tif", tmp_path, "--plane", z + 1), planes[:, z])
     assert numpy.array_equal(read(tmp_path / "z2.ome.tif", tmp_path), planes[:, 1])
-    assert numpy.array_equal(read(tmp_path / "z2.ome.tif", tmp_path, "--image", "plane max"), planes.max(axis=1))
+    assert numpy.array_equal(read(tmp_path / "z2.ome.tif", tmp_path, "--plane", "max"), planes.max(axis=1))
 
 
 def test_a_file_shows_the_images_that_it_is_of(tmp_path):
@@ -110,6 +110,19 @@ def test_a_file_shows_the_images_that_it_is_of(tmp_path):
     assert numpy.array_equal(read(tmp_path / "b0.ome.tif", tmp_path), others[:, 0])
 
 
+def test_files_that_describe_a_set_differently(tmp_path):
+    """The description of the file that is named holds, and the other one is told of."""
+    planes = draw(2)
+    placed = [(c, 0, f"{c}.ome.tif", 0) for c in range(2)]
+    texts = [describe(planes, placed), describe(planes, placed).replace('"c0"', '"another"')]
+    for c, text in enumerate(texts):
+        write_pages(tmp_path / f"{c}.ome.tif", [planes[c, 0]], xml(text))
+    for c, name in enumerate(["c0", "another"]):
+        found = run("info", tmp_path / f"{c}.ome.tif", "--json").json
+        assert found["channelEntries"][0]["name"] == name
+        assert [w["code"] for w in found["warnings"]].count("W-SLIDE-DESCRIPTION") == 1
+
+
 def test_companion_file(tmp_path):
     """Named itself, or by any of its files, which say no more than where it is."""
     planes = draw(2, 2)
@@ -119,7 +132,7 @@ def test_companion_file(tmp_path):
     (tmp_path / "set.companion.ome").write_text(xml(description), encoding="utf-8")
     for name in ("p0.ome.tif", "p1.ome.tif", "set.companion.ome"):
         for z in range(2):
-            assert numpy.array_equal(read(tmp_path / name, tmp_path, "--image", f"plane {z + 1}"), planes[:, z]), name
+            assert numpy.array_equal(read(tmp_path / name, tmp_path, "--plane", z + 1), planes[:, z]), name
     run("label", tmp_path / "set.companion.ome", "-o", tmp_path / "m.tif", "--channel", "c0", "--window", "auto")
     (tmp_path / "set.companion.ome").unlink()
     refused = fails("info", tmp_path / "p0.ome.tif")

@@ -37,7 +37,7 @@ GIGAPIXEL_COMPUTING_OPTION(
   Precision,
   precision,
   "fp32",
-  OptionChoice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Precision of feature maps and weights.")
+  OptionChoice("precision", { "fp32", "tf32", "bf16", "fp16" }, "fp32", "Of maps and weights.")
     .Details("Sums stay fp32 or finer. Networks made of operations (unet, resnet18-unet, imported ones) are computed "
              "in fp32, or in bf16 with less time and memory where the CPU has instructions for that (AVX512-BF16, "
              "AMX), on a GPU also in tf32. Of chains of layers (remedios2023) bf16 and fp16 (with loss scaling) halve "

@@ -139,7 +139,7 @@ GIGAPIXEL_LEARNING_OPTION(std::string,
                           OptionChoice("learning-rate-schedule",
                                        { "constant", "cosine", "plateau" },
                                        "constant",
-                                       "How the learning rate changes.")
+                                       "How it changes.")
                             .Details("As in torch.optim.lr_scheduler: cosine falls to --minimum-learning-rate in the "
                                      "last of --epochs, plateau is lower after "
                                      "epochs without a better validation "

@@ -13,18 +13,18 @@ namespace gigapixel
 std::optional<ProjectionMethod>
 FocalStack::FindMethod(const std::string & image)
 {
-  return image == "plane max"     ? std::optional(ProjectionMethod::Maximum)
-         : image == "plane focus" ? std::optional(ProjectionMethod::Focus)
-                                  : std::nullopt;
+  const std::string which = AskedPlane::Find(image).value_or(AskedPlane()).which;
+  return which == "max"     ? std::optional(ProjectionMethod::Maximum)
+         : which == "focus" ? std::optional(ProjectionMethod::Focus)
+                            : std::nullopt;
 }
 
 FocalStack::FocalStack(const std::string & path, const std::string & image, TIFFReading reading)
   : Slide(path)
   , m_Method(FindMethod(image).value())
-  , m_Asked(image)
+  , m_Asked(*AskedPlane::Find(image))
 {
-  const auto any = Open(path, {}, reading);
-  OpenPlanes(*any, reading);
+  OpenPlanes(reading);
   const Slide & first = *m_Stack.front();
   m_Planes = first.m_Planes;
   for (SlidePlane & plane : m_Planes)
@@ -44,32 +44,39 @@ FocalStack::FocalStack(const std::string & path, const std::string & image, TIFF
   const auto resolution = first.GetMicronsPerPixel();
   SetMicronsPerPixel(resolution[0], resolution[1], true);
   m_Properties = first.m_Properties;
-  m_Properties["gigapixel.focal-plane"] =
-    image.substr(image.find(' ') + 1) + " of " + std::to_string(m_Stack.size()); // "max of 5"
+  m_Properties["gigapixel.focal-plane"] = m_Asked.which + " of " + std::to_string(m_Stack.size()); // "max of 5"
   m_Images = first.m_Images;
+  const auto planes = FindFocalPlanes(m_Images);
   for (SlideImage & each : m_Images)
   {
     each.isRead = false;
-    each.reason = each.depth ? "it is one of the focal planes that are read together" : "focal planes are asked for";
+    each.reason = "focal planes are asked for";
+  }
+  for (const std::size_t plane : planes)
+  {
+    m_Images[plane].reason = "it is one of the focal planes that are read together";
   }
 }
 
 void
-FocalStack::OpenPlanes(const Slide & any, TIFFReading reading)
+FocalStack::OpenPlanes(TIFFReading reading)
 {
-  const auto planes = FindFocalPlanes(any.GetImages());
-  if (planes.size() < 2)
+  try
   {
-    throw SlideError(Diagnostic("E-SLIDE-IMAGE",
-                                "it has no focal planes for '" + m_Asked + '\'',
-                                "see info for the images that it has")
-                       .OfFile(m_Path)
-                       .OfOption("--image", m_Asked));
+    m_Stack.push_back(Open(m_Path, m_Asked.GetAnother(1), reading));
   }
-  for (std::size_t number = 1; number <= planes.size(); ++number)
+  catch (const SlideError & error)
   {
-    m_Stack.push_back(Open(m_Path, "plane " + std::to_string(number), reading));
-    RequireAlike(*m_Stack.back());
+    throw error.GetDiagnostic().option == "--plane" ? NoFocalPlanes(m_Path, m_Asked.which) : error;
+  }
+  const std::size_t planes = FindFocalPlanes(m_Stack.front()->GetImages()).size();
+  for (std::size_t number = 2; number <= planes; ++number)
+  {
+    m_Stack.push_back(Open(m_Path, m_Asked.GetAnother(number), reading));
+  }
+  for (const auto & plane : m_Stack)
+  {
+    RequireAlike(*plane);
   }
 }
 
@@ -92,9 +99,9 @@ FocalStack::RequireAlike(const Slide & plane) const
     throw SlideError(Diagnostic("E-SLIDE-PLANES",
                                 areAlike ? "samples of its focal planes are signed, or of more than 32 bit"
                                          : "its focal planes differ in size, levels or kind of pixels",
-                                "choose one of them, such as --image \"plane middle\"")
+                                "choose one of them, such as --plane middle")
                        .OfFile(m_Path)
-                       .OfOption("--image", m_Asked));
+                       .OfOption("--plane", m_Asked.which));
   }
 }
 

@@ -2,7 +2,7 @@
 #ifndef FocalStack_h
 #define FocalStack_h
 
-#include "Slide.h"
+#include "SlideImageChoice.h"
 #include "gigapixelFocalProjection.h"
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace gigapixel
 class FocalStack : public Slide
 {
 public:
-  /** The method that "plane max" or "plane focus" names; nothing for another image. */
+  /** The method of which AskedPlane has the name; nothing for another image. */
   static std::optional<ProjectionMethod> FindMethod(const std::string & image);
 
   /** Throws SlideError where the file has no several focal planes of one kind. */
@@ -34,7 +34,7 @@ protected:
                          std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
-  void OpenPlanes(const Slide & any, TIFFReading reading);
+  void OpenPlanes(TIFFReading reading);
   void RequireAlike(const Slide & plane) const;
   void FindScanned(unsigned plane, std::uint64_t tile, std::unique_ptr<unsigned char[]> & scanned) const;
 
@@ -44,7 +44,7 @@ private:
   void Render(unsigned plane, std::uint64_t tile, const PixelSpan & out) const;
 
   ProjectionMethod                          m_Method;
-  std::string                               m_Asked;
+  AskedPlane                                m_Asked;
   std::vector<std::shared_ptr<const Slide>> m_Stack; // from the lowest depth
 };
 

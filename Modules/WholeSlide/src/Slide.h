@@ -77,17 +77,12 @@ struct SlideImage
   bool          isMain = false; // the one that is read where none is asked for
   std::string   reason;         // why it is read, or not
 
-  std::optional<double> depth; // of a focal plane, in what the file counts it in
+  std::optional<double> depth;     // of a focal plane, in what the file counts it in
+  std::size_t           stack = 0; // focal planes with the same number belong together
 };
 
 /** The property of slides that says how many micrometers focal planes are apart. */
 constexpr const char * FocalPlaneSpacing = "gigapixel.focal-plane-spacing";
-
-/** Numbers (from 0) of the images that are focal planes, from the lowest depth. */
-std::vector<std::size_t> FindFocalPlanes(const std::vector<SlideImage> & images);
-
-/** "2 of 5": which focal plane is read; empty where there are not several. */
-std::string DescribeFocalPlane(const std::vector<SlideImage> & images);
 
 /** Stands before the number of a channel ("number:2") where names may be numbers. */
 constexpr const char * ChannelNumberMark = "number:";

@@ -70,6 +70,10 @@ RequireImage(const Slide & slide, const std::string & image)
 {
   if (!image.empty() && image != "1" && slide.GetImages().empty())
   {
+    if (const auto plane = AskedPlane::Find(image))
+    {
+      throw NoFocalPlanes(slide.GetPath(), plane->which);
+    }
     throw SlideError(
       Diagnostic("E-SLIDE-IMAGE", "it has one image only, and no image '" + image + "'", "choose image 1")
         .OfFile(slide.GetPath())

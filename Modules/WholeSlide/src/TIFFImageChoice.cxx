@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which of the images of a TIFF is read, and why.
+#include "SlideImageChoice.h"
 #include "TIFFLayout.h"
 #include "gigapixelFormatCount.h"
 
@@ -7,89 +8,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <map>
 
 namespace gigapixel
 {
 
 namespace
 {
-std::uint64_t
-ToWhole(const std::string & text)
-{
-  const bool isNumber = text.find_first_not_of("0123456789") == std::string::npos;
-  return isNumber ? std::strtoull(text.c_str(), nullptr, 10) : 0;
-}
-
 double
 GetDistance(const std::optional<double> & depth)
 {
   return std::abs(depth.value_or(0.0));
 }
 } // namespace
-
-std::vector<std::size_t>
-FindFocalPlanes(const std::vector<SlideImage> & images)
-{
-  std::vector<std::size_t> planes;
-  for (std::size_t i = 0; i < images.size(); ++i)
-  {
-    if (images[i].depth)
-    {
-      planes.push_back(i);
-    }
-  }
-  std::stable_sort(planes.begin(), planes.end(), [&images](std::size_t one, std::size_t other) {
-    return *images[one].depth < *images[other].depth;
-  });
-  return planes;
-}
-
-std::string
-DescribeFocalPlane(const std::vector<SlideImage> & images)
-{
-  const auto planes = FindFocalPlanes(images);
-  const auto isRead = [&images](std::size_t plane) { return images[plane].isRead; };
-  const auto read = std::find_if(planes.begin(), planes.end(), isRead);
-  return planes.size() < 2 || read == planes.end()
-           ? std::string()
-           : std::to_string(read - planes.begin() + 1) + " of " + std::to_string(planes.size());
-}
-
-std::size_t
-FindAskedImage(const std::string &             path,
-               const std::string &             asked,
-               const std::vector<SlideImage> & images,
-               const std::string &             list)
-{
-  const auto named =
-    std::find_if(images.begin(), images.end(), [&asked](const SlideImage & image) { return image.name == asked; });
-  if (named != images.end())
-  {
-    return static_cast<std::size_t>(named - images.begin());
-  }
-  const std::uint64_t number = ToWhole(asked);
-  if (number >= 1 && number <= images.size())
-  {
-    return static_cast<std::size_t>(number - 1);
-  }
-  const std::string word = "plane ";
-  if (asked.rfind(word, 0) == 0)
-  {
-    const auto          planes = FindFocalPlanes(images);
-    const std::string   which = asked.substr(word.size());
-    const std::uint64_t plane = which == "middle" ? (planes.size() + 1) / 2 : ToWhole(which);
-    if (plane >= 1 && plane <= planes.size())
-    {
-      return planes[plane - 1];
-    }
-  }
-  throw SlideError(Diagnostic("E-SLIDE-IMAGE",
-                              "it has no image '" + asked + "'",
-                              "choose one of its images by number or name: " + list)
-                     .OfFile(path)
-                     .OfOption("--image", asked));
-}
 
 bool
 TIFFLayout::IsLarger(const Image & one, const Image & other) const
@@ -124,18 +55,20 @@ TIFFLayout::ListImages(const std::vector<Image> & images) const
 std::vector<SlideImage>
 TIFFLayout::NameImages(const std::vector<Image> & images) const
 {
-  const auto    getArea = [this](const Image & image) { return GetPage(image.levels.front().page).GetArea(); };
-  std::uint64_t most = 0;
+  const auto getArea = [this](const Image & image) { return GetPage(image.levels.front().page).GetArea(); };
+  std::map<std::size_t, std::uint64_t> most; // of each stack
   for (const Image & image : images)
   {
-    most = std::max(most, getArea(image));
+    most[image.stack] = std::max(most[image.stack], getArea(image));
   }
   std::vector<SlideImage> named(images.size());
   for (std::size_t i = 0; i < images.size(); ++i)
   {
     named[i].name = images[i].name;
-    named[i].depth = getArea(images[i]) == most ? images[i].depth : std::nullopt;
+    named[i].depth = getArea(images[i]) == most[images[i].stack] ? images[i].depth : std::nullopt;
+    named[i].stack = images[i].stack;
   }
+  named[FindMainImage(images)].isMain = true;
   return named;
 }
 
@@ -196,7 +129,6 @@ TIFFLayout::DescribeImages() const
   }
   const auto largest =
     std::count_if(m_Images.begin(), m_Images.end(), [&](const Image & image) { return getArea(image) == most; });
-  const std::size_t main = FindMainImage(m_Images);
   for (std::size_t i = 0; i < m_Images.size(); ++i)
   {
     const Image &    image = m_Images[i];
@@ -210,7 +142,6 @@ TIFFLayout::DescribeImages() const
                  (channels == 1 ? " channel of " : " channels of ") + std::to_string(page.bits) + " bit, " +
                  std::to_string(image.levels.size()) + (image.levels.size() == 1 ? " level" : " levels");
     entry.isRead = i == m_ImageNumber;
-    entry.isMain = i == main;
     if (!entry.isRead)
     {
       entry.reason = !m_AskedImage.empty()   ? "another image is asked for"

@@ -498,6 +498,7 @@ TIFFLayout::FindImages(const PageRules & rules)
     Image image;
     image.name = sorting.GetRole(head.base).name;
     image.depth = sorting.GetRole(head.base).depth;
+    image.stack = sorting.GetRole(head.base).stack;
     image.levels.push_back({ head.base, {} });
     for (const std::size_t level : head.levels)
     {

@@ -29,15 +29,6 @@ std::string GetUsualName(const TIFFPage & page);
 /** A line "key=value" of the description that ImageJ writes; empty where there is none. */
 std::string GetImageJValue(const TIFFPage & page, const std::string & key);
 
-/** Number (from 0) of the image that is asked for by its name, its number (from 1), or as a focal plane: "plane 2"
- * counts from the lowest depth, and "plane middle" is the lower one of two. Throws SlideError where there is none.
- * \param images their names, and the depths of those that are focal planes of one another
- * \param list of all images, for the message */
-std::size_t FindAskedImage(const std::string &             path,
-                           const std::string &             asked,
-                           const std::vector<SlideImage> & images,
-                           const std::string &             list);
-
 /** What a format knows of a page before the images of the file are found. */
 struct PageRole
 {
@@ -50,9 +41,10 @@ struct PageRole
   };
 
   Kind                  kind = Kind::Unknown;
-  std::string           name;  // of an associated image, or of the image whose finest level the page is
-  std::string           part;  // channel or focal plane: only pages with the same one make a pyramid
-  std::optional<double> depth; // of a focal plane: 0 is the one in focus
+  std::string           name;      // of an associated image, or of the image whose finest level the page is
+  std::string           part;      // channel or focal plane: only pages with the same one make a pyramid
+  std::optional<double> depth;     // of a focal plane: 0 is the one in focus
+  std::size_t           stack = 0; // see SlideImage
 };
 
 /** How a format differs from a TIFF that says all in its tags. */
@@ -89,6 +81,7 @@ public:
     std::string           name; // empty for none
     std::vector<Level>    levels;
     std::optional<double> depth; // see PageRole
+    std::size_t           stack = 0;
 
     std::vector<std::size_t> masks; // transparency masks of its levels
   };

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "NumberText.h"
 #include "PyramidDescription.h"
+#include "SlideImageChoice.h"
 #include "TIFFSlide.h"
 
 #include <algorithm>

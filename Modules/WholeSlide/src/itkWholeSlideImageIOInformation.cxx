@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What the reader says of an open slide: geometry and dictionary.
-#include "Slide.h"
+#include "SlideImageChoice.h"
 #include "gigapixelJoinNames.h"
 #include "itkWholeSlideImageIO.h"
 

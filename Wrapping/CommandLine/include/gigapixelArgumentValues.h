@@ -85,6 +85,12 @@ private:
   std::map<std::string, std::vector<std::string>> m_Defaults;
 };
 
+/** For what is no slide. \param reason a clause that says why \param scope options of it, and of a narrower one, are
+ * refused \throw UsageError one is given */
+GigapixelCommandLine_EXPORT void RefuseOptionsOfSlides(const ArgumentValues & values,
+                                                       const std::string &    reason,
+                                                       OptionScope            scope = OptionScope::Slides);
+
 /** Bytes of "2G", "512M", "1.5G", "800k" or plain bytes; powers of 1024. \throw UsageError naming the argument */
 GigapixelCommandLine_EXPORT std::int64_t ParseMemory(const std::string & argumentName, const std::string & text);
 

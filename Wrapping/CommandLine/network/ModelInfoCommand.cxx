@@ -90,16 +90,7 @@ IsNetworkName(const std::string & name)
 int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
-  for (const char * option : { "associated", "output", "check", "strict", "slide-mpp", "image" })
-  {
-    if (values.Has(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  std::string("--") + option + " is for slides, and " +
-                                    values.GetTexts("SLIDE").front() + " is a model or a network")
-                         .OfOption(std::string("--") + option));
-    }
-  }
+  RefuseOptionsOfSlides(values, values.GetTexts("SLIDE").front() + " is a model or a network");
   JSON        all = JSON::array();
   std::string text;
   for (const std::string & name : values.GetTexts("SLIDE"))

@@ -345,20 +345,6 @@ GetFreeze(const ArgumentValues & values)
 }
 
 void
-RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & reason, OptionScope scope)
-{
-  for (const Argument & argument : values.GetCommand().arguments)
-  {
-    if (argument.scope >= scope && values.IsGiven(argument.name))
-    {
-      const std::string name = argument.GetDisplayName();
-      throw UsageError(
-        Diagnostic("E-OPTION-APPLIES", name + " is for slides, and " + reason, "leave it out").OfOption(name));
-    }
-  }
-}
-
-void
 TakeLoss(const ArgumentValues & values, NetworkDescription & network)
 {
   if (values.GetText("loss") != "network")

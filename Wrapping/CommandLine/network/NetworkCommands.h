@@ -154,12 +154,6 @@ void TakeLoss(const ArgumentValues & values, NetworkDescription & network);
 /** --freeze; none without it. */
 std::vector<std::string> GetFreeze(const ArgumentValues & values);
 
-/** For what is no slide. \param reason a clause that says why \param scope options of it, and of a narrower one, are
- * refused \throw UsageError one is given */
-void RefuseOptionsOfSlides(const ArgumentValues & values,
-                           const std::string &    reason,
-                           OptionScope            scope = OptionScope::Slides);
-
 /** "4492 parameters", and how many more are not trained. */
 std::string FormatParameters(std::int64_t trained, std::int64_t kept);
 

@@ -200,14 +200,16 @@ class Slide:
         Make the first damaged tile that is read an error, also where something is made from this slide. Otherwise such a
         tile gives what pixels can be decoded, with a warning.
     image : str or int, optional
-        Which image of the file, by its name or its number, where it has several; "plane 3" or "plane middle" of focal
-        planes; "plane max" or "plane focus" of all of them. None: the main one.
+        Which image of the file, by its name or its number, where it has several. None: the main one.
     channels : str, int or sequence of these, optional
         A channel, or several in the order that is wanted, by names or numbers from 1 (a name comes first). None: all.
         Pixels of one are (y, x).
     window : "auto" or (float, float), optional
         Values of samples that become 0 and 255 of 8 bits, ``(LOW, HIGH)``; "auto": the 0.1 and 99.9 percentile of each
         channel, the same for the whole slide. None: samples as they are stored.
+    plane : int or {"middle", "max", "focus"}, optional
+        Which focal plane of the image, by its number from the lowest; "max" is the maximum of all planes, "focus" the
+        sharpest pixels of them. None: the plane nearest to the focus, or the middle one.
 
     Raises
     ------
@@ -235,11 +237,13 @@ class Slide:
         image: Union[str, int, None] = None,
         channels: Optional[Channels] = None,
         window: Optional[Window] = None,
+        plane: Union[int, str, None] = None,
     ):
         check_mpp(mpp)
         self.path = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
-        self._content = Content("" if image is None else str(image)).but(channels, window)
+        parts = ["" if image is None else str(image), "" if plane is None else f"plane {plane}"]
+        self._content = Content(" ".join(filter(None, parts))).but(channels, window)
         self.strict = bool(strict)
         self._io: Any = None
         self._io = self._open()

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which tile, channel and focal plane each frame of a DICOM slide shows.
 #include "DICOMSlide.h"
-#include "TIFFLayout.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"
@@ -310,7 +310,7 @@ DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
     const std::string & which = m_Properties["gigapixel.focal-plane"];
     m_Warnings.push_back(Diagnostic("W-SLIDE-PLANES",
                                     "it has several focal planes, of which one is read: focal plane " + which,
-                                    "choose another one with --image (SetImage) where it matters")
+                                    "choose another one with --plane (SetImage) where it matters")
                            .OfFile(m_Path)
                            .OfValue(which));
   }

@@ -2,6 +2,7 @@
 // Hamamatsu NDPI.
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 
@@ -180,7 +181,7 @@ HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string &
     m_Warnings.push_back(Diagnostic("W-SLIDE-IMAGES",
                                     "it has " + std::to_string(planes.size()) + " focal planes, of which only image " +
                                       std::to_string(chosen + 1) + " is read: " + list,
-                                    "see info for the images, and choose another one with --image (SetImage)")
+                                    "see info for the images, and choose another one with --plane (SetImage)")
                            .OfFile(m_Path));
   }
   return std::next(planes.begin(), static_cast<std::ptrdiff_t>(chosen))->first;

@@ -2,6 +2,7 @@
 // Leica SCN: a TIFF whose description is XML of Leica's namespace. Its areas lie anywhere: read through OpenSlide.
 #include "OpenSlideSlide.h"
 #include "SlideFormat.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"

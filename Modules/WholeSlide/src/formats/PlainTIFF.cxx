@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
+#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -54,44 +54,121 @@ FindOwnChannels(const TIFFLayout & layout)
   return own.channels;
 }
 
-/** Levels and associated images of the pages, with channels placed as our pyramids have them. */
-void
-Arrange(TIFFLayout & layout, PageRules rules)
+/** How the pages follow each other that are channels and focal planes of one image. */
+struct PageStack
 {
-  const auto channels = FindOwnChannels(layout);
-  for (std::size_t i = 1; i < channels.size(); ++i)
+  std::size_t channels = 1;
+  std::size_t planes = 1;
+  bool        isPlaneFirst = false; // all channels of a plane follow each other
+
+  std::size_t
+  GetStep() const // between channels
   {
-    rules.roles.resize(channels.size());
-    rules.roles[i].kind = PageRole::Kind::Ignored;
+    return isPlaneFirst ? 1 : planes;
   }
-  layout.SetImages(layout.FindImages(rules));
-  layout.channels = channels;
-  if (channels.size() > 1)
-  {
-    std::vector<std::size_t> pages(channels.size());
-    std::iota(pages.begin(), pages.end(), std::size_t{ 0 });
-    layout.PlaceChannels(pages);
-  }
+};
+
+/** The number behind "key=" of ImageJ, which writes none for 1. */
+std::size_t
+GetImageJCount(const TIFFPage & page, const std::string & key)
+{
+  const std::string text = GetImageJValue(page, key);
+  return text.empty() ? 1 : std::strtoull(text.c_str(), nullptr, 10);
 }
 
-/** ImageJ says of a stack that each page is a focal plane. The middle one is in focus, as far as anybody knows. */
-PageRules
-MakeRulesOfStack(const TIFFLayout & layout)
+/** A hyperstack of ImageJ, whose channels follow each other. */
+PageStack
+FindImageJStack(const TIFFPage & page)
 {
-  PageRules           rules;
-  const std::size_t   pages = layout.GetNumberOfMainPages();
-  const std::uint64_t slices = std::strtoull(GetImageJValue(layout.GetPage(0), "slices").c_str(), nullptr, 10);
-  if (slices == pages && pages > 1)
+  const bool isStill = GetImageJCount(page, "frames") == 1;
+  return isStill ? PageStack{ GetImageJCount(page, "channels"), GetImageJCount(page, "slices"), true } : PageStack();
+}
+
+/** What tifffile writes as {"shape": [4, 3, 300, 400], "axes": "CZYX"}. */
+PageStack
+FindShapedStack(const TIFFPage & page)
+{
+  const std::string text = page.GetText(TIFFTag::ImageDescription);
+  const std::string shapeKey = "\"shape\": [", axesKey = "\"axes\": \"";
+  const std::size_t shape = text.find(shapeKey), axes = text.find(axesKey);
+  if (text.empty() || text.front() != '{' || shape == std::string::npos || axes == std::string::npos)
   {
-    const std::size_t middle = (pages - 1) / 2;
-    rules.roles.resize(pages);
-    for (std::size_t i = 0; i < pages; ++i)
+    return {};
+  }
+  const std::string letters =
+    text.substr(axes + axesKey.size(), text.find('"', axes + axesKey.size()) - axes - axesKey.size());
+  std::istringstream numbers(text.substr(shape + shapeKey.size()));
+  PageStack          stack;
+  for (const char letter : letters.substr(0, letters.find("YX")))
+  {
+    std::size_t number = 0;
+    char        comma = 0;
+    numbers >> number >> comma;
+    if (letter != 'C' && letter != 'Z')
     {
-      rules.roles[i].name = "plane " + std::to_string(i + 1);
-      rules.roles[i].depth = static_cast<double>(i) - static_cast<double>(middle);
+      return {};
+    }
+    stack.isPlaneFirst = letter == 'C';
+    (letter == 'C' ? stack.channels : stack.planes) = number;
+  }
+  return stack;
+}
+
+/** Nothing but one page where the file says of no stack, or of one that its pages are not. */
+PageStack
+FindStack(const TIFFLayout & layout)
+{
+  const TIFFPage &  page = layout.GetPage(0);
+  const std::size_t pages = layout.GetNumberOfMainPages();
+  const auto        isThere = [&page, pages](const PageStack & stack) {
+    const bool areChannels = stack.channels <= 1 || (stack.channels <= MostChannels && page.samples == 1);
+    return pages > 1 && areChannels && stack.channels > 0 && pages % stack.channels == 0 &&
+           pages / stack.channels == stack.planes;
+  };
+  const PageStack ofImageJ = FindImageJStack(page), shaped = FindShapedStack(page);
+  return isThere(ofImageJ) ? ofImageJ : isThere(shaped) ? shaped : PageStack();
+}
+
+/** Each focal plane is an image. The middle one is in focus, as far as anybody knows. */
+PageRules
+MakeRules(const PageStack & stack)
+{
+  PageRules rules;
+  rules.roles.resize(stack.channels * stack.planes);
+  for (std::size_t page = 0; page < rules.roles.size(); ++page)
+  {
+    const std::size_t plane = stack.isPlaneFirst ? page / stack.channels : page % stack.planes;
+    const bool        isFirst = stack.isPlaneFirst ? page % stack.channels == 0 : page < stack.planes;
+    rules.roles[page].kind = isFirst ? PageRole::Kind::Unknown : PageRole::Kind::Ignored;
+    if (isFirst && stack.planes > 1)
+    {
+      rules.roles[page].name = "plane " + std::to_string(plane + 1);
+      rules.roles[page].depth = static_cast<double>(plane) - static_cast<double>((stack.planes - 1) / 2);
     }
   }
   return rules;
+}
+
+/** Levels and associated images of the pages, with channels placed as a stack or a pyramid of ours has them. */
+void
+Arrange(TIFFLayout & layout, PageStack stack)
+{
+  const auto own = FindOwnChannels(layout);
+  if (own.size() > 1)
+  {
+    stack = { own.size(), 1, true };
+  }
+  layout.SetImages(layout.FindImages(MakeRules(stack)));
+  layout.channels = own;
+  if (stack.channels > 1)
+  {
+    std::vector<std::size_t> pages(stack.channels);
+    for (std::size_t channel = 0; channel < pages.size(); ++channel)
+    {
+      pages[channel] = layout.GetLevels().front().page + channel * stack.GetStep();
+    }
+    layout.PlaceChannels(pages);
+  }
 }
 
 void
@@ -127,7 +204,7 @@ Open(const SlideFile & file)
     throw;
   }
   WarnOfPlanes(*layout);
-  Arrange(*layout, MakeRulesOfStack(*layout));
+  Arrange(*layout, FindStack(*layout));
   // Other programs put a page of their own, such as a macro, before those of the scanner.
   const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);
   if (base.GetShortText(TIFFTag::ImageDescription).rfind("Aperio", 0) == 0)

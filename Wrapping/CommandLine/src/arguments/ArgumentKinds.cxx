@@ -106,9 +106,18 @@ Argument
 SlideImage()
 {
   return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
-    .Details("By its number or name; gigapixel info lists them. 'plane N' is a focal plane, by its number from the "
-             "lowest, and 'plane middle' the middle one. 'plane max' is the maximum of all planes, 'plane focus' the "
-             "sharpest pixels of them.")
+    .Details("By its number or name; gigapixel info lists them.")
+    .Group(Reading)
+    .OfSlideFiles();
+}
+
+Argument
+SlideFocalPlane()
+{
+  return OptionInteger("plane", "", 1, 65535, "Focal plane, by its number from the lowest.")
+    .Words({ "middle", "max", "focus" })
+    .Details("max: the maximum of all planes. focus: the sharpest pixels of them. With --image: a plane of that image. "
+             "Without it: the plane nearest to the focus (SVS, NDPI), else the middle one.")
     .Group(Reading)
     .OfSlideFiles();
 }
@@ -234,7 +243,7 @@ CommonArguments()
   Argument quiet =
     Switch("quiet", "No progress and no messages but warnings and errors.").Group(Running).DecidesNothing();
   quiet.shortName = 'q';
-  Argument help = Switch("help", "Show the arguments, a line each.").Group(Running).DecidesNothing();
+  Argument help = Switch("help", "Show the arguments, a line each; --help-all: with details and ranges.").Group(Running).DecidesNothing();
   help.shortName = 'h';
   return {
     threads,

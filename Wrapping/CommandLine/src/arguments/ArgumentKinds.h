@@ -47,6 +47,7 @@ GigapixelCommandLine_EXPORT Argument SlideResolution();
 
 /** Which image of a file with several. */
 GigapixelCommandLine_EXPORT Argument SlideImage();
+GigapixelCommandLine_EXPORT Argument SlideFocalPlane();
 
 /** Which channels, and which of their values are seen.
  * \param several what becomes of several channels, a sentence \param otherwise what they are without a window */

@@ -309,4 +309,18 @@ ArgumentValues::GetRegion(const std::string & name) const
   return { numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3) };
 }
 
+void
+RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & reason, OptionScope scope)
+{
+  for (const Argument & argument : values.GetCommand().arguments)
+  {
+    if (argument.scope >= scope && values.IsGiven(argument.name))
+    {
+      const std::string name = argument.GetDisplayName();
+      throw UsageError(
+        Diagnostic("E-OPTION-APPLIES", name + " is for slides, and " + reason, "leave it out").OfOption(name));
+    }
+  }
+}
+
 } // namespace gigapixel::commandline

@@ -54,8 +54,10 @@ Info()
              itk::GigapixelNameVolumeFormats() + " files."),
       SlideResolution(),
       SlideImage(),
-      Argument{ "associated", Type::Text, "NAME", "Save this associated image (label, macro, thumbnail) to --output." },
-      Output("PNG", "picture", "Where the associated image goes."),
+      SlideFocalPlane(),
+      OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
+        .OfSlideFiles(),
+      Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
       Switch(
         "check",
         "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot be decoded "
@@ -181,6 +183,7 @@ Train()
         LevelResolution(),
         SlideResolution(),
         SlideImage(),
+        SlideFocalPlane(),
         SlideChannel().Details(
           "By its name or its number from 1, a name first. All slides have the same names for them. The model keeps "
           "names and window, and finds the channels of other slides by their names."),
@@ -249,7 +252,7 @@ Segment()
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
     "many channels as the network takes, of 8 bits; color is made gray where it takes one. Models for volumes write "
     "volumes of class numbers, with the place in the patient that the input has.",
-    { Slides("Slide files; or folders, patterns ('*.svs'), tables (CSV) or manifests of slides. Or volumes.")
+    { Slides("Slide files, folders, patterns ('*.svs'), tables or manifests; or volumes.")
         .Details(
           "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the table. A "
           "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are " +
@@ -279,6 +282,7 @@ Segment()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      SlideFocalPlane(),
       ModelChannel(),
       NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       region,
@@ -350,6 +354,7 @@ Classify()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      SlideFocalPlane(),
       ModelChannel(),
       NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       InputFile(
@@ -403,6 +408,7 @@ Features()
       LevelOfModel(),
       SlideResolution(),
       SlideImage(),
+      SlideFocalPlane(),
       ModelChannel(),
       NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       InputFile("tissue",
@@ -444,6 +450,7 @@ Plan()
              LevelResolution(),
              SlideResolution(),
              SlideImage(),
+             SlideFocalPlane(),
              SlideChannel(),
              NetworkWindow("values as they are stored, of 8 bit"),
              TrainingLoss(),

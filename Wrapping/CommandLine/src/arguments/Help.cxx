@@ -263,14 +263,15 @@ GetHelp(const Command & command, bool withDetails)
     text += group.empty() ? "" : '\n' + group + ":\n";
     for (const Argument & argument : command.arguments)
     {
-      text += argument.group == group ? FormatArgument(argument, column, withDetails) : "";
+      const bool isTold = withDetails || argument.name != "help-all"; // of which --help tells
+      text += argument.group == group && isTold ? FormatArgument(argument, column, withDetails) : "";
     }
   }
   const std::size_t examples = withDetails ? command.examples.size() : 1;
-  text += examples > 1 ? "\nExamples:\n" : "\nExample:\n";
+  text += examples > 1 ? "\nExamples:\n" : "\nExample:";
   for (std::size_t i = 0; i < examples; ++i)
   {
-    text += "  " + command.examples[i] + '\n';
+    text += (examples > 1 ? "  " : " ") + command.examples[i] + '\n';
   }
   return text;
 }

@@ -3,6 +3,7 @@
 
 #include "NameText.h"
 #include "SlideBatch.h"
+#include "SlideFile.h"
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelDiagnostic.h"
@@ -197,10 +198,7 @@ BatchRecords::IdentifyInput(const std::string & name, const std::string & value,
 Json
 BatchRecords::DescribeInputs(const SlideTask & task)
 {
-  const auto * const image = m_Values.GetCommand().Find("image");
-  Json               inputs{ { "slide",
-                               IdentifySlideOrVolume(task.slide,
-                                       image && m_Values.Has("image") ? m_Values.GetText("image") : std::string()) } };
+  Json inputs{ { "slide", IdentifySlideOrVolume(task.slide, GetContent(m_Values).image) } };
   for (const Argument & argument : m_Values.GetCommand().arguments)
   {
     const bool isInput = argument.channel == ArgumentChannel::Input && !argument.IsPositional();

@@ -118,7 +118,7 @@ DescribeMaking(const MaskImage & mask, const std::string & slide, const Argument
     madeBy += values.IsGiven(option) ? ' ' + std::string(option) + '=' + JoinNames(values.GetTexts(option), ",") : "";
   }
   madeBy += values.Has("partial") ? " partial" : "";
-  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, values.IsGiven("image") ? values.GetText("image") : "");
+  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, GetContent(values).image);
   return madeBy + " mask: " + mask.GetImage().content;
 }
 
@@ -257,7 +257,7 @@ RequireSlideOfMask(const MaskImage & mask, const std::string & slide, const Argu
 {
   if (!mask.GetImage().madeOf.empty())
   {
-    itk::GigapixelTissueSource(mask.GetName(), slide, values.IsGiven("image") ? values.GetText("image") : "");
+    itk::GigapixelTissueSource(mask.GetName(), slide, GetContent(values).image);
   }
 }
 
@@ -460,14 +460,14 @@ CheckTable(const ArgumentValues &  values,
 void
 CheckOptions(const ArgumentValues & values)
 {
-  for (const char * const option : { "level", "mpp", "partial", "slide-mpp", "image", "channel", "window" })
+  for (const Argument & argument : values.GetCommand().arguments)
   {
-    if (values.IsGiven(option) && !values.IsGiven("slide"))
+    if (argument.scope != OptionScope::All && values.IsGiven(argument.name) && !values.IsGiven("slide"))
     {
-      throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                  std::string("--") + option + " is about the slide, and none is given",
-                                  "name it with --slide")
-                         .OfOption(std::string("--") + option));
+      const std::string name = argument.GetDisplayName();
+      throw UsageError(
+        Diagnostic("E-OPTION-NEEDS", name + " is about the slide, and none is given", "name it with --slide")
+          .OfOption(name));
     }
   }
 }

@@ -375,16 +375,7 @@ int
 RunVolumeOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("SLIDE"), output = values.GetText("output");
-  for (const char * option : { "partial", "slide-mpp", "image", "channel", "window" })
-  {
-    if (values.IsGiven(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  std::string("--") + option + " is for slides, and " + name + " is a volume",
-                                  "leave it out")
-                         .OfOption(std::string("--") + option));
-    }
-  }
+  RefuseOptionsOfSlides(values, name + " is a volume");
   const itk::GigapixelVolume volume = OpenVolume(name, session), labels = OpenVolume(values.GetText("MASK"), session);
   CheckLabels(volume, labels);
   const auto        panels = MakePanels(volume.grid, values.GetInteger("picture-size"));

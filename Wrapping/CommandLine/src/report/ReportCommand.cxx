@@ -8,6 +8,7 @@
 #include "ReportInputs.h"
 #include "ReportLock.h"
 #include "ReportPictures.h"
+#include "SlideFile.h"
 
 #include "gigapixelFormatCount.h"
 #include "gigapixelReportPage.h"
@@ -84,7 +85,7 @@ GetDrawing(const ArgumentValues & values)
 {
   const auto has = [&](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
   return { has("picture-size") ? values.GetInteger("picture-size") : 0,
-           has("image") ? values.GetText("image") : std::string(),
+           GetContent(values).image,
            has("slide-mpp") ? values.GetNumber("slide-mpp") : 0 };
 }
 

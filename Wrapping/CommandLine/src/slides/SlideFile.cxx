@@ -143,8 +143,13 @@ OpenPicture(const std::string & file, const ArgumentValues & values, const Sessi
 itk::GigapixelSlideContent
 GetContent(const ArgumentValues & values)
 {
-  const auto has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
-  return { has("image") ? values.GetText("image") : std::string(),
+  const auto  has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
+  std::string image = has("image") ? values.GetText("image") : std::string();
+  if (has("plane"))
+  {
+    image += (image.empty() ? "plane " : " plane ") + values.GetText("plane");
+  }
+  return { std::move(image),
            has("channel") ? values.GetTexts("channel") : std::vector<std::string>(),
            has("window") ? values.GetText("window") : std::string() };
 }

@@ -53,22 +53,6 @@ Format(const JSON & info, const VolumeGrid & grid)
   return text;
 }
 
-/** Those of slides. */
-void
-RefuseOptions(const ArgumentValues & values, const std::string & name)
-{
-  for (const char * option : { "slide-mpp", "image", "associated", "output" })
-  {
-    if (values.IsGiven(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  std::string("--") + option + " is for slides, and " + name + " is a volume",
-                                  "leave it out")
-                         .OfOption(std::string("--") + option));
-    }
-  }
-}
-
 } // namespace
 
 bool
@@ -126,7 +110,7 @@ FormatSize(const Size & size)
 JSON
 DescribeVolume(const std::string & name, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  RefuseOptions(values, name);
+  RefuseOptionsOfSlides(values, name + " is a volume");
   const itk::GigapixelVolume volume = OpenVolume(name, session);
   const VolumeGrid &         grid = volume.grid;
   if (values.Has("check"))

@@ -1,0 +1,148 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "SlideImageChoice.h"
+
+#include "gigapixelFormatCount.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace gigapixel
+{
+
+namespace
+{
+std::uint64_t
+ToWhole(const std::string & text)
+{
+  const bool isNumber = text.find_first_not_of("0123456789") == std::string::npos;
+  return isNumber ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
+} // namespace
+
+std::optional<AskedPlane>
+AskedPlane::Find(const std::string & asked)
+{
+  const std::string word = "plane ";
+  const std::size_t at = asked.rfind(word);
+  if (at == std::string::npos || (at > 0 && asked[at - 1] != ' '))
+  {
+    return std::nullopt;
+  }
+  return AskedPlane{ asked.substr(0, at == 0 ? 0 : at - 1), asked.substr(at + word.size()) };
+}
+
+std::string
+AskedPlane::GetAnother(std::size_t number) const
+{
+  return (image.empty() ? image : image + ' ') + "plane " + std::to_string(number);
+}
+
+namespace
+{
+/** From the lowest depth. */
+std::vector<std::size_t>
+FindPlanesOfStack(const std::vector<SlideImage> & images, std::size_t stack)
+{
+  std::vector<std::size_t> planes;
+  for (std::size_t i = 0; i < images.size(); ++i)
+  {
+    if (images[i].depth && images[i].stack == stack)
+    {
+      planes.push_back(i);
+    }
+  }
+  std::stable_sort(planes.begin(), planes.end(), [&images](std::size_t one, std::size_t other) {
+    return *images[one].depth < *images[other].depth;
+  });
+  return planes;
+}
+
+/** The stack that an image is named of, be it as one of its planes. */
+std::size_t
+FindStack(const std::string &             path,
+          const std::string &             image,
+          const std::vector<SlideImage> & images,
+          const std::string &             list)
+{
+  const std::string beginning = image + " plane ";
+  const auto        plane = std::find_if(
+    images.begin(), images.end(), [&beginning](const SlideImage & each) { return each.name.rfind(beginning, 0) == 0; });
+  return plane != images.end() ? plane->stack : images[FindAskedImage(path, image, images, list)].stack;
+}
+} // namespace
+
+std::vector<std::size_t>
+FindFocalPlanes(const std::vector<SlideImage> & images)
+{
+  const auto isRead = [](const SlideImage & image) { return image.isRead; };
+  const auto isMain = [](const SlideImage & image) { return image.isMain; };
+  auto       found = std::find_if(images.begin(), images.end(), isRead);
+  found = found == images.end() ? std::find_if(images.begin(), images.end(), isMain) : found;
+  return FindPlanesOfStack(images, found == images.end() ? 0 : found->stack);
+}
+
+std::string
+DescribeFocalPlane(const std::vector<SlideImage> & images)
+{
+  const auto planes = FindFocalPlanes(images);
+  const auto isRead = [&images](std::size_t plane) { return images[plane].isRead; };
+  const auto read = std::find_if(planes.begin(), planes.end(), isRead);
+  return planes.size() < 2 || read == planes.end()
+           ? std::string()
+           : std::to_string(read - planes.begin() + 1) + " of " + std::to_string(planes.size());
+}
+
+SlideError
+NoFocalPlanes(const std::string & path, const std::string & which)
+{
+  return SlideError(
+    Diagnostic("E-SLIDE-IMAGE", "it has no focal planes", "leave --plane out; see info for the images that it has")
+      .OfFile(path)
+      .OfOption("--plane", which));
+}
+
+std::size_t
+FindAskedImage(const std::string &             path,
+               const std::string &             asked,
+               const std::vector<SlideImage> & images,
+               const std::string &             list)
+{
+  const auto named =
+    std::find_if(images.begin(), images.end(), [&asked](const SlideImage & image) { return image.name == asked; });
+  if (named != images.end())
+  {
+    return static_cast<std::size_t>(named - images.begin());
+  }
+  const std::uint64_t number = ToWhole(asked);
+  if (number >= 1 && number <= images.size())
+  {
+    return static_cast<std::size_t>(number - 1);
+  }
+  if (const auto wish = AskedPlane::Find(asked))
+  {
+    const auto          planes = wish->image.empty() ? FindFocalPlanes(images)
+                                                     : FindPlanesOfStack(images, FindStack(path, wish->image, images, list));
+    const std::uint64_t plane = wish->which == "middle" ? (planes.size() + 1) / 2 : ToWhole(wish->which);
+    if (plane >= 1 && plane <= planes.size())
+    {
+      return planes[plane - 1];
+    }
+    if (planes.empty())
+    {
+      throw NoFocalPlanes(path, wish->which);
+    }
+    throw SlideError(
+      Diagnostic("E-SLIDE-IMAGE",
+                 "it has " + FormatCount(planes.size(), "focal plane") + ", and no '" + wish->which + '\'',
+                 "give a number up to " + std::to_string(planes.size()) + ", or middle, max or focus")
+        .OfFile(path)
+        .OfOption("--plane", wish->which));
+  }
+  throw SlideError(Diagnostic("E-SLIDE-IMAGE",
+                              "it has no image '" + asked + "'",
+                              "choose one of its images by number or name: " + list)
+                     .OfFile(path)
+                     .OfOption("--image", asked));
+}
+
+} // namespace gigapixel
