@@ -168,6 +168,16 @@ def test_stacks_of_several_images(tmp_path):
     assert fails("info", path, "--image", "label", "--plane", 1).option == "--image"
 
 
+def test_a_folder_of_stacks(tmp_path):
+    (tmp_path / "slides").mkdir()
+    for name, seed in (("a.ome.tif", 0), ("b.ome.tiff", 1)):
+        write(tmp_path / "slides" / name, draw(3, 150, 210, seed=seed))
+    run("convert", tmp_path / "slides", tmp_path / "out", "--plane", "max")
+    for name, seed in (("a", 0), ("b", 1)):
+        found = tifffile.imread(tmp_path / "out" / f"{name}.ome.pyramid.tif", level=0)
+        assert numpy.array_equal(found, draw(3, 150, 210, seed=seed)[:, 0].max(axis=0))
+
+
 @pytest.mark.parametrize("axes", ["ZCYX", "CZYX", "CYX", "ZYX"])
 def test_stacks_that_say_what_pages_are(tmp_path, axes):
     """ImageJ has the channels of a plane behind each other, tifffile any order."""

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include <openjpeg.h>
 
@@ -276,18 +277,22 @@ FillSamples(const opj_image_t & image, const PixelSpan & out, std::uint32_t widt
     {
       throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is not of 9 to 16 bit, or is damaged"));
     }
-    const int offset = component.sgnd != 0 ? 1 << (component.prec - 1) : 0;
-    const int most = (1 << component.prec) - 1;
-    for (std::uint32_t y = 0; y < height; ++y)
-    {
-      const OPJ_INT32 * const from = component.data + std::size_t{ y } * component.w;
-      unsigned char *         to = out.data + y * out.stride + channel * sizeof(std::uint16_t);
-      for (std::uint32_t x = 0; x < width; ++x, to += out.channels * sizeof(std::uint16_t))
+    const int  offset = component.sgnd != 0 ? 1 << (component.prec - 1) : 0;
+    const int  most = (1 << component.prec) - 1;
+    const auto fill = [&](auto step) {
+      for (std::uint32_t y = 0; y < height; ++y)
       {
-        const auto sample = static_cast<std::uint16_t>(std::clamp(from[x] + offset, 0, most));
-        std::memcpy(to, &sample, sizeof(sample));
+        const OPJ_INT32 * const from = component.data + std::size_t{ y } * component.w;
+        unsigned char * const   to = out.data + y * out.stride + channel * sizeof(std::uint16_t);
+        for (std::uint32_t x = 0; x < width; ++x)
+        {
+          const auto sample = static_cast<std::uint16_t>(std::clamp(from[x] + offset, 0, most));
+          std::memcpy(to + x * step, &sample, sizeof(sample));
+        }
       }
-    }
+    };
+    constexpr std::integral_constant<std::size_t, sizeof(std::uint16_t)> adjacent; // known when it is compiled
+    out.channels == 1 ? fill(adjacent) : fill(out.channels * sizeof(std::uint16_t));
   }
 }
 

@@ -2,14 +2,16 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Samples of 16 bit: our reader beside tifffile and beside the codec alone, tile by tile, on the same files in one process.
 
-    wide_samples.py FOLDER [--side 8192] [--rounds 3] [--json result.json]
+    wide_samples.py FOLDER [--side 8192] [--rounds 3] [--openjpeg build/bin/DecodeJPEG2000] [--json result.json]
 
 It wants itkgigapixel, tifffile and imagecodecs. The files are drawn: smooth noise of 12 bit, as a camera gives it. Each reader
-reads level 0 with one thread; the round with the least CPU time counts. The share is the codec's time of ours.
+reads level 0 with one thread; the round with the least CPU time counts. The share is the codec's time of ours. The codec is
+imagecodecs', whose OpenJPEG is of another version than ours: with --openjpeg (ninja DecodeJPEG2000) it is Debian's, as ours.
 """
 
 import argparse
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -47,6 +49,13 @@ def decode_tiles(path, decode):
     return pixels
 
 
+def decode_with(program, path):
+    """CPU seconds of OpenJPEG alone, in a program."""
+    seconds, total = subprocess.run([program, path], check=True, capture_output=True, text=True).stdout.split()
+    assert int(total) == int(tifffile.imread(path).sum(dtype=numpy.uint64))
+    return float(seconds)
+
+
 def measure(work, rounds):
     times = []
     for _ in range(rounds):
@@ -61,6 +70,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--side", type=int, default=8192)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--openjpeg", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     itk.MultiThreaderBase.SetGlobalDefaultNumberOfThreads(1)
@@ -79,6 +89,8 @@ def main():
             "ours": measure(lambda path=path: gp.Slide(path).read(level=0), arguments.rounds),
             "tifffile": measure(lambda path=path: tifffile.imread(path, maxworkers=1), arguments.rounds),
         }
+        if name == "JPEG 2000" and arguments.openjpeg:
+            times["codec"] = min(decode_with(arguments.openjpeg, path) for _ in range(arguments.rounds))
         share = times["codec"] / times["ours"]
         results.append({"tiles": name, **times, "share": share})
         print(f"| {name} | {times['codec']:.2f} | {times['ours']:.2f} | {times['tifffile']:.2f} | {share:.2f} |", flush=True)

@@ -262,7 +262,8 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   if (entry.is_regular_file(error))
   {
     const auto io = itk::WholeSlideImageIO::New();
-    if (io->CanReadFile(file.c_str()))
+    // Stacks are ours only by their names: ITK reads them as volumes.
+    if (io->CanReadFile(file.c_str()) || EndsWith(file, ".ome.tif") || EndsWith(file, ".ome.tiff"))
     {
       return IsMaskPyramid(file, session) ? Entry::Kept : Entry::Wanted;
     }

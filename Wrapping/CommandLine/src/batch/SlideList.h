@@ -49,7 +49,8 @@ GigapixelCommandLine_EXPORT std::map<std::string, std::string> FindSlidesOfMasks
 GigapixelCommandLine_EXPORT std::string GetPlace(const std::string & file);
 
 /** Files as given, and what names stand for (ExpandName()); a folder stands for the slides in it that our reader
- * claims, sorted by name, without mask pyramids (one channel, *.pyramid.tif, but for slides that we converted; of
+ * claims and all *.ome.tif, sorted by name, without mask pyramids (one channel, *.pyramid.tif, but for slides that we
+ * converted; of
  * *.ome.tif those that we wrote): of those that others wrote it is said. Damaged files that are slides by their names
  * are among them, so that they fail instead of vanishing. Of all else in a folder it is said that it is passed over:
  * other files and folders, but not what is hidden, belongs to a slide (the folder of a .mrxs, other files of a DICOM
