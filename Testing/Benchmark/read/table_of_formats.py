@@ -59,7 +59,7 @@ def read_ours(program, path, folder):
     pixels = []
     for plane in range(planes):
         out = folder / "out.ome.tif"
-        image = ["--image", f"plane {plane + 1}"] if planes > 1 else []
+        image = ["--plane", plane + 1] if planes > 1 else []
         run(program, "convert", path, out, "--compression", "deflate", "--content", "picture", "--overwrite", *image)
         pixels.append(last(tifffile.imread(out, series=0, level=0)))
     return {
@@ -166,10 +166,11 @@ def write_tiffs(folder):
 
     files.write_set(several, stack[0][:, None], {f"C{c}.ome.tif": [(c, 0)] for c in range(4)}, levels=2)
     yield "OME-TIFF in several files", several / "C0.ome.tif"
-    for shown, pixels, axes in (("focal planes", stack[:, 0], "ZYX"), ("channels and focal planes", stack, "ZCYX")):
-        path = folder / f"{axes}.tif"
-        tifffile.imwrite(path, pixels, imagej=True, metadata={"axes": axes, "unit": "um"}, resolution=(1 / MPP, 1 / MPP))
-        yield f"ImageJ, {shown}", path
+    for shown, pixels, axes in (("focal planes", stack[:, 0], "ZYX"), ("channels", stack[0], "CYX"), ("channels and focal planes", stack, "ZCYX")):
+        for program, more in (("ImageJ", {"imagej": True}), ("tifffile", {"photometric": "minisblack"})):
+            path = folder / f"{program}-{axes}.tif"
+            tifffile.imwrite(path, pixels, metadata={"axes": axes, "unit": "um"}, resolution=(1 / MPP, 1 / MPP), **more)
+            yield f"{program}, {shown}", path
 
 
 def write_files(folder):
@@ -229,7 +230,7 @@ def try_writing(program, path, folder, theirs):
     if ending is None:
         return "-"
     out = folder / f"written{ending}"
-    plane = ["--image", "plane 1"] if len(theirs["pixels"]) > 1 else []
+    plane = ["--plane", 1] if len(theirs["pixels"]) > 1 else []
     run(program, "convert", path, out, "--compression", "deflate", "--content", "picture", "--overwrite", *plane)
     with tifffile.TiffFile(out) as file:
         series = file.series[0]

@@ -65,7 +65,7 @@ OpenMeasuredSlide(const std::string & file, const ArgumentValues & values, const
   {
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + DescribePixels(*slide) + ", and samples of 8 or 16 bit are measured",
-                             "convert it first")
+                             "give --window LOW,HIGH, which makes 8 bit of them")
                     .OfFile(file)
                     .OfValue(itk::ImageIOBase::GetComponentTypeAsString(type)));
   }
