@@ -209,7 +209,7 @@ class _ParameterNode:
     def connectGui(self, ui):
         widgets = {widget.property("SlicerParameterName"): widget for widget in vars(ui).values()}
         widgets.pop(None)
-        return self.connectParametersToGui({name: _make_connector(widget, self.fields[name]) for name, widget in widgets.items()})
+        return self.connectParametersToGui({name: _make_connector(widget, self.allParameters[name]) for name, widget in widgets.items()})
 
     def connectParametersToGui(self, connectors):
         for name, connector in connectors.items():
@@ -260,4 +260,4 @@ def _make_property(name, datatype, default):
 def parameterNodeWrapper(cls):
     fields = typing.get_type_hints(cls, include_extras=True)
     properties = {name: _make_property(name, datatype, getattr(cls, name, None)) for name, datatype in fields.items()}
-    return type(cls.__name__, (_ParameterNode,), {**properties, "fields": fields, "__doc__": cls.__doc__})
+    return type(cls.__name__, (_ParameterNode,), {**properties, "allParameters": fields, "__doc__": cls.__doc__})

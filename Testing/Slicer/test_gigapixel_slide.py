@@ -301,7 +301,8 @@ def test_train_on_masks_of_the_scene(gigapixel_slide, values, silent, slide, tmp
     rows = [line.split(",") for line in (tmp_path / "run.cohort.csv").read_text().splitlines()]
     assert [row[0] for row in rows] == ["slide", str(slide[0]), str(silent)]
     assert [row[2] for row in rows] == ["split", "train", "validation"] and values.cohort.GetCellText(1, 1) == "labels"
-    tifffile.imwrite(tmp_path / "drawn.tif", numpy.repeat([0, 255], [100, 175]).astype("u1")[:, None] * numpy.ones((1, 325), "u1"), tile=(256, 256))
+    rows_of_255 = numpy.repeat(numpy.uint8([0, 255]), [100, 175])
+    tifffile.imwrite(tmp_path / "drawn.tif", numpy.repeat(rows_of_255[:, None], 325, axis=1), tile=(256, 256))
     tifffile.imwrite(tmp_path / "labels.tif", 255 * numpy.eye(275, 325, dtype="u1"), tile=(256, 256))
     assert [evaluate(row[1], tmp_path / f"{name}.tif")["dice"] for row, name in zip(rows[1:], ("drawn", "labels"))] == [1, 1]
     assert drawn.GetStorageNode() is None and labels.GetStorageNode() is None  # where the user saves them is not touched
@@ -510,9 +511,9 @@ def test_the_form_is_that_of_the_parameters(gigapixel_slide, form, values):
     connected = [each.findtext("string") for each in root.iter("property") if each.get("name") == "SlicerParameterName"]
     others = {"level", "channel", "preset", "cohort"}  # lists that a slide fills, and the table
     results = {"volume", "segmentation", "map"}
-    assert len(connected) == len(set(connected)) and {*connected, *others, *results} == set(values.fields)
-    used = {each.attr for each in ast.walk(ast.parse(SOURCE.read_text())) if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "self.ui"}
-    assert used <= set(names)
+    assert len(connected) == len(set(connected)) and {*connected, *others, *results} == set(values.allParameters)
+    attributes = [each for each in ast.walk(ast.parse(SOURCE.read_text())) if isinstance(each, ast.Attribute)]
+    assert {each.attr for each in attributes if ast.unparse(each.value) == "self.ui"} <= set(names)
     form.ui.networkLineEdit.text, values.epochs = "resnet18", 7
     assert values.network == "resnet18" and form.ui.epochsSpinBox.value == 7
     form.ui.maskPathLineEdit.currentPath, values.model = "/a/mask.tif", "/b.safetensors"
@@ -555,6 +556,22 @@ def test_a_slide_is_opened_labeled_and_trained_on_in_the_form(form, values, slid
     assert form._showPlot.call_args.args[0] == tmp_path / "run" and form.errors == []
 
 
+def test_another_module_is_shown_while_a_slide_is_opened(form, values, slide):
+    form.openSlide(str(slide[0]))
+    form.exit()
+    form.wait()
+    assert values.volume is not None and form.ui.propertiesLabel.text == "No slide is open."
+    form.enter()
+    assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and form.ui.levelComboBox.items
+
+
+def test_a_slide_is_chosen_while_another_is_opened(form, values, slide, silent):
+    form.openSlide(str(slide[0]))
+    form.openSlide(str(silent))
+    form.wait()
+    assert "unknown" in form.ui.propertiesLabel.text and values.volume.GetAttribute("GigapixelSlide.slide") == str(silent)
+
+
 def test_a_file_that_is_no_slide_is_said_once(form, tmp_path):
     (tmp_path / "no.svs").write_text("no")
     form.openSlide(str(tmp_path / "no.svs"))
@@ -594,7 +611,8 @@ def test_a_scene_is_closed_saved_and_loaded(gigapixel_slide, form, values, slide
     assert (form.ui.mppSpinBox.value, form.ui.memoryLineEdit.text, form.values.slide) == (2.0, "3G", str(slide[0]))
     assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and form.errors == []
     assert slicer.mrmlScene.GetNumberOfNodesByClass("vtkMRMLVectorVolumeNode") == volumes
-    assert form.values.cohort.GetCellText(0, 2) == "tumor" and form.ui.cohortTableView.setMRMLTableNode.call_args.args[0] is form.values.cohort
+    assert form.values.cohort.GetCellText(0, 2) == "tumor"
+    assert form.ui.cohortTableView.setMRMLTableNode.call_args.args[0] is form.values.cohort
 
 
 def test_channels_are_chosen_by_number(gigapixel_slide, values, tmp_path):

@@ -182,6 +182,8 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self._fillLists()
             if self.opened != values.slide:  # in a scene that was loaded; it asks for no installation
                 self._readProperties()
+            else:
+                self._showProperties()
 
     def onValues(self, caller=None, event=None):
         """The user or a script has changed a value."""
@@ -219,8 +221,10 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self.opened = slide
 
     def _showInfo(self, info):
-        self.info = info
         values = self.logic.getParameterNode()
+        if self.opened != values.slide:
+            return  # another one was chosen meanwhile
+        self.info = info
         if self.values is not None:
             self._fillLists()
             self._showProperties()
