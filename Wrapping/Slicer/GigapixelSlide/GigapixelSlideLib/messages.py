@@ -27,6 +27,7 @@ STEPS = {
     "E-COHORT-FORMAT": _("Correct the table under Train"),
     "E-COHORT-LABELS": _("Correct the labels in the table under Train"),
     "E-DISK-FULL": _("Free space on the disk, or choose another folder"),
+    "E-FILE-KIND": _("Choose another file"),
     "E-FILE-MISSING": _("Choose the file again"),
     "E-INSTALLATION": _("Install the wheel of itk-gigapixel again"),
     "E-MASK-FORMAT": _("Where segments overlap, export them to a label volume (Segmentations), and choose that"),
