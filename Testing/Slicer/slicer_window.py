@@ -1,28 +1,18 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Stands in for the parts of Slicer that only its window has, around the real scene and the real modules' logic.
 
-Qt is a mock; `slicer.cli` runs the real programs through vtkSlicerCLIModuleLogic; parameter nodes keep their values in
-attributes."""
+Qt is a mock, but for the widgets of .ui files and the parameter nodes behind them (slicer_form.py); `slicer.cli` runs the real
+programs through vtkSlicerCLIModuleLogic."""
 
+import pathlib
 import sys
 import types
 from unittest.mock import MagicMock
 
 import slicer
 import slicer.util
+import slicer_form
 from slicer_core_modules import Application, set_parameters
-
-
-def _parameter_node_wrapper(cls):
-    """Values with their defaults; those of the scene's nodes begin as None."""
-
-    def __init__(self, node):
-        self.parameterNode = node
-        for name in cls.__annotations__:
-            setattr(self, name, getattr(cls, name, None))
-
-    cls.__init__ = __init__
-    return cls
 
 
 class _Module:
@@ -32,17 +22,23 @@ class _Module:
 
 class _Widget:
     def __init__(self, parent=None):
-        self.parent, self.layout = parent, MagicMock()
+        self.parent, self.layout = parent or MagicMock(isEntered=True), MagicMock()
 
     def setup(self):
         pass
 
+    def resourcePath(self, name):
+        return str(pathlib.Path(sys.modules[type(self).__module__].__file__).parent / "Resources" / name)
+
 
 class _Logic:
     def getParameterNode(self):
-        name = type(self).__name__
-        node = slicer.mrmlScene.GetFirstNodeByName(name)
-        return node or slicer.mrmlScene.AddNewNodeByClass("vtkMRMLScriptedModuleNode", name)
+        name, kind = type(self).__name__.removesuffix("Logic"), "vtkMRMLScriptedModuleNode"
+        if slicer.mrmlScene.GetSingletonNode(name, kind) is None:
+            node = slicer.vtkMRMLScriptedModuleNode()
+            node.SetSingletonTag(name)
+            slicer.mrmlScene.AddNode(node)
+        return slicer.mrmlScene.GetSingletonNode(name, kind)
 
 
 class _Test:
@@ -76,16 +72,17 @@ def install(folder, programs):
     slicer.app.temporaryPath = str(folder)
     slicer.app.layoutManager.return_value = None
     slicer.app.processEvents = application.process_events
-    slicer.qMRMLNodeComboBox = MagicMock(name="qMRMLNodeComboBox")
     slicer.modules = types.SimpleNamespace()
     for program in programs:
         module = types.SimpleNamespace(path=str(program), logic=application.module(program))
         setattr(slicer.modules, program.name.lower(), module)
-    sys.modules["qt"], sys.modules["ctk"] = MagicMock(name="qt"), MagicMock(name="ctk")
+    sys.modules["qt"], sys.modules["ctk"] = MagicMock(name="qt"), slicer_form.Classes()
+    classes = {"Q": slicer_form.Classes(), "ctk": sys.modules["ctk"], "qMRML": slicer_form.Classes()}
+    slicer.util.loadUI = lambda path: slicer_form.load(path, classes)
+    slicer.util.childWidgetVariables = slicer_form.get_children
     slicer.i18n = _module("slicer.i18n", tr=lambda text: text, translate=lambda context, text: text)
-    slicer.parameterNodeWrapper = _module(
-        "slicer.parameterNodeWrapper", parameterNodeWrapper=_parameter_node_wrapper
-    )
+    slicer.parameterNodeWrapper = sys.modules["slicer.parameterNodeWrapper"] = slicer_form
+    _module("SampleData", SampleDataLogic=MagicMock(name="SampleDataLogic"))
     _module(
         "slicer.ScriptedLoadableModule",
         ScriptedLoadableModule=_Module,

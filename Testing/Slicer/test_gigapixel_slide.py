@@ -2,12 +2,14 @@
 """The scripted module on a real scene: places, colors, overlay, statistics, loss plot; its own self-test; its form."""
 
 import ast
+import hashlib
 import json
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from unittest.mock import MagicMock
 
 import numpy
@@ -39,6 +41,7 @@ def gigapixel_slide(tmp_path_factory):
 
 @pytest.fixture
 def values(gigapixel_slide, slide):
+    slicer.mrmlScene.Clear()
     values = gigapixel_slide.GigapixelSlideLogic().getParameterNode()
     values.slide = str(slide[0])
     return values
@@ -53,7 +56,7 @@ def finish(gigapixel_slide, process):
 def test_properties_and_thumbnail(gigapixel_slide, values):
     info = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().showInfo(values))
     assert (info.width, info.height, info.mpp) == (2600, 2200, 0.5)
-    assert info.finestLevel() == 0 and "1.30 x 1.10 mm" in info.describe()
+    assert info.listLevels()[1] == ("0: 2600 x 2200 (0.5 µm/px)", 0) and "1.30 x 1.10 mm" in info.describe()
     from PIL import Image
 
     assert max(Image.open(info.thumbnail).size) <= 512
@@ -65,7 +68,7 @@ def test_a_level_lies_upright_in_mm(gigapixel_slide, values, slide):
     from vtkmodules.util.numpy_support import vtk_to_numpy
 
     values.level = 1
-    volume = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().loadLevel(values))
+    volume = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().loadSlide(values))
     assert numpy.allclose(volume.GetSpacing(), [0.001, 0.001, 1])
     display = volume.GetDisplayNode()
     assert (display.GetWindowLevelMin(), display.GetWindowLevelMax()) == (0, 255)
@@ -154,12 +157,11 @@ def silent(slide, tmp_path):
 
 def test_a_resolution_stated_later_moves_all_of_the_slide(gigapixel_slide, values, silent):
     """Volumes, results and drawings made before and after lie on the same mm; the file's word (none) brings them back."""
-    slicer.mrmlScene.Clear()
     logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
     values.slideMpp, values.mask, values.level = 0.0, "", 1
     info = finish(gigapixel_slide, logic.showInfo(values))
     assert info.spacing == (1, 1) and "unknown" in info.describe() and "1.30 x 1.10 mm" in info.describe(0.5)
-    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    volume = finish(gigapixel_slide, logic.loadSlide(values))
     before = finish(gigapixel_slide, logic.label(values))
     table = gigapixel_slide.makeStatistics(before)
     drawn = draw_all_over(volume)
@@ -198,14 +200,13 @@ def test_a_resolution_stated_later_moves_all_of_the_slide(gigapixel_slide, value
 
 def test_a_resolution_stated_while_a_level_is_read(gigapixel_slide, values, silent):
     """What arrives lies where the user says by then, and another slide stays where it is."""
-    slicer.mrmlScene.Clear()
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.slideMpp, values.level = 0.0, 1
-    other = finish(gigapixel_slide, logic.loadLevel(values))
+    other = finish(gigapixel_slide, logic.loadSlide(values))
     outline = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsLineNode", "outline")
     outline.AddControlPointWorld(-1, -1, 0)
     values.slide = str(silent)
-    process = logic.loadLevel(values)
+    process = logic.loadSlide(values)
     logic.stateResolution(values, 0.25)
     assert numpy.allclose(geometry(finish(gigapixel_slide, process)), [[0.0005] * 2, [-0.000125] * 2])
     logic.stateResolution(values, 0.5)
@@ -217,10 +218,9 @@ def test_a_resolution_stated_while_a_level_is_read(gigapixel_slide, values, sile
 @pytest.mark.parametrize("kind", ["vtkMRMLScalarVolumeNode", "vtkMRMLModelNode"])
 def test_a_resolution_stated_moves_no_markup_of_something_else(gigapixel_slide, values, silent, kind):
     """A stranger's volume or model is there: its markups stay, the module's own region moves."""
-    slicer.mrmlScene.Clear()
     logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
     values.slideMpp, values.level = 0.0, 1
-    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    volume = finish(gigapixel_slide, logic.loadSlide(values))
     slicer.mrmlScene.AddNewNodeByClass(kind, "of a patient")
     landmarks = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsFiducialNode", "landmarks")
     landmarks.AddControlPointWorld(-30, 40, 50)
@@ -233,10 +233,9 @@ def test_a_resolution_stated_moves_no_markup_of_something_else(gigapixel_slide, 
 
 
 def test_planes_of_slice_views_are_nothing_to_draw_on(gigapixel_slide, values, silent):
-    slicer.mrmlScene.Clear()
     logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
     values.slideMpp, values.level, values.region = 0.0, 1, None
-    finish(gigapixel_slide, logic.loadLevel(values))
+    finish(gigapixel_slide, logic.loadSlide(values))
     slicer.mrmlScene.AddNewNodeByClass("vtkMRMLModelNode", "Red Volume Slice").SetHideFromEditors(True)
     outline = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsLineNode", "outline")
     outline.AddControlPointWorld(-1000, -800, 0)
@@ -259,10 +258,9 @@ def evaluate(prediction, truth):
 
 def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
     """A result that was corrected, and a drawing, as Slicer writes them; segments that overlap are said to be no mask."""
-    slicer.mrmlScene.Clear()
     logic, values.slide = gigapixel_slide.GigapixelSlideLogic(), str(silent)
     values.slideMpp, values.mask, values.level = 0.0, str(tmp_path / "mask.tif"), 1
-    volume = finish(gigapixel_slide, logic.loadLevel(values))
+    volume = finish(gigapixel_slide, logic.loadSlide(values))
     labeled = finish(gigapixel_slide, logic.label(values))
     logic.stateResolution(values, 0.5)
     result = evaluate(save(labeled, tmp_path / "labeled.seg.nrrd"), values.mask)
@@ -275,17 +273,84 @@ def test_what_slicer_saves_is_a_mask(gigapixel_slide, values, silent, tmp_path):
     drawn.AddSegmentFromBinaryLabelmapRepresentation(pixels, "Vessel")
     assert "its segments are in 2 layers" in evaluate(save(drawn, tmp_path / "both.seg.nrrd"), tmp_path / "all.tif")
     values.slideMpp, values.run, values.network, values.epochs = 0.0, str(tmp_path / "run"), "remedios2023", 1
-    rows = [(str(silent), str(tmp_path / "labeled.seg.nrrd"), "", "train")]
-    assert (finish(gigapixel_slide, logic.train(values, rows)) / "last.safetensors").exists()
+    add(values, mask_file=tmp_path / "labeled.seg.nrrd")
+    assert (finish(gigapixel_slide, logic.train(values)) / "last.safetensors").exists()
+
+
+def add(values, mask=None, mask_file="", label=""):
+    from GigapixelSlideLib.cohort import addRow
+
+    values.maskNode, values.maskFile, values.label = mask, str(mask_file), label
+    addRow(values)
+
+
+def test_train_on_masks_of_the_scene(gigapixel_slide, values, silent, slide, tmp_path):
+    """A segmentation that was corrected after it had been added, and a label volume: files of what the scene shows."""
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.mpp, values.run, values.network, values.epochs = 4.0, str(tmp_path / "run"), "remedios2023", 1
+    drawn = draw_all_over(finish(gigapixel_slide, logic.loadSlide(values)))
+    add(values, mask=drawn)
+    pixels = slicer.util.arrayFromSegmentInternalBinaryLabelmap(drawn, drawn.GetSegmentation().GetNthSegmentID(0))
+    pixels[0, :100] = 0
+    labels = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLLabelMapVolumeNode", "labels")
+    labels.CopyOrientation(values.volume)
+    slicer.util.updateVolumeFromArray(labels, numpy.eye(275, 325, dtype="u1")[None])
+    values.slide = str(silent)
+    add(values, mask=labels)
+    finish(gigapixel_slide, logic.train(values))
+    rows = [line.split(",") for line in (tmp_path / "run.cohort.csv").read_text().splitlines()]
+    assert [row[0] for row in rows] == ["slide", str(slide[0]), str(silent)]
+    assert [row[2] for row in rows] == ["split", "train", "validation"] and values.cohort.GetCellText(1, 1) == "labels"
+    rows_of_255 = numpy.repeat(numpy.uint8([0, 255]), [100, 175])
+    tifffile.imwrite(tmp_path / "drawn.tif", numpy.repeat(rows_of_255[:, None], 325, axis=1), tile=(256, 256))
+    tifffile.imwrite(tmp_path / "labels.tif", 255 * numpy.eye(275, 325, dtype="u1"), tile=(256, 256))
+    assert [evaluate(row[1], tmp_path / f"{name}.tif")["dice"] for row, name in zip(rows[1:], ("drawn", "labels"))] == [1, 1]
+    assert drawn.GetStorageNode() is None and labels.GetStorageNode() is None  # where the user saves them is not touched
+
+
+def test_rows_that_no_training_can_use(gigapixel_slide, values, silent, tmp_path):
+    """Each is refused before a process is started, in words of the form."""
+    logic, values.run = gigapixel_slide.GigapixelSlideLogic(), str(tmp_path / "run")
+    with pytest.raises(ValueError, match="needs slides"):
+        logic.train(values)
+    with pytest.raises(ValueError, match="Choose a mask"):
+        add(values)
+    values.mpp = 8.0
+    drawn = draw_all_over(finish(gigapixel_slide, logic.loadSlide(values)))
+    values.slide = str(silent)
+    with pytest.raises(ValueError, match="another slide"):
+        add(values, mask=drawn)
+    add(values, mask_file=tmp_path / "nothing.tif")
+    with pytest.raises(ValueError, match="no mask"):
+        logic.train(values)
+    values.cohort.SetCellText(0, 1, "drawn")
+    slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", "drawn")
+    with pytest.raises(ValueError, match="several masks"):
+        logic.train(values)
+
+
+def test_a_mask_over_a_part_of_the_slide_is_refused(gigapixel_slide, values, tmp_path):
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    values.region = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLMarkupsROINode", "part")
+    values.region.SetCenter(-0.5, -0.4, 0)
+    values.region.SetSize(0.2, 0.1, 5)
+    drawn = draw_all_over(finish(gigapixel_slide, logic.loadRegion(values)))
+    add(values, mask=drawn)
+    values.run, values.epochs = str(tmp_path / "run"), 1
+    process = logic.train(values)
+    gigapixel_slide.application.wait(process.node)
+    assert process.failure().endswith("[E-MASK-GRID]") and "source volume" in process.failure()
 
 
 def test_train_plot_and_segment(gigapixel_slide, values, cohort, tmp_path):
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.network, values.epochs = str(tmp_path / "run"), "remedios2023", 2
-    rows = [(slide, mask, "", split) for slide, mask, split in cohort]
-    finish(gigapixel_slide, logic.train(values, rows))
+    for values.slide, mask, _ in [tuple(map(str, row)) for row in cohort]:
+        add(values, mask_file=mask)
+    finish(gigapixel_slide, logic.train(values))
+    assert (tmp_path / "run.cohort.csv").read_text().split() == ["slide,mask,split", *(",".join(map(str, row)) for row in cohort)]
     values.network, values.epochs = "", 3  # and it goes on, with its network
-    folder = finish(gigapixel_slide, logic.train(values, rows))
+    folder = finish(gigapixel_slide, logic.train(values))
     history = numpy.genfromtxt(folder / "history.csv", delimiter=",", names=True)
     assert len(history) == 3
     chart = gigapixel_slide.makePlot(folder)
@@ -369,7 +434,10 @@ def test_train_on_labels(gigapixel_slide, values, labels, tmp_path):
     slides, _ = labels
     logic = gigapixel_slide.GigapixelSlideLogic()
     values.run, values.epochs, values.memory = str(tmp_path / "run"), 1, "3G"
-    folder = finish(gigapixel_slide, logic.train(values, [(str(slide), "", label, "train") for slide, label in slides]))
+    for values.slide, label in [tuple(map(str, row)) for row in slides]:
+        add(values, label=label)
+    values.cohort.SetCellText(1, 3, "train")
+    folder = finish(gigapixel_slide, logic.train(values))
     assert (tmp_path / "run.cohort.csv").read_text().startswith("slide,label,split")
     told = subprocess.run([PROGRAM, "info", folder, "--json"], capture_output=True, check=True).stdout
     assert json.loads(told)["classNames"] == ["normal", "tumor"]
@@ -404,21 +472,214 @@ def test_presets_are_those_of_the_program(gigapixel_slide):
     assert presets[0] == preset["default"] and sorted(presets) == sorted(preset["choices"])
 
 
-def test_the_form(gigapixel_slide, slide):
-    """Every section is built, and a button starts the process that it names (Qt is a mock)."""
+@pytest.fixture
+def form(gigapixel_slide, values, monkeypatch):
+    """The module's form. What Qt's timer does, wait() does."""
+    pending, errors, slicer_util = [], [], gigapixel_slide.slicer.util
+    gigapixel_slide.qt.QTimer.singleShot = lambda milliseconds, function: pending.append(function)
+    monkeypatch.setattr(slicer_util, "errorDisplay", errors.append)
+    monkeypatch.setattr(slicer_util, "showStatusMessage", MagicMock())
     widget = gigapixel_slide.GigapixelSlideWidget()
-    widget.addObserver, widget.removeObservers = MagicMock(), MagicMock()
+    widget._showTable, widget._showPlot = MagicMock(), MagicMock()
+    values.slide = ""
     widget.setup()
-    widget.logic = MagicMock()
-    widget.onLabel()
-    assert widget.logic.label.called and widget.task is widget.logic.label.return_value.node
-    widget.onSegment()  # one at a time
-    assert not widget.logic.segment.called
-    widget.onCancel()
-    assert widget.task.Cancel.called
-    widget.info = MagicMock()
-    widget.onResolution(0.25)  # at once, whatever runs
-    assert widget.logic.stateResolution.call_args.args[1] == 0.25 and widget.info.describe.call_args.args == (0.25,)
+
+    def wait():
+        while widget.process or pending:
+            if widget.process:
+                gigapixel_slide.application.wait(widget.process.node)
+            for function in pending[:]:
+                pending.remove(function)
+                function()
+
+    widget.wait, widget.errors = wait, errors
+    yield widget
+    widget.cleanup()
+    wait()
+
+
+UI = SOURCE.parent / "Resources" / "UI" / "GigapixelSlide.ui"
+
+
+def test_the_form_is_that_of_the_parameters(gigapixel_slide, form, values):
+    """Each field of the file is one of the parameter node, with Qt's and Slicer's classes for its type; both follow each other."""
+    root = ElementTree.parse(UI).getroot()
+    names = [each.get("name") for each in root.iter("widget")]
+    assert len(names) == len(set(names)) and {"GigapixelSlide"} == {each.text for each in root.iter("sender")}
+    combos = [each.get("name") for each in root.iter("widget") if each.get("class") == "qMRMLNodeComboBox"]
+    assert combos == [each.text for each in root.iter("receiver")]  # of the scene
+    connected = [each.findtext("string") for each in root.iter("property") if each.get("name") == "SlicerParameterName"]
+    others = {"level", "channel", "preset", "cohort"}  # lists that a slide fills, and the table
+    results = {"volume", "segmentation", "map"}
+    assert len(connected) == len(set(connected)) and {*connected, *others, *results} == set(values.allParameters)
+    attributes = [each for each in ast.walk(ast.parse(SOURCE.read_text())) if isinstance(each, ast.Attribute)]
+    assert {each.attr for each in attributes if ast.unparse(each.value) == "self.ui"} <= set(names)
+    form.ui.networkLineEdit.text, values.epochs = "resnet18", 7
+    assert values.network == "resnet18" and form.ui.epochsSpinBox.value == 7
+    form.ui.maskPathLineEdit.currentPath, values.model = "/a/mask.tif", "/b.safetensors"
+    assert values.mask == "/a/mask.tif" and form.ui.modelPathLineEdit.currentPath == "/b.safetensors"
+    form.exit()  # a module that is not shown does not follow
+    values.epochs = 8
+    assert form.ui.epochsSpinBox.value == 7
+    form.enter()
+    assert form.ui.epochsSpinBox.value == 8
+
+
+def test_a_slide_is_opened_labeled_and_trained_on_in_the_form(form, values, slide, tmp_path):
+    form.ui.slidePathLineEdit.currentPath = str(slide[0])
+    assert form.ui.cancelButton.enabled
+    form.ui.labelButton.click()  # one at a time
+    assert values.segmentation is None
+    form.wait()
+    assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and not form.ui.cancelButton.enabled
+    assert [value for _, value in form.ui.levelComboBox.items][:2] == [-1, 0]
+    assert [value for _, value in form.ui.channelComboBox.items] == ["", "number:1", "number:2", "number:3"]
+    assert values.preset == form.ui.presetComboBox.items[0][1] == "auto"
+    first = values.volume
+    assert first.GetImageData().GetDimensions() == (2600, 2200, 1)
+    form.ui.mppSpinBox.value = 4.0
+    form.ui.loadSlideButton.click()
+    form.wait()
+    assert values.volume is not first and values.volume.GetSpacing()[:2] == pytest.approx((0.004, 0.004))
+    form.ui.labelButton.click()
+    form.wait()
+    assert form._showTable.call_args.args[0].GetCellText(0, 0) == "Tissue"
+    form.ui.addButton.click()
+    assert "Choose a mask" in form.errors.pop()
+    form.ui.maskNodeComboBox.setCurrentNode(values.segmentation)
+    form.ui.addButton.click()
+    assert form.ui.maskNodeComboBox.currentNode() is None and values.cohort.GetCellText(0, 1) == "slide Tissue"
+    form.ui.runPathLineEdit.currentPath, form.ui.networkLineEdit.text = str(tmp_path / "run"), "remedios2023"
+    form.ui.epochsSpinBox.value = 1
+    form.ui.trainButton.click()
+    form.wait()
+    assert form._showPlot.call_args.args[0] == tmp_path / "run" and form.errors == []
+
+
+def test_another_module_is_shown_while_a_slide_is_opened(form, values, slide):
+    form.openSlide(str(slide[0]))
+    form.exit()
+    form.wait()
+    assert values.volume is not None and form.ui.propertiesLabel.text == "No slide is open."
+    form.enter()
+    assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and form.ui.levelComboBox.items
+
+
+def test_a_slide_is_chosen_while_another_is_opened(form, values, slide, silent):
+    form.openSlide(str(slide[0]))
+    form.openSlide(str(silent))
+    form.wait()
+    assert "unknown" in form.ui.propertiesLabel.text and values.volume.GetAttribute("GigapixelSlide.slide") == str(silent)
+
+
+def test_a_file_that_is_no_slide_is_said_once(form, tmp_path):
+    (tmp_path / "no.svs").write_text("no")
+    form.openSlide(str(tmp_path / "no.svs"))
+    form.wait()
+    (said,) = form.errors
+    assert re.search(r"\[E-[A-Z-]+\]$", said) and form.ui.propertiesLabel.text == "No slide is open."
+
+
+def test_a_resolution_stated_in_the_form_moves_the_slide(form, values, silent):
+    form.openSlide(str(silent))
+    form.wait()
+    assert "unknown" in form.ui.propertiesLabel.text
+    form.ui.slideMppSpinBox.value = 0.5
+    assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text
+    assert numpy.allclose(geometry(values.volume)[0], 0.0005)
+
+
+def test_a_scene_is_closed_saved_and_loaded(gigapixel_slide, form, values, slide, tmp_path):
+    """The values come back, also the table, and the slide's properties with them; what is loaded is not loaded again."""
+    form.openSlide(str(slide[0]))
+    form.wait()
+    form.ui.mppSpinBox.value, form.ui.memoryLineEdit.text = 2.0, "3G"
+    add(values, label="tumor")
+    scene, volumes = tmp_path / "scene.mrml", slicer.mrmlScene.GetNumberOfNodesByClass("vtkMRMLVectorVolumeNode")
+    slicer.mrmlScene.SetRootDirectory(str(tmp_path))
+    for node in (values.volume, values.cohort):
+        node.AddDefaultStorageNode()
+        node.GetStorageNode().SetFileName(str(tmp_path / f"{node.GetID()}.{'tsv' if node is values.cohort else 'nrrd'}"))
+        assert node.GetStorageNode().WriteData(node)
+    assert slicer.mrmlScene.Commit(str(scene))
+    form.ui.labelButton.click()
+    slicer.mrmlScene.Clear()  # while a process runs
+    assert form.process is None and form.ui.memoryLineEdit.text == "2G" and form.ui.slidePathLineEdit.currentPath == ""
+    slicer.mrmlScene.SetURL(str(scene))
+    assert slicer.mrmlScene.Connect()
+    form.wait()
+    assert (form.ui.mppSpinBox.value, form.ui.memoryLineEdit.text, form.values.slide) == (2.0, "3G", str(slide[0]))
+    assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and form.errors == []
+    assert slicer.mrmlScene.GetNumberOfNodesByClass("vtkMRMLVectorVolumeNode") == volumes
+    assert form.values.cohort.GetCellText(0, 2) == "tumor"
+    assert form.ui.cohortTableView.setMRMLTableNode.call_args.args[0] is form.values.cohort
+
+
+def test_channels_are_chosen_by_number(gigapixel_slide, values, tmp_path):
+    """A channel alone is gray, all of them are in their colors; names that are numbers or twice there mislead nobody."""
+    planes = numpy.zeros((3, 300, 400), "u2")
+    planes[0, :100], planes[1, 100:200], planes[2, 200:] = 60000, 60000, 60000
+    values.slide = str(tmp_path / "s.ome.tif")
+    names = ["DAPI", "2", "DAPI"]
+    tifffile.imwrite(values.slide, planes, tile=(128, 128), metadata={"axes": "CYX", "Channel": {"Name": names}})
+    logic = gigapixel_slide.GigapixelSlideLogic()
+    info = finish(gigapixel_slide, logic.showInfo(values))
+    assert info.listChannels()[1:] == [("1: DAPI", "number:1"), ("2: 2", "number:2"), ("3: DAPI", "number:3")]
+    for number in (1, 2, 3):
+        values.channel = f"number:{number}"
+        pixels = slicer.util.arrayFromVolume(finish(gigapixel_slide, logic.loadSlide(values)))[0]
+        assert (pixels == 255 * (planes[number - 1] > 0)[..., None]).all()
+    values.channel = ""
+    pixels = slicer.util.arrayFromVolume(finish(gigapixel_slide, logic.loadSlide(values)))[0]
+    assert len(numpy.unique(pixels.reshape(-1, 3), axis=0)) == 3
+
+
+def find_diagnostics(source):
+    """The code, why and what to do of each Diagnostic of a C++ source. What is computed in them is an x."""
+    for start in re.finditer(r'Diagnostic\(\s*(?="[EW]-)', source):
+        depth, arguments, texts = 1, [], ""
+        for literal, mark in re.findall(r"""'(?:[^'\\]|\\.)'|"((?:[^"\\]|\\.)*)"|(.)""", source[start.end() :], re.S):
+            depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(mark, 0)
+            if depth == 0 or (depth == 1 and mark == ","):
+                arguments.append(texts)
+                texts = ""
+            elif not mark and depth == 1:
+                texts += literal.replace('\\"', '"')
+            elif mark == "+":
+                texts += "x"
+            if depth == 0:
+                break
+        yield [*arguments, "", ""][:3]
+
+
+def test_no_message_names_options(gigapixel_slide):
+    """All sentences of the sources."""
+    from GigapixelSlideLib.messages import translate
+
+    folders = [ROOT / name for name in ("Modules", "Filters", "Wrapping/CommandLine", "Wrapping/Slicer/CLI")]
+    found = [each for folder in folders for file in folder.rglob("*.cxx") for each in find_diagnostics(file.read_text())]
+    texts = [f"gigapixel: a.svs: {why}{'; ' + step if step else ''}. [{code}]" for code, why, step in found]
+    assert len(texts) > 400 and sum("--" in text for text in texts) > 60
+    for text in texts:
+        said = translate(text)
+        assert not re.search(r"--|(?<!itk-)\bgigapixel [a-z]|\bSet[A-Z]\w+\(", said), (text, said)
+        assert said.endswith(text[text.rindex("[") :])
+    assert translate("Loss 0.5\n") == "Loss 0.5"
+    told = "gigapixel: a.svs: --mpp 0.1 is too fine (--slide-mpp); use --level. [E-SLIDE-RESOLUTION]"
+    assert translate(told).startswith("a.svs: “View > Resolution” 0.1 is too fine. State the resolution under Slide")
+
+
+def test_sample_data_are_registered_and_not_fetched(gigapixel_slide):
+    sample_data = sys.modules["SampleData"].SampleDataLogic
+    gigapixel_slide.registerSampleData()
+    (source,) = [call.kwargs for call in sample_data.registerCustomSampleDataSource.call_args_list][-1:]
+    assert source["loadFileType"] == gigapixel_slide.GigapixelSlideFileReader(None).fileType()
+    assert pathlib.Path(source["thumbnailFileName"]).read_bytes().startswith(b"\x89PNG")
+    assert source["uris"].startswith("https://") and source["uris"].endswith(source["fileNames"])
+    data = os.environ.get("GIGAPIXEL_TEST_DATA")
+    if data:
+        content = (pathlib.Path(data) / "slides" / source["fileNames"].lower()).read_bytes()
+        assert source["checksums"] == f"SHA256:{hashlib.sha256(content).hexdigest()}"
 
 
 def test_the_reader_claims_slides_before_pictures(gigapixel_slide, slide, tmp_path):

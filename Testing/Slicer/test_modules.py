@@ -219,6 +219,34 @@ def test_region_of_a_channel(tmp_path):
     assert numpy.array_equal(picture, numpy.dstack([gray] * 3) if gray.ndim == 2 else gray)
 
 
+@pytest.mark.parametrize("region", [None, (516, 300, 804, 642)])
+def test_region_at_a_resolution(slide, tmp_path, region):
+    """Means of areas of the next finer level: of 1 um/px, two pixels of 1.5 um are made of three."""
+    words = {"region": ",".join(map(str, region))} if region else {}
+    run("SlideRegion", slide=slide[0], mpp=1.5, volume=tmp_path / "volume.nrrd", returnparameterfile=tmp_path / "results", **words)
+    assert float(results_of(tmp_path / "results")["downsample"]) == 3
+    fields, _, pixels = read_nrrd(tmp_path / "volume.nrrd")
+    x, y, width, height = (each // 6 for each in region or (0, 0, 2600, 2200))  # pairs of pixels
+    three = read_level(slide[0], 1)[3 * y : 3 * (y + height), 3 * x : 3 * (x + width)].reshape(height, 3, width, 3, 3)
+    weights = numpy.array([[1, 0.5, 0], [0, 0.5, 1]]) / 1.5
+    expected = numpy.einsum("ai,bj,yixjc->yaxbc", weights, weights, three).reshape(2 * height, 2 * width, 3)
+    assert numpy.abs(pixels[0, : 2 * height, : 2 * width] - expected).max() <= 1.5
+    assert (pixels.shape[2] - 2 * width, pixels.shape[1] - 2 * height) == ((0, 0) if region else (1, 2))
+    assert numpy.allclose(vectors(fields["space directions"]), numpy.diag([0.0015, 0.0015, 1]))
+    assert numpy.allclose(vectors(fields["space origin"]), [[(6 * x + 1) * 0.0005, (6 * y + 1) * 0.0005, 0]])
+
+
+def test_a_resolution_of_pixels_that_are_no_squares(tmp_path):
+    """They become squares, and the whole slide keeps its sides in mm."""
+    slide = write_disc(tmp_path / "flat.tif", mpp=(0.5, 0.4))
+    run("SlideInfo", slide=slide, returnparameterfile=tmp_path / "results")
+    sides = [float(results_of(tmp_path / "results")[name]) for name in ("widthMm", "heightMm")]
+    run("SlideRegion", slide=slide, mpp=1, volume=tmp_path / "volume.nrrd")
+    fields, _, pixels = read_nrrd(tmp_path / "volume.nrrd")
+    assert numpy.allclose(vectors(fields["space directions"]), numpy.diag([0.001, 0.001, 1]))
+    assert numpy.allclose(numpy.array(pixels.shape[2:0:-1]) * 0.001, sides, atol=0.001)
+
+
 def test_shrunk_region(slide, tmp_path):
     """Beyond the coarsest level blocks are averaged, those at the edges over what is there."""
     picture = tmp_path / "picture.png"
@@ -355,6 +383,9 @@ def test_stopped_leaves_nothing(large, tmp_path, signal_):
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "region": "a"}, 2, "E-OPTION-VALUE"),
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 9}, 1, "E-SLIDE-LEVEL"),
         ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "level": 0, "maxSide": 64}, 1, "E-OPTION-VALUE"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "mpp": 1, "maxSide": 64}, 1, "E-OPTION-VALUE"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "mpp": 1, "level": 0}, 2, "E-OPTION-CONFLICT"),
+        ("SlideRegion", {"slide": "{slide}", "picture": "p.png", "mpp": 0.2}, 1, "E-SLIDE-RESOLUTION"),
         ("GigapixelUNetSegment", {"slide": "{slide}", "mask": "m.tif", "model": "no.safetensors"}, 1, "E-FILE-MISSING"),
         ("TissueLabel", {"slide": "{slide}", "mask": "m.png"}, 2, "E-OUTPUT-ENDING"),
         ("TissueLabel", {"slide": "{slide}", "outputSegmentation": "s.tif"}, 2, "E-OUTPUT-ENDING"),

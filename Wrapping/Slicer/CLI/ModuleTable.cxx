@@ -176,6 +176,7 @@ SlideInfo()
                      { "width", "integer", "Width in pixels" },
                      { "height", "integer", "Height in pixels" },
                      { "channels", "integer", "Channels" },
+                     { "channelEntries", "string", "Names, colors and wavelengths of channels (JSON)" },
                      { "mpp", "double", "Resolution in um/px" },
                      { "spacingX", "double", "Pixel width in mm (1 where unknown)" },
                      { "spacingY", "double", "Pixel height in mm (1 where unknown)" },
@@ -194,8 +195,8 @@ SlideRegion()
   Module module{
     "SlideRegion",
     "Slide Region",
-    "Reads a level of a slide, or a region of it, as a color volume in mm (LPS; the first row on top), or as "
-    "a picture. A slide has no thickness: voxels are 1 mm deep so that views show them.",
+    "Reads a slide, or a region of it, as a color volume in mm (LPS; the first row on top), or as a picture. A slide "
+    "has no thickness: voxels are 1 mm deep so that views show them.",
     "",
     {},
     {},
@@ -216,6 +217,7 @@ SlideRegion()
          commandline::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
          commandline::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
          commandline::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
+         commandline::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
          region,
          maximum,
          commandline::SlideImage(),

@@ -3,6 +3,7 @@
 #include "Module.h"
 #include "ModuleResults.h"
 #include "PictureFile.h"
+#include "SlideFile.h"
 #include "WorkFolder.h"
 
 #include "itkImage.h"
@@ -16,6 +17,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace gigapixel::slicer
 {
@@ -43,14 +45,14 @@ struct Reading
 Reading
 PlaceOnLevel(const itk::WholeSlideImageIO & slide, unsigned level, const std::array<std::int64_t, 4> & rectangle)
 {
-  Reading      reading;
-  const auto   size = slide.GetLevelSize(level);
-  const double downsample = slide.GetLevelDownsample(level);
+  Reading    reading;
+  const auto size = slide.GetLevelSize(level);
   reading.level = level;
   for (unsigned axis = 0; axis < 2; ++axis)
   {
-    const auto first = static_cast<double>(rectangle[axis]);
-    const auto last = first + static_cast<double>(rectangle[axis + 2]);
+    const double downsample = slide.GetLevelDownsamples(level)[axis];
+    const auto   first = static_cast<double>(rectangle[axis]);
+    const auto   last = first + static_cast<double>(rectangle[axis + 2]);
     reading.first[axis] = std::min(static_cast<itk::SizeValueType>(first / downsample), size[axis] - 1);
     const auto end = std::min(static_cast<itk::SizeValueType>(std::ceil(last / downsample)), size[axis]);
     reading.size[axis] = std::max(end, reading.first[axis] + 1) - reading.first[axis];
@@ -100,15 +102,27 @@ FitReading(const itk::WholeSlideImageIO &      slide,
   return reading;
 }
 
-Reading
-ChooseReading(const itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+/** The number of the level or resolution that the user chose, which the slide is set to; nothing: none. */
+std::optional<unsigned>
+ChooseLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
 {
-  const auto         rectangle = GetRectangle(slide, values);
-  const auto         longest = static_cast<itk::SizeValueType>(values.GetInteger("maxSide"));
   const std::int64_t level = values.GetInteger("level");
+  const double       resolution = values.GetNumber("mpp");
+  if (level >= 0 && resolution > 0)
+  {
+    throw commandline::UsageError(
+      Diagnostic("E-OPTION-CONFLICT", "--level and --mpp cannot be given together", "choose one of them")
+        .OfOption("--mpp", values.GetText("mpp")));
+  }
+  if (resolution > 0)
+  {
+    slide.SetMicronsPerPixel(resolution);
+    slide.ReadImageInformation();
+    return slide.GetLevel();
+  }
   if (level < 0)
   {
-    return FitReading(slide, rectangle, longest);
+    return {};
   }
   if (level >= static_cast<std::int64_t>(slide.GetNumberOfLevels()))
   {
@@ -118,16 +132,30 @@ ChooseReading(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
                     .OfFile(values.GetText("slide"))
                     .OfOption("--level", std::to_string(level)));
   }
-  const Reading reading = PlaceOnLevel(slide, static_cast<unsigned>(level), rectangle);
+  return static_cast<unsigned>(level);
+}
+
+Reading
+ChooseReading(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
+{
+  const auto rectangle = GetRectangle(slide, values);
+  const auto longest = static_cast<itk::SizeValueType>(values.GetInteger("maxSide"));
+  const auto level = ChooseLevel(slide, values);
+  if (!level)
+  {
+    return FitReading(slide, rectangle, longest);
+  }
+  const Reading reading = PlaceOnLevel(slide, *level, rectangle);
   if (reading.GetLongestSide() > longest)
   {
+    const std::string name = values.GetNumber("mpp") > 0 ? "mpp" : "level";
     throw Refusal(Diagnostic("E-OPTION-VALUE",
-                             "--level " + std::to_string(level) + " has " + std::to_string(reading.size[0]) + " x " +
-                               std::to_string(reading.size[1]) + " pixels there, more than the " +
+                             "--" + name + ' ' + values.GetText(name) + " has " + std::to_string(reading.size[0]) +
+                               " x " + std::to_string(reading.size[1]) + " pixels there, more than the " +
                                std::to_string(longest) + " that one volume may have",
-                             "take a coarser level or a smaller region")
+                             "choose a coarser one, or a smaller region")
                     .OfFile(values.GetText("slide"))
-                    .OfOption("--level", std::to_string(level)));
+                    .OfOption("--" + name, values.GetText(name)));
   }
   return reading;
 }
@@ -169,12 +197,12 @@ Read(const itk::WholeSlideImageIO & slide, const Reading & reading)
   return picture;
 }
 
-/** In Slicer's world: LPS, mm, the first pixel's center where it lies on the slide. */
+/** In Slicer's world: LPS, mm, the first pixel's center where it lies on the slide. \param levelZero its grid */
 void
 WriteVolume(const Picture &                picture,
             const itk::WholeSlideImageIO & slide,
+            const Grid &                   levelZero,
             const Reading &                reading,
-            double                         downsample,
             const std::string &            file)
 {
   const auto             image = ImageType::New();
@@ -182,12 +210,13 @@ WriteVolume(const Picture &                picture,
   ImageType::PointType   origin;
   spacing.Fill(1);
   origin.Fill(0);
-  const double levelDownsample = slide.GetLevelDownsample(reading.level);
   for (unsigned axis = 0; axis < 2; ++axis)
   {
+    const double levelDownsample = slide.GetLevelDownsamples(reading.level)[axis];
+    const double downsample = levelDownsample * static_cast<double>(reading.shrink);
     const double corner = static_cast<double>(reading.first[axis]) * levelDownsample;
-    spacing[axis] = slide.GetSpacing(axis) * downsample;
-    origin[axis] = slide.GetOrigin(axis) + (corner + (downsample - 1) / 2) * slide.GetSpacing(axis);
+    spacing[axis] = levelZero.spacing[axis] * downsample;
+    origin[axis] = levelZero.origin[axis] + (corner + (downsample - 1) / 2) * levelZero.spacing[axis];
   }
   image->SetRegions(ImageType::SizeType{ { picture.width, picture.height, 1 } });
   image->SetSpacing(spacing);
@@ -226,12 +255,13 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   const auto folder =
     values.Has("volume") ? std::make_unique<WorkFolder>(values.GetText("volume")) : std::unique_ptr<WorkFolder>();
   const auto    slide = OpenSlide(values);
+  const Grid    levelZero = commandline::GetLevelZeroGrid(*slide);
   const Reading reading = ChooseReading(*slide, values);
   const Picture picture = Read(*slide, reading);
   const double  downsample = slide->GetLevelDownsample(reading.level) * static_cast<double>(reading.shrink);
   if (folder)
   {
-    WriteVolume(picture, *slide, reading, downsample, folder->GetPath(".nrrd"));
+    WriteVolume(picture, *slide, levelZero, reading, folder->GetPath(".nrrd"));
     folder->Publish(".nrrd");
   }
   if (values.Has("picture"))

@@ -11,12 +11,14 @@ import subprocess
 import tempfile
 import time
 
-import ctk
 import qt
 import slicer
 import vtk
+from GigapixelSlideLib import cohort
+from GigapixelSlideLib.connectors import ListConnector, fill
 from GigapixelSlideLib.logic import GigapixelSlideLogic
-from GigapixelSlideLib.modules import LONGEST_SIDE, isTiledTIFF, loadCommandLineModules, tissuePresets
+from GigapixelSlideLib.modules import isTiledTIFF, loadCommandLineModules, tissuePresets
+from GigapixelSlideLib.places import findSlide
 from GigapixelSlideLib.tables import makePlot, makeProbabilities, makeStatistics
 from slicer.i18n import tr as _
 from slicer.i18n import translate
@@ -42,6 +44,26 @@ class GigapixelSlide(ScriptedLoadableModule):
             "deep learning, MIDL 2023 (arXiv:2304.12149)."
         )
         slicer.app.connect("startupCompleted()", loadCommandLineModules)
+        slicer.app.connect("startupCompleted()", registerSampleData)
+
+
+def registerSampleData():
+    """A slide for Slicer's module Sample Data, which fetches it when a user asks for it."""
+    import SampleData
+
+    # A region of a slide of OpenSlide's test data, which is in the public domain (CC0 1.0).
+    name, digest = "CMU-1-Small-Region.svs", "ed92d5a9f2e86df67640d6f92ce3e231419ce127131697fbbce42ad5e002c8a7"
+    SampleData.SampleDataLogic.registerCustomSampleDataSource(
+        category="Pathology",
+        sampleName="CMU1SmallRegion",
+        sampleDescription=_("Skin, hematoxylin and eosin"),
+        thumbnailFileName=str(pathlib.Path(__file__).parent / "Resources" / "Icons" / "CMU1SmallRegion.png"),
+        uris=f"https://openslide.cs.cmu.edu/download/openslide-testdata/Aperio/{name}",
+        fileNames=name,
+        checksums=f"SHA256:{digest}",
+        nodeNames="CMU1SmallRegion",
+        loadFileType="GigapixelSlideFile",
+    )
 
 
 class GigapixelSlideFileReader:
@@ -77,260 +99,157 @@ class GigapixelSlideFileReader:
 
 
 class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
+    """The form is Resources/UI/GigapixelSlide.ui. Slicer connects its fields with those of the parameter node."""
+
     def __init__(self, parent=None):
         ScriptedLoadableModuleWidget.__init__(self, parent)
         VTKObservationMixin.__init__(self)
         self.logic = None
-        self.task = None  # the node of the process that runs
-        self.info = None  # of the open slide
+        self.values = None  # the parameter node; None while the form is not connected with one
+        self.connections = []
+        self.seen = None  # the slide and the stated resolution that the form has reacted to
+        self.opened = ""  # the slide whose properties were asked for
+        self.info = None  # these properties
+        self.process = None  # one at a time
+        self.whenDone = None
 
     def setup(self):
         ScriptedLoadableModuleWidget.setup(self)
+        form = slicer.util.loadUI(self.resourcePath("UI/GigapixelSlide.ui"))
+        self.layout.addWidget(form)
+        self.ui = slicer.util.childWidgetVariables(form)
+        form.setMRMLScene(slicer.mrmlScene)
+        patterns = " ".join(f"*.{ending}" for ending in (*ENDINGS, "dcm"))
+        self.ui.slidePathLineEdit.nameFilters = [f"{_('Whole-slide images')} ({patterns})"]
         self.logic = GigapixelSlideLogic()
-        self._setupSlide()
-        self._setupView()
-        self._setupLabel()
-        self._setupSegment()
-        self._setupClassify()
-        self._setupVolume()
-        self._setupTrain()
-        self._setupProgress()
-        self.layout.addStretch(1)
-        self._showValues()
+        for button, onClick in (
+            (self.ui.loadSlideButton, lambda: self._run(self.logic.loadSlide)),
+            (self.ui.loadRegionButton, lambda: self._run(self.logic.loadRegion)),
+            (self.ui.labelButton, lambda: self._run(self.logic.label, self._showStatistics)),
+            (self.ui.segmentButton, lambda: self._run(self.logic.segment, self._showStatistics)),
+            (self.ui.classifyButton, lambda: self._run(self.logic.classify, self._showClasses)),
+            (self.ui.segmentVolumeButton, lambda: self._run(self.logic.segmentVolume)),
+            (self.ui.addButton, self.onAdd),
+            (self.ui.removeButton, lambda: self.ui.cohortTableView.deleteRow()),
+            (self.ui.trainButton, lambda: self._run(self.logic.train, self._showPlot)),
+            (self.ui.cancelButton, self.onCancel),
+        ):
+            button.connect("clicked()", onClick)
+        self.addObserver(slicer.mrmlScene, slicer.mrmlScene.StartCloseEvent, self.onSceneStartClose)
+        for event in (slicer.mrmlScene.EndCloseEvent, slicer.mrmlScene.EndImportEvent):
+            self.addObserver(slicer.mrmlScene, event, self.onSceneChanged)
+        self.enter()
 
     def cleanup(self):
-        if self.task is not None:
-            self.task.Cancel()
+        self.onCancel()
+        self.setParameterNode(None)
         self.removeObservers()
 
-    # The form, a section for each step.
-
-    def _section(self, title):
-        section = ctk.ctkCollapsibleButton()
-        section.text = title
-        self.layout.addWidget(section)
-        return qt.QFormLayout(section)
-
-    def _button(self, form, text, onClick, toolTip=""):
-        button = qt.QPushButton(text)
-        button.toolTip = toolTip
-        button.connect("clicked()", onClick)
-        form.addRow(button)
-        return button
-
-    def _path(self, form, label, toolTip, filters=None):
-        path = ctk.ctkPathLineEdit()
-        path.filters = ctk.ctkPathLineEdit.Dirs if filters is None else ctk.ctkPathLineEdit.Files
-        path.nameFilters = filters or []
-        path.toolTip = toolTip
-        form.addRow(label, path)
-        return path
-
-    def _setupSlide(self):
-        form = self._section(_("Slide"))
-        self.slidePath = self._path(
-            form,
-            _("File:"),
-            _("A whole-slide image; it may also be dropped onto Slicer's window."),
-            [f"{_('Whole-slide images')} ({' '.join('*.' + ending for ending in (*ENDINGS, 'dcm'))})"],
-        )
-        self.slidePath.connect("currentPathChanged(QString)", self.openSlide)
-        self.resolution = qt.QDoubleSpinBox()
-        self.resolution.decimals, self.resolution.maximum, self.resolution.suffix = 4, 20, _(" µm/px")
-        self.resolution.specialValueText = _("as the file says")
-        self.resolution.toolTip = _("Resolution of level 0, for slides whose file does not tell it or tells nonsense.")
-        self.resolution.keyboardTracking = False  # a number counts when all of it has been typed
-        self.resolution.connect("valueChanged(double)", self.onResolution)
-        form.addRow(_("Resolution:"), self.resolution)
-        self.properties = qt.QLabel(_("No slide is open."))
-        self.properties.wordWrap = True
-        form.addRow(self.properties)
-        self.thumbnail = qt.QLabel()
-        form.addRow(self.thumbnail)
-
-    def _setupView(self):
-        form = self._section(_("View"))
-        self.levels = qt.QComboBox()
-        self.levels.toolTip = _(
-            "Levels with a side above {side} pixels cannot be loaded whole: Slicer keeps a volume in memory, and "
-            "graphics cards take no larger textures. A region of them can."
-        ).format(side=LONGEST_SIDE)
-        form.addRow(_("Level:"), self.levels)
-        self.loadButton = self._button(form, _("Load level"), self.onLoadLevel)
-        self.roi = slicer.qMRMLNodeComboBox()
-        self.roi.nodeTypes = ["vtkMRMLMarkupsROINode"]
-        self.roi.noneEnabled = True
-        self.roi.setMRMLScene(slicer.mrmlScene)
-        form.addRow(_("Region:"), self.roi)
-        self._button(
-            form, _("Load region at full resolution"), self.onLoadRegion, _("Draw a region of interest around it first.")
-        )
-
-    def _setupLabel(self):
-        form = self._section(_("Label tissue"))
-        self.preset = qt.QComboBox()
-        form.addRow(_("Preset:"), self.preset)
-        self.maskPath = self._path(form, _("Keep mask as:"), _("A pyramid TIFF that slide viewers open."), ["*.tif"])
-        self._button(form, _("Label"), self.onLabel)
-
-    def _setupSegment(self):
-        form = self._section(_("Segment"))
-        self.modelPath = self._path(
-            form,
-            _("Model:"),
-            _("best.safetensors of a training run; empty: the ready model for tissue."),
-            ["*.safetensors"],
-        )
-        self._button(form, _("Segment"), self.onSegment)
-
-    def _setupClassify(self):
-        form = self._section(_("Classify slide"))
-        self.classifierPath = self._path(
-            form, _("Model:"), _("best.safetensors of a training run on slides with labels."), ["*.safetensors"]
-        )
-        self._button(form, _("Classify slide"), self.onClassify)
-        self.classes = qt.QLabel()
-        self.classes.wordWrap = True
-        form.addRow(self.classes)
-
-    def _setupVolume(self):
-        form = self._section(_("Segment volume"))
-        self.scan = slicer.qMRMLNodeComboBox()
-        self.scan.nodeTypes = ["vtkMRMLScalarVolumeNode"]
-        self.scan.noneEnabled = True
-        self.scan.setMRMLScene(slicer.mrmlScene)
-        self.scan.toolTip = _("A volume of any scanner, for networks of one modality; several are for Gigapixel Volume Segment.")
-        form.addRow(_("Volume:"), self.scan)
-        self.scanModelPath = self._path(
-            form, _("Model:"), _("best.safetensors of a training run on volumes."), ["*.safetensors"]
-        )
-        self._button(form, _("Segment volume"), self.onSegmentVolume)
-
-    def _setupTrain(self):
-        form = self._section(_("Train"))
-        self.cohort = qt.QTableWidget(0, 4)
-        self.cohort.setHorizontalHeaderLabels([_("Slide"), _("Mask"), _("Label"), _("Split")])
-        form.addRow(self.cohort)
-        self._button(form, _("Add this slide with a mask..."), self.onAddToCohort)
-        self._button(
-            form,
-            _("Add this slide with a label..."),
-            self.onAddLabeled,
-            _("The class of the whole slide, for networks that classify slides."),
-        )
-        self.runPath = self._path(form, _("Run folder:"), _("Weights and history go there; a run in it goes on."))
-        self.network = qt.QLineEdit()
-        self.network.toolTip = _(
-            "A preset, such as unet or remedios2023, which is small, gray and fast; a JSON file, or a model. "
-            "Empty: the run's, else unet for masks, and resnet18 for labels."
-        )
-        form.addRow(_("Network:"), self.network)
-        self.epochs = qt.QSpinBox()
-        self.epochs.minimum, self.epochs.maximum = 1, 100000
-        form.addRow(_("Epochs:"), self.epochs)
-        self.memory = qt.QLineEdit()
-        self.memory.toolTip = _("Peak memory of the process, for instance 2G; it changes no result.")
-        form.addRow(_("Memory:"), self.memory)
-        self._button(form, _("Train"), self.onTrain)
-
-    def _setupProgress(self):
-        form = self._section(_("Progress"))
-        self.progress = qt.QProgressBar()
-        self.progress.maximum = 100
-        form.addRow(self.progress)
-        self.cancelButton = self._button(form, _("Cancel"), self.onCancel)
-        self.cancelButton.enabled = False
-        self.log = qt.QPlainTextEdit()
-        self.log.readOnly = True
-        form.addRow(self.log)
-
-    # Values go from the form into the parameter node when something is started, and back when the module is entered.
+    # The form and the parameter node of the scene.
 
     def enter(self):
-        self._showValues()
+        self.setParameterNode(self.logic.getParameterNode())
 
-    def _showValues(self):
-        values = self.logic.getParameterNode()
-        self.resolution.value = values.slideMpp
-        if loadCommandLineModules() and not self.preset.count:
-            self.preset.addItems(tissuePresets())
-        self.preset.setCurrentText(values.preset)
-        self.maskPath.currentPath, self.modelPath.currentPath = values.mask, values.model
-        self.classifierPath.currentPath = values.classifier
-        self.scanModelPath.currentPath = values.scanModel
-        self.runPath.currentPath, self.network.text = values.run, values.network
-        self.epochs.value, self.memory.text = values.epochs, values.memory
+    def exit(self):
+        self.setParameterNode(None)
 
-    def _takeValues(self):
-        values = self.logic.getParameterNode()
-        values.slideMpp, values.region = self.resolution.value, self.roi.currentNode()
-        values.preset, values.mask, values.model = (
-            self.preset.currentText,
-            self.maskPath.currentPath,
-            self.modelPath.currentPath,
-        )
-        values.classifier = self.classifierPath.currentPath
-        values.scan, values.scanModel = self.scan.currentNode(), self.scanModelPath.currentPath
-        values.run, values.network = self.runPath.currentPath, self.network.text
-        values.epochs, values.memory = self.epochs.value, self.memory.text
-        return values
+    def onSceneStartClose(self, caller, event):
+        self.onCancel()
+        self._forget()
+        self.setParameterNode(None)
+
+    def onSceneChanged(self, caller, event):
+        if self.parent.isEntered:
+            self.enter()
+
+    def setParameterNode(self, values):
+        if self.values is not None:
+            for connection in self.connections:
+                self.values.disconnectGui(connection)
+            self.removeObserver(self.values, vtk.vtkCommand.ModifiedEvent, self.onValues)
+        self.values = values
+        if values is None:
+            return
+        lists = {"level": self.ui.levelComboBox, "channel": self.ui.channelComboBox, "preset": self.ui.presetComboBox}
+        self.connections = [
+            values.connectGui(self.ui),
+            values.connectParametersToGui({name: ListConnector(widget) for name, widget in lists.items()}),
+        ]
+        self.seen = (values.slide, values.slideMpp)
+        self.addObserver(values, vtk.vtkCommand.ModifiedEvent, self.onValues)
+        self.ui.cohortTableView.setMRMLTableNode(values.cohort)
+        if loadCommandLineModules():
+            self._fillLists()
+            if self.opened != values.slide:  # in a scene that was loaded; it asks for no installation
+                self._readProperties()
+            else:
+                self._showProperties()
+
+    def onValues(self, caller=None, event=None):
+        """The user or a script has changed a value."""
+        values = self.values
+        if slicer.mrmlScene.IsBatchProcessing():
+            return  # onSceneChanged() is called after it
+        (slide, mpp), self.seen = self.seen, (values.slide, values.slideMpp)
+        self.ui.cohortTableView.setMRMLTableNode(values.cohort)
+        if values.slide != slide:
+            values.level, values.channel = -1, ""
+            self._readProperties()
+        elif values.slideMpp != mpp:
+            self.logic.stateResolution(values, values.slideMpp)
+            self._showProperties()
+
+    def _fillLists(self):
+        values = self.values
+        values.preset = fill(self.ui.presetComboBox, [(name, name) for name in tissuePresets()], values.preset)
+        if self.info is not None:
+            values.level = fill(self.ui.levelComboBox, self.info.listLevels(), values.level)
+            values.channel = fill(self.ui.channelComboBox, self.info.listChannels(), values.channel)
 
     # What the user does.
 
     def openSlide(self, path):
-        if not path or not os.path.isfile(path):
-            return
-        values = self._takeValues()
-        values.slide = path
-        if self.slidePath.currentPath != path:
-            self.slidePath.currentPath = path
-            return  # which comes back here
-        self._run(lambda: self.logic.showInfo(values), self._showInfo)
+        if self.values.slide == path:
+            self._readProperties()
+        self.values.slide = path  # which comes to onValues()
 
-    def onResolution(self, mpp):
-        values = self.logic.getParameterNode()
-        self.logic.stateResolution(values, mpp)
-        if self.info is not None:
-            self.properties.text = self.info.describe(mpp)
+    def _readProperties(self):
+        self.info = None
+        self._showProperties()
+        slide = self.values.slide
+        if not os.path.isfile(slide) or self._run(self.logic.showInfo, self._showInfo):
+            self.opened = slide
 
     def _showInfo(self, info):
+        values = self.logic.getParameterNode()
+        if self.opened != values.slide:
+            return  # another one was chosen meanwhile
         self.info = info
-        self.properties.text = info.describe(self.resolution.value)
-        self.thumbnail.setPixmap(qt.QPixmap(info.thumbnail))
-        self.levels.clear()
-        for level in info.levels:
-            tooLarge = max(level["width"], level["height"]) > LONGEST_SIDE
-            note = _(" (too large; load a region)") if tooLarge else ""
-            self.levels.addItem(f"{level['level']}: {level['width']} x {level['height']}{note}")
-        self.levels.setCurrentIndex(info.finestLevel())
-        self.onLoadLevel()
+        if self.values is not None:
+            self._fillLists()
+            self._showProperties()
+        if values.volume is None or findSlide(values.volume) != values.slide:
+            self._run(self.logic.loadSlide)
 
-    def onLoadLevel(self):
-        values = self._takeValues()
-        values.level = self.levels.currentIndex
-        self._run(lambda: self.logic.loadLevel(values))
+    def _showProperties(self):
+        info = self.info
+        self.ui.propertiesLabel.text = info.describe(self.values.slideMpp) if info else _("No slide is open.")
+        self.ui.thumbnailLabel.setPixmap(qt.QPixmap(info.thumbnail) if info else qt.QPixmap())
 
-    def onLoadRegion(self):
-        values = self._takeValues()
-        if values.region is None:
-            slicer.util.errorDisplay(_("Draw a region of interest in a slice view and choose it first."))
+    def onAdd(self):
+        try:
+            cohort.addRow(self.values)
+        except ValueError as error:
+            slicer.util.errorDisplay(str(error))
             return
-        self._run(lambda: self.logic.loadRegion(values))
+        self.values.maskNode, self.values.maskFile, self.values.label = None, "", ""  # the next slide has others
 
-    def onLabel(self):
-        self._run(lambda: self.logic.label(self._takeValues()), self._showStatistics)
-
-    def onSegment(self):
-        self._run(lambda: self.logic.segment(self._takeValues()), self._showStatistics)
-
-    def onSegmentVolume(self):
-        self._run(lambda: self.logic.segmentVolume(self._takeValues()))
-
-    def onClassify(self):
-        self._run(lambda: self.logic.classify(self._takeValues()), self._showClasses)
+    def onCancel(self):
+        if self.process is not None:
+            self.process.node.Cancel()
 
     def _showClasses(self, classification):
-        self.classes.text = classification.describe()
+        self.ui.classesLabel.text = classification.describe()
         self._showTable(makeProbabilities(classification.map.GetName(), classification.probabilities))
 
     def _showStatistics(self, segmentation):
@@ -345,70 +264,52 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     def _showPlot(self, folder):
         slicer.modules.plots.logic().ShowChartInLayout(makePlot(folder))
 
-    def onAddToCohort(self):
-        mask = qt.QFileDialog.getOpenFileName(slicer.util.mainWindow(), _("Mask of this slide"), "", "*.tif *.tiff *.nrrd *.png")
-        if not mask:
-            return
-        self._addRow(mask, "")
-
-    def onAddLabeled(self):
-        label = qt.QInputDialog.getText(slicer.util.mainWindow(), _("Label"), _("Class of this slide:"))
-        if label:
-            self._addRow("", label)
-
-    def _addRow(self, mask, label):
-        row = self.cohort.rowCount
-        self.cohort.insertRow(row)
-        # The second slide validates, for without one the best weights are not known.
-        split = "validation" if row == 1 else "train"
-        for column, text in enumerate((self.slidePath.currentPath, mask, label, split)):
-            self.cohort.setItem(row, column, qt.QTableWidgetItem(text))
-
-    def onTrain(self):
-        rows = [
-            [self.cohort.item(row, column).text() for column in range(4)] for row in range(self.cohort.rowCount)
-        ]
-        self._run(lambda: self.logic.train(self._takeValues(), rows), self._showPlot)
-
-    def onCancel(self):
-        if self.task is not None:
-            self.task.Cancel()
-
     # One process at a time.
 
     def _run(self, start, whenDone=lambda result: None):
-        if self.task is not None:
+        """Starts one of the logic's processes. \\returns whether it runs"""
+        if self.process is not None:
             slicer.util.showStatusMessage(_("Wait for the running process, or cancel it."), 3000)
-            return
+            return False
         if not self._haveModules():
-            return
+            return False
         try:
-            process = start()
+            self.process = start(self.logic.getParameterNode())
         except ValueError as error:
             slicer.util.errorDisplay(str(error))
-            return
-        self.task = process.node
-        self.log.plainText = ""
-        self.cancelButton.enabled = True
-        self.addObserver(self.task, vtk.vtkCommand.ModifiedEvent, lambda node, event: self._follow(process, whenDone))
+            return False
+        self.whenDone = whenDone
+        self.ui.logTextEdit.plainText = ""
+        self.ui.cancelButton.enabled = True
+        self.addObserver(self.process.node, vtk.vtkCommand.ModifiedEvent, self._follow)
+        return True
 
-    def _follow(self, process, whenDone):
-        node = process.node
-        self.progress.value = node.GetProgress()
-        self.log.plainText = node.GetOutputText()
-        if node.IsBusy() or self.task is None:
+    def _follow(self, node, event):
+        process, whenDone = self.process, self.whenDone
+        if process is None:
             return
-        self.removeObservers()
-        self.task = None
-        self.cancelButton.enabled = False
-        # Not from within the node's own event: outputs are loaded after it.
-        qt.QTimer.singleShot(0, lambda: self._finish(process, whenDone))
+        self.ui.progressBar.value = node.GetProgress()
+        self.ui.logTextEdit.plainText = process.log()
+        if not node.IsBusy():
+            self._forget()
+            # Not from within the node's own event: outputs are loaded after it.
+            qt.QTimer.singleShot(0, lambda: self._finish(process, whenDone))
+
+    def _forget(self):
+        if self.process is not None:
+            self.removeObserver(self.process.node, vtk.vtkCommand.ModifiedEvent, self._follow)
+        self.process = None
+        self.ui.cancelButton.enabled = False
 
     def _finish(self, process, whenDone):
+        if process.node.GetScene() is None:
+            return  # the scene was closed
         if process.failure():
             slicer.util.errorDisplay(process.failure())
         elif not process.wasCancelled():
             whenDone(process.result())
+        if self.values is not None and self.opened != self.values.slide:  # chosen meanwhile
+            self._readProperties()
 
     def _haveModules(self):
         """Asks before anything is installed, and for the file: a name alone would fetch what anyone may call so."""
@@ -472,10 +373,9 @@ class GigapixelSlideTest(ScriptedLoadableModuleTest):
         values = logic.getParameterNode()
         values.slide = self._slide()
         info = self._wait(logic.showInfo(values))
-        values.level = info.finestLevel()
-        volume = self._wait(logic.loadLevel(values))
-        level = info.levels[values.level]
-        self.assertEqual(volume.GetImageData().GetDimensions(), (level["width"], level["height"], 1))
+        values.level, values.mpp = info.levels[-1]["level"], 0.0
+        volume = self._wait(logic.loadSlide(values))
+        self.assertEqual(volume.GetImageData().GetDimensions(), (info.levels[-1]["width"], info.levels[-1]["height"], 1))
         segmentation = self._wait(logic.label(values))
         table = makeStatistics(segmentation)
         self.assertGreater(float(table.GetCellText(0, 1)), 0)

@@ -1,45 +1,55 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """What the module remembers, and the processes that it starts."""
 
-import csv
 import pathlib
 import tempfile
+from typing import Annotated, Union
 
 import slicer
+from GigapixelSlideLib.cohort import writeCohort
 from GigapixelSlideLib.modules import LONGEST_SIDE, Classification, Process, SlideProperties
 from GigapixelSlideLib.places import moveNode, moveSlide, setPlace
 from GigapixelSlideLib.tables import updateStatistics
 from slicer import (
+    vtkMRMLLabelMapVolumeNode,
     vtkMRMLMarkupsROINode,
     vtkMRMLScalarVolumeNode,
     vtkMRMLSegmentationNode,
+    vtkMRMLTableNode,
     vtkMRMLVectorVolumeNode,
 )
 from slicer.i18n import tr as _
-from slicer.parameterNodeWrapper import parameterNodeWrapper
+from slicer.parameterNodeWrapper import WithinRange, parameterNodeWrapper
 from slicer.ScriptedLoadableModule import ScriptedLoadableModuleLogic
 
 
 @parameterNodeWrapper
 class GigapixelSlideParameterNode:
-    """What the module remembers in the scene."""
+    """What the module remembers in the scene: a field for each widget of GigapixelSlide.ui, and results. Empty texts are
+    files and choices that were not made."""
 
     slide: str = ""
-    slideMpp: float = 0.0  # micrometers per pixel of level 0 where the file does not say; 0: the file's word
+    slideMpp: Annotated[float, WithinRange(0, 20)] = 0.0  # µm/px of level 0 where the file does not say; 0: the file's word
     level: int = -1  # -1: the finest that one volume holds
+    mpp: Annotated[float, WithinRange(0, 1000)] = 0.0  # µm/px of what is loaded; 0: the level's
+    channel: str = ""  # by its name or "number:1"; all of them, in their colors
     region: vtkMRMLMarkupsROINode
     volume: vtkMRMLVectorVolumeNode
     segmentation: vtkMRMLSegmentationNode
     map: vtkMRMLScalarVolumeNode  # what the label of the slide comes from
     preset: str = ""  # the default
+    mask: str = ""  # where the mask pyramid is kept; not kept
     model: str = ""  # the ready model for tissue
     classifier: str = ""  # a model that labels whole slides
     scan: vtkMRMLScalarVolumeNode  # a volume of any scanner
     scanModel: str = ""  # for volumes
-    mask: str = ""  # where the mask pyramid is kept; not kept
+    maskNode: Union[vtkMRMLSegmentationNode, vtkMRMLLabelMapVolumeNode, None]  # of the slide that is added next
+    maskFile: str = ""
+    label: str = ""
+    cohort: vtkMRMLTableNode  # the slides that were added
     run: str = ""
     network: str = ""
-    epochs: int = 20
+    epochs: Annotated[int, WithinRange(1, 100000)] = 20
     memory: str = "2G"
 
 
@@ -100,20 +110,28 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         if stated:
             moveNode(node, stated)
 
-    def loadLevel(self, values):
-        """The level of the parameters, -1 the finest that fits: result is a volume node in its place in mm."""
-        name = f"{pathlib.Path(values.slide).stem} {_('level')} {values.level}"
-        return self._load(values, name, level=values.level)
+    def loadSlide(self, values):
+        """The whole slide at the resolution of the parameters, else at the level: result is a volume node in its place in
+        mm."""
+        level = "" if values.level < 0 else f"{_('level')} {values.level}"
+        return self._load(values, self._describeResolution(values) or level, level=-1 if values.mpp else values.level)
 
     def loadRegion(self, values):
-        """The region of interest of the parameters, from level 0."""
-        name = f"{pathlib.Path(values.slide).stem} {values.region.GetName()}"
-        return self._load(values, name, level=0, region=values.region)
+        """The region of interest of the parameters, at their resolution, else at level 0."""
+        if values.region is None:
+            raise ValueError(_("Draw a region of interest in a slice view, and choose it first."))
+        name = f"{values.region.GetName()} {self._describeResolution(values)}"
+        return self._load(values, name, level=-1 if values.mpp else 0, region=values.region)
+
+    def _describeResolution(self, values):
+        return f"{values.mpp:g} µm/px" if values.mpp else ""
 
     def _load(self, values, name, **parameters):
-        volume, slide = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name), values.slide
+        slide, name = values.slide, f"{pathlib.Path(values.slide).stem} {name}".strip()
+        volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name)
         values.volume = volume
-        process = self._start("SlideRegion", values, None, volume=volume, maxSide=LONGEST_SIDE, **parameters)
+        parameters = {"maxSide": LONGEST_SIDE, "mpp": values.mpp, **self._channel(values), **parameters}
+        process = self._start("SlideRegion", values, None, volume=volume, **parameters)
 
         def result():
             self._place(volume, values, slide, volume.GetSpacing(), process.node.GetParameterAsString("downsample"))
@@ -121,6 +139,9 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
 
         process.result = result
         return process
+
+    def _channel(self, values):
+        return {"channel": values.channel} if values.channel else {}
 
     def show(self, volume):
         """Colors as they are, not stretched, in the view from above, which has the slide's first row on top."""
@@ -137,7 +158,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
     def label(self, values):
         """Tissue as a segmentation over the slide."""
         preset = {"preset": values.preset} if values.preset else {}
-        return self._makeSegmentation("TissueLabel", values, _("Tissue"), **preset)
+        return self._makeSegmentation("TissueLabel", values, _("Tissue"), **preset, **self._channel(values))
 
     def segment(self, values):
         return self._makeSegmentation(
@@ -219,16 +240,9 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         if slicer.app.layoutManager():
             slicer.util.setSliceViewerLayers(foreground=volume, foregroundOpacity=0.4)
 
-    def train(self, values, rows):
-        """Trains on rows of (slide, mask, label, split); empty are those of masks or labels that no slide has. A run in the
-        folder goes on. Result: the folder."""
-        if not rows or not values.run:
-            raise ValueError(_("Training needs slides with masks or labels, and a run folder."))
-        columns = [column for column in zip(("slide", "mask", "label", "split"), *rows) if any(column[1:])]
-        folder = pathlib.Path(values.run)
-        cohort = folder.parent / f"{folder.name}.cohort.csv"
-        with open(cohort, "w", newline="") as file:
-            csv.writer(file).writerows(zip(*columns))
+    def train(self, values):
+        """Trains on the slides of the parameters' table, see addRow(). A run in the folder goes on. Result: the folder."""
+        cohort, folder = writeCohort(values), pathlib.Path(values.run)
         goesOn = (folder / "last.safetensors").exists()
         return self._start(
             "GigapixelUNetTrain",
@@ -237,6 +251,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             cohort=str(cohort),
             run=str(folder),
             **({"network": values.network} if values.network else {}),
+            **self._channel(values),
             epochs=values.epochs,
             memory=values.memory,
             resume="yes" if goesOn else "no",

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import qt
 import slicer
+from GigapixelSlideLib.messages import translate
 from slicer.i18n import tr as _
 
 MODULES = (
@@ -76,13 +77,24 @@ class SlideProperties:
         self.vendor = node.GetParameterAsString("vendor")
         self.decoder = node.GetParameterAsString("decoder")
         self.levels = json.loads(node.GetParameterAsString("levels"))
-        self.warnings = json.loads(node.GetParameterAsString("warnings") or "[]")
+        self.channels = [each["name"] for each in json.loads(node.GetParameterAsString("channelEntries") or "[]")]
+        self.warnings = [translate(text) for text in json.loads(node.GetParameterAsString("warnings") or "[]")]
         self.thumbnail = str(thumbnail)
 
-    def finestLevel(self):
-        """The number of the finest level that may be loaded whole; -1 where none may: then the coarsest comes shrunk."""
-        fitting = [each["level"] for each in self.levels if max(each["width"], each["height"]) <= LONGEST_SIDE]
-        return fitting[0] if fitting else -1
+    def listLevels(self):
+        """(text, number) of the levels; -1 is the finest that may be loaded whole, or the coarsest, shrunk."""
+        rows = [(_("the finest that fits"), -1)]
+        for level in self.levels:
+            resolution = f" ({level['mpp']:.3g} µm/px)" if level["mpp"] else ""
+            isTooLarge = max(level["width"], level["height"]) > LONGEST_SIDE
+            note = _(", too large: load a region") if isTooLarge else ""
+            rows.append((f"{level['level']}: {level['width']} x {level['height']}{resolution}{note}", level["level"]))
+        return rows
+
+    def listChannels(self):
+        """(text, word) of the channels; a single one is no choice."""
+        rows = [(f"{i}: {name}" if name else str(i), f"number:{i}") for i, name in enumerate(self.channels, 1)]
+        return [(_("all, in their colors"), ""), *(rows if len(rows) > 1 else [])]
 
     def describe(self, statedMpp=0):
         """For people. \\param statedMpp the user's word on the resolution; 0: the file's counts"""
@@ -92,7 +104,7 @@ class SlideProperties:
             size = f"{self.width * mpp / 1000:.2f} x {self.height * mpp / 1000:.2f} mm"
             lines.append(_("{resolution:.4g} µm/px, {size}").format(resolution=mpp, size=size))
         else:
-            lines.append(_("The resolution is unknown: state it above; until then a pixel counts as 1 mm."))
+            lines.append(_("The resolution is unknown: state it below. Until then a pixel counts as 1 mm."))
         return "\n".join(lines + self.warnings)
 
 
@@ -125,6 +137,10 @@ class Process:
         return bool(self.node.GetStatus() & self.node.Cancelled) and not self.failure()
 
     def failure(self):
-        """The program's own sentence; empty: all is well."""
+        """What went wrong and what to do; empty: all is well."""
         failed = self.node.GetStatusString() == "Completed with errors"
-        return (self.node.GetErrorText().strip() or _("It failed.")) if failed else ""
+        return (translate(self.node.GetErrorText()) or _("It failed.")) if failed else ""
+
+    def log(self):
+        """What the program has said so far, and its warnings."""
+        return "\n".join(filter(None, (self.node.GetOutputText().strip(), translate(self.node.GetErrorText()))))

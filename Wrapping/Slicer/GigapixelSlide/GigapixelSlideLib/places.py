@@ -17,6 +17,14 @@ def setPlace(node, slide, spacing):
     node.SetAttribute(SPACING, " ".join(repr(float(length)) for length in spacing))
 
 
+def findSlide(node):
+    """The file of the slide that a node was made from or drawn over; None: not known."""
+    slide = node.GetAttribute(SLIDE)
+    if slide is None and node.IsA("vtkMRMLSegmentationNode") and _volume(node):
+        slide = _volume(node).GetAttribute(SLIDE)
+    return slide
+
+
 def moveNode(node, spacing):
     """Moves a node that has a place to another spacing of level 0. \\returns its scales along x and y"""
     scales = [new / float(old) for new, old in zip(spacing, node.GetAttribute(SPACING).split())]
