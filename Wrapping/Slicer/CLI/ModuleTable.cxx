@@ -221,6 +221,7 @@ SlideRegion()
          region,
          maximum,
          commandline::SlideImage(),
+         commandline::SlideFocalPlane(),
          commandline::SlideChannel(),
          commandline::SlideWindow("Several channels are added up in their colors.",
                                   "auto where a channel is chosen, and where the slide is not gray or RGB of 8 bit"),
