@@ -208,7 +208,9 @@ public:
   static void SetInterruptionOfOpenSlide(bool (*isRequested)());
 #endif
   /** Reads the image with this number (from 1) or name, where the file has several (channels, focal planes, areas): see
-   * GetImages(). Empty, the default: the main image. One that the file does not have is an error of
+   * GetImages(). A focal plane is "plane N", counted from the lowest, "plane middle", "plane max" (the maximum of all)
+   * or "plane focus" (the sharpest pixels of all), behind the image's name or number where it is not the main one's: "2
+   * plane max". Empty, the default: the main image. One that the file does not have is an error of
    * ReadImageInformation() with the code E-SLIDE-IMAGE. CanReadFile() looks at the main image alone. */
   itkSetStringMacro(Image);
   itkGetStringMacro(Image);

@@ -29,7 +29,7 @@ FocalStack::FocalStack(const std::string & path, const std::string & image, TIFF
   m_Planes = first.m_Planes;
   for (SlidePlane & plane : m_Planes)
   {
-    plane.reduction = 1; // of which the planes know
+    plane.reduction = 1; // the planes reduce themselves
     plane.holdsLabels = false;
   }
   m_NumberOfLevels = first.m_NumberOfLevels;
@@ -37,7 +37,7 @@ FocalStack::FocalStack(const std::string & path, const std::string & image, TIFF
   m_Channels = first.m_Channels;
   m_ColorProfile = first.m_ColorProfile;
   m_Decoder = first.m_Decoder;
-  m_Warnings = first.m_Warnings; // which are those of the file
+  m_Warnings = first.m_Warnings; // the file's
   m_MissingParts = first.m_MissingParts;
   m_Origin = first.m_Origin;
   m_Background = first.m_Background;
@@ -67,7 +67,11 @@ FocalStack::OpenPlanes(TIFFReading reading)
   }
   catch (const SlideError & error)
   {
-    throw error.GetDiagnostic().option == "--plane" ? NoFocalPlanes(m_Path, m_Asked.which) : error;
+    if (error.GetDiagnostic().option == "--plane")
+    {
+      throw NoFocalPlanes(m_Path, m_Asked.which);
+    }
+    throw;
   }
   const std::size_t planes = FindFocalPlanes(m_Stack.front()->GetImages()).size();
   for (std::size_t number = 2; number <= planes; ++number)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace gigapixel
 {
@@ -57,6 +58,19 @@ FindPlanesOfStack(const std::vector<SlideImage> & images, std::size_t stack)
   return planes;
 }
 
+void
+RequireOne(const std::string & path, const std::string & name, bool isOne, const std::string & list)
+{
+  if (!isOne)
+  {
+    throw SlideError(Diagnostic("E-SLIDE-IMAGE",
+                                "it has several images named '" + name + '\'',
+                                "choose one of them by its number: " + list)
+                       .OfFile(path)
+                       .OfOption("--image", name));
+  }
+}
+
 /** The stack that an image is named of, be it as one of its planes. */
 std::size_t
 FindStack(const std::string &             path,
@@ -64,10 +78,21 @@ FindStack(const std::string &             path,
           const std::vector<SlideImage> & images,
           const std::string &             list)
 {
-  const std::string beginning = image + " plane ";
-  const auto        plane = std::find_if(
-    images.begin(), images.end(), [&beginning](const SlideImage & each) { return each.name.rfind(beginning, 0) == 0; });
-  return plane != images.end() ? plane->stack : images[FindAskedImage(path, image, images, list)].stack;
+  const std::string     beginning = image + " plane ";
+  std::set<std::size_t> stacks;
+  for (const SlideImage & each : images)
+  {
+    if (each.name.rfind(beginning, 0) == 0)
+    {
+      stacks.insert(each.stack);
+    }
+  }
+  if (stacks.empty())
+  {
+    return images[FindAskedImage(path, image, images, list)].stack;
+  }
+  RequireOne(path, image, stacks.size() == 1, list);
+  return *stacks.begin();
 }
 } // namespace
 
@@ -107,10 +132,11 @@ FindAskedImage(const std::string &             path,
                const std::vector<SlideImage> & images,
                const std::string &             list)
 {
-  const auto named =
-    std::find_if(images.begin(), images.end(), [&asked](const SlideImage & image) { return image.name == asked; });
+  const auto isNamed = [&asked](const SlideImage & image) { return image.name == asked; };
+  const auto named = std::find_if(images.begin(), images.end(), isNamed);
   if (named != images.end())
   {
+    RequireOne(path, asked, std::count_if(named, images.end(), isNamed) == 1, list);
     return static_cast<std::size_t>(named - images.begin());
   }
   const std::uint64_t number = ToWhole(asked);
@@ -143,6 +169,16 @@ FindAskedImage(const std::string &             path,
                               "choose one of its images by number or name: " + list)
                      .OfFile(path)
                      .OfOption("--image", asked));
+}
+
+Diagnostic
+WarnOfFocalPlanes(const std::string & path, const std::string & which)
+{
+  return Diagnostic("W-SLIDE-PLANES",
+                    "it has several focal planes, of which one is read: focal plane " + which,
+                    "choose another one with --plane (SetImage) where it matters")
+    .OfFile(path)
+    .OfValue(which);
 }
 
 } // namespace gigapixel

@@ -11,6 +11,10 @@
 namespace gigapixel
 {
 
+/** More focal planes than any microscope takes: tiles that are focused one by one have more depths than anybody lists.
+ */
+constexpr std::size_t MostFocalPlanes = 512;
+
 /** A focal plane as it is asked for: "plane 2", "plane max", or "A plane 2" where an image is named as well. */
 struct AskedPlane
 {
@@ -38,6 +42,9 @@ std::size_t FindAskedImage(const std::string &             path,
 /** Numbers (from 0) of the images that are focal planes of the stack that is read, else of the main image's, from the
  * lowest depth. */
 std::vector<std::size_t> FindFocalPlanes(const std::vector<SlideImage> & images);
+
+/** What is said where a plane is read that nobody asked for. \param which as DescribeFocalPlane() says it */
+Diagnostic WarnOfFocalPlanes(const std::string & path, const std::string & which);
 
 /** "2 of 5": which focal plane is read; empty where there are not several. */
 std::string DescribeFocalPlane(const std::vector<SlideImage> & images);

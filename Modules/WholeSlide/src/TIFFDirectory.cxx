@@ -4,6 +4,10 @@
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
+#include <tuple>
+#include <mutex>
+#include <map>
+#include <iterator>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -56,6 +60,38 @@ RandomAccessFile::~RandomAccessFile()
   ::close(m_Descriptor);
 }
 
+std::shared_ptr<const RandomAccessFile>
+RandomAccessFile::Share(const std::string & path)
+{
+  using Key = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
+  // Never destroyed: readers in static objects may outlive any order of destruction.
+  static std::mutex &                                           mutex = *new std::mutex;
+  static std::map<Key, std::weak_ptr<const RandomAccessFile>> & files =
+    *new std::map<Key, std::weak_ptr<const RandomAccessFile>>;
+
+  auto        opened = std::make_shared<const RandomAccessFile>(path);
+  struct stat status = {};
+  if (::fstat(opened->m_Descriptor, &status) != 0)
+  {
+    return opened;
+  }
+  const Key key(status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto found = files.find(key); found != files.end())
+  {
+    if (auto other = found->second.lock())
+    {
+      return other;
+    }
+  }
+  for (auto file = files.begin(); file != files.end();)
+  {
+    file = file->second.expired() ? files.erase(file) : std::next(file);
+  }
+  files[key] = opened;
+  return opened;
+}
+
 void
 RandomAccessFile::Read(std::uint64_t offset, void * buffer, std::size_t size) const
 {
@@ -97,10 +133,10 @@ RandomAccessFile::Prefetch(std::uint64_t offset, std::uint64_t size) const
 }
 
 TIFFFile::TIFFFile(const std::string & path)
-  : m_File(path)
+  : m_File(RandomAccessFile::Share(path))
 {
   unsigned char header[16] = {};
-  m_File.Read(0, header, std::min<std::uint64_t>(sizeof(header), m_File.GetSize()));
+  m_File->Read(0, header, std::min<std::uint64_t>(sizeof(header), m_File->GetSize()));
   m_BigEndian = header[0] == 'M';
   const std::uint64_t version = GetInteger(header + 2, 2);
   m_Big = version == 43;
@@ -166,19 +202,19 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
   const unsigned wordSize = m_Big ? 8 : 4;
   const unsigned nextSize = m_Big || m_Wide ? 8 : 4;
   unsigned char  word[8] = {};
-  m_File.Read(offset, word, countSize);
+  m_File->Read(offset, word, countSize);
   const std::uint64_t count = GetInteger(word, countSize);
   if (count == 0 || count > 4096)
   {
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "a page table is damaged"));
   }
   std::vector<unsigned char> bytes(count * entrySize);
-  m_File.Read(offset + countSize, bytes.data(), bytes.size());
+  m_File->Read(offset + countSize, bytes.data(), bytes.size());
   const std::uint64_t        behind = offset + countSize + bytes.size();
   std::vector<unsigned char> highHalves(m_Wide ? count * 4 : 0);
-  if (behind + nextSize + highHalves.size() <= m_File.GetSize())
+  if (behind + nextSize + highHalves.size() <= m_File->GetSize())
   {
-    m_File.Read(behind + nextSize, highHalves.data(), highHalves.size());
+    m_File->Read(behind + nextSize, highHalves.data(), highHalves.size());
   }
   std::vector<TIFFEntry> entries;
   for (std::uint64_t i = 0; i < count; ++i)
@@ -189,7 +225,7 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
     entry.type = static_cast<std::uint16_t>(GetInteger(at + 2, 2));
     entry.count = GetInteger(at + 4, wordSize);
     const unsigned typeSize = GetTypeSize(entry.type);
-    if (typeSize == 0 || entry.count == 0 || entry.count > m_File.GetSize() / typeSize)
+    if (typeSize == 0 || entry.count == 0 || entry.count > m_File->GetSize() / typeSize)
     {
       continue; // of a type that we do not know, or longer than the file
     }
@@ -206,9 +242,9 @@ TIFFFile::ReadEntries(std::uint64_t offset, std::uint64_t & next) const
     entries.push_back(entry);
   }
   next = 0;
-  if (behind + nextSize <= m_File.GetSize())
+  if (behind + nextSize <= m_File->GetSize())
   {
-    m_File.Read(behind, word, nextSize);
+    m_File->Read(behind, word, nextSize);
     next = GetInteger(word, nextSize);
   }
   return entries;
@@ -222,7 +258,7 @@ TIFFFile::ReadValues(const TIFFEntry & entry, void * bytes, std::size_t size) co
     std::memcpy(bytes, entry.values.data(), size);
     return;
   }
-  m_File.Read(entry.offset, bytes, size);
+  m_File->Read(entry.offset, bytes, size);
 }
 
 std::vector<std::uint64_t>

@@ -21,6 +21,10 @@ public:
   RandomAccessFile(const RandomAccessFile &) = delete;
   RandomAccessFile & operator=(const RandomAccessFile &) = delete;
 
+  /** The same, but one that is open already where the file has not changed since: all focal planes of a set of files
+   * take one descriptor for each file. */
+  static std::shared_ptr<const RandomAccessFile> Share(const std::string & path);
+
   std::uint64_t
   GetSize() const
   {
@@ -115,7 +119,7 @@ public:
   const RandomAccessFile &
   GetFile() const
   {
-    return m_File;
+    return *m_File;
   }
 
   std::uint64_t
@@ -152,11 +156,11 @@ private:
   std::uint64_t GetInteger(const unsigned char * bytes, unsigned size) const;
   void          ReadValues(const TIFFEntry & entry, void * bytes, std::size_t size) const;
 
-  RandomAccessFile m_File;
-  bool             m_BigEndian{ false };
-  bool             m_Big{ false };
-  bool             m_Wide{ false }; // Hamamatsu's dialect
-  std::uint64_t    m_FirstPage{ 0 };
+  std::shared_ptr<const RandomAccessFile> m_File;
+  bool                                    m_BigEndian{ false };
+  bool                                    m_Big{ false };
+  bool                                    m_Wide{ false }; // Hamamatsu's dialect
+  std::uint64_t                           m_FirstPage{ 0 };
 };
 
 /** One page: its tags, its pieces' (tiles' or strips') layout. The pieces' positions are read on request only. */

@@ -104,7 +104,16 @@ TIFFLayout::SetImages(std::vector<Image> images)
   m_Images = std::move(images);
   m_Levels = m_Images[m_ImageNumber].levels;
   m_Masks = m_Images[m_ImageNumber].masks;
-  if (m_Images.size() > 1 && m_AskedImage.empty())
+  if (m_Images.size() < 2 || !m_AskedImage.empty())
+  {
+    return;
+  }
+  const auto described = DescribeImages();
+  if (FindFocalPlanes(described).size() == described.size())
+  {
+    warnings.push_back(WarnOfFocalPlanes(m_Path, DescribeFocalPlane(described)));
+  }
+  else
   {
     warnings.push_back(
       Diagnostic(

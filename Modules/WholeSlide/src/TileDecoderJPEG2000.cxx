@@ -291,8 +291,15 @@ FillSamples(const opj_image_t & image, const PixelSpan & out, std::uint32_t widt
         }
       }
     };
-    constexpr std::integral_constant<std::size_t, sizeof(std::uint16_t)> adjacent; // known when it is compiled
-    out.channels == 1 ? fill(adjacent) : fill(out.channels * sizeof(std::uint16_t));
+    if (out.channels == 1)
+    {
+      fill(
+        std::integral_constant<std::size_t, sizeof(std::uint16_t)>()); // a step that is known makes a loop of vectors
+    }
+    else
+    {
+      fill(out.channels * sizeof(std::uint16_t));
+    }
   }
 }
 

@@ -298,8 +298,7 @@ DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
   }
   m_HasZ = true;
   m_Z = fullest[(fullest.size() - 1) / 2];
-  constexpr std::size_t most = 512; // of a stack; tiles that are focused one by one have more depths than anybody lists
-  if (depths.size() <= most)
+  if (depths.size() <= MostFocalPlanes)
   {
     ListFocalPlanes(tiles, depths);
   }
@@ -307,12 +306,7 @@ DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
   m_Properties["gigapixel.focal-plane"] = std::to_string(number) + " of " + std::to_string(depths.size());
   if (m_AskedImage.empty())
   {
-    const std::string & which = m_Properties["gigapixel.focal-plane"];
-    m_Warnings.push_back(Diagnostic("W-SLIDE-PLANES",
-                                    "it has several focal planes, of which one is read: focal plane " + which,
-                                    "choose another one with --plane (SetImage) where it matters")
-                           .OfFile(m_Path)
-                           .OfValue(which));
+    m_Warnings.push_back(WarnOfFocalPlanes(m_Path, m_Properties["gigapixel.focal-plane"]));
   }
 }
 

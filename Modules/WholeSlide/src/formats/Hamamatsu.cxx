@@ -178,11 +178,7 @@ HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string &
   }
   if (asked.empty())
   {
-    m_Warnings.push_back(Diagnostic("W-SLIDE-IMAGES",
-                                    "it has " + std::to_string(planes.size()) + " focal planes, of which only image " +
-                                      std::to_string(chosen + 1) + " is read: " + list,
-                                    "see info for the images, and choose another one with --plane (SetImage)")
-                           .OfFile(m_Path));
+    m_Warnings.push_back(WarnOfFocalPlanes(m_Path, DescribeFocalPlane(m_Images)));
   }
   return std::next(planes.begin(), static_cast<std::ptrdiff_t>(chosen))->first;
 }

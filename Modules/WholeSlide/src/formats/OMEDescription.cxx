@@ -3,6 +3,7 @@
 #include "OMEDescription.h"
 
 #include "NumberText.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
@@ -13,8 +14,10 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace gigapixel
 {
@@ -22,9 +25,7 @@ namespace
 {
 
 constexpr std::uint64_t channelLimit = MostChannels;
-
-/** More focal planes than any microscope takes. */
-constexpr std::uint64_t depthLimit = 512;
+constexpr std::size_t   placeLimit = 65536; // elements TiffData of an image
 
 /** Otherwise where the attribute is absent or no whole number. */
 std::uint64_t
@@ -119,6 +120,10 @@ OMEDescription::OMEDescription(const std::string & xml)
     Add(element);
     return true;
   });
+  if (damage.empty() && m_HasTooManyPlaces)
+  {
+    damage = "an image has more than " + std::to_string(placeLimit) + " elements TiffData";
+  }
   for (OMEImage & image : images)
   {
     image.channels =
@@ -204,17 +209,17 @@ OMEDescription::AddFiles(TIFFLayout & layout)
       const std::uint64_t first = layout.AddFile(path);
       places[file] = { { first, layout.GetNumberOfMainPages() - first } };
       const std::string text = layout.GetPage(first).GetText(TIFFTag::ImageDescription);
-      differs =
-        differs.empty() && IsOME(text) && OMEDescription(text).elsewhere.empty() && HashImages(text) != m_Contents
-          ? file
-          : differs;
+      if (differs.empty() && HashImages(text) != m_Contents && IsOME(text) && OMEDescription(text).elsewhere.empty())
+      {
+        differs = file;
+      }
     }
     catch (const std::exception & error)
     {
       const Diagnostic inner = Diagnostic::Of(error);
       throw SlideError(Diagnostic("E-SLIDE-PARTS",
                                   "a part of it, " + GetPrintable(file) + ", cannot be read: " + inner.why,
-                                  "get that file again from where it came")
+                                  inner.remedy.empty() ? "get that file again from where it came" : inner.remedy)
                          .OfFile(layout.GetPath())
                          .OfValue(GetPrintable(file)));
     }
@@ -253,7 +258,17 @@ OMEDescription::PlacePages(TIFFLayout & layout, bool ofAllFiles)
   for (std::size_t i = 0; i < images.size(); ++i)
   {
     OMEImage & image = images[i];
-    image.PlacePages(first, layout);
+    if (i > 0 && images[i - 1].tiffData == image.tiffData)
+    {
+      image.places = images[i - 1].places;
+      image.pages.resize(images[i - 1].pages.size());
+    }
+    else if (!image.PlacePages(first, layout))
+    {
+      planesShareAPage = true;
+      return;
+    }
+    image.TakePages();
     for (const std::uint64_t page : image.isPlane ? image.pages : std::vector<std::uint64_t>())
     {
       planesShareAPage = !pagesOfStacks.insert(page).second || planesShareAPage;
@@ -272,7 +287,7 @@ OMEDescription::SplitDepths(std::size_t numberOfPages)
   for (const OMEImage & image : images)
   {
     ++stack;
-    const bool isStack = image.depths > 1 && image.depths <= depthLimit && image.depths <= numberOfPages &&
+    const bool isStack = image.depths > 1 && image.depths <= MostFocalPlanes && image.depths <= numberOfPages &&
                          planes.size() + image.depths <= channelLimit && image.times <= 1 &&
                          image.elements.size() * image.depths <= 16 * channelLimit; // of memory
     for (std::uint64_t depth = 0; depth < (isStack ? image.depths : 1); ++depth)
@@ -312,7 +327,7 @@ OMEDescription::Add(const XMLElement & element)
     image.channels = GetNumber(element, "SizeC", OMEImage::NotSaid);
     image.depths = GetNumber(element, "SizeZ", 1);
     image.times = GetNumber(element, "SizeT", 1);
-    image.isDepthFirst = element.Get("DimensionOrder").rfind("XYZ", 0) == 0;
+    image.areChannelsLast = element.Get("DimensionOrder").rfind("XYZ", 0) == 0;
     image.depthSpacing = GetLength(element, "PhysicalSizeZ");
     image.type = element.Get("Type");
     image.spacing = { { GetLength(element, "PhysicalSizeX"), GetLength(element, "PhysicalSizeY") } };
@@ -331,9 +346,13 @@ OMEDescription::Add(const XMLElement & element)
                                1000.0 * GetLength(element, "EmissionWavelength", 1e-3) });
     image.samples.push_back(GetNumber(element, "SamplesPerPixel", 1));
   }
-  if (element.name == "TiffData" && image.tiffData->size() < channelLimit)
+  if (element.name == "TiffData")
   {
-    image.tiffData->push_back({ element, {} });
+    m_HasTooManyPlaces = image.tiffData->size() == placeLimit || m_HasTooManyPlaces;
+    if (!m_HasTooManyPlaces)
+    {
+      image.tiffData->push_back({ element, {} });
+    }
   }
   if (element.name == "UUID" && !image.tiffData->empty())
   {
@@ -343,8 +362,8 @@ OMEDescription::Add(const XMLElement & element)
 
 /** Pages are in the order of the channels and focal planes, but where TiffData elements say otherwise: each names the
  * page of a first channel and plane, and how many follow each other from there (one, where only the page is named; else
- * all). */
-void
+ * all). The last element that names a place holds. */
+bool
 OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
 {
   const auto named = std::find_if(
@@ -353,48 +372,79 @@ OMEImage::PlacePages(std::uint64_t start, const TIFFLayout & layout)
     named == tiffData->end() ? start : named->firstOfFile + GetNumber(named->element, "IFD", 0);
   const unsigned      samplesOfPage = firstPage < layout.GetNumberOfMainPages() ? layout.GetPage(firstPage).samples : 1;
   const std::uint64_t placed = std::max<std::uint64_t>(1, std::min(channels, channelLimit) / samplesOfPage);
-  const auto          getPlace = [&](std::uint64_t channel, std::uint64_t plane) { // in the order of the file
-    return isDepthFirst ? channel * depths + plane : plane * placed + channel;
-  };
-  pages.resize(placed);
-  for (std::uint64_t channel = 0; channel < placed; ++channel)
+  const std::uint64_t all = placed * (isPlane ? depths : 1);
+  if (isPlane && all > layout.GetNumberOfMainPages())
   {
-    pages[channel] = start + getPlace(channel, depth);
+    return false;
   }
-  for (const PlacedPages & given : *tiffData)
-  {
-    const XMLElement &  element = given.element;
-    const bool          namesPage = !element.Get("IFD").empty();
-    const std::uint64_t page = GetNumber(element, "IFD", given.firstOfFile == 0 ? start : 0); // in the file
-    const std::uint64_t first = getPlace(GetNumber(element, "FirstC", 0), GetNumber(element, "FirstZ", 0));
-    const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : placed * depths);
-    const bool          isFirstTime = GetNumber(element, "FirstT", 0) == 0;
-    for (std::uint64_t channel = 0; isFirstTime && channel < placed; ++channel)
+  std::vector<std::uint64_t> pagesOfPlaces(static_cast<std::size_t>(all));
+  std::iota(pagesOfPlaces.begin(), pagesOfPlaces.end(), start);
+  // From the last element: each place is taken once, however many elements name it.
+  std::vector<std::uint64_t> next(static_cast<std::size_t>(all) + 1);
+  std::iota(next.begin(), next.end(), std::uint64_t{ 0 });
+  const auto findFree = [&next](std::uint64_t place) {
+    while (next[place] != place)
     {
-      const std::uint64_t place = getPlace(channel, depth);
-      if (place >= first && place - first < count)
-      {
-        const std::uint64_t inFile = page + place - first;
-        const bool          isThere = inFile < given.pagesOfFile;
-        pages[channel] = isThere ? given.firstOfFile + inFile : layout.GetNumberOfMainPages();
-      }
+      place = next[place] = next[next[place]];
     }
+    return place;
+  };
+  for (auto given = tiffData->rbegin(); given != tiffData->rend(); ++given)
+  {
+    const XMLElement &  element = given->element;
+    const bool          namesPage = !element.Get("IFD").empty();
+    const std::uint64_t page = GetNumber(element, "IFD", given->firstOfFile == 0 ? start : 0); // in the file
+    const std::uint64_t first =
+      std::min(all, GetPlace(GetNumber(element, "FirstC", 0), GetNumber(element, "FirstZ", 0), placed));
+    const std::uint64_t count = GetNumber(element, "PlaneCount", namesPage ? 1 : all);
+    const std::uint64_t end = GetNumber(element, "FirstT", 0) == 0 ? first + std::min(count, all - first) : first;
+    for (std::uint64_t place = findFree(first); place < end; place = findFree(place))
+    {
+      const std::uint64_t inFile = page + place - first;
+      pagesOfPlaces[place] = inFile < given->pagesOfFile ? given->firstOfFile + inFile : layout.GetNumberOfMainPages();
+      next[place] = place + 1;
+    }
+  }
+  pages.resize(placed);
+  places = std::make_shared<const std::vector<std::uint64_t>>(std::move(pagesOfPlaces));
+  return true;
+}
+
+void
+OMEImage::TakePages()
+{
+  for (std::uint64_t channel = 0; channel < pages.size(); ++channel)
+  {
+    pages[channel] = isPlane ? (*places)[GetPlace(channel, depth, pages.size())] : (*places)[channel];
   }
 }
 
 std::vector<std::uint64_t>
 OMEImage::GetAllPages() const
 {
-  std::vector<std::uint64_t> all = pages;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
+  for (const std::uint64_t page : places ? *places : std::vector<std::uint64_t>())
+  {
+    ranges.emplace_back(page, page + 1);
+  }
   for (const auto & [element, file, firstOfFile, pagesOfFile] : *tiffData)
   {
     const std::uint64_t usual = firstOfFile == 0 && !pages.empty() ? pages.front() : firstOfFile;
     const std::uint64_t page = element.Get("IFD").empty() ? usual : firstOfFile + GetNumber(element, "IFD", 0);
+    const std::uint64_t end = firstOfFile + pagesOfFile;
     const std::uint64_t count = GetNumber(element, "PlaneCount", element.Get("IFD").empty() ? CountPlanes() : 1);
-    for (std::uint64_t i = 0; i < std::min(count, channelLimit) && page + i < firstOfFile + pagesOfFile; ++i)
+    ranges.emplace_back(page, page + std::min(count, end - std::min(page, end)));
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::uint64_t> all;
+  std::uint64_t              done = 0;
+  for (const auto & [begin, end] : ranges)
+  {
+    for (std::uint64_t page = std::max(begin, done); page < end; ++page)
     {
-      all.push_back(page + i);
+      all.push_back(page);
     }
+    done = std::max(done, end);
   }
   return all;
 }

@@ -34,11 +34,15 @@ public:
   /** What keeps the pages from being read as one slide; the text is empty: nothing. */
   TIFFObstacle FindContradiction(const TIFFLayout & layout, std::size_t numberOfImages) const;
 
-  /** Says which page each channel is on; a page of several samples holds as many channels.
-   * \param first the page that the image begins with unless its elements say */
-  void PlacePages(std::uint64_t first, const TIFFLayout & layout);
+  /** Finds the page of each channel of all planes; a page of several samples holds as many channels.
+   * \param first the page that the image begins with unless its elements say
+   * \return whether each plane of several has pages of its own */
+  bool PlacePages(std::uint64_t first, const TIFFLayout & layout);
 
-  /** Pages of the file that all planes of the Image element take. */
+  /** Takes the pages of its own plane from those of all. */
+  void TakePages();
+
+  /** The pages that the Image element takes, each once. */
   std::vector<std::uint64_t> GetAllPages() const;
 
   std::uint64_t
@@ -57,7 +61,7 @@ public:
   std::uint64_t              depth = 0;               // which of them this is
   std::size_t                stack = 0;               // the same of all of them
   double                     depthSpacing = 0.0;      // micrometers; 0: not said
-  bool                       isDepthFirst = false;    // in the file, planes follow each other before channels do
+  bool                       areChannelsLast = false; // in the file, planes follow each other before channels do
   std::uint64_t              times = 1;               // SizeT
   std::string                type;                    // of samples
   std::array<double, 2>      spacing{ { 0.0, 0.0 } }; // micrometers per pixel; 0: not said
@@ -69,7 +73,16 @@ public:
 
   std::shared_ptr<std::vector<PlacedPages>> tiffData = std::make_shared<std::vector<PlacedPages>>();
 
+  /** The pages of all channels of all planes, in the order of the file; the same of all planes. */
+  std::shared_ptr<const std::vector<std::uint64_t>> places;
+
 private:
+  std::uint64_t
+  GetPlace(std::uint64_t channel, std::uint64_t plane, std::uint64_t placedChannels) const
+  {
+    return areChannelsLast ? channel * depths + plane : plane * placedChannels + channel;
+  }
+
   std::string FindContradictionOfPage(const TIFFPage & page) const;
   std::string FindContradictionOfChannels(const TIFFLayout & layout, std::size_t numberOfImages) const;
 };
@@ -111,6 +124,7 @@ private:
   void SplitDepths(std::size_t numberOfPages);
 
   std::size_t m_Contents; // what tells the images of two texts apart
+  bool        m_HasTooManyPlaces{ false };
   std::string m_ImageName;
   unsigned    m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is
 };

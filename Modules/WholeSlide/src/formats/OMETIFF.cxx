@@ -263,7 +263,10 @@ FindOMEParts(const std::string & path)
     const std::string own = fs::path(path).filename().string();
     std::string       elsewhere;
     OMEDescription    described = ReadDescription(file, elsewhere);
-    IsCompanion(file) ? void() : described.LeaveOutImages(own);
+    if (!IsCompanion(file))
+    {
+      described.LeaveOutImages(own);
+    }
     const auto            named = described.GetFiles();
     std::set<std::string> names(named.begin(), named.end());
     names.insert({ own, elsewhere });

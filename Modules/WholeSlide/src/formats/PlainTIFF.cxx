@@ -2,6 +2,7 @@
 // A TIFF that says all in its tags.
 #include "PyramidDescription.h"
 #include "SlideFormat.h"
+#include "SlideImageChoice.h"
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
@@ -59,12 +60,12 @@ struct PageStack
 {
   std::size_t channels = 1;
   std::size_t planes = 1;
-  bool        isPlaneFirst = false; // all channels of a plane follow each other
+  bool        areChannelsFirst = false; // in the file, channels follow each other before planes do
 
   std::size_t
   GetStep() const // between channels
   {
-    return isPlaneFirst ? 1 : planes;
+    return areChannelsFirst ? 1 : planes;
   }
 };
 
@@ -108,7 +109,7 @@ FindShapedStack(const TIFFPage & page)
     {
       return {};
     }
-    stack.isPlaneFirst = letter == 'C';
+    stack.areChannelsFirst = letter == 'C';
     (letter == 'C' ? stack.channels : stack.planes) = number;
   }
   return stack;
@@ -123,7 +124,7 @@ FindStack(const TIFFLayout & layout)
   const auto        isThere = [&page, pages](const PageStack & stack) {
     const bool areChannels = stack.channels <= 1 || (stack.channels <= MostChannels && page.samples == 1);
     return pages > 1 && areChannels && stack.channels > 0 && pages % stack.channels == 0 &&
-           pages / stack.channels == stack.planes;
+           pages / stack.channels == stack.planes && stack.planes <= MostFocalPlanes;
   };
   const PageStack ofImageJ = FindImageJStack(page), shaped = FindShapedStack(page);
   return isThere(ofImageJ) ? ofImageJ : isThere(shaped) ? shaped : PageStack();
@@ -137,8 +138,8 @@ MakeRules(const PageStack & stack)
   rules.roles.resize(stack.channels * stack.planes);
   for (std::size_t page = 0; page < rules.roles.size(); ++page)
   {
-    const std::size_t plane = stack.isPlaneFirst ? page / stack.channels : page % stack.planes;
-    const bool        isFirst = stack.isPlaneFirst ? page % stack.channels == 0 : page < stack.planes;
+    const std::size_t plane = stack.areChannelsFirst ? page / stack.channels : page % stack.planes;
+    const bool        isFirst = stack.areChannelsFirst ? page % stack.channels == 0 : page < stack.planes;
     rules.roles[page].kind = isFirst ? PageRole::Kind::Unknown : PageRole::Kind::Ignored;
     if (isFirst && stack.planes > 1)
     {
@@ -220,7 +221,7 @@ Claims(const SlideFile & file)
   try
   {
     TIFFLayout layout(file.GetPath());
-    Arrange(layout, {});
+    Arrange(layout, {}); // a stack stays with those who read it as a volume
     return layout.IsTiledPyramid() || !layout.GetLevels().front().furtherChannels.empty();
   }
   catch (const std::runtime_error &)

@@ -263,7 +263,7 @@ GetHelp(const Command & command, bool withDetails)
     text += group.empty() ? "" : '\n' + group + ":\n";
     for (const Argument & argument : command.arguments)
     {
-      const bool isTold = withDetails || argument.name != "help-all"; // of which --help tells
+      const bool isTold = withDetails || argument.name != "help-all"; // the line of --help tells of it
       text += argument.group == group && isTold ? FormatArgument(argument, column, withDetails) : "";
     }
   }
