@@ -85,6 +85,14 @@ def test_segment_finds_channels_by_name(folder, tmp_path):
         assert numpy.array_equal(mask, wanted)
 
 
+def test_channels_of_the_model_in_another_order(folder, tmp_path):
+    """They are told of, since the network would see one for the other; others are the user's business."""
+    words = ["--model", folder / "slide.ome.tif.run", "-o", tmp_path / "m.tif"]
+    refused = fails("segment", folder / "slide.ome.tif", *words, "--channel", "DAPI", "--channel", "CD3")
+    assert (refused.code, refused.option) == ("E-SLIDE-CHANNEL", "--channel")
+    run("segment", folder / "slide.ome.tif", *words, "--channel", "CD3", "--channel", "DAPI")
+
+
 def test_what_is_chosen_counts(folder, tmp_path):
     """Of a slide with other names for the same channels, and with another window."""
     planes = draw(SIZE[1], SIZE[0])

@@ -168,13 +168,34 @@ def test_stacks_of_several_images(tmp_path):
     assert fails("info", path, "--image", "label", "--plane", 1).option == "--image"
 
 
+def test_names_that_several_images_have(tmp_path):
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for rows in (150, 160):
+            file.write(draw(2, rows, 210)[:, 0], photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "ZYX", "Name": "A"})
+    for words in (["--image", "A", "--plane", 1], ["--image", "A", "--plane", "max"], ["--image", "A plane 2"]):
+        assert fails("info", path, *words).code == "E-SLIDE-IMAGE"
+    for image, rows in ((2, 150), (3, 160)):
+        assert convert(path, "--image", image, "--plane", "max").shape[0] == rows
+
+
+@pytest.mark.parametrize("plane", ["max", "focus", "2"])
+def test_a_mask_of_a_projection_is_of_its_slide(tmp_path, plane):
+    path = write(tmp_path / "s.ome.tif", draw(3, 150, 210))
+    mask = tmp_path / "m.tif"
+    run("label", path, "-o", mask, "--plane", plane, "--preset", "rules", "--downsample", 2)
+    run("measure", mask, "--slide", path, "--plane", plane, "-o", tmp_path / "m.csv")
+    for other in (["--plane", "1"], ["--plane", "max" if plane == "focus" else "focus"]):
+        assert fails("measure", mask, "--slide", path, "-o", tmp_path / "n.csv", *other).code == "E-MASK-GRID"
+
+
 def test_a_folder_of_stacks(tmp_path):
     (tmp_path / "slides").mkdir()
-    for name, seed in (("a.ome.tif", 0), ("b.ome.tiff", 1)):
+    for name, seed in (("a.ome.tif", 0), ("b.OME.TIFF", 1)):
         write(tmp_path / "slides" / name, draw(3, 150, 210, seed=seed))
     run("convert", tmp_path / "slides", tmp_path / "out", "--plane", "max")
-    for name, seed in (("a", 0), ("b", 1)):
-        found = tifffile.imread(tmp_path / "out" / f"{name}.ome.pyramid.tif", level=0)
+    for name, seed in (("a.ome", 0), ("b.OME", 1)):
+        found = tifffile.imread(tmp_path / "out" / f"{name}.pyramid.tif", level=0)
         assert numpy.array_equal(found, draw(3, 150, 210, seed=seed)[:, 0].max(axis=0))
 
 
@@ -194,6 +215,26 @@ def test_stacks_that_say_what_pages_are(tmp_path, axes):
         for plane in range(len(wanted)) if len(wanted) > 1 else [None]:
             found = convert(path, *(["--plane", plane + 1] if plane is not None else []))
             assert numpy.array_equal(found.reshape(wanted[plane or 0].shape), wanted[plane or 0])
+
+
+def test_tiles_that_a_plane_lacks(tmp_path):
+    """The filling of a tile that is missing has no sharpness beside it."""
+    sharp = numpy.random.default_rng(1).integers(90, 110, (128, 256, 3)).astype(numpy.uint8)
+    flat = numpy.full_like(sharp, 100)
+
+    def tiles():
+        for plane, missing in ((sharp, ()), (flat, (1,))):
+            for number in range(8):
+                y, x = 64 * (number // 4), 64 * (number % 4)
+                yield None if number in missing else plane[y : y + 64, x : x + 64].copy()
+
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        file.write(tiles(), shape=(2, *sharp.shape), dtype="uint8", photometric="rgb", tile=(64, 64), metadata={"axes": "ZYXS"})
+    assert numpy.array_equal(convert(path, "--plane", "focus"), sharp)
+    wanted = numpy.maximum(sharp, flat)
+    wanted[:64, 64:128] = sharp[:64, 64:128]
+    assert numpy.array_equal(convert(path, "--plane", "max"), wanted)
 
 
 def test_planes_that_differ(tmp_path):

@@ -197,7 +197,7 @@ def test_focal_planes_of_aperio(tmp_path, offsets, by_plane):
     levels, _, info = describe(path)
     assert levels == [BASE, QUARTER]
     assert [i["read"] for i in info["images"]] == [o == 0 for o in offsets]
-    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-IMAGES"]
+    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-PLANES"]
     assert values_of_levels(path, tmp_path) == {100}
     assert values_of_levels(path, tmp_path, "--image", 1) == {100 + offsets[0]}
     assert values_of_levels(path, tmp_path, "--image", "OffsetZ 1.0") == {101}
@@ -365,7 +365,7 @@ def test_focal_planes_of_ome(tmp_path, axes):
     assert info["focalPlanes"] == {"read": 2, "count": 4, "spacingUm": 0.75}
     assert [(i["name"], i["read"]) for i in info["images"]] == [(f"plane {n}", n == 2) for n in (1, 2, 3, 4)]
     assert (info["channels"], len(info["levels"]), info["mpp"]) == (planes.shape[1], 2, 0.5)
-    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-IMAGES"]
+    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-PLANES"]
     for number, *words in [(2,), (2, "plane middle"), *[(n, f"plane {n}") for n in (1, 2, 3, 4)], (4, 4)]:
         for channel in range(planes.shape[1]):
             options = [word for name in words for word in ("--image", name)] + (["--channel", channel + 1] if "C" in axes else [])
@@ -474,7 +474,7 @@ def test_focal_planes_of_hamamatsu(tmp_path, offsets):
     order = sorted(offsets)
     chosen = min(range(3), key=lambda i: abs(order[i]))
     assert [(i["name"], i["read"]) for i in info["images"]] == [(f"ZOffset {o}", n == chosen) for n, o in enumerate(order)]
-    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-IMAGES"]
+    assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-PLANES"]
 
     def pixels(*options):
         run("convert", path, tmp_path / "o.tif", "--compression", "deflate", "--quiet", "--overwrite", *options)

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 
 import numpy
 import pytest
@@ -121,6 +122,55 @@ def test_files_that_describe_a_set_differently(tmp_path):
         found = run("info", tmp_path / f"{c}.ome.tif", "--json").json
         assert found["channelEntries"][0]["name"] == name
         assert [w["code"] for w in found["warnings"]].count("W-SLIDE-DESCRIPTION") == 1
+
+
+def test_descriptions_that_say_the_same(tmp_path):
+    """Files of one set may write it in other ways: with identifiers of their own, in another order, with comments."""
+    planes = draw(2)
+    places = [(c, 0, f"{c}.ome.tif", 0) for c in range(2)]
+    texts = [
+        describe(planes, places),
+        describe(planes, places[::-1]).replace("urn:uuid:", "urn:uuid:another").replace("><", "><!-- so -->\r\n<"),
+    ]
+    for c, text in enumerate(texts):
+        write_pages(tmp_path / f"{c}.ome.tif", [planes[c, 0]], xml(text))
+    for c in range(2):
+        assert "W-SLIDE-DESCRIPTION" not in [w["code"] for w in run("info", tmp_path / f"{c}.ome.tif", "--json").json["warnings"]]
+        assert numpy.array_equal(read(tmp_path / f"{c}.ome.tif", tmp_path), planes[:, 0])
+
+
+@pytest.mark.parametrize("order", ["XYZCT", "XYCZT", "XYCTZ", "XYZTC", "XYTZC", "XYTCZ"])
+@pytest.mark.parametrize("places", ["", "<TiffData/>", '<TiffData IFD="0" PlaneCount="12"/>'])
+def test_orders_of_pages(tmp_path, order, places):
+    planes = draw(3, 4)
+    text = describe(planes, [], order).replace("</Pixels>", places + "</Pixels>")
+    pages = planes.reshape(12, HEIGHT, WIDTH) if order.index("Z") < order.index("C") else planes.swapaxes(0, 1).reshape(12, HEIGHT, WIDTH)
+    write_pages(tmp_path / "s.ome.tif", pages, xml(text))
+    if places:  # without an element tifffile takes the file for pages
+        wanted = planes if order.index("Z") < order.index("C") else planes.swapaxes(0, 1)
+        assert numpy.array_equal(tifffile.imread(tmp_path / "s.ome.tif"), wanted)
+    for z in range(4):
+        assert numpy.array_equal(read(tmp_path / "s.ome.tif", tmp_path, "--plane", z + 1), planes[:, z])
+
+
+def test_all_planes_take_one_descriptor_for_each_file(tmp_path):
+    planes = draw(1, 24)
+    write_set(tmp_path, planes, {f"z{z}.ome.tif": [(0, z)] for z in range(24)})
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))
+
+    run("convert", tmp_path / "z3.ome.tif", tmp_path / "out.ome.tif", "--compression", "deflate", "--plane", "max", preexec_fn=limit)
+    assert numpy.array_equal(tifffile.imread(tmp_path / "out.ome.tif"), planes[0].max(axis=0))
+
+
+def test_many_claims_on_few_pages(tmp_path):
+    """What a short text claims takes no time that grows with the product of its numbers."""
+    places = '<TiffData IFD="0" PlaneCount="999999999"/>' * 4096
+    for depths, channels in ((512, 4096), (4, 4096), (512, 1)):
+        text = f'<Image><Pixels SizeX="{WIDTH}" SizeY="{HEIGHT}" SizeZ="{depths}" SizeC="{channels}" SizeT="1" Type="uint16">{places}</Pixels></Image>'
+        write_pages(tmp_path / "s.ome.tif", draw(1)[0], xml(text * 8))
+        assert fails("info", tmp_path / "s.ome.tif").code in ("E-OME-XML", "E-SLIDE-PLANES", "E-SLIDE-CHANNELS")
 
 
 def test_companion_file(tmp_path):

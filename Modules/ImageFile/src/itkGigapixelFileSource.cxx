@@ -128,10 +128,10 @@ FindMadeOf(const WholeSlideImageIO & pyramid)
   {
     return std::string();
   }
-  // "image=2 " before them, of an image that is not the main one: see IdentifySlide()
+  // "image=2 " or "image=max:1 " before them, of an image that is not the main one: see IdentifySlide()
   const std::string image = "image=";
   const std::size_t named = madeBy.rfind(image, begin);
-  const bool        hasImage = named != std::string::npos && skip(named + image.size(), "0123456789") + 1 == begin;
+  const bool hasImage = named != std::string::npos && skip(named + image.size(), "0123456789:acfmosux") + 1 == begin;
   return madeBy.substr(hasImage ? named : begin);
 }
 
@@ -412,6 +412,16 @@ GigapixelContentForModel(const std::string &                               fileN
   chosen.window = chosen.window.empty() ? window : chosen.window;
   if (!chosen.channels.empty())
   {
+    if (chosen.channels != channels && chosen.channels.size() == channels.size() &&
+        std::is_permutation(chosen.channels.begin(), chosen.channels.end(), channels.begin()))
+    {
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic("E-SLIDE-CHANNEL",
+                              "the channels are those that the model was trained on, in another order",
+                              "leave them out, and they are found by their names: " + gigapixel::JoinNames(channels))
+          .OfFile(fileName)
+          .OfOption("--channel", gigapixel::JoinNames(chosen.channels)));
+    }
     return chosen;
   }
   chosen.channels = channels;

@@ -126,6 +126,39 @@ FocalStack::HasTile(unsigned plane, std::uint64_t tile) const
   });
 }
 
+/** Where a tile beside the wanted one is missing, pixels repeat the wanted one's border, as at the image's: against the
+ * filling the border would be sharp. \param pixels those given of the plane */
+template <typename TSample>
+void
+FocalStack::RepeatBorder(const Slide &     slide,
+                         unsigned          plane,
+                         const Rectangle & given,
+                         const Rectangle & wanted,
+                         TSample *         pixels) const
+{
+  const SlidePlane & of = m_Planes[plane];
+  for (std::uint64_t y = given.y; y < given.y + given.height; ++y)
+  {
+    const std::uint64_t row = std::clamp(y, wanted.y, wanted.y + wanted.height - 1);
+    for (std::uint64_t x = given.x; x < given.x + given.width; ++x)
+    {
+      const std::uint64_t column = std::clamp(x, wanted.x, wanted.x + wanted.width - 1);
+      if (row == y && column == x)
+      {
+        x = wanted.x + wanted.width - 1; // all of the wanted ones are there
+        continue;
+      }
+      const std::uint64_t tile = y / of.tileHeight * of.GetTilesAcross() + x / of.tileWidth;
+      if (!slide.HasTile(slide.GetSource(plane), tile))
+      {
+        const std::uint64_t from = (row - given.y) * given.width + column - given.x;
+        const std::uint64_t to = (y - given.y) * given.width + x - given.x;
+        std::copy_n(pixels + from * of.channels, of.channels, pixels + to * of.channels);
+      }
+    }
+  }
+}
+
 template <typename TSample>
 std::vector<TSample>
 FocalStack::Project(unsigned plane, std::uint64_t tile, const Rectangle & wanted) const
@@ -146,6 +179,10 @@ FocalStack::Project(unsigned plane, std::uint64_t tile, const Rectangle & wanted
     if (slide->HasTile(slide->GetSource(plane), tile))
     {
       slide->ReadRegion(plane, given, of.channels, reinterpret_cast<unsigned char *>(pixels.data()), 1);
+      if (m_Method == ProjectionMethod::Focus)
+      {
+        RepeatBorder(*slide, plane, given, wanted, pixels.data());
+      }
       projection.Add(pixels.data());
     }
   }

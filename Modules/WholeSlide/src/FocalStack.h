@@ -39,6 +39,12 @@ private:
   void FindScanned(unsigned plane, std::uint64_t tile, std::unique_ptr<unsigned char[]> & scanned) const;
 
   template <typename TSample>
+  void RepeatBorder(const Slide &     slide,
+                    unsigned          plane,
+                    const Rectangle & given,
+                    const Rectangle & wanted,
+                    TSample *         pixels) const;
+  template <typename TSample>
   std::vector<TSample> Project(unsigned plane, std::uint64_t tile, const Rectangle & wanted) const;
   template <typename TSample>
   void Render(unsigned plane, std::uint64_t tile, const PixelSpan & out) const;

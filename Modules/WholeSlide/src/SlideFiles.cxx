@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSlideFiles.h"
 
-#include "Slide.h"
+#include "FocalStack.h"
 #include "formats/DICOMFile.h"
 #include "formats/SlideFormat.h"
 
@@ -87,12 +87,18 @@ IdentifySlide(const std::string & path, const std::string & image)
 {
   std::string prefix; // of an image that is not the main one
   const auto  images = image.empty() ? std::vector<SlideImage>() : Slide::Open(path, image)->GetImages();
-  const bool  areSeveral =
-    std::none_of(images.begin(), images.end(), [](const SlideImage & each) { return each.isRead; });
-  prefix = areSeveral && !images.empty() ? "image=" + image + ' ' : "";
   for (const SlideImage & each : images)
   {
     prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
+  }
+  if (FocalStack::FindMethod(image))
+  {
+    const AskedPlane asked = *AskedPlane::Find(image);
+    for (const SlideImage & each : Slide::Open(path, asked.GetAnother(1))->GetImages())
+    {
+      prefix =
+        each.isRead ? "image=" + asked.which + ':' + std::to_string(each.number) + ' ' : prefix; // of which stack
+    }
   }
   std::string text = prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
   for (const std::string & part : FindSlideParts(path))

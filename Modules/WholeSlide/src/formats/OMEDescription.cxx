@@ -11,12 +11,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
-#include <string_view>
+#include <sstream>
 #include <utility>
 
 namespace gigapixel
@@ -102,19 +101,7 @@ OMEDescription::IsOME(const std::string & xml)
   return isOME;
 }
 
-namespace
-{
-/** Equal for texts of the same images: their beginnings name the file. */
-std::size_t
-HashImages(const std::string & xml)
-{
-  const std::string_view text(xml);
-  return std::hash<std::string_view>()(text.substr(std::min(text.size(), text.find("<Image"))));
-}
-} // namespace
-
 OMEDescription::OMEDescription(const std::string & xml)
-  : m_Contents(HashImages(xml))
 {
   damage = ReadXML(xml, [this](const XMLElement & element) {
     Add(element);
@@ -129,6 +116,38 @@ OMEDescription::OMEDescription(const std::string & xml)
     image.channels =
       image.channels == OMEImage::NotSaid ? std::max<std::uint64_t>(1, image.elements.size()) : image.channels;
   }
+}
+
+std::string
+OMEDescription::GetContents() const
+{
+  std::ostringstream text;
+  for (const OMEImage & image : images)
+  {
+    text << image.name << '\n'
+         << image.width << ' ' << image.height << ' ' << image.channels << ' ' << image.depths << ' ' << image.times
+         << ' ' << image.areChannelsLast << ' ' << image.type << ' ' << image.spacing[0] << ' ' << image.spacing[1]
+         << '\n';
+    for (const SlideChannel & channel : image.elements)
+    {
+      text << channel.name << '\n';
+    }
+    std::set<std::string> places;
+    for (const PlacedPages & placed : *image.tiffData)
+    {
+      std::string place = placed.file;
+      for (const char * const attribute : { "IFD", "FirstC", "FirstZ", "FirstT", "PlaneCount" })
+      {
+        place += ' ' + placed.element.Get(attribute);
+      }
+      places.insert(place);
+    }
+    for (const std::string & place : places)
+    {
+      text << place << '\n';
+    }
+  }
+  return text.str();
 }
 
 std::vector<std::string>
@@ -178,7 +197,7 @@ OMEDescription::IsWhole() const
 
 /** Elements that name no file are of this one. */
 void
-OMEDescription::AddFiles(TIFFLayout & layout)
+OMEDescription::AddFiles(TIFFLayout & layout, const std::string & contents)
 {
   std::map<std::string, std::array<std::uint64_t, 2>> places; // first page and number of pages
   const std::array<std::uint64_t, 2>                  own{ { 0, layout.GetNumberOfMainPages() } };
@@ -209,9 +228,10 @@ OMEDescription::AddFiles(TIFFLayout & layout)
       const std::uint64_t first = layout.AddFile(path);
       places[file] = { { first, layout.GetNumberOfMainPages() - first } };
       const std::string text = layout.GetPage(first).GetText(TIFFTag::ImageDescription);
-      if (differs.empty() && HashImages(text) != m_Contents && IsOME(text) && OMEDescription(text).elsewhere.empty())
+      if (differs.empty() && IsOME(text))
       {
-        differs = file;
+        const OMEDescription other(text);
+        differs = other.elsewhere.empty() && other.GetContents() != contents ? file : differs;
       }
     }
     catch (const std::exception & error)
@@ -246,11 +266,12 @@ OMEDescription::AddFiles(TIFFLayout & layout)
 void
 OMEDescription::PlacePages(TIFFLayout & layout, bool ofAllFiles)
 {
+  const std::string contents = GetContents();
   if (!ofAllFiles)
   {
     LeaveOutImages(std::filesystem::path(layout.GetPath()).filename().string());
   }
-  AddFiles(layout);
+  AddFiles(layout, contents);
   // Images whose elements name no page follow each other.
   std::uint64_t           first = 0;
   std::set<std::uint64_t> pagesOfStacks;
@@ -327,7 +348,8 @@ OMEDescription::Add(const XMLElement & element)
     image.channels = GetNumber(element, "SizeC", OMEImage::NotSaid);
     image.depths = GetNumber(element, "SizeZ", 1);
     image.times = GetNumber(element, "SizeT", 1);
-    image.areChannelsLast = element.Get("DimensionOrder").rfind("XYZ", 0) == 0;
+    const std::string order = element.Get("DimensionOrder");
+    image.areChannelsLast = order.find('Z') < order.find('C');
     image.depthSpacing = GetLength(element, "PhysicalSizeZ");
     image.type = element.Get("Type");
     image.spacing = { { GetLength(element, "PhysicalSizeX"), GetLength(element, "PhysicalSizeY") } };

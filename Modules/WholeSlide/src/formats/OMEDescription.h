@@ -103,6 +103,9 @@ public:
    * \throw SlideError a file is missing, or lies elsewhere */
   void PlacePages(TIFFLayout & layout, bool ofAllFiles);
 
+  /** What the images are and where: the same of texts that say the same, however they are written. */
+  std::string GetContents() const;
+
   /** The files that the XML names, in its order. */
   std::vector<std::string> GetFiles() const;
 
@@ -120,10 +123,9 @@ public:
 
 private:
   void Add(const XMLElement & element);
-  void AddFiles(TIFFLayout & layout);
+  void AddFiles(TIFFLayout & layout, const std::string & contents);
   void SplitDepths(std::size_t numberOfPages);
 
-  std::size_t m_Contents; // what tells the images of two texts apart
   bool        m_HasTooManyPlaces{ false };
   std::string m_ImageName;
   unsigned    m_PixelsDepth{ 0 }; // of the Pixels element that is being read; 0: none is

@@ -40,6 +40,14 @@ CountPlanes(const TIFFLayout & layout)
   return std::max(behind, page.GetInteger(TIFFTag::ImageDepth, 1));
 }
 
+/** Whether it is a pyramid of ours. */
+bool
+IsOwn(const TIFFLayout & layout)
+{
+  PyramidDescription ignored;
+  return PyramidDescription::Parse(layout.GetPage(0).GetText(TIFFTag::ImageDescription), ignored);
+}
+
 /** The channels of a pyramid of ours: several have a page each. */
 std::vector<SlideChannel>
 FindOwnChannels(const TIFFLayout & layout)
@@ -107,6 +115,10 @@ FindShapedStack(const TIFFPage & page)
     numbers >> number >> comma;
     if (letter != 'C' && letter != 'Z')
     {
+      if (number == 1)
+      {
+        continue;
+      }
       return {};
     }
     stack.areChannelsFirst = letter == 'C';
@@ -121,10 +133,24 @@ FindStack(const TIFFLayout & layout)
 {
   const TIFFPage &  page = layout.GetPage(0);
   const std::size_t pages = layout.GetNumberOfMainPages();
-  const auto        isThere = [&page, pages](const PageStack & stack) {
+  const auto        isAlike = [&page](const TIFFPage & other) {
+    return other.width == page.width && other.height == page.height && other.samples == page.samples;
+  };
+  const auto isThere = [&](const PageStack & stack) {
     const bool areChannels = stack.channels <= 1 || (stack.channels <= MostChannels && page.samples == 1);
-    return pages > 1 && areChannels && stack.channels > 0 && pages % stack.channels == 0 &&
-           pages / stack.channels == stack.planes && stack.planes <= MostFocalPlanes;
+    if (pages < 2 || !areChannels || stack.channels == 0 || stack.planes > MostFocalPlanes ||
+        pages % stack.channels != 0 || pages / stack.channels != stack.planes)
+    {
+      return false;
+    }
+    for (std::size_t i = 1; i < pages; ++i)
+    {
+      if (!isAlike(layout.GetPage(i)))
+      {
+        return false;
+      }
+    }
+    return true;
   };
   const PageStack ofImageJ = FindImageJStack(page), shaped = FindShapedStack(page);
   return isThere(ofImageJ) ? ofImageJ : isThere(shaped) ? shaped : PageStack();
@@ -222,7 +248,7 @@ Claims(const SlideFile & file)
   {
     TIFFLayout layout(file.GetPath());
     Arrange(layout, {}); // a stack stays with those who read it as a volume
-    return layout.IsTiledPyramid() || !layout.GetLevels().front().furtherChannels.empty();
+    return layout.IsTiledPyramid() || IsOwn(layout);
   }
   catch (const std::runtime_error &)
   {

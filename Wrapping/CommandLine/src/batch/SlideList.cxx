@@ -65,6 +65,7 @@ LookForMaskPyramid(const std::string & file)
 {
   const auto io = itk::WholeSlideImageIO::New();
   io->SetFileName(file);
+  io->GiveWarningsOff(); // of a file that nobody asked for yet
   try
   {
     io->ReadImageInformation();
@@ -92,12 +93,13 @@ LookForNamedMask(const std::string & file)
   return isNamedSo || found == NamedMask::Ours ? found : NamedMask::None;
 }
 
-/** Whether a file that is named as masks are is to be passed over where slides are looked for. What other programs
- * named so may be a slide or a mask, so that it is said. */
+/** Whether a file is to be passed over where slides are looked for: a mask of ours, whatever its name, or what is named
+ * as masks are. What other programs named so may be a slide or a mask, so that it is said. */
 bool
-IsMaskPyramid(const std::string & file, const Session & session)
+IsMask(const std::string & file, const Session & session)
 {
-  const NamedMask found = LookForNamedMask(file);
+  const NamedMask any = LookForMaskPyramid(file);
+  const NamedMask found = any == NamedMask::Others && !EndsWith(file, PyramidEnding) ? NamedMask::None : any;
   if (found == NamedMask::Others)
   {
     session.Warn(Diagnostic("W-FILE-SKIPPED",
@@ -231,6 +233,14 @@ IsHidden(const fs::path & path)
   return path.filename().string().front() == '.';
 }
 
+bool
+IsNamedOME(const std::string & file)
+{
+  static const std::set<std::string> endings{ ".tif", ".tiff", ".btf", ".tf2", ".tf8" };
+  const fs::path                     path(file);
+  return endings.count(GetLowerExtension(file)) > 0 && GetLowerExtension(path.stem().string()) == ".ome";
+}
+
 /** Whether a file is an OME-TIFF's companion that each file which it names points to. */
 bool
 IsCompanionOfItsParts(const std::string & file)
@@ -263,9 +273,9 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   {
     const auto io = itk::WholeSlideImageIO::New();
     // Stacks are ours only by their names: ITK reads them as volumes.
-    if (io->CanReadFile(file.c_str()) || EndsWith(file, ".ome.tif") || EndsWith(file, ".ome.tiff"))
+    if (io->CanReadFile(file.c_str()) || IsNamedOME(file))
     {
-      return IsMaskPyramid(file, session) ? Entry::Kept : Entry::Wanted;
+      return IsMask(file, session) ? Entry::Kept : Entry::Wanted;
     }
     if (SeemsDamagedSlide(*io, file))
     {
