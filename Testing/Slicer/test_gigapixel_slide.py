@@ -480,13 +480,17 @@ def test_nothing_is_started_without_a_slide(gigapixel_slide, values):
     assert displayed() == []
 
 
-def test_options_are_fields_in_messages(gigapixel_slide, values, tmp_path):
-    """What the program says of the option of a field, and what to do in the form."""
-    logic, values.mpp = gigapixel_slide.GigapixelSlideLogic(), 0.1
-    process = logic.loadSlide(values)
-    gigapixel_slide.application.wait(process.node)
-    said = process.failure()
-    assert "“View > Resolution”" in said and "--mpp" not in said and said.endswith(f"{step_of('E-SLIDE-RESOLUTION')}. [E-SLIDE-RESOLUTION]")
+def test_options_are_fields_in_messages(gigapixel_slide):
+    """An option becomes its field, but not where it is a part of the file's name; a step for shells is left out."""
+    from GigapixelSlideLib.messages import describe, translate
+
+    fields = {"code": "E-NEW", "file": "/a--mpp b.svs", "option": "--mpp", "value": "9"}
+    why = "--mpp 9 is too much for /a--mpp b.svs"
+    said = describe({**fields, "why": why, "do": "see gigapixel info"})
+    assert said == "“View > Resolution” 9 is too much for /a--mpp b.svs. [E-NEW]"
+    said = describe({**fields, "why": "it is too much", "do": "take a smaller one"})
+    assert said == "/a--mpp b.svs: “View > Resolution”: it is too much. Take a smaller one. [E-NEW]"
+    assert translate('what a library says\n{"code":') == 'what a library says\n{"code":'
 
 
 def test_messages_name_fields_of_the_form_and_codes_of_the_program(gigapixel_slide):
@@ -591,7 +595,7 @@ def test_a_slide_is_opened_labeled_and_trained_on_in_the_form(form, values, slid
     form.wait()
     assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and not form.ui.cancelButton.enabled
     assert [value for _, value in form.ui.levelComboBox.items][:2] == [-1, 0]
-    assert [value for _, value in form.ui.channelComboBox.items] == ["", "number:1", "number:2", "number:3"]
+    assert [value for _, value in form.ui.channelComboBox.items] == ["", "red", "green", "blue"]
     assert values.preset == form.ui.presetComboBox.items[0][1] == "auto"
     first = values.volume
     assert first.GetImageData().GetDimensions() == (2600, 2200, 1)
@@ -712,7 +716,11 @@ def test_two_slides_are_trained_on_in_the_channel_of_the_first(gigapixel_slide, 
     form.wait()
     assert form.errors == []
     told = subprocess.run([PROGRAM, "info", tmp_path / "run", "--json"], capture_output=True, check=True).stdout
-    assert json.loads(told)["inputChannels"] == ["CD3"]
+    assert json.loads(told)["slideChannels"] == ["CD3"]
+    form.ui.classifierPathLineEdit.currentPath = str(tmp_path / "run" / "best.safetensors")
+    form.ui.classifyButton.click()
+    form.wait()
+    assert form.errors == [] and values.map is not None
 
 
 def test_sample_data_are_opened(gigapixel_slide, form, values, monkeypatch):
@@ -792,7 +800,7 @@ def test_nothing_is_installed_unasked(gigapixel_slide, monkeypatch):
 def test_all_texts_can_be_translated(file):
     """No sentence reaches the form without _(), and none is put together of translated parts."""
     tree = ast.parse(file.read_text())
-    nodes = list(ast.walk(tree))
+    nodes = [node for part in tree.body if getattr(part, "name", "") != "GigapixelSlideTest" for node in ast.walk(part)]
     calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "_"]
     translated = {id(each) for call in calls for each in ast.walk(call.args[0])}
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
@@ -800,4 +808,5 @@ def test_all_texts_can_be_translated(file):
     assert not [node for node in nodes if isinstance(node, ast.JoinedStr) and any(call in ast.walk(node) for call in calls)]
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (translated | docstrings):
-            assert not re.search(r"[a-z] [a-z]", node.value), node.value
+            isOfSlicer = node.value in ("Binary labelmap", "Completed with errors")
+            assert isOfSlicer or not re.search(r"[a-z] [a-z]", node.value), node.value

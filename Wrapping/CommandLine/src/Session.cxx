@@ -166,9 +166,9 @@ ShowDiagnosticsAsJSON()
 void
 ShowDiagnostic(const Diagnostic & diagnostic)
 {
-  const std::string line =
-    diagnosticsAreJSON ? ToJSON(diagnostic).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
-                       : "gigapixel: " + GetPrintable(diagnostic.GetText());
+  const std::string line = diagnosticsAreJSON
+                             ? ToJSON(diagnostic).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
+                             : "gigapixel: " + GetPrintable(diagnostic.GetText());
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

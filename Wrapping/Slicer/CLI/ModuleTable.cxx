@@ -384,11 +384,16 @@ const std::vector<Module> &
 GetModules()
 {
   static const std::vector<Module> modules = [] {
-    std::vector<Module> all{ SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment(), SegmentVolume(), Classify() };
+    std::vector<Module> all{
+      SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment(), SegmentVolume(), Classify()
+    };
     for (Module & module : all)
     {
-      const Argument messages = commandline::Choice(
-        "messages", { "text", "json" }, "text", "How errors and warnings are written: as sentences, or as lines of JSON.");
+      const Argument messages =
+        commandline::Choice("messages",
+                            { "text", "json" },
+                            "text",
+                            "How errors and warnings are written: as sentences, or as lines of JSON.");
       module.arguments.push_back({ messages, "", ArgumentType::Choice });
     }
     return all;

@@ -243,6 +243,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             run=str(folder),
             network=values.network,
             channel=values.trainChannel,
+            window="auto" if values.trainChannel else "",  # as it is shown
             plane=values.plane,
             epochs=values.epochs,
             memory=values.memory,
