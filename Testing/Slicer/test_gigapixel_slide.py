@@ -62,6 +62,16 @@ def test_properties_and_thumbnail(gigapixel_slide, values):
     assert max(Image.open(info.thumbnail).size) <= 512
 
 
+def test_warnings_are_in_words_of_the_form(gigapixel_slide, values, tmp_path):
+    values.slide = str(tmp_path / "coarse.tif")
+    pixels, resolution = numpy.full((300, 400, 3), 200, "u1"), 10000 / 300  # 300 µm/px
+    tifffile.imwrite(values.slide, pixels, tile=(64, 64), photometric="rgb", resolution=(resolution,) * 2, resolutionunit="CENTIMETER")
+    info = finish(gigapixel_slide, gigapixel_slide.GigapixelSlideLogic().showInfo(values))
+    (warning,) = info.warnings
+    assert warning.startswith(values.slide) and "--" not in warning
+    assert warning.endswith(f"{step_of('W-SLIDE-RESOLUTION')}. [W-SLIDE-RESOLUTION]") and warning in info.describe()
+
+
 def test_a_level_lies_upright_in_mm(gigapixel_slide, values, slide):
     """What Slicer's view from above shows: the slide's first row on top, its first column left, colors unchanged."""
     import slicer_core
@@ -505,8 +515,8 @@ def test_messages_name_fields_of_the_form_and_codes_of_the_program(gigapixel_sli
     assert set(FIELDS.values()) <= fields
     told = subprocess.run([PROGRAM, "--codes"], capture_output=True, check=True, text=True).stdout
     assert set(STEPS) <= set(re.findall(r"[EW]-[A-Z-]+", told))
-    named = {name.strip(" ,.") for step in STEPS.values() for name in re.findall(r"\b[A-Z][a-z ]* > [A-Z][a-z]*(?: plane)?", step)}
-    assert {name.split(" ", 1)[1] if name.startswith(("Empty ", "Correct ")) else name for name in named} <= fields and len(named) > 1
+    named = set(re.findall(r"(?:Slide|View|Train) > [A-Z][a-z]+(?: plane)?", " ".join(STEPS.values())))
+    assert named and named <= fields
 
 
 def text_of(widget):
@@ -732,7 +742,7 @@ def test_sample_data_are_opened(gigapixel_slide, form, values, monkeypatch):
     window = types.SimpleNamespace(self=lambda: form)
     monkeypatch.setattr(slicer.modules, "gigapixelslide", types.SimpleNamespace(widgetRepresentation=lambda: window), raising=False)
     monkeypatch.setattr(slicer.util, "selectModule", MagicMock(), raising=False)
-    address, source.uris = source.uris[0], ["/nowhere"]
+    source.uris = ["/nowhere"]
     source.customDownloader(source)
     assert "/nowhere" in form.errors.pop()
     source.uris = [str(UI)]
@@ -743,7 +753,8 @@ def test_sample_data_are_opened(gigapixel_slide, form, values, monkeypatch):
         source.uris = [str(pathlib.Path(data) / "slides" / source.fileNames[0].lower())]
         source.customDownloader(source)
         form.wait()
-        assert form.errors == [] and pathlib.Path(values.slide).is_file() and values.volume.GetAttribute("GigapixelSlide.slide") == values.slide
+        assert form.errors == [] and pathlib.Path(values.slide).is_file()
+        assert values.volume.GetAttribute("GigapixelSlide.slide") == values.slide
 
 
 def test_a_focal_plane_is_chosen(gigapixel_slide, form, values, tmp_path):

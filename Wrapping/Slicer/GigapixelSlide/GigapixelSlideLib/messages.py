@@ -52,6 +52,7 @@ STEPS = {
     "E-WEIGHTS-MISMATCH": _("Choose another model, or another network"),
     "W-MASK-RESOLUTION": _("State the resolution under Slide"),
     "W-MEMORY-BUDGET": _("Give more under Train > Memory"),
+    "W-SLIDE-RESOLUTION": _("State the resolution under Slide"),
 }
 
 def describe(diagnostic):
