@@ -667,6 +667,7 @@ def test_a_scene_is_closed_saved_and_loaded(gigapixel_slide, form, values, slide
     form.wait()
     form.ui.mppSpinBox.value, form.ui.memoryLineEdit.text = 2.0, "3G"
     add(values, label="tumor")
+    add(values, mask=slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", "a: 5 % b; c"))
     scene, volumes = tmp_path / "scene.mrml", slicer.mrmlScene.GetNumberOfNodesByClass("vtkMRMLVectorVolumeNode")
     slicer.mrmlScene.SetRootDirectory(str(tmp_path))
     for node in (values.volume, values.cohort):
@@ -683,7 +684,9 @@ def test_a_scene_is_closed_saved_and_loaded(gigapixel_slide, form, values, slide
     assert (form.ui.mppSpinBox.value, form.ui.memoryLineEdit.text, form._parameterNode.slide) == (2.0, "3G", str(slide[0]))
     assert "1.30 x 1.10 mm" in form.ui.propertiesLabel.text and form.errors == []
     assert slicer.mrmlScene.GetNumberOfNodesByClass("vtkMRMLVectorVolumeNode") == volumes
-    assert form._parameterNode.cohort.GetCellText(0, 2) == "tumor"
+    cohort = form._parameterNode.cohort
+    assert cohort.GetCellText(0, 2) == "tumor" and cohort.GetCellText(1, 1) == "a: 5 % b; c"
+    assert [cohort.GetNodeReference(role).GetName() for role in roles_of(cohort) if "mask" in role] == ["a: 5 % b; c"]
     assert form.ui.cohortTableView.setMRMLTableNode.call_args.args[0] is form._parameterNode.cohort
 
 
@@ -704,6 +707,12 @@ def test_channels_are_chosen(gigapixel_slide, values, tmp_path):
     values.channel = ""
     pixels = slicer.util.arrayFromVolume(finish(gigapixel_slide, logic.loadSlide(values)))[0]
     assert len(numpy.unique(pixels.reshape(-1, 3), axis=0)) == 4
+
+
+def roles_of(node):
+    roles = []
+    node.GetNodeReferenceRoles(roles)
+    return roles
 
 
 def test_two_slides_are_trained_on_in_the_channel_of_the_first(gigapixel_slide, form, values, tmp_path):
