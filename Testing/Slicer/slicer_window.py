@@ -4,7 +4,9 @@
 Qt is a mock, but for the widgets of .ui files and the parameter nodes behind them (slicer_form.py); `slicer.cli` runs the real
 programs through vtkSlicerCLIModuleLogic."""
 
+import hashlib
 import pathlib
+import shutil
 import sys
 import types
 from unittest.mock import MagicMock
@@ -58,6 +60,30 @@ class _Test:
         assert a
 
 
+class SampleDataLogic:
+    """What Slicer's module Sample Data does with a slide, but for the network: an address is a path here."""
+
+    sources = []
+
+    @staticmethod
+    def registerCustomSampleDataSource(
+        category, sampleName, uris, fileNames, checksums, customDownloader=None, thumbnailFileName=None
+    ):
+        lists = {"uris": [uris], "fileNames": [fileNames], "checksums": [checksums]}
+        source = types.SimpleNamespace(**lists, customDownloader=customDownloader, thumbnailFileName=thumbnailFileName)
+        SampleDataLogic.sources.append(source)
+
+    def downloadFileIntoCache(self, uri, name, checksum):
+        """The file's path, also where the file is not there since its checksum is another one."""
+        if not pathlib.Path(uri).is_file():
+            raise ValueError(f"Failed to download {uri}")
+        file = pathlib.Path(slicer.app.temporaryPath) / name
+        shutil.copy(uri, file)
+        if checksum != f"SHA256:{hashlib.sha256(file.read_bytes()).hexdigest()}":
+            file.unlink()
+        return str(file)
+
+
 def _module(name, **members):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__dict__.update(members)
@@ -65,7 +91,7 @@ def _module(name, **members):
 
 
 def install(folder, programs):
-    """Makes a scripted module importable. \\returns the Application"""
+    """Makes a scripted module importable, and returns the Application."""
     application = Application(folder)
     slicer.mrmlScene = application.scene
     slicer.app = MagicMock(name="slicer.app")
@@ -82,7 +108,7 @@ def install(folder, programs):
     slicer.util.childWidgetVariables = slicer_form.get_children
     slicer.i18n = _module("slicer.i18n", tr=lambda text: text, translate=lambda context, text: text)
     slicer.parameterNodeWrapper = sys.modules["slicer.parameterNodeWrapper"] = slicer_form
-    _module("SampleData", SampleDataLogic=MagicMock(name="SampleDataLogic"))
+    _module("SampleData", SampleDataLogic=SampleDataLogic)
     _module(
         "slicer.ScriptedLoadableModule",
         ScriptedLoadableModule=_Module,

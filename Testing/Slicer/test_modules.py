@@ -433,3 +433,16 @@ def test_a_pipe_is_no_output(slide, tmp_path):
     os.mkfifo(pipe)
     told = run("TissueLabel", code=1, slide=slide[0], mask=pipe)
     assert "--mask" in told.stderr and told.stderr.rstrip().endswith("[E-OUTPUT-KIND]") and pipe.is_fifo()
+
+
+@pytest.mark.parametrize("words, status", [({"slide": "a b.svs"}, 1), ({"slide": "a b.svs", "plane": "x"}, 2), ({}, 2)])
+def test_messages_have_the_fields_of_the_program(tmp_path, monkeypatch, words, status):
+    """One line of JSON, which is the error that the program prints with --json."""
+    monkeypatch.chdir(tmp_path)
+    (line,) = run("SlideInfo", code=status, messages="json", **words).stderr.splitlines()
+    options = [word for key, value in words.items() if key != "slide" for word in (f"--{key}", value)]
+    told = subprocess.run([PROGRAM, "info", *([words["slide"]] if words else []), *options, "--json"], capture_output=True, text=True)
+    expected = json.loads(told.stdout)["error"]
+    same = ("code", "file", "value") if status == 2 else tuple(expected)
+    said = json.loads(line)
+    assert told.returncode == status and [said[key] for key in same] == [expected[key] for key in same] and set(said) == set(expected)

@@ -70,6 +70,12 @@ public:
  * fails: the last one, as files are complete by then. \throw std::runtime_error with the system's reason */
 GigapixelCommandLine_EXPORT void Print(const std::string & text);
 
+/** Writes errors and warnings as lines of JSON from now on: the fields of each, see ToJSON(). */
+GigapixelCommandLine_EXPORT void ShowDiagnosticsAsJSON();
+
+/** Writes an error or a warning to stderr: a sentence for people, or a line of JSON. */
+GigapixelCommandLine_EXPORT void ShowDiagnostic(const Diagnostic & diagnostic);
+
 /** Keeps a warning that was shown to people, for --json. */
 GigapixelCommandLine_EXPORT void KeepWarning(const Diagnostic & warning);
 

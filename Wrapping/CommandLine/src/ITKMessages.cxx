@@ -2,7 +2,6 @@
 #include "ITKMessages.h"
 
 #include "gigapixelPlainMessage.h"
-#include "gigapixelPrintable.h"
 #include "gigapixelSession.h"
 
 #include "itkObjectFactory.h"
@@ -38,7 +37,6 @@ public:
   DisplayText(const char * text) override
   {
     const Diagnostic                  warning = Diagnostic::OfText(CleanMessage(text), "W-OTHER");
-    const std::string                 sentence = GetPrintable(warning.GetText()); // which may repeat a file's
     const std::lock_guard<std::mutex> lock(messageMutex);
     if (collecting)
     {
@@ -46,9 +44,9 @@ public:
       return;
     }
     KeepWarning(warning); // each result has its own
-    if (m_Shown.insert(sentence).second)
+    if (m_Shown.insert(warning.GetText()).second)
     {
-      std::fprintf(stderr, "gigapixel: %s\n", sentence.c_str());
+      ShowDiagnostic(warning);
     }
   }
 

@@ -187,7 +187,8 @@ Report(const Diagnostic & error, int exitCode, const std::vector<std::string> & 
     std::fputs((result.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n').c_str(), stdout);
     std::fflush(stdout);
   }
-  return Report(error.GetText(), exitCode);
+  ShowDiagnostic(error);
+  return exitCode;
 }
 
 /** Every exception becomes a sentence and an exit code. \param help how to get help */

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -34,6 +35,7 @@ namespace
 {
 std::mutex              warningsMutex;
 std::vector<Diagnostic> keptWarnings;
+std::atomic<bool>       diagnosticsAreJSON{ false };
 
 volatile std::sig_atomic_t interruptionRequested = 0;
 volatile std::sig_atomic_t endsAtOnce = 0;
@@ -156,6 +158,21 @@ ThrowIfInterrupted()
 Listener::~Listener() = default;
 
 void
+ShowDiagnosticsAsJSON()
+{
+  diagnosticsAreJSON = true;
+}
+
+void
+ShowDiagnostic(const Diagnostic & diagnostic)
+{
+  const std::string line = diagnosticsAreJSON
+                             ? ToJSON(diagnostic).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace)
+                             : "gigapixel: " + GetPrintable(diagnostic.GetText());
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void
 KeepWarning(const Diagnostic & warning)
 {
   const std::lock_guard<std::mutex> lock(warningsMutex);
@@ -198,7 +215,7 @@ Session::Say(const std::string & sentence) const
 void
 Session::Warn(const Diagnostic & warning) const
 {
-  std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(warning.GetText()).c_str());
+  ShowDiagnostic(warning);
   KeepWarning(warning);
 }
 

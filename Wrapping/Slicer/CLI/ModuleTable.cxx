@@ -383,8 +383,21 @@ Module::GetCommand() const
 const std::vector<Module> &
 GetModules()
 {
-  static const std::vector<Module> modules{ SlideInfo(), SlideRegion(),   TissueLabel(), Train(),
-                                            Segment(),   SegmentVolume(), Classify() };
+  static const std::vector<Module> modules = [] {
+    std::vector<Module> all{
+      SlideInfo(), SlideRegion(), TissueLabel(), Train(), Segment(), SegmentVolume(), Classify()
+    };
+    for (Module & module : all)
+    {
+      const Argument messages =
+        commandline::Choice("messages",
+                            { "text", "json" },
+                            "text",
+                            "How errors and warnings are written: as sentences, or as lines of JSON.");
+      module.arguments.push_back({ messages, "", ArgumentType::Choice });
+    }
+    return all;
+  }();
   return modules;
 }
 

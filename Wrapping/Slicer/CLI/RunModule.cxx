@@ -350,6 +350,12 @@ RunModule(const std::string & name, const std::vector<std::string> & words)
     std::printf("%s", GetXML(*module).c_str());
     return commandline::Success;
   }
+  // Errors of the arguments themselves are shown so, too.
+  const std::array<std::string, 2> asked{ { "--messages", "json" } };
+  if (std::search(words.begin(), words.end(), asked.begin(), asked.end()) != words.end())
+  {
+    commandline::ShowDiagnosticsAsJSON();
+  }
   return commandline::RunProgram(module->GetCommand(), words, module->function);
 }
 

@@ -47,6 +47,11 @@ class GigapixelSlide(ScriptedLoadableModule):
         slicer.app.connect("startupCompleted()", registerSampleData)
 
 
+def openSlide(path):
+    slicer.util.selectModule("GigapixelSlide")
+    slicer.modules.gigapixelslide.widgetRepresentation().self().openSlide(path)
+
+
 def registerSampleData():
     """A slide for Slicer's module Sample Data, which fetches it when a user asks for it."""
     import SampleData
@@ -56,14 +61,27 @@ def registerSampleData():
     SampleData.SampleDataLogic.registerCustomSampleDataSource(
         category="Pathology",
         sampleName="CMU1SmallRegion",
-        sampleDescription=_("Skin, hematoxylin and eosin"),
         thumbnailFileName=str(pathlib.Path(__file__).parent / "Resources" / "Icons" / "CMU1SmallRegion.png"),
         uris=f"https://openslide.cs.cmu.edu/download/openslide-testdata/Aperio/{name}",
         fileNames=name,
         checksums=f"SHA256:{digest}",
-        nodeNames="CMU1SmallRegion",
-        loadFileType="GigapixelSlideFile",
+        customDownloader=downloadSampleData,
     )
+
+
+def downloadSampleData(source):
+    """Opens the slide. Sample Data itself would remove the file, since no node is there before a process has ended."""
+    import SampleData
+
+    try:
+        path = SampleData.SampleDataLogic().downloadFileIntoCache(source.uris[0], source.fileNames[0], source.checksums[0])
+    except ValueError as error:
+        slicer.util.errorDisplay(str(error))
+        return
+    if os.path.isfile(path):
+        openSlide(path)
+    else:  # it was removed, for its checksum is another
+        slicer.util.errorDisplay(_("{name} was not downloaded whole. Try again.").format(name=source.fileNames[0]))
 
 
 class GigapixelSlideFileReader:
@@ -79,7 +97,7 @@ class GigapixelSlideFileReader:
         return "GigapixelSlideFile"
 
     def extensions(self):
-        return [_("Whole-slide image") + " (" + " ".join(f"*.{ending}" for ending in ENDINGS) + ")"]
+        return [_("Whole-slide image ({patterns})").format(patterns=" ".join(f"*.{ending}" for ending in ENDINGS))]
 
     def canLoadFile(self, filePath):
         return filePath.lower().endswith(tuple(f".{ending}" for ending in ENDINGS))
@@ -92,8 +110,7 @@ class GigapixelSlideFileReader:
         return 0.4 if isPicture else 0.9
 
     def load(self, properties):
-        slicer.util.selectModule("GigapixelSlide")
-        slicer.modules.gigapixelslide.widgetRepresentation().self().openSlide(properties["fileName"])
+        openSlide(properties["fileName"])
         self.parent.loadedNodes = []  # they come when the process that reads them has ended
         return True
 
@@ -105,8 +122,9 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         ScriptedLoadableModuleWidget.__init__(self, parent)
         VTKObservationMixin.__init__(self)
         self.logic = None
-        self.values = None  # the parameter node; None while the form is not connected with one
-        self.connections = []
+        self._parameterNode = None  # the parameter node; None while the form is not connected with one
+        self._parameterNodeGuiTag = None
+        self._listsGuiTag = None
         self.seen = None  # the slide and the stated resolution that the form has reacted to
         self.opened = ""  # the slide whose properties were asked for
         self.info = None  # these properties
@@ -120,7 +138,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         self.ui = slicer.util.childWidgetVariables(form)
         form.setMRMLScene(slicer.mrmlScene)
         patterns = " ".join(f"*.{ending}" for ending in (*ENDINGS, "dcm"))
-        self.ui.slidePathLineEdit.nameFilters = [f"{_('Whole-slide images')} ({patterns})"]
+        self.ui.slidePathLineEdit.nameFilters = [_("Whole-slide images ({patterns})").format(patterns=patterns)]
         self.logic = GigapixelSlideLogic()
         for button, onClick in (
             (self.ui.loadSlideButton, lambda: self._run(self.logic.loadSlide)),
@@ -163,18 +181,16 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self.enter()
 
     def setParameterNode(self, values):
-        if self.values is not None:
-            for connection in self.connections:
-                self.values.disconnectGui(connection)
-            self.removeObserver(self.values, vtk.vtkCommand.ModifiedEvent, self.onValues)
-        self.values = values
+        if self._parameterNode is not None:
+            self._parameterNode.disconnectGui(self._parameterNodeGuiTag)
+            self._parameterNode.disconnectGui(self._listsGuiTag)
+            self.removeObserver(self._parameterNode, vtk.vtkCommand.ModifiedEvent, self.onValues)
+        self._parameterNode = values
         if values is None:
             return
         lists = {"level": self.ui.levelComboBox, "channel": self.ui.channelComboBox, "preset": self.ui.presetComboBox}
-        self.connections = [
-            values.connectGui(self.ui),
-            values.connectParametersToGui({name: ListConnector(widget) for name, widget in lists.items()}),
-        ]
+        self._parameterNodeGuiTag = values.connectGui(self.ui)
+        self._listsGuiTag = values.connectParametersToGui({name: ListConnector(widget) for name, widget in lists.items()})
         self.seen = (values.slide, values.slideMpp)
         self.addObserver(values, vtk.vtkCommand.ModifiedEvent, self.onValues)
         self.ui.cohortTableView.setMRMLTableNode(values.cohort)
@@ -187,7 +203,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
 
     def onValues(self, caller=None, event=None):
         """The user or a script has changed a value."""
-        values = self.values
+        values = self._parameterNode
         if slicer.mrmlScene.IsBatchProcessing():
             return  # onSceneChanged() is called after it
         (slide, mpp), self.seen = self.seen, (values.slide, values.slideMpp)
@@ -200,7 +216,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             self._showProperties()
 
     def _fillLists(self):
-        values = self.values
+        values = self._parameterNode
         values.preset = fill(self.ui.presetComboBox, [(name, name) for name in tissuePresets()], values.preset)
         if self.info is not None:
             values.level = fill(self.ui.levelComboBox, self.info.listLevels(), values.level)
@@ -209,14 +225,14 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     # What the user does.
 
     def openSlide(self, path):
-        if self.values.slide == path:
+        if self._parameterNode.slide == path:
             self._readProperties()
-        self.values.slide = path  # which comes to onValues()
+        self._parameterNode.slide = path  # which comes to onValues()
 
     def _readProperties(self):
         self.info = None
         self._showProperties()
-        slide = self.values.slide
+        slide = self._parameterNode.slide
         if not os.path.isfile(slide) or self._run(self.logic.showInfo, self._showInfo):
             self.opened = slide
 
@@ -225,7 +241,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
         if self.opened != values.slide:
             return  # another one was chosen meanwhile
         self.info = info
-        if self.values is not None:
+        if self._parameterNode is not None:
             self._fillLists()
             self._showProperties()
         if values.volume is None or findSlide(values.volume) != values.slide:
@@ -233,16 +249,16 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
 
     def _showProperties(self):
         info = self.info
-        self.ui.propertiesLabel.text = info.describe(self.values.slideMpp) if info else _("No slide is open.")
+        self.ui.propertiesLabel.text = info.describe(self._parameterNode.slideMpp) if info else _("No slide is open.")
         self.ui.thumbnailLabel.setPixmap(qt.QPixmap(info.thumbnail) if info else qt.QPixmap())
 
     def onAdd(self):
         try:
-            cohort.addRow(self.values)
+            cohort.addRow(self._parameterNode)
         except ValueError as error:
             slicer.util.errorDisplay(str(error))
             return
-        self.values.maskNode, self.values.maskFile, self.values.label = None, "", ""  # the next slide has others
+        self._parameterNode.maskNode, self._parameterNode.maskFile, self._parameterNode.label = None, "", ""  # the next slide has others
 
     def onCancel(self):
         if self.process is not None:
@@ -267,7 +283,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
     # One process at a time.
 
     def _run(self, start, whenDone=lambda result: None):
-        """Starts one of the logic's processes. \\returns whether it runs"""
+        """Starts one of the logic's processes, and returns whether it runs."""
         if self.process is not None:
             slicer.util.showStatusMessage(_("Wait for the running process, or cancel it."), 3000)
             return False
@@ -308,7 +324,7 @@ class GigapixelSlideWidget(ScriptedLoadableModuleWidget, VTKObservationMixin):
             slicer.util.errorDisplay(process.failure())
         elif not process.wasCancelled():
             whenDone(process.result())
-        if self.values is not None and self.opened != self.values.slide:  # chosen meanwhile
+        if self._parameterNode is not None and self.opened != self._parameterNode.slide:  # chosen meanwhile
             self._readProperties()
 
     def _haveModules(self):

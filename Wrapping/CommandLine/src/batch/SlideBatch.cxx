@@ -8,7 +8,6 @@
 #include "ReportCommand.h"
 
 #include "gigapixelPackedDiagnostic.h"
-#include "gigapixelPrintable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -277,7 +276,7 @@ ReportSlideFailures(const std::vector<Diagnostic> & failures, const SlideList & 
 {
   for (const Diagnostic & failure : failures)
   {
-    std::fprintf(stderr, "gigapixel: %s\n", GetPrintable(failure.GetText()).c_str());
+    ShowDiagnostic(failure);
   }
   if (!failures.empty() && list.slides.size() > 1)
   {

@@ -1,16 +1,17 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """The slides of a training: a table of the scene, and the files that are made of it.
 
-A mask is a file, or a segmentation or a label volume of the scene, which the table has by its name. Nodes become files when
-the training starts, so that all corrections count."""
+A mask is a file, or a segmentation or a label volume of the scene. The table shows the name that the node had when it was
+added, and refers to the node itself, which may be renamed. Nodes become files when the training starts, so that all
+corrections count."""
 
 import csv
 import pathlib
+from urllib.parse import quote
 
 import slicer
 from GigapixelSlideLib.places import findSlide
 from slicer.i18n import tr as _
-from slicer.util import getNodesByClass
 
 COLUMNS = ("slide", "mask", "label", "split")
 
@@ -38,12 +39,24 @@ def addRow(values):
             _("{mask} lies on another slide: open {slide} first.").format(mask=mask.GetName(), slide=findSlide(mask))
         )
     table = getTable(values)
+    if mask is not None:
+        other = table.GetNodeReference(_role(mask.GetName()))
+        if other not in (None, mask) and any(mask.GetName() == row[1] for row in getRows(values)):
+            raise ValueError(_("Another mask of the table has the name {mask}. Rename this one.").format(mask=mask.GetName()))
+        table.SetNodeReferenceID(_role(mask.GetName()), mask.GetID())
     row = table.AddEmptyRow()
+    if row == 0 and not values.trainChannel:
+        values.trainChannel = values.channel  # which is that of the view, and another with the next slide
     # The second slide validates, for without one the best weights are not known.
     split = "validation" if row == 1 else "train"
     texts = (values.slide, mask.GetName() if mask else values.maskFile, values.label, split)
     for column, text in enumerate(texts):
         table.SetCellText(row, column, text)
+
+
+def _role(name):
+    """The role in which the table refers to the mask that it shows by this name; scenes give some signs a meaning in roles."""
+    return f"GigapixelSlide.mask.{quote(name, safe='')}"
 
 
 def getRows(values):
@@ -54,26 +67,25 @@ def getRows(values):
 
 
 def writeCohort(values):
-    """Writes RUN.cohort.csv beside the run's folder, and the masks of the scene into RUN.masks. \\returns its path"""
+    """Writes RUN.cohort.csv beside the run's folder, and the masks of the scene into RUN.masks. Returns its path."""
     rows, run = getRows(values), pathlib.Path(values.run)
     if not rows or not values.run:
         raise ValueError(_("Training needs slides with masks or labels, and a run folder."))
     masks = run.parent / f"{run.name}.masks"
-    rows = [(slide, _findFile(mask, masks, i + 1), label, split) for i, (slide, mask, label, split) in enumerate(rows)]
+    rows = [
+        (slide, _findFile(values.cohort, mask, masks, i), label, split) for i, (slide, mask, label, split) in enumerate(rows, 1)
+    ]
     cohort = run.parent / f"{run.name}.cohort.csv"
     with open(cohort, "w", newline="") as file:  # columns that no slide has are left out
         csv.writer(file).writerows(zip(*(column for column in zip(COLUMNS, *rows) if any(column[1:]))))
     return cohort
 
 
-def _findFile(mask, folder, row):
+def _findFile(table, mask, folder, row):
     """The file of a mask: its own, or one that is written now."""
-    kinds = ("vtkMRMLSegmentationNode", "vtkMRMLLabelMapVolumeNode")
-    nodes = [node for kind in kinds for node in getNodesByClass(kind) if node.GetName() == mask]
-    if len(nodes) > 1:
-        raise ValueError(_("Row {row}: several masks have the name {mask}. Rename all but one.").format(row=row, mask=mask))
-    if nodes:
-        return str(_saveMask(nodes[0], folder, row))
+    node = table.GetNodeReference(_role(mask))
+    if node is not None:
+        return str(_saveMask(node, folder, row))
     if mask and not pathlib.Path(mask).is_file():
         raise ValueError(_("Row {row}: the scene has no mask {mask}, and there is no such file.").format(row=row, mask=mask))
     return mask

@@ -73,7 +73,7 @@ class ListConnector(GuiConnector):
 
 
 def fill(widget, choices, value):
-    """Puts (text, value) pairs into a list, and chooses the value, else the first. \\returns what is chosen"""
+    """Puts (text, value) pairs into a list, chooses the value, else the first, and returns what is chosen."""
     wasBlocked = widget.blockSignals(True)
     widget.clear()
     for text, data in choices:

@@ -30,6 +30,7 @@ class GigapixelSlideParameterNode:
 
     slide: str = ""
     slideMpp: Annotated[float, WithinRange(0, 20)] = 0.0  # µm/px of level 0 where the file does not say; 0: the file's word
+    plane: str = ""  # the focal plane, by its number, or "middle", "max" or "focus"; the file's word
     level: int = -1  # -1: the finest that one volume holds
     mpp: Annotated[float, WithinRange(0, 1000)] = 0.0  # µm/px of what is loaded; 0: the level's
     channel: str = ""  # by its name or "number:1"; all of them, in their colors
@@ -49,6 +50,7 @@ class GigapixelSlideParameterNode:
     cohort: vtkMRMLTableNode  # the slides that were added
     run: str = ""
     network: str = ""
+    trainChannel: str = ""  # of all slides that are trained on; all channels
     epochs: Annotated[int, WithinRange(1, 100000)] = 20
     memory: str = "2G"
 
@@ -61,30 +63,38 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
     def getParameterNode(self):
         return GigapixelSlideParameterNode(super().getParameterNode())
 
-    def _start(self, name, values, result, **parameters):
-        ofSlide = name not in ("GigapixelUNetTrain", "GigapixelVolumeSegment")
-        if not values.slide and ofSlide:
-            raise ValueError(_("Open a slide first."))
-        if ofSlide:
-            parameters = {"slide": values.slide, "slideMpp": values.slideMpp, **parameters}
-        node = slicer.cli.run(
-            getattr(slicer.modules, name.lower()), None, parameters, wait_for_completion=False, update_display=False
+    def _start(self, module, values, finish, output=None, **parameters):
+        """Starts a module. Its output is a new node, by its parameter, class and name. finish(process) makes the result."""
+        if module not in ("GigapixelUNetTrain", "GigapixelVolumeSegment"):
+            if not values.slide:
+                raise ValueError(_("Open a slide first."))
+            parameters = {"slide": values.slide, "slideMpp": values.slideMpp, "plane": values.plane, **parameters}
+        node = None
+        if output is not None:
+            parameter, kind, name = output
+            node = slicer.mrmlScene.AddNewNodeByClass(kind, slicer.mrmlScene.GenerateUniqueName(name))
+            parameters[parameter] = node
+        parameters = {name: value for name, value in parameters.items() if value != ""}
+        work = slicer.cli.run(
+            getattr(slicer.modules, module.lower()),
+            None,
+            {**parameters, "messages": "json"},
+            wait_for_completion=False,
+            update_display=False,
         )
-        return Process(node, result if result else lambda: node)
+        return Process(work, node, finish)
 
     def showInfo(self, values):
         """Properties as the file says them, and a thumbnail: result is a SlideProperties."""
         folder = pathlib.Path(tempfile.mkdtemp(dir=slicer.app.temporaryPath))
         picture, slide = folder / "thumbnail.png", values.slide
-        process = self._start("SlideInfo", values, None, thumbnail=str(picture), slideMpp=0.0)
 
-        def result():
+        def finish(process):
             info = SlideProperties(process.node, picture)
             self.fileSpacings[slide] = info.spacing
             return info
 
-        process.result = result
-        return process
+        return self._start("SlideInfo", values, finish, thumbnail=str(picture), slideMpp=0.0, plane="")
 
     def stateResolution(self, values, mpp):
         """States the resolution of the slide's level 0 in micrometers per pixel; 0: what its file says, which is known when
@@ -103,9 +113,9 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return (mm, mm) if mm > 0 else self.fileSpacings.get(values.slide)
 
     def _place(self, node, values, slide, spacing, downsample):
-        """Notes the place of a node that a process has made, and moves it where the resolution was stated meanwhile.
-        \\param spacing of its pixels \\param downsample level-0 pixels per pixel, the module's word"""
-        setPlace(node, slide, [length / float(downsample) for length in spacing[:2]])
+        """Notes the place of a node that a process has made, and moves it where the resolution was stated meanwhile. The
+        spacing is that of its pixels, and downsample the level-0 pixels for each of them."""
+        setPlace(node, slide, [length / downsample for length in spacing[:2]])
         stated = self._spacing(values) if values.slide == slide else None
         if stated:
             moveNode(node, stated)
@@ -113,7 +123,7 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
     def loadSlide(self, values):
         """The whole slide at the resolution of the parameters, else at the level: result is a volume node in its place in
         mm."""
-        level = "" if values.level < 0 else f"{_('level')} {values.level}"
+        level = "" if values.level < 0 else _("level {number}").format(number=values.level)
         return self._load(values, self._describeResolution(values) or level, level=-1 if values.mpp else values.level)
 
     def loadRegion(self, values):
@@ -127,21 +137,16 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return f"{values.mpp:g} µm/px" if values.mpp else ""
 
     def _load(self, values, name, **parameters):
-        slide, name = values.slide, f"{pathlib.Path(values.slide).stem} {name}".strip()
-        volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLVectorVolumeNode", name)
-        values.volume = volume
-        parameters = {"maxSide": LONGEST_SIDE, "mpp": values.mpp, **self._channel(values), **parameters}
-        process = self._start("SlideRegion", values, None, volume=volume, **parameters)
+        slide = values.slide
 
-        def result():
-            self._place(volume, values, slide, volume.GetSpacing(), process.node.GetParameterAsString("downsample"))
-            return self.show(volume)
+        def finish(process):
+            values.volume = process.output
+            self._place(values.volume, values, slide, values.volume.GetSpacing(), process.read("downsample"))
+            return self.show(values.volume)
 
-        process.result = result
-        return process
-
-    def _channel(self, values):
-        return {"channel": values.channel} if values.channel else {}
+        output = ("volume", "vtkMRMLVectorVolumeNode", f"{pathlib.Path(slide).stem} {name}".strip())
+        parameters = {"maxSide": LONGEST_SIDE, "mpp": values.mpp, "channel": values.channel, **parameters}
+        return self._start("SlideRegion", values, finish, output, **parameters)
 
     def show(self, volume):
         """Colors as they are, not stretched, in the view from above, which has the slide's first row on top."""
@@ -157,30 +162,25 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
 
     def label(self, values):
         """Tissue as a segmentation over the slide."""
-        preset = {"preset": values.preset} if values.preset else {}
-        return self._makeSegmentation("TissueLabel", values, _("Tissue"), **preset, **self._channel(values))
+        name = _("{slide} Tissue")
+        return self._makeSegmentation("TissueLabel", values, name, preset=values.preset, channel=values.channel)
 
     def segment(self, values):
-        return self._makeSegmentation(
-            "GigapixelUNetSegment", values, _("Segmentation"), model=values.model, memory=values.memory
-        )
+        """What the model finds, as a segmentation over the slide."""
+        name = _("{slide} Segmentation")
+        return self._makeSegmentation("GigapixelUNetSegment", values, name, model=values.model, memory=values.memory)
 
     def _makeSegmentation(self, module, values, name, **parameters):
-        name, slide = f"{pathlib.Path(values.slide).stem} {name}", values.slide
-        segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
-        values.segmentation = segmentation
-        process = self._start(
-            module, values, None, outputSegmentation=segmentation, mask=values.mask, **parameters
-        )
+        slide = values.slide
 
-        def result():
-            pixels = segmentation.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
-            downsample = process.node.GetParameterAsString("segmentationDownsample")
-            self._place(segmentation, values, slide, pixels.GetSpacing(), downsample)
-            return self._overlay(segmentation)
+        def finish(process):
+            values.segmentation = process.output
+            pixels = process.output.GetSegmentation().GetNthSegment(0).GetRepresentation("Binary labelmap")
+            self._place(process.output, values, slide, pixels.GetSpacing(), process.read("segmentationDownsample"))
+            return self._overlay(process.output)
 
-        process.result = result
-        return process
+        output = ("outputSegmentation", "vtkMRMLSegmentationNode", name.format(slide=pathlib.Path(slide).stem))
+        return self._start(module, values, finish, output, mask=values.mask, **parameters)
 
     def _overlay(self, segmentation):
         segmentation.CreateDefaultDisplayNodes()
@@ -194,39 +194,30 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         """A segment for each class that a network for volumes finds in the volume of the parameters."""
         if values.scan is None or not values.scanModel:
             raise ValueError(_("Choose a volume, and a model that was trained on volumes."))
-        name = f"{values.scan.GetName()} {_('Segmentation')}"
-        segmentation = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLSegmentationNode", name)
-        values.segmentation = segmentation
-        return self._start(
-            "GigapixelVolumeSegment",
-            values,
-            lambda: self._overlay(segmentation),
-            volume=values.scan,
-            model=values.scanModel,
-            outputSegmentation=segmentation,
-            memory=values.memory,
-        )
+
+        def finish(process):
+            values.segmentation = process.output
+            return self._overlay(process.output)
+
+        name = _("{volume} Segmentation").format(volume=values.scan.GetName())
+        output = ("outputSegmentation", "vtkMRMLSegmentationNode", name)
+        parameters = {"volume": values.scan, "model": values.scanModel, "memory": values.memory}
+        return self._start("GigapixelVolumeSegment", values, finish, output, **parameters)
 
     def classify(self, values):
         """Says which class the slide is of, and shows what that comes from over it: result is a Classification."""
         if not values.classifier:
             raise ValueError(_("Choose a model that was trained on slides with labels."))
         slide = values.slide
-        name = f"{pathlib.Path(slide).stem} {_('map')}"
-        volume = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLScalarVolumeNode", name)
-        values.map = volume
-        process = self._start(
-            "GigapixelClassify", values, None, model=values.classifier, map=volume, memory=values.memory
-        )
 
-        def result():
-            node = process.node
-            self._place(volume, values, slide, volume.GetSpacing(), node.GetParameterAsString("mapDownsample"))
-            self._tint(volume, float(node.GetParameterAsString("mapGreatest")))
-            return Classification(node, volume)
+        def finish(process):
+            values.map = process.output
+            self._place(values.map, values, slide, values.map.GetSpacing(), process.read("mapDownsample"))
+            self._tint(values.map, process.read("mapGreatest"))
+            return Classification(process.node, values.map)
 
-        process.result = result
-        return process
+        output = ("map", "vtkMRMLScalarVolumeNode", _("{slide} map").format(slide=pathlib.Path(slide).stem))
+        return self._start("GigapixelClassify", values, finish, output, model=values.classifier, memory=values.memory)
 
     def _tint(self, volume, greatest):
         """In colors of heat over the slide; where there is nothing, one sees the slide."""
@@ -247,11 +238,13 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
         return self._start(
             "GigapixelUNetTrain",
             values,
-            lambda: folder,
+            lambda process: folder,
             cohort=str(cohort),
             run=str(folder),
-            **({"network": values.network} if values.network else {}),
-            **self._channel(values),
+            network=values.network,
+            channel=values.trainChannel,
+            window="auto" if values.trainChannel else "",  # as it is shown
+            plane=values.plane,
             epochs=values.epochs,
             memory=values.memory,
             resume="yes" if goesOn else "no",

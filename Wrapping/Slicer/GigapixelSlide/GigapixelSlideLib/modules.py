@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import qt
 import slicer
-from GigapixelSlideLib.messages import translate
+from GigapixelSlideLib.messages import describe, translate
 from slicer.i18n import tr as _
 
 MODULES = (
@@ -78,7 +78,7 @@ class SlideProperties:
         self.decoder = node.GetParameterAsString("decoder")
         self.levels = json.loads(node.GetParameterAsString("levels"))
         self.channels = [each["name"] for each in json.loads(node.GetParameterAsString("channelEntries") or "[]")]
-        self.warnings = [translate(text) for text in json.loads(node.GetParameterAsString("warnings") or "[]")]
+        self.warnings = [describe(each) for each in json.loads(node.GetParameterAsString("warnings") or "[]")]
         self.thumbnail = str(thumbnail)
 
     def listLevels(self):
@@ -92,12 +92,16 @@ class SlideProperties:
         return rows
 
     def listChannels(self):
-        """(text, word) of the channels; a single one is no choice."""
-        rows = [(f"{i}: {name}" if name else str(i), f"number:{i}") for i, name in enumerate(self.channels, 1)]
+        """(text, value) of the channels; a single one is no choice. The value is the name, which models and cohorts want, or
+        the number where there is no name, or one that misleads."""
+        rows = []
+        for i, name in enumerate(self.channels, 1):
+            isName = name and self.channels.count(name) == 1 and not name.isdecimal()
+            rows.append((f"{i}: {name}" if name else str(i), name if isName else f"number:{i}"))
         return [(_("all, in their colors"), ""), *(rows if len(rows) > 1 else [])]
 
     def describe(self, statedMpp=0):
-        """For people. \\param statedMpp the user's word on the resolution; 0: the file's counts"""
+        """For people. Where *statedMpp* is not 0, the user has stated the resolution."""
         lines = [f"{self.vendor}, {self.decoder}", _("{} x {} pixels").format(self.width, self.height)]
         mpp = statedMpp or self.mpp
         if mpp > 0:
@@ -127,11 +131,25 @@ class Classification:
 
 
 class Process:
-    """A command-line module at work."""
+    """A command-line module at work. Where it fails or is cancelled, the node that it was to fill is removed."""
 
-    def __init__(self, node, result):
+    def __init__(self, node, output, finish):
         self.node = node
-        self.result = result  # call it when the process has ended well
+        self.output = output  # None: it fills none
+        self._finish = finish
+        node.AddObserver("ModifiedEvent", self._onModified)
+
+    def result(self):
+        """Call it when the process has ended well."""
+        return self._finish(self)
+
+    def read(self, name):
+        """A result of the module as a number."""
+        return float(self.node.GetParameterAsString(name))
+
+    def _onModified(self, node, event):
+        if self.output and self.output.GetScene() and not node.IsBusy() and (self.failure() or self.wasCancelled()):
+            slicer.mrmlScene.RemoveNode(self.output)
 
     def wasCancelled(self):
         return bool(self.node.GetStatus() & self.node.Cancelled) and not self.failure()

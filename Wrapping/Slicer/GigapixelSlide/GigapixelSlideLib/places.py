@@ -26,7 +26,7 @@ def findSlide(node):
 
 
 def moveNode(node, spacing):
-    """Moves a node that has a place to another spacing of level 0. \\returns its scales along x and y"""
+    """Moves a node that has a place to another spacing of level 0, and returns its scales along x and y."""
     scales = [new / float(old) for new, old in zip(spacing, node.GetAttribute(SPACING).split())]
     _scale(node, scales)
     setPlace(node, node.GetAttribute(SLIDE), spacing)
@@ -36,7 +36,7 @@ def moveNode(node, spacing):
 def moveSlide(slide, spacing, region=None):
     """Moves all that was made from a slide to another spacing of level 0, and what was drawn on it: segmentations that were
     drawn over its volumes, and markups. Markups do not say what they were drawn on: where the scene holds something else that
-    they may lie on (another slide, a volume, a model), only *region* moves. \\returns the segmentations among them"""
+    they may lie on (another slide, a volume, a model), only *region* moves. Returns the segmentations among them."""
     placed = [node for node in getNodesByClass("vtkMRMLDisplayableNode") if node.GetAttribute(SLIDE)]
     own = [node for node in placed if node.GetAttribute(SLIDE) == slide]
     if not own:

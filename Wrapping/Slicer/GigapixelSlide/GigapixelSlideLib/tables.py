@@ -14,7 +14,7 @@ STATISTICS = "GigapixelSlide.statistics"  # the role of the table that a segment
 
 def makeStatistics(segmentation):
     """A table node: name, pixels, area in mm2 and percent of the segmentation for each segment."""
-    table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", f"{segmentation.GetName()} {_('statistics')}")
+    table = slicer.mrmlScene.AddNewNodeByClass("vtkMRMLTableNode", _("{name} statistics").format(name=segmentation.GetName()))
     segmentation.SetNodeReferenceID(STATISTICS, table.GetID())
     updateStatistics(segmentation)
     return table
@@ -54,7 +54,7 @@ def makePlot(folder):
     with open(pathlib.Path(folder) / "history.csv", newline="") as file:
         history = list(csv.DictReader(file))
     scene = slicer.mrmlScene
-    table = scene.AddNewNodeByClass("vtkMRMLTableNode", f"{pathlib.Path(folder).name} {_('history')}")
+    table = scene.AddNewNodeByClass("vtkMRMLTableNode", _("{run} history").format(run=pathlib.Path(folder).name))
     chart = scene.AddNewNodeByClass("vtkMRMLPlotChartNode", table.GetName())
     chart.SetXAxisTitle(_("Epoch"))
     chart.SetYAxisTitle(_("Loss"))
