@@ -2,7 +2,7 @@
 include(GenerateExportHeader)
 include(CMakePackageConfigHelpers)
 
-# The Python package puts the rooms as static libraries into its modules.
+# ITK's own build and the Python package take the rooms as static libraries.
 if(NOT DEFINED Gigapixel_LIBRARY_TYPE)
   set(Gigapixel_LIBRARY_TYPE SHARED)
 endif()
@@ -37,6 +37,10 @@ function(gigapixel_add_library room)
     set_target_properties(${name} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
     target_compile_options(${name} PRIVATE -Wall -Wextra)
     target_link_libraries(${name} PRIVATE ${ARG_PRIVATE})
+    # The Python package makes one shared library of the static ones: each exports what it would export alone.
+    if(Gigapixel_EXPORT_OF_STATIC)
+      target_compile_definitions(${name} PUBLIC "${name}_EXPORT=__attribute__((visibility(\"default\")))")
+    endif()
   endif()
   add_library(Gigapixel::${room} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${room})

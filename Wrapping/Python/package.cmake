@@ -32,8 +32,31 @@ foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.M
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 
-# The program, whole in itself but for PyTorch.
+# All rooms are one library, which Python's modules, the programs and the engine's modules share.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
+add_library(GigapixelRooms SHARED)
+foreach(room IN LISTS Gigapixel_ROOMS ITEMS Wrapping/CommandLine)
+  get_filename_component(room ${room} NAME)
+  target_sources(GigapixelRooms PRIVATE $<TARGET_OBJECTS:Gigapixel${room}>)
+  target_link_libraries(GigapixelRooms PRIVATE Gigapixel${room})
+endforeach()
+# The version is in its name, so that modules of another version do not load.
+set_target_properties(GigapixelRooms PROPERTIES OUTPUT_NAME Gigapixel-${PROJECT_VERSION} LINKER_LANGUAGE CXX)
+# Nobody else calls the parts of VXL, most of which nobody calls.
+target_link_options(GigapixelRooms PRIVATE LINKER:--exclude-libs,libitkvnl-5.4.a:libitkvnl_algo-5.4.a:libITKVNLInstantiation-5.4.a:libitkv3p_netlib-5.4.a:libitkvcl-5.4.a)
+install(TARGETS GigapixelRooms LIBRARY DESTINATION itk COMPONENT PythonWheelRuntimeLibraries)
+# It comes first, so that the linker looks there before it looks into the static libraries.
+function(gigapixel_share_rooms)
+  foreach(target ${ARGN})
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    set_target_properties(${target} PROPERTIES LINK_LIBRARIES "GigapixelRooms;${libraries}")
+  endforeach()
+endfunction()
+
+set(Gigapixel_SHARED GigapixelRooms)
+set(rpath $ORIGIN/../../itk)
+gigapixel_share_rooms(gigapixel)
+set_target_properties(gigapixel PROPERTIES INSTALL_RPATH ${rpath})
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 # Arguments of Python's functions are made of the program's table of options.
 add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM
@@ -42,16 +65,16 @@ add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM
 add_custom_target(GigapixelPythonOptions ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/option_table.py)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/option_table.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
 if(TARGET GigapixelDicomReader)
-  install(TARGETS GigapixelDicomReader RUNTIME DESTINATION itkgigapixel/bin/ITKGigapixel
-    COMPONENT PythonWheelRuntimeLibraries)
+  install(TARGETS GigapixelDicomReader RUNTIME DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
 endif()
-# Beside each library or program that has the readers in it.
-foreach(folder itk itkgigapixel/bin)
-  install(TARGETS GigapixelOpenSlideReader RUNTIME DESTINATION ${folder}/ITKGigapixel
-    COMPONENT PythonWheelRuntimeLibraries)
-endforeach()
+install(TARGETS GigapixelOpenSlideReader RUNTIME DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
 if(Gigapixel_BUILD_NETWORK)
-  # What needs PyTorch, or a GPU, once for all libraries that have the engine in them.
+  # What needs PyTorch, or a GPU, is a wheel of its own (torch/pyproject.toml).
+  set(licenses ${Gigapixel_ROOT}/LICENSE)
+  foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+    file(GLOB texts ${prefix}/licenses/libstdc++.txt)
+    list(APPEND licenses ${texts})
+  endforeach()
   get_property(modules GLOBAL PROPERTY Gigapixel_TORCH_MODULES)
   if(TARGET GigapixelCuda)
     list(APPEND modules GigapixelCuda)
@@ -62,18 +85,22 @@ if(Gigapixel_BUILD_NETWORK)
       message(FATAL_ERROR "CUDA's runtime goes into the wheel, and its licence (License.txt of PyPI's "
         "nvidia-cuda-runtime) was not found beside ${GIGAPIXEL_NVCC}: take PyPI's nvcc, or -DGigapixel_BUILD_CUDA=OFF")
     endif()
-    install(FILES ${license} DESTINATION itkgigapixel/licenses RENAME CUDA.txt COMPONENT PythonWheelRuntimeLibraries)
+    install(FILES ${license} DESTINATION itkgigapixel/licenses/torch RENAME CUDA.txt COMPONENT PythonWheelTorch)
   endif()
-  install(TARGETS ${modules} LIBRARY DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
+  install(FILES ${licenses} DESTINATION itkgigapixel/licenses/torch COMPONENT PythonWheelTorch)
+  gigapixel_share_rooms(${modules})
+  install(TARGETS ${modules} LIBRARY DESTINATION itk/ITKGigapixel COMPONENT PythonWheelTorch)
 endif()
 
-# The command-line modules for 3D Slicer and slicer_cli_web. All are one program, which is large as a whole: once here, and
-# for each module a script of its name.
+# The command-line modules for 3D Slicer and slicer_cli_web. All are one program, once here, and for each module a script
+# of its name.
 add_subdirectory(${Gigapixel_ROOT}/Wrapping/Slicer/CLI rooms/SlicerModules)
-set_target_properties(TissueLabel PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
-install(PROGRAMS $<TARGET_FILE:TissueLabel> DESTINATION itkgigapixel/bin RENAME gigapixel-module
-  COMPONENT PythonWheelRuntimeLibraries)
 get_directory_property(modules DIRECTORY ${Gigapixel_ROOT}/Wrapping/Slicer/CLI DEFINITION modules)
+add_executable(gigapixel-module ${Gigapixel_ROOT}/Wrapping/Slicer/CLI/main.cxx)
+target_link_libraries(gigapixel-module PRIVATE GigapixelModules)
+gigapixel_share_rooms(gigapixel-module ${modules})
+set_target_properties(gigapixel-module PROPERTIES INSTALL_RPATH ${rpath})
+install(TARGETS gigapixel-module RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
 install(FILES $<TARGET_FILE_DIR:TissueLabel>/slicer_cli_list.json DESTINATION itkgigapixel/bin
   COMPONENT PythonWheelRuntimeLibraries)
 foreach(module IN LISTS modules)

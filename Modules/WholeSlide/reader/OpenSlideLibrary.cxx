@@ -24,12 +24,10 @@ GetLibraryNames()
   }
   std::vector<std::string> names;
 #ifdef GIGAPIXEL_PACKAGED_OPENSLIDE
-  // In site-packages, seen from this program's folder: site-packages/itk/ITKGigapixel, or
-  // site-packages/itkgigapixel/bin/ITKGigapixel.
+  // In site-packages, seen from this program's folder, site-packages/itk/ITKGigapixel.
   std::error_code ignored;
   const auto      folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
   names.push_back(folder.parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
-  names.push_back(folder.parent_path().parent_path() / GIGAPIXEL_PACKAGED_OPENSLIDE);
 #endif
   names.emplace_back("libopenslide.so.1");
   names.emplace_back("libopenslide.so.0");

@@ -8,7 +8,7 @@ import os
 import pathlib
 import tempfile
 
-from itkgigapixel.built import TORCH
+from itkgigapixel.built import TORCH, VERSION
 from itkgigapixel.errors import error_of
 
 
@@ -17,16 +17,22 @@ def require_torch(otherwise: str = "") -> None:
 
     :param otherwise: what else may be done where they are missing, as it follows on "install it"
     :raises ImportError: one sentence that says what to install, where PyTorch is missing or of a minor version
-        that the package was not built for (PyTorch's C++ interface changes with each)
+        that the package was not built for (PyTorch's C++ interface changes with each), or where the engine's modules
+        are missing or of another version
     """
-    needed = f"networks of any operations need PyTorch {' or '.join(filter(None, (', '.join(TORCH[:-1]), TORCH[-1])))}"
-    install = f"install it (pip install 'torch=={TORCH[-1]}.*'){otherwise}"
-    try:
-        version = importlib.metadata.version("torch")
-    except importlib.metadata.PackageNotFoundError:
-        raise error_of(ImportError, "E-INSTALLATION", f"{needed}, which is not installed", install) from None
-    if ".".join(version.split(".")[:2]) not in TORCH:
-        raise error_of(ImportError, "E-INSTALLATION", f"{needed}, but {version} is installed", install)
+    torch = f"PyTorch {' or '.join(filter(None, (', '.join(TORCH[:-1]), TORCH[-1])))}"
+    for package, needed, matches in (
+        ("torch", torch, lambda version: ".".join(version.split(".")[:2]) in TORCH),
+        ("itk-gigapixel-torch", f"itk-gigapixel-torch {VERSION}", lambda version: version == VERSION),
+    ):
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            version = ""
+        if not version or not matches(version):
+            why = f"networks of any operations need {needed}, {f'but {version}' if version else 'which'} is {'' if version else 'not '}installed"
+            do = f"install it (pip install 'itk-gigapixel[torch]=={VERSION}'){otherwise}"
+            raise error_of(ImportError, "E-INSTALLATION", why, do)
     folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib"
     try:
         for name in ("libc10.so", "libtorch_cpu.so"):

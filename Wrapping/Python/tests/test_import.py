@@ -14,7 +14,7 @@ import itk
 import numpy as np
 import pytest
 import tifffile
-from itkgigapixel.built import TORCH
+from itkgigapixel.built import TORCH, VERSION
 from packaging.requirements import Requirement
 
 
@@ -148,15 +148,21 @@ except ImportError as error:
 
 
 @pytest.mark.parametrize(
-    "torch, why",
-    [("missing", f"{TORCH[-1]}, which is not installed"),
-     ("1.13.1", f"{TORCH[-1]}, but 1.13.1 is installed"),
-     ("2.1.0", f"{TORCH[-1]}, but 2.1.0 is installed")],
+    "package, found, why",
+    [("torch", "", f"{TORCH[-1]}, which is not installed"),
+     ("torch", "1.13.1", f"{TORCH[-1]}, but 1.13.1 is installed"),
+     ("torch", "2.1.0", f"{TORCH[-1]}, but 2.1.0 is installed"),
+     ("itk-gigapixel-torch", "", f"itk-gigapixel-torch {VERSION}, which is not installed"),
+     ("itk-gigapixel-torch", "0.0.1", f"itk-gigapixel-torch {VERSION}, but 0.0.1 is installed")],
 )
-def test_graphs_without_their_torch(torch, why):
+def test_graphs_without_what_they_need(package, found, why):
     other = f"""
 def other(name, before=importlib.metadata.version):
-    return {torch!r} if name == 'torch' and {torch!r} != 'missing' else before(name)
+    if name == {package!r}:
+        if not {found!r}:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return {found!r}
+    return before(name)
 importlib.metadata.version = other
 import itk
 trainer = itk.GigapixelUNetTrainer.New(Network="unet:base=8")
@@ -166,10 +172,16 @@ except ImportError as error:
     print(error)
 itk.WholeSlideImageIO.New(); itk.TissueLabelImageFilter
 """
-    hidden = "torch" if torch == "missing" else ""
-    sentence = python(WITHOUT + other, hidden).strip()
-    assert sentence.endswith(f"{why}; install it (pip install 'torch=={TORCH[-1]}.*'). [E-INSTALLATION]")
-    assert all(version in sentence for version in TORCH)
+    sentence = python(WITHOUT + other, "").strip()
+    assert sentence.endswith(f"{why}; install it (pip install 'itk-gigapixel[torch]=={VERSION}'). [E-INSTALLATION]")
+    assert package != "torch" or all(version in sentence for version in TORCH)
+
+
+def test_modules_of_another_version_do_not_load():
+    """The engine's modules name the library that they were linked with, and its version."""
+    modules = [f.locate() for f in importlib.metadata.files("itk-gigapixel-torch") if f.suffix == ".so"]
+    names = [subprocess.run(["readelf", "-d", f], capture_output=True, text=True, check=True).stdout for f in modules]
+    assert len(names) >= len(TORCH) and all(f"[libGigapixel-{VERSION}.so]" in each for each in names)
 
 
 def test_cost_of_importing_itk():
@@ -182,19 +194,24 @@ print({m.rpartition('.')[0] for m in sys.modules if 'igapixel' in m}, {file for 
     assert python(code) == "{'itk.Configuration'} set()\n"
 
 
-def test_wheel_has_nothing_of_torch_or_openslide():
-    files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
+def test_wheels_have_nothing_of_torch_or_openslide():
+    files, engine = ([str(f) for f in importlib.metadata.files(package)] for package in ("itk-gigapixel", "itk-gigapixel-torch"))
     assert any("_GigapixelNetworkPython" in f for f in files)
-    assert not [f for f in files if any(name in f for name in ("libtorch", "libc10", "libopenslide"))]
-    modules = [pathlib.Path(f).stem for f in files if "libGigapixelTorchPasses" in f]
+    assert not [f for f in [*files, *engine] if any(name in f for name in ("libtorch", "libc10", "libopenslide"))]
+    assert not [f for f in files if "Torch" in f or "Cuda" in f]
+    modules = [pathlib.Path(f).stem for f in engine if "libGigapixelTorchPasses" in f]
     assert sorted(modules) == sorted(f"libGigapixelTorchPasses-{version}" for version in TORCH)
+    assert not set(files) & set(engine)
 
 
 def test_licenses_of_all_that_is_bundled():
+    engine = [str(f) for f in importlib.metadata.files("itk-gigapixel-torch")]
+    texts = {pathlib.Path(f).stem for f in engine if f.startswith("itkgigapixel/licenses/torch/")}
+    assert {"LICENSE", "libstdc++"} <= texts
+    assert ("CUDA" in texts) == any("libGigapixelCuda" in f for f in engine)
     files = [str(f) for f in importlib.metadata.files("itk-gigapixel")]
     licenses = {pathlib.Path(f).stem for f in files if f.startswith("itkgigapixel/licenses/")}
     assert {"ITKGigapixel", "ITK"} <= licenses
-    assert ("CUDA" in licenses) == any("libGigapixelCuda" in f for f in files)
     # ITK's libraries of others, which the program and the reader of DICOM are linked with.
     for library in ("DoubleConversion", "Eigen3", "Expat", "GDCM", "JPEG", "KWSys", "MetaIO", "NIFTI", "NrrdIO", "PNG", "TIFF", "VNL", "ZLIB"):
         assert any(each.startswith(f"{library}-") for each in licenses), library
@@ -210,10 +227,12 @@ def test_metadata():
     requirements = importlib.metadata.requires("itk-gigapixel")
     assert not [each for each in requirements if each.startswith("torch") and "extra" not in each]
     (torch,) = (each for each in map(Requirement, requirements) if each.name == "torch" and 'extra == "torch"' in str(each.marker))
+    assert any(each.startswith("itk-gigapixel-torch;") for each in requirements)
+    assert importlib.metadata.requires("itk-gigapixel-torch") == [f"itk-gigapixel=={VERSION}"]
     major, minor = TORCH[-1].split(".")
     assert all(torch.specifier.contains(f"{version}.0") for version in TORCH) and not torch.specifier.contains(f"{major}.{int(minor) + 1}.0")
     metadata = importlib.metadata.metadata("itk-gigapixel")
-    assert metadata["Version"] == itkgigapixel.__version__
+    assert metadata["Version"] == itkgigapixel.__version__ == VERSION
     assert "Typing :: Typed" in metadata.get_all("Classifier")
 
 

@@ -52,8 +52,7 @@ GetVersions()
 std::string
 DescribeInstallation()
 {
-  return "install one that the engine was built with (Debian: libtorch1.13; Python: pip install 'torch==" +
-         GetVersions().front() + ".*')";
+  return "install one that the engine was built with (Debian: libtorch1.13; Python: pip install 'itk-gigapixel[torch]')";
 }
 
 } // namespace
