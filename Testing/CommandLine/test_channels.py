@@ -11,6 +11,7 @@ import pytest
 import tifffile
 from conftest import fails, run
 from PIL import Image
+from report_pages import Page
 from shared_tiles import find_tile, make_tile, write_shared_tiles
 from test_terminal import read_until, start_on_terminal
 
@@ -190,7 +191,106 @@ def test_overlay_shows_the_picture(slide):
     result = run("overlay", path, empty, "-o", out, "--picture-size", 300, "--channel", "DAPI", "--channel", "CD3", "--json")
     _, windows = read_windows(result)
     assert windows == [pytest.approx(find_window(p), rel=1e-12) for p in planes[:2]]
-    assert numpy.array_equal(numpy.asarray(Image.open(out)), add_up(planes[:2], windows, COLORS))
+    picture, strip = numpy.split(numpy.asarray(Image.open(out)), [200])
+    assert numpy.array_equal(picture, add_up(planes[:2], windows, COLORS))
+    assert result.json["height"] == 200 + len(strip)
+    assert [numpy.count_nonzero((strip == color).all(-1)) > 100 for color in COLORS] == [True, True, False]
+    run("overlay", path, empty, "-o", out, "--picture-size", 300, "--channel", "DAPI", "--overwrite")
+    assert numpy.array_equal(numpy.asarray(Image.open(out)), show(planes[0], windows[0])[..., None].repeat(3, -1))
+
+
+def test_legend_has_channels_before_classes(slide):
+    """In one row of swatches, which begin on the left."""
+    path, planes = slide
+    mask, out = path.with_name("mask.tif"), path.with_name("out.png")
+    description = "ITKGigapixel pyramid\ncontent = labels\ngigapixel.class.1 = #0050d0 pen\n"
+    options = dict(tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER", metadata=None)
+    tifffile.imwrite(mask, (planes[0] > 600).astype(numpy.uint8), description=description, **options)
+    run("overlay", path, mask, "-o", out, "--picture-size", 300, "--channel", "CD8", "--channel", "CD3")
+    strip = numpy.asarray(Image.open(out))[200:]
+    columns = [numpy.nonzero((strip == color).all(-1))[1] for color in (COLORS[2], COLORS[1], (0, 0x50, 0xD0))]
+    assert columns[0].max() < columns[1].min() and columns[1].max() < columns[2].min()
+
+
+def test_legend_shows_white_on_white(tmp_path):
+    path = write(tmp_path / "s.ome.tif", draw(channels=2), colors=[(255, 255, 255), (255, 0, 0)])
+    mask = tmp_path / "empty.tif"
+    tifffile.imwrite(mask, numpy.zeros((200, 300), numpy.uint8), tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    run("overlay", path, mask, "-o", tmp_path / "out.png", "--picture-size", 300, "--channel", "1", "--channel", "2")
+    strip = numpy.asarray(Image.open(tmp_path / "out.png"))[200:]
+    left = int(numpy.nonzero((strip == (255, 0, 0)).all(-1))[1].min())
+    assert numpy.count_nonzero((strip[:, : left // 2] == 128).all(-1)) >= 4 * 14
+
+
+def test_colors_have_no_legend(tmp_path):
+    pixels = numpy.moveaxis(draw(dtype="uint8") // 2, 0, -1)
+    options = dict(tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER")
+    tifffile.imwrite(tmp_path / "s.tif", pixels, photometric="rgb", **options)
+    tifffile.imwrite(tmp_path / "empty.tif", numpy.zeros((200, 300), numpy.uint8), **options)
+    run("overlay", tmp_path / "s.tif", tmp_path / "empty.tif", "-o", tmp_path / "out.png", "--picture-size", 300)
+    assert numpy.array_equal(numpy.asarray(Image.open(tmp_path / "out.png")), pixels)
+
+
+def test_report_names_the_channels_of_pictures(slide):
+    path, _ = slide
+    run("label", path, "-o", f"{path.with_name('masks')}/", "--preset", "fluorescence", "--json")
+    page = path.with_name("page.html")
+    run("report", path.with_name("masks"), "--slides", path.parent, "-o", page)
+    row = Page(page).data["slides"][0]
+    assert row["channels"] == [{"name": n, "color": "#%02x%02x%02x" % c} for n, c in zip(NAMES, COLORS)]
+
+
+def test_info_says_how_a_picture_was_made(slide):
+    path, _ = slide
+    convert(path, "--channel", "CD3", "--window", "120,2500")
+    assert "channels=2 windows=120,2500" in run("info", path.with_name("out.tif"), "--json").json["madeBy"]
+    assert run("info", path, "--json").json["madeBy"] is None
+
+
+def test_plan_of_channels(slide):
+    path, _ = slide
+    words = ["plan", path, "--network", "unet:channels=2", "--window", "100,2000", "--json"]
+    assert run(*words, "--channel", "DAPI", "--channel", "CD3").json["plans"][0]["fits"]
+    assert fails(*words, "--channel", "CD4").code == "E-SLIDE-CHANNEL"
+
+
+@pytest.mark.parametrize("choice", [["blue"], ["blue", "red"]])
+def test_channels_of_jpeg_have_its_values(choice, tmp_path):
+    """Compressed again, but without loss, unless somebody asks for it or for a picture."""
+    pixels = numpy.moveaxis(draw(dtype="uint8") // 2, 0, -1)
+    path, out = tmp_path / "s.tif", tmp_path / "out.tif"
+    tifffile.imwrite(tmp_path / "plain.tif", pixels, tile=(64, 64), photometric="rgb")
+    run("convert", tmp_path / "plain.tif", path, "--compression", "jpeg")
+    names = ["red", "green", "blue"]
+    words = ["convert", path, out, "--overwrite", *[word for name in choice for word in ("--channel", name)]]
+    run("convert", path, tmp_path / "all.tif", "--compression", "deflate")
+    decoded = tifffile.imread(tmp_path / "all.tif", key=0)
+    run(*words)
+    with tifffile.TiffFile(out) as file:
+        for page, name in zip(file.pages, choice):
+            assert page.compression == tifffile.COMPRESSION.ADOBE_DEFLATE
+            assert numpy.array_equal(page.asarray(), decoded[..., names.index(name)])
+    for options in (["--window", "0,200"], ["--compression", "jpeg"]):
+        run(*words, *options)
+        assert tifffile.TiffFile(out).pages[0].compression == tifffile.COMPRESSION.JPEG
+
+
+@pytest.mark.parametrize("dtype, name, isPicture", [("float32", None, True), ("uint8", "DAPI", True), ("uint16", None, False)])
+def test_one_channel_is_a_picture_where_it_has_a_name_or_floats(dtype, name, isPicture, tmp_path):
+    plane = (draw(channels=1)[0] // (16 if dtype == "uint8" else 1)).astype(dtype)
+    path, out = tmp_path / ("s.ome.tif" if name else "s.tif"), tmp_path / "out.tif"
+    if name:
+        write(path, plane[None], [name], colors=None)
+    else:
+        tifffile.imwrite(path, plane, tile=(64, 64), metadata=None)
+    run("convert", path, out, "--tile-size", 64)
+    with tifffile.TiffFile(out) as file:
+        levels = [level.asarray() for level in file.series[0].levels]
+    means = plane.reshape(100, 2, 150, 2).mean((1, 3), dtype="float64")
+    if dtype != "float32":
+        means = numpy.floor(means + 0.5)
+    assert numpy.array_equal(levels[0], plane)
+    assert numpy.array_equal(levels[1], means.astype(dtype) if isPicture else plane[::2, ::2])
 
 
 @pytest.mark.parametrize("choice", [["0"], ["4"], ["10000"], ["-1"], ["dapi"], ["DAPI", "1"], ["DAPI", "DAPI"]])
@@ -262,22 +362,24 @@ def measure(path, *options):
     halves = numpy.zeros((200, 300), numpy.uint8)
     halves[:, :100], halves[:, 150:] = 1, 1
     tifffile.imwrite(mask, halves, tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER")
-    run("measure", mask, "--slide", path, "-o", path.with_name("t.csv"), "--overwrite", *options)
+    result = run("measure", mask, "--slide", path, "-o", path.with_name("t.csv"), "--overwrite", "--json", *options)
     with open(path.with_name("t.csv"), newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["component"] != "0"]
-    return rows, [slice(0, 100), slice(150, 300)]
+    return rows, [slice(0, 100), slice(150, 300)], result.json
 
 
 def test_measure_has_columns_of_the_chosen_channels(slide):
     path, planes = slide
-    rows, columns = measure(path, "--channel", "CD8", "--channel", "1")
+    rows, columns, told = measure(path, "--channel", "CD8", "--channel", "1")
+    assert told["channels"] == ["CD8", "DAPI"]
     assert [name for name in rows[0] if name.endswith("_mean")] == ["CD8_mean", "DAPI_mean"]
     for row, part in zip(rows, columns):
         for name, plane in (("CD8", planes[2]), ("DAPI", planes[0])):
             pixels = plane[:, part].astype(float)
             assert float(row[f"{name}_mean"]) == pytest.approx(pixels.mean(), rel=1e-12)
             assert float(row[f"{name}_p95"]) == pytest.approx(numpy.percentile(pixels, 95), rel=1e-12)
-    rows, columns = measure(path, "--channel", "CD3", "--window", "100,2000")
+    rows, columns, told = measure(path, "--channel", "CD3", "--window", "100,2000")
+    assert told["channels"] == ["CD3 100,2000"]
     for row, part in zip(rows, columns):
         assert float(row["CD3_mean"]) == pytest.approx(show(planes[1], (100, 2000))[:, part].mean(), rel=1e-12)
 

@@ -81,8 +81,10 @@ def test_segment_finds_channels_by_name(folder, tmp_path):
     planes = draw(SIZE[1], SIZE[0])
     for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 2, 0])):
         slide = write(tmp_path / f"{number}.ome.tif", planes[order], [NAMES[c] for c in order])
-        mask, _ = segment(slide, folder / "slide.ome.tif.run", tmp_path / "mask.tif")
+        mask, result = segment(slide, folder / "slide.ome.tif.run", tmp_path / "mask.tif")
         assert numpy.array_equal(mask, wanted)
+        assert result.json["channels"] == ["CD3 100,2000", "DAPI 100,2000"]
+        assert run("plan", slide, "--network", folder / "slide.ome.tif.run", "--json").json["plans"][0]["fits"]
 
 
 def test_channels_of_the_model_in_another_order(folder, tmp_path):

@@ -9,7 +9,7 @@
 //     classes [{label, name, color, fraction, mm2}], probabilities {CLASS: p}, perTable {CLASS: [p of each table]}, values, predicted, dice, iou, cpuSeconds, seconds,
 //     peakBytes, damagedTiles, doubts [{code, value, limit}], warnings [{code, why, do}], error {code, why, do}, missing,
 //     made [{by (place in provenance), inputs {NAME: hash}}],
-//     columns {NAME: text}, picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
+//     columns {NAME: text}, channels [{name, color}] (added up in the picture), picture and labels (names of pictures), width and height of the picture, slideWidth, slideHeight,
 //     mpp of level 0}]
 // runs: [{folder, history {columns, rows}, model, settings, missing, folds [runs]}]
 // figures: what `gigapixel evaluate --json` prints of a table, with "roc" [[false positive rate, true positive rate]] in perClass.
@@ -486,6 +486,12 @@
   function showFacts(slide) {
     const facts = byId("view-facts");
     facts.replaceChildren();
+    const makeSwatch = (color) => {
+      const swatch = make("i");
+      swatch.style.background = color;
+      return swatch;
+    };
+    for (const entry of slide.channels || []) facts.append(make("div", { class: "class" }, makeSwatch(entry.color), entry.name));
     (slide.classes || []).forEach((entry, place) => {
       const box = make("input", { type: "checkbox" });
       box.checked = !view.off.has(entry.label);
@@ -493,9 +499,7 @@
         box.checked ? view.off.delete(entry.label) : view.off.add(entry.label);
         paintView();
       });
-      const swatch = make("i");
-      swatch.style.background = colorOf(slide, place);
-      facts.append(make("label", { class: "class" }, box, swatch, entry.name, make("span", {}, `${formatPercent(entry.fraction)} %${isNumber(entry.mm2) ? `, ${formatArea(entry.mm2)} mm²` : ""}`)));
+      facts.append(make("label", { class: "class" }, box, makeSwatch(colorOf(slide, place)), entry.name, make("span", {}, `${formatPercent(entry.fraction)} %${isNumber(entry.mm2) ? `, ${formatArea(entry.mm2)} mm²` : ""}`)));
     });
     facts.append(
       ...(slide.error ? [describeCode(slide.error, "error")] : []),

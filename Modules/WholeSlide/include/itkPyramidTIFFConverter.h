@@ -96,13 +96,14 @@ public:
   itkGetModifiableObjectMacro(ImageIO, PyramidTIFFImageIO);
 
   /** Sets the ImageIO's compressor, for tiles that are not copied, by slide and content: JPEG for pictures of 8 bits,
-   * which loses nothing that anybody sees, and DEFLATE for labels and samples of more bits. After SetSlide() and
-   * SetImageIO(). */
+   * which loses nothing that anybody sees, and DEFLATE for labels, samples of more bits, and channels that were chosen
+   * without a window. After SetSlide() and SetImageIO(). */
   void ChooseCompressor();
 
   /** Whether the slide is a TIFF of one sample per pixel that the pyramid holds as labels: by the ImageIO's content, by
-   * what our own pyramids say of themselves, else where the compressor, and that of tiles to copy, lose nothing. Values
-   * are read as they are stored then, and the pyramid keeps their palette. After ChooseCompressor(). */
+   * what our own pyramids say of themselves, else where the compressor, and that of tiles to copy, lose nothing, and
+   * samples are no floats and their channel has no name. Values are read as they are stored then, and the pyramid keeps
+   * their palette. After ChooseCompressor(). */
   bool HoldsLabels() const;
 
   /** The slide as Update() reads it: a copy that reads stored values where HoldsLabels(), else the slide itself. After

@@ -258,6 +258,8 @@ public:
   };
 #ifndef ITK_WRAPPING_PARSER // it knows no vectors of structures
   std::vector<ChannelEntry> GetChannelEntries() const;
+  /** The channels whose colors a picture of several is the sum of, as said or chosen; empty for all else. */
+  std::vector<ChannelEntry> GetAddedChannels() const;
 #endif
   /** @} */
 

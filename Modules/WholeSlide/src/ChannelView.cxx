@@ -287,8 +287,7 @@ ChannelView::SetColors()
     m_Colors.push_back(of.color.value_or(std::array<unsigned char, 3>{ { 255, 255, 255 } }));
     m_Shown.push_back(of);
   }
-  const bool isColor = m_IsPicture && m_Shown.size() > 1;
-  m_Channels = isColor ? std::vector<SlideChannel>() : m_Shown;
+  m_Channels = ChannelView::GetAddedChannels().empty() ? m_Shown : std::vector<SlideChannel>();
 }
 
 bool
@@ -394,6 +393,12 @@ ChannelView::DescribeChannelChoice() const
     text += m_Windows.empty() ? "" : ' ' + m_Windows[i].ToText();
   }
   return text;
+}
+
+std::vector<SlideChannel>
+ChannelView::GetAddedChannels() const
+{
+  return m_IsPicture && m_Shown.size() > 1 ? m_Shown : std::vector<SlideChannel>();
 }
 
 std::size_t

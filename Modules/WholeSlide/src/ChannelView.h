@@ -34,6 +34,9 @@ public:
 
   std::string GetChannelChoice() const override;
   std::string DescribeChannelChoice() const override;
+
+  std::vector<SlideChannel> GetAddedChannels() const override;
+
   std::size_t GetDecodingBytes(unsigned plane) const override;
 
 protected:

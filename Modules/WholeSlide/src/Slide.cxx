@@ -104,6 +104,12 @@ Slide::DescribeChannelChoice() const
   return {};
 }
 
+std::vector<SlideChannel>
+Slide::GetAddedChannels() const
+{
+  return {};
+}
+
 std::string
 Slide::DecodeChannels(unsigned                           plane,
                       std::uint64_t                      tile,

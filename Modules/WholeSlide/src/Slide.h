@@ -270,6 +270,9 @@ public:
   /** The same for people, a line for each channel: its name, and its window where there is one. */
   virtual std::string DescribeChannelChoice() const;
 
+  /** The channels, with their colors, that pixels are sums of; empty where pixels are no such picture. */
+  virtual std::vector<SlideChannel> GetAddedChannels() const;
+
   const std::map<std::string, std::string> &
   GetProperties() const
   {

@@ -96,6 +96,14 @@ HasChannels(const WholeSlideImageIO & slide)
   return slide.GetPixelType() == IOPixelEnum::VECTOR;
 }
 
+/** Whether samples can be no labels, or the file names their channel. */
+bool
+IsMeasured(const WholeSlideImageIO & slide)
+{
+  return slide.GetComponentType() == IOComponentEnum::FLOAT ||
+         slide.GetMetaDataDictionary().HasKey("gigapixel.channel-names");
+}
+
 /** The pixels of a level along one axis that show a stretch of level 0. */
 std::array<SizeValueType, 2>
 ScaleStretch(SizeValueType begin, SizeValueType size, double downsample, SizeValueType all)
@@ -197,7 +205,7 @@ PyramidTIFFConverter::DecideLabels() const
       return false;
     }
   }
-  return page != nullptr || m_Slide->GetNumberOfComponents() == 1;
+  return (page != nullptr || m_Slide->GetNumberOfComponents() == 1) && !IsMeasured(*m_Slide);
 }
 
 bool
@@ -231,7 +239,10 @@ PyramidTIFFConverter::ChooseCompressor()
   const bool    isColor = m_Slide->GetNumberOfComponents() == 3 && FindPageOfLabels(*m_Slide) == nullptr;
   const bool    isPicture =
     content == Content::Picture || isColor || m_Slide->GetDecoder().find("JPEG") != std::string::npos;
-  const bool mayLose = isBytes && isPicture && content != Content::Labels && !HasChannels(*m_Slide);
+  // Channels that were chosen are wanted with their values, unless a window makes a picture of them.
+  const bool areValues =
+    !m_Slide->GetChannels().empty() && std::string(m_Slide->GetWindow()).empty() && !m_Slide->GetAsPicture();
+  const bool mayLose = isBytes && isPicture && content != Content::Labels && !areValues && !HasChannels(*m_Slide);
   m_ImageIO->SetCompressor(mayLose ? "JPEG" : "DEFLATE");
 }
 

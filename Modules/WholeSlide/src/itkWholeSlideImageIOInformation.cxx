@@ -23,6 +23,18 @@ EncodeBase64(const std::string & bytes)
   return { text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length) };
 }
 
+std::vector<WholeSlideImageIO::ChannelEntry>
+MakeEntries(const std::vector<gigapixel::SlideChannel> & channels)
+{
+  std::vector<WholeSlideImageIO::ChannelEntry> entries;
+  for (const gigapixel::SlideChannel & channel : channels)
+  {
+    const std::string color = channel.color ? gigapixel::FormatHexColor(*channel.color) : "";
+    entries.push_back({ channel.name, color, channel.excitation, channel.emission });
+  }
+  return entries;
+}
+
 } // namespace
 
 void
@@ -56,13 +68,13 @@ WholeSlideImageIO::DescribeChannelChoice() const
 std::vector<WholeSlideImageIO::ChannelEntry>
 WholeSlideImageIO::GetChannelEntries() const
 {
-  std::vector<ChannelEntry> entries;
-  for (const gigapixel::SlideChannel & channel : this->GetSlide().GetChannels())
-  {
-    const std::string color = channel.color ? gigapixel::FormatHexColor(*channel.color) : "";
-    entries.push_back({ channel.name, color, channel.excitation, channel.emission });
-  }
-  return entries;
+  return MakeEntries(this->GetSlide().GetChannels());
+}
+
+std::vector<WholeSlideImageIO::ChannelEntry>
+WholeSlideImageIO::GetAddedChannels() const
+{
+  return MakeEntries(this->GetSlide().GetAddedChannels());
 }
 
 void

@@ -338,6 +338,20 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
   return { "volume", volume.grid.size, CountMemory(volume, network) };
 }
 
+/** A model finds the channels that it was trained on, as it does in segment. */
+itk::GigapixelSlideContent
+FindContent(const ArgumentValues & values)
+{
+  const std::string & network = values.GetText("network");
+  const auto          asked = GetContent(values);
+  if (!NetworkDescription::IsModel(network))
+  {
+    return asked;
+  }
+  const Model model = Model::Load(network);
+  return itk::GigapixelContentForModel(values.GetText("SLIDE"), asked, model.channels, model.window);
+}
+
 /** \throw std::runtime_error the network cannot take it */
 PlannedImage
 FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session)
@@ -355,12 +369,13 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
     RequireVolumeChannels(volume, network);
     return { name, volume.grid.size, CountMemory(volume, network) };
   }
-  const auto slide = OpenSlide(name, values, session);
+  const auto content = FindContent(values);
+  const auto slide = OpenSlide(name, content, values, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels));
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
   PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
-  planned.training.AddFile(name, network.channels, GetContent(values));
+  planned.training.AddFile(name, network.channels, content);
   planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
   planned.inference.AddResampling(*slide);

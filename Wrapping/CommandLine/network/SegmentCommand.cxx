@@ -395,6 +395,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
   AddLevel(json, *opened);
   json["downsamples"] = opened->GetLevelDownsamples(opened->GetLevel());
   AddResolution(json, *opened);
+  AddChannels(json, *opened);
   const auto & first = source->GetSlideRegion().GetIndex();
   json["region"] = { first[0], first[1], size.width, size.height };
   json["width"] = size.width;

@@ -413,7 +413,8 @@ Convert()
              { "copy", "jpeg", "webp", "deflate", "zstd" },
              "copy",
              "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
-             "others. Another: all tiles are decoded and compressed so; deflate and zstd lose nothing more. "
+             "others and for channels that are chosen without a window. Another: all tiles are decoded and compressed "
+             "so; deflate and zstd lose nothing more. "
              "OpenSlide opens no WebP."),
       Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
       Choice(
@@ -423,8 +424,8 @@ Convert()
         { "automatic", "picture", "labels" },
         "automatic",
         "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-        "say of themselves; else color and JPEG are pictures, one channel or a palette is labels, whose values are "
-        "kept."),
+        "say of themselves; else color, JPEG, floats and channels with a name or that are chosen are pictures, another "
+        "single channel or a palette is labels, whose values are kept."),
       Choice(
         "colors",
         { "stored", "srgb", "luma", "gray" },

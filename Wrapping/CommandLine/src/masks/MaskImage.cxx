@@ -67,19 +67,15 @@ void
 AddClass(const std::string & key, const std::string & text, std::map<unsigned char, MaskClass> & classes)
 {
   const std::string start = "gigapixel.class.";
-  const auto        label = key.rfind(start, 0) == 0 ? ReadInteger(key.substr(start.size())) : std::nullopt;
-  if (!label || *label < 0 || *label > 255 || text.size() < 7 || text[0] != '#' ||
-      text.find_first_not_of("0123456789abcdefABCDEF", 1) < 7)
+  const auto        label = key.rfind(start, 0) == 0 ? ReadInteger(key.substr(start.size())).value_or(-1) : -1;
+  const auto        color = ReadColor(text);
+  if (label < 0 || label > 255 || !color)
   {
     return;
   }
   constexpr std::size_t longestName = 100; // nobody reads more of what a damaged file holds
-  MaskClass             found{ text.size() > 8 ? text.substr(8, longestName) : std::to_string(*label), {} };
-  for (std::size_t channel = 0; channel < 3; ++channel)
-  {
-    found.color[channel] = static_cast<unsigned char>(std::stoul(text.substr(1 + 2 * channel, 2), nullptr, 16));
-  }
-  classes[static_cast<unsigned char>(*label)] = found;
+  classes[static_cast<unsigned char>(label)] = { text.size() > 8 ? text.substr(8, longestName) : std::to_string(label),
+                                                 *color };
 }
 
 std::map<unsigned char, MaskClass>
@@ -103,6 +99,21 @@ FindClasses(const std::string & file)
   return classes;
 }
 } // namespace
+
+std::optional<std::array<unsigned char, 3>>
+ReadColor(const std::string & text)
+{
+  if (text.size() < 7 || text[0] != '#' || text.find_first_not_of("0123456789abcdefABCDEF", 1) < 7)
+  {
+    return std::nullopt;
+  }
+  std::array<unsigned char, 3> color{};
+  for (std::size_t channel = 0; channel < 3; ++channel)
+  {
+    color[channel] = static_cast<unsigned char>(std::stoul(text.substr(1 + 2 * channel, 2), nullptr, 16));
+  }
+  return color;
+}
 
 MaskImage::MaskImage(const std::string & file, itk::HighSamples high)
   : m_Image(OpenMask(file, high))

@@ -10,11 +10,15 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace gigapixel::commandline
 {
+
+/** The color that a text such as "#0050d0" begins with. */
+std::optional<std::array<unsigned char, 3>> ReadColor(const std::string & text);
 
 /** \class MaskImage
  * \brief A mask whose rows are read from the top: whatever training reads as one, in the same way. Every value but 0 is

@@ -299,6 +299,7 @@ Measure(const MaskImage &                mask,
   if (slide)
   {
     AddLevel(json, slide->GetSlide());
+    AddChannels(json, slide->GetSlide());
     json["slidePixels"] = { slide->GetMatch().axes[0].ratio, slide->GetMatch().axes[1].ratio };
   }
   json["damagedTiles"] = slide ? slide->GetSlide().GetNumberOfDamagedTiles() : 0;

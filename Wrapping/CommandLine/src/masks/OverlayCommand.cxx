@@ -60,12 +60,32 @@ DrawMask(const std::vector<unsigned char> & marks, const Classes & classes, Pict
   }
 }
 
-/** A white strip as wide as the picture with the classes' colors and names; without classes it has no height. Label 0
- * is the ground, which is not marked. */
-Picture
-DrawLegend(const Classes & classes, unsigned width)
+/** Channels whose colors were added up, then classes. Label 0 is the ground, which is not marked. */
+std::vector<MaskClass>
+ListColors(const itk::WholeSlideImageIO & slide, const Classes & classes)
 {
-  constexpr double Margin = 6, Swatch = 14, LineHeight = Swatch + Margin, FontSize = 14;
+  constexpr std::size_t  longestName = 100;
+  std::vector<MaskClass> colors;
+  for (const auto & channel : slide.GetAddedChannels())
+  {
+    colors.push_back({ channel.name.substr(0, longestName), ReadColor(channel.color).value_or(Color{}) });
+  }
+  for (const auto & [label, meant] : classes)
+  {
+    if (label != 0)
+    {
+      colors.push_back(meant);
+    }
+  }
+  return colors;
+}
+
+/** A white strip as wide as the picture with colors and names; without any it has no height. */
+Picture
+DrawLegend(const std::vector<MaskClass> & colors, unsigned width)
+{
+  constexpr double        Margin = 6, Swatch = 14, LineHeight = Swatch + Margin, FontSize = 14;
+  constexpr unsigned char Bright = 200; // on white it needs a frame
   struct Entry
   {
     Point             corner;
@@ -73,13 +93,9 @@ DrawLegend(const Classes & classes, unsigned width)
   };
   std::vector<Entry> entries;
   Point              at{ Margin, Margin };
-  for (const auto & [label, meant] : classes)
+  for (const MaskClass & meant : colors)
   {
     const double length = Swatch + Margin + Drawing::GetTextWidth(meant.name, FontSize) + 2 * Margin;
-    if (label == 0)
-    {
-      continue;
-    }
     if (at[0] > Margin && at[0] + length > width)
     {
       at = { Margin, at[1] + LineHeight };
@@ -95,7 +111,12 @@ DrawLegend(const Classes & classes, unsigned width)
   for (const Entry & entry : entries)
   {
     const auto [x, y] = entry.corner;
-    drawing.AddRectangle(entry.corner, { Swatch, Swatch }, entry.meant->color);
+    const Color & color = entry.meant->color;
+    if (*std::min_element(color.begin(), color.end()) >= Bright)
+    {
+      drawing.AddRectangle({ x - 1, y - 1 }, { Swatch + 2, Swatch + 2 }, Color{ 128, 128, 128 });
+    }
+    drawing.AddRectangle(entry.corner, { Swatch, Swatch }, color);
     drawing.AddText({ x + Swatch + Margin, y + Swatch - 2 }, entry.meant->name, FontSize);
   }
   return drawing.Rasterize(1);
@@ -105,8 +126,9 @@ DrawLegend(const Classes & classes, unsigned width)
 std::string
 DescribeMaking(const itk::WholeSlideImageIO & slide, const MaskImage & mask, const std::array<unsigned, 2> & size)
 {
-  return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") + " size=" + std::to_string(size[0]) +
-         'x' + std::to_string(size[1]) + ' ' + IdentifySlide(slide) +
+  return std::string("overlay") + (mask.GetClasses().empty() ? "" : " classes") +
+         (slide.GetAddedChannels().empty() ? "" : " legend") + " size=" + std::to_string(size[0]) + 'x' +
+         std::to_string(size[1]) + ' ' + IdentifySlide(slide) +
          " mask: " + IdentifyFile(mask.GetName(), HashedBytes::All);
 }
 } // namespace
@@ -126,7 +148,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const MaskImage mask(values.GetText("MASK"));
   const auto      size = FitSize(slide->GetLevelSize(0), values.GetInteger("picture-size"));
   const auto      madeBy = DescribeMaking(*slide, mask, size);
-  const Picture   legend = DrawLegend(mask.GetClasses(), size[0]);
+  const Picture   legend = DrawLegend(ListColors(*slide, mask.GetClasses()), size[0]);
   const auto      height = size[1] + legend.height;
   const bool      wasThere = !values.Has("overwrite") && HasValidPNG(output, madeBy);
   if (!wasThere)

@@ -223,6 +223,10 @@ private:
     {
       picture = this->DrawFitting(slide, encoded);
     }
+    for (const auto & channel : slide.GetAddedChannels())
+    {
+      data["channels"].push_back({ { "name", channel.name }, { "color", channel.color } });
+    }
     const auto size = slide.GetLevelSize(0);
     data["slideWidth"] = size[0];
     data["slideHeight"] = size[1];

@@ -229,6 +229,8 @@ DescribeSlide(const std::string & file, const ArgumentValues & values, const Ses
   }
   info["bounds"] = bounds;
   info["fileBytes"] = bytes;
+  const std::string madeBy = GetMadeBy(*slide);
+  info["madeBy"] = madeBy.empty() ? JSON() : JSON(madeBy);
   info["sourceDamagedTiles"] = GetRecordedDamage(*slide);
   info["damagedTiles"] = JSON();
   if (values.Has("check"))
@@ -355,6 +357,7 @@ FormatInfo(const JSON & info)
     text += "  scanned area   " + info["bounds"]["x"].dump() + ',' + info["bounds"]["y"].dump() + ',' +
             info["bounds"]["width"].dump() + ',' + info["bounds"]["height"].dump() + '\n';
   }
+  text += info["madeBy"].is_null() ? "" : "  made by        " + Show(info["madeBy"]) + '\n';
   if (info["sourceDamagedTiles"] != 0)
   {
     text += "  damaged tiles  " + info["sourceDamagedTiles"].dump() + " of what it was made of\n";
