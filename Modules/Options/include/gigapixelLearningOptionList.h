@@ -132,19 +132,17 @@ GIGAPIXEL_LEARNING_OPTION(
 
 /** "constant", "cosine" (to minimumLearningRate at the end of the last epoch, whose number stays then) or "plateau";
  * the formulas are those of torch.optim.lr_scheduler. */
-GIGAPIXEL_LEARNING_OPTION(std::string,
-                          LearningRateSchedule,
-                          learningRateSchedule,
-                          "constant",
-                          OptionChoice("learning-rate-schedule",
-                                       { "constant", "cosine", "plateau" },
-                                       "constant",
-                                       "How it changes.")
-                            .Details("As in torch.optim.lr_scheduler: cosine falls to --minimum-learning-rate in the "
-                                     "last of --epochs, plateau is lower after "
-                                     "epochs without a better validation "
-                                     "loss.")
-                            .Group("Learning"))
+GIGAPIXEL_LEARNING_OPTION(
+  std::string,
+  LearningRateSchedule,
+  learningRateSchedule,
+  "constant",
+  OptionChoice("learning-rate-schedule", { "constant", "cosine", "plateau" }, "constant", "How it changes.")
+    .Details("As in torch.optim.lr_scheduler: cosine falls to --minimum-learning-rate in the "
+             "last of --epochs, plateau is lower after "
+             "epochs without a better validation "
+             "loss.")
+    .Group("Learning"))
 
 /** The factor of "plateau", below 1, after epochs without a better validation loss. */
 GIGAPIXEL_LEARNING_OPTION(double,

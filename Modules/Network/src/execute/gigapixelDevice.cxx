@@ -301,10 +301,9 @@ DeviceModule::Get()
   }
   catch (const std::runtime_error & error)
   {
-    throw Refusal(
-      Diagnostic("E-INSTALLATION",
-                 "this build has no CUDA module that loads (" + Diagnostic::Of(error).why + ")",
-                 "build it with Gigapixel_BUILD_CUDA (Python: pip install 'itk-gigapixel[torch]')"));
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "this build has no CUDA module that loads (" + Diagnostic::Of(error).why + ")",
+                             "build it with Gigapixel_BUILD_CUDA (Python: pip install 'itk-gigapixel[torch]')"));
   }
 }
 

@@ -52,7 +52,8 @@ GetVersions()
 std::string
 DescribeInstallation()
 {
-  return "install one that the engine was built with (Debian: libtorch1.13; Python: pip install 'itk-gigapixel[torch]')";
+  return "install one that the engine was built with (Debian: libtorch1.13; Python: pip install "
+         "'itk-gigapixel[torch]')";
 }
 
 } // namespace

@@ -243,7 +243,9 @@ CommonArguments()
   Argument quiet =
     Switch("quiet", "No progress and no messages but warnings and errors.").Group(Running).DecidesNothing();
   quiet.shortName = 'q';
-  Argument help = Switch("help", "Show the arguments, a line each; --help-all: with details and ranges.").Group(Running).DecidesNothing();
+  Argument help = Switch("help", "Show the arguments, a line each; --help-all: with details and ranges.")
+                    .Group(Running)
+                    .DecidesNothing();
   help.shortName = 'h';
   return {
     threads,
