@@ -496,8 +496,8 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.778;
-  constexpr double slope = 20.8;
+  constexpr double middle = 0.735;
+  constexpr double slope = 19.9;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 
