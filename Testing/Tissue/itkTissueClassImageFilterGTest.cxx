@@ -21,19 +21,24 @@ namespace
 
 using ClassFilter = itk::TissueClassImageFilter<ColorType>;
 
-/** A label grid of 4 um: pink blobs on noisy glass, and a stroke of blue pen on the left. */
+/** A label grid of 4 um: pink blobs with texture on noisy glass, and a stroke of blue pen on the left. Pen is flat, and
+ * tissue is not: by that, too, the network tells them apart. */
 ColorType::Pointer
 MakeGrid(itk::SizeValueType width, itk::SizeValueType height, unsigned seed)
 {
-  const auto   tissue = MakeBlobs((width + 7) / 8, (height + 7) / 8, seed);
-  auto         image = MakeImage<ColorType>(width, height);
-  std::mt19937 random(seed);
+  const auto       tissue = MakeBlobs((width + 7) / 8, (height + 7) / 8, seed);
+  auto             image = MakeImage<ColorType>(width, height);
+  std::mt19937     random(seed);
+  const auto       perRow = width / 3 + 1;
+  std::vector<int> texture(perRow * (height / 3 + 1));
+  std::generate(texture.begin(), texture.end(), [&random] { return static_cast<int>(random() % 61) - 30; });
   for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
   {
     const auto           x = it.GetIndex()[0];
     const bool           inked = x >= 40 && x < 110;
     const bool           stained = tissue->GetPixel({ { x / 8, it.GetIndex()[1] / 8 } }) != 0;
-    const int            noise = static_cast<int>(random() % 13) - 6;
+    const int            rough = texture[static_cast<std::size_t>(it.GetIndex()[1] / 3) * perRow + x / 3];
+    const int            noise = static_cast<int>(random() % 13) - 6 + (stained && !inked ? rough : 0);
     const int            colors[3][3] = { { 243, 241, 244 }, { 205, 130, 190 }, { 50, 90, 200 } };
     ColorType::PixelType pixel;
     for (unsigned c = 0; c < 3; ++c)

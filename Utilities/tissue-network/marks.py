@@ -1,5 +1,6 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""What lies on a slide and is no tissue: pens, bubbles, shadows, specks, frames, drawn into optical density and classes."""
+"""What lies on a slide and is no tissue: pens, bubbles, shadows, specks, printed dots, letters, frames, drawn into optical
+density and classes."""
 
 import cv2
 import numpy
@@ -113,19 +114,22 @@ def draw_soft_ink(rng, density, classes, resolution):
 
 
 def draw_bubble(rng, density, classes, resolution):
-    """A gray ring, or a filled spot of dust."""
+    """A ring, gray to black, around glass and tissue that look a little otherwise; or a filled spot of dust."""
     height, width = classes.shape
-    radius = numpy.exp(rng.uniform(numpy.log(40), numpy.log(900))) / resolution
+    radius = numpy.exp(rng.uniform(numpy.log(40), numpy.log(2500))) / resolution
     axes = (max(2, int(radius)), max(2, int(radius * rng.uniform(0.7, 1))))
     center = (int(rng.uniform(0, width)), int(rng.uniform(0, height)))
-    is_filled = rng.random() < 0.3
+    is_filled = rng.random() < 0.3 and radius < 100
     thickness = -1 if is_filled else max(1, int(rng.uniform(15, 60) / resolution))
-    ring = numpy.zeros(classes.shape, numpy.float32)
-    cv2.ellipse(ring, center, axes, rng.uniform(0, 180), 0, 360, 1.0, thickness)
+    turned = (center, axes, rng.uniform(0, 180), 0, 360, 1.0)
+    ring, inside = (numpy.zeros(classes.shape, numpy.float32) for _ in range(2))
+    cv2.ellipse(ring, *turned, thickness)
     ring = cv2.GaussianBlur(ring, (0, 0), rng.uniform(0.5, 1 + radius / 6 if is_filled else 1.5))
+    cv2.ellipse(inside, *turned, -1)
     drawn = classes.copy()
     drawn[(ring > 0.4) & (classes == GLASS)] = ARTIFACT
-    return density + (rng.uniform(0.15, 1.2) * ring)[..., None], drawn
+    added = ring[..., None] * numpy.exp(rng.uniform(numpy.log(0.15), numpy.log(2.5))) * rng.uniform(0.8, 1.2, 3)
+    return density + (added + inside[..., None] * rng.normal(0.02, 0.04, 3)).astype(numpy.float32), drawn
 
 
 def draw_shadow(rng, density, classes, resolution):
@@ -157,14 +161,86 @@ def draw_specks(rng, density, classes):
     return density + specks[..., None] * rng.uniform(0.7, 1.3, 3).astype(numpy.float32), drawn
 
 
+def draw_dots(rng, density, classes):
+    """Printed rings and dots, mostly in some staggered rows along the sides of a rectangle, as around the fields of slides for
+    spatial transcriptomics; seldom all over it. They lie on tissue, too, which stays tissue."""
+    pitch = numpy.exp(rng.uniform(numpy.log(4.5), numpy.log(16)))
+    half = numpy.exp(rng.uniform(numpy.log(50), numpy.log(350), 2))
+    steps = (half / (pitch * numpy.array([1, 0.87]))).astype(int) + 2
+    column, row = (index.ravel() for index in numpy.meshgrid(*(numpy.arange(2 * n + 1) for n in steps)))
+    rows, gap = int(rng.integers(2, 6)), rng.uniform(0.5, 3)
+    # How many dots lie between one and the nearer end of its row, and of its column.
+    across = numpy.minimum(column, 2 * steps[0] - column), numpy.minimum(row, 2 * steps[1] - row)
+    in_rows = (across[0] < rows) | (across[1] < rows)
+    in_gaps = sum((rows <= places) & (places < rows + gap) for places in across) > 0
+    chosen = in_rows & ~in_gaps if rng.random() < 0.85 else across[0] >= 0
+    chosen &= rng.random(len(row)) < rng.choice([1, 0.97, 0.7])
+    places = numpy.stack([column + row % 2 / 2 - steps[0], 0.87 * (row - steps[1])], 1)[chosen] * pitch
+    angle = rng.normal(0, 0.02) if rng.random() < 0.7 else rng.uniform(0, numpy.pi)
+    places = places @ numpy.array([[numpy.cos(angle), numpy.sin(angle)], [-numpy.sin(angle), numpy.cos(angle)]])
+    places += rng.uniform(0, 1, 2) * classes.shape[::-1] + half * rng.uniform(-1, 1, 2)
+    radius = pitch * rng.uniform(0.22, 0.42)
+    within = ((places > -radius) & (places < numpy.array(classes.shape[::-1]) + radius)).all(axis=1)
+    # At four times the size, because a dot is a few pixels.
+    large = numpy.zeros([4 * length for length in classes.shape], numpy.uint8)
+    center = int(255 * rng.choice([0, 1, rng.uniform(0.2, 0.9)], p=[0.1, 0.25, 0.65]))
+    thickness = max(1, int(4 * radius * rng.uniform(0.15, 0.4)))
+    for place in (4 * places[within]).astype(int):
+        cv2.circle(large, place.tolist(), int(4 * radius), center, -1)
+        cv2.circle(large, place.tolist(), int(4 * radius), 255, thickness)
+    dots = cv2.resize(large, classes.shape[::-1], interpolation=cv2.INTER_AREA).astype(numpy.float32) / 255
+    dots = cv2.GaussianBlur(dots, (0, 0), rng.uniform(0.3, 1.2))
+    strength = numpy.exp(rng.uniform(numpy.log(0.06), numpy.log(1.3)))
+    drawn = classes.copy()
+    drawn[(dots * strength > 0.1) & (classes == GLASS)] = ARTIFACT
+    color = 1 + rng.normal(0, 0.25 if rng.random() < 0.4 else 0.06, 3)
+    return density + dots[..., None] * (strength * color).astype(numpy.float32), drawn
+
+
+def draw_letters(rng, shape):
+    """Where letters and lines of a label or a figure are, 0 to 1."""
+    letters = numpy.zeros(shape, numpy.uint8)
+    for _ in range(int(rng.integers(1, 4))):
+        place = [int(rng.uniform(-0.2, 0.8) * shape[1]), int(rng.uniform(0.1, 1) * shape[0])]
+        text = "".join(rng.choice(list("ABCDEGHKMRSTaeilnorst 0123456789"), int(rng.integers(2, 14))))
+        thickness = int(rng.integers(1, 4))
+        cv2.putText(letters, text, place, int(rng.integers(0, 5)), rng.uniform(0.3, 1.6), 255, thickness, cv2.LINE_AA)
+        if rng.random() < 0.4:
+            end = [int(place[0] + rng.uniform(20, 300)), place[1]]
+            cv2.line(letters, place, end if rng.random() < 0.7 else end[::-1], 255, thickness)
+    return letters.astype(numpy.float32) / 255
+
+
+def draw_print(rng, density, classes):
+    letters = draw_letters(rng, classes.shape)
+    drawn = classes.copy()
+    drawn[(letters > 0.4) & (classes == GLASS)] = ARTIFACT
+    ink = 1 + rng.normal(0, 0.3, 3)
+    return density + letters[..., None] * (ink * numpy.exp(rng.uniform(numpy.log(0.3), numpy.log(3)))), drawn
+
+
+def find_border(rng, shape):
+    """A strip along one side or more, whose inner corners are round where sides meet."""
+    depth = numpy.where(rng.random(4) < rng.choice([0.25, 0.6, 1]), rng.uniform(0.02, 0.2, 4), 0)
+    if not depth.any():
+        depth[rng.integers(4)] = rng.uniform(0.02, 0.2)
+    top, bottom, left, right = (depth * numpy.array([shape[0], shape[0], shape[1], shape[1]])).astype(int)
+    radius = int(rng.uniform(1, 50)) if rng.random() < 0.5 else 1
+    # The sides that have no strip lie far outside, with their corners.
+    top, bottom, left, right = (side + radius if side else -2 * radius for side in (top, bottom, left, right))
+    inside = numpy.zeros(shape, numpy.uint8)
+    cv2.rectangle(inside, (left, top), (shape[1] - 1 - right, shape[0] - 1 - bottom), 1, -1)
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    padded = cv2.copyMakeBorder(inside, *[2 * radius] * 4, cv2.BORDER_REPLICATE)
+    return cv2.dilate(padded, disc)[2 * radius : -2 * radius, 2 * radius : -2 * radius] == 0
+
+
 def draw_frame(rng, density, classes):
-    """A strip along one side that was not scanned (white), or is covered (black or gray)."""
-    side = int(rng.integers(4))
-    depth = int(rng.uniform(0.02, 0.2) * classes.shape[side // 2]) + 1
-    part = [numpy.s_[:depth], numpy.s_[-depth:], numpy.s_[:, :depth], numpy.s_[:, -depth:]][side]
-    kind = rng.random()
+    """Strips along the sides that were not scanned (white), or are covered (black or gray)."""
+    border, kind = find_border(rng, classes.shape), rng.random()
     density, drawn = density.copy(), classes.copy()
-    density[part] = -0.2 if kind < 0.5 else rng.uniform(1.8, 4) if kind < 0.75 else rng.uniform(0.2, 1.2)
-    covered = GLASS if kind < 0.5 else ARTIFACT
-    drawn[part] = numpy.where(drawn[part] == NOT_JUDGED, NOT_JUDGED, covered) if kind < 0.5 else covered
+    density[border] = -0.2 if kind < 0.4 else rng.uniform(1.8, 4) if kind < 0.75 else rng.uniform(0.2, 1.2)
+    if kind >= 0.4 and rng.random() < 0.5:
+        density[border] += rng.normal(0, 0.2, (int(border.sum()), 1))
+    drawn[border] = numpy.where(drawn[border] == NOT_JUDGED, NOT_JUDGED, GLASS) if kind < 0.4 else ARTIFACT
     return density, drawn

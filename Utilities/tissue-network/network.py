@@ -145,6 +145,54 @@ def write_model(network, file):
     file.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
 
 
+def find_moments(maps):
+    """Mean and mean square of each channel."""
+    return maps.mean((0, 2, 3)), maps.square().mean((0, 2, 3))
+
+
+def read_model(network, file, batches):
+    """Takes the weights of a model file, into which batch norms were folded, and gives the norms the statistics of the batches
+    (N x 6 x height x width), so that a training goes on with what the file has."""
+    blob = file.read_bytes()
+    length = struct.unpack("<Q", blob[:8])[0]
+    header, values = json.loads(blob[8 : 8 + length]), numpy.frombuffer(blob[8 + length :], "<f4")
+    sums = {}
+    for layer in network.layers:
+        name = layer["name"]
+        weight, bias = (
+            torch.from_numpy(values[slice(*(place // 4 for place in part["data_offsets"]))].reshape(part["shape"]).copy())
+            for part in (header[f"{name}.weight"], header[f"{name}.bias"])
+        )
+        kernel, norm = network.kernels[name], network.norms[name]
+        if isinstance(norm, nn.Identity):
+            kernel.bias.data = bias
+        else:
+            # A norm does not see the scale of the weights, but steps do: 0.1 is about what a training ends with.
+            outputs = 0 if layer["type"] == "convolution" else 1
+            others = [axis for axis in range(4) if axis != outputs]
+            scale = weight.square().mean(others, keepdim=True).sqrt() / 0.1 + 1e-8
+            weight = weight / scale
+            norm.weight.data, norm.bias.data = scale.flatten().clone(), bias
+            norm.running_mean.zero_()
+            norm.running_var.fill_(1 - norm.eps)
+            sums[name] = []
+            kernel.register_forward_hook(lambda _, __, maps, name=name: sums[name].append(find_moments(maps)))
+        kernel.weight.data = weight
+    network.eval()
+    with torch.no_grad():
+        for batch in batches:
+            network(batch)
+        for name, found in sums.items():
+            mean, square = (torch.stack(values).mean(0) for values in zip(*found))
+            norm, variance = network.norms[name], square - mean.square()
+            norm.bias += mean * norm.weight
+            norm.weight *= torch.sqrt(variance + norm.eps)
+            norm.running_mean.copy_(mean)
+            norm.running_var.copy_(variance)
+    for kernel in network.kernels.values():
+        kernel._forward_hooks.clear()
+
+
 def predict(network, pixels):
     """Probabilities of the classes, height x width x 4. Sides become multiples of 32 by more of the last row and column."""
     height, width = pixels.shape[:2]

@@ -8,7 +8,8 @@ lights, so that no source, stain or scanner can be told by its color."""
 import cv2
 import numpy
 from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, is_dark
-from marks import draw_bubble, draw_field, draw_frame, draw_pen, draw_shadow, draw_soft_ink, draw_specks
+from marks import draw_bubble, draw_dots, draw_field, draw_frame, draw_letters, draw_pen, draw_print, draw_shadow
+from marks import draw_soft_ink, draw_specks, find_border
 from network import stretch
 
 # The network's grid in µm, and the side of a crop in its pixels.
@@ -192,15 +193,23 @@ def choose_dye(rng):
     return dye / numpy.linalg.norm(dye)
 
 
-def stain(rng, specimen, pixels, amounts):
-    """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black."""
-    strength = log_uniform(rng, 0.15, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
+def stain(rng, specimen, pixels, amounts, classes):
+    """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black. And the
+    classes: pen and artifacts in the colors of tissue are not judged."""
+    strength = log_uniform(rng, 0.12, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
     if rng.random() < 0.1:
         # Silver, nickel and whole mounts let hardly any light through.
         strength = log_uniform(rng, 2, 8)
     if not specimen.dark and rng.random() < 0.4:
         mix = numpy.diag(rng.uniform(0.75, 1.3, 3)) + rng.normal(0, 0.06, (3, 3))
-        return numpy.maximum(specimen.get_density(pixels) @ mix.astype(numpy.float32), -0.05) * strength
+        return numpy.maximum(specimen.get_density(pixels) @ mix.astype(numpy.float32), -0.05) * strength, classes
+    classes = numpy.where(numpy.isin(classes, (PEN, ARTIFACT)), NOT_JUDGED, classes).astype(numpy.uint8)
+    if rng.random() < 0.06:
+        # A whole mount: its thickness is seen, hardly its texture.
+        tissue = cv2.GaussianBlur((classes == TISSUE).astype(numpy.float32), (0, 0), log_uniform(rng, 0.7, 8))
+        thick = tissue * numpy.clip(1 + 0.5 * draw_field(rng, tissue.shape, int(rng.integers(2, 6))), 0.2, 2)
+        amounts = rng.uniform(0, 0.5) * amounts + thick[..., None]
+        strength = log_uniform(rng, 0.4, 5)
     amounts = amounts ** rng.uniform(0.6, 1.6)
     if rng.random() < 0.4:
         # A chromogen lies in nests, the counterstain everywhere.
@@ -209,7 +218,7 @@ def stain(rng, specimen, pixels, amounts):
     dyes = numpy.stack([choose_dye(rng) * log_uniform(rng, 0.25, 1.2) for _ in range(2)])
     if rng.random() < 0.5:
         amounts = amounts[..., ::-1]
-    return (amounts @ dyes.astype(numpy.float32)) * (1.2 * strength)
+    return (amounts @ dyes.astype(numpy.float32)) * (1.2 * strength), classes
 
 
 def change_light(rng, density, classes):
@@ -218,8 +227,8 @@ def change_light(rng, density, classes):
     density = density + rng.uniform(0, 0.12)
     if rng.random() < 0.5:
         density = density + rng.uniform(0, 0.12, 3).astype(numpy.float32) * rng.random()
-    if rng.random() < 0.12:
-        density = density + rng.uniform(0.1, 0.8)
+    if rng.random() < 0.15:
+        density = density + rng.uniform(0.1, 1.1)
     if rng.random() < 0.35:
         density = density + (draw_field(rng, shape, 3) * rng.uniform(0.005, 0.05))[..., None]
     if rng.random() < 0.2:
@@ -230,33 +239,21 @@ def change_light(rng, density, classes):
         haze = cv2.GaussianBlur((classes == TISSUE).astype(numpy.float32), (0, 0), log_uniform(rng, 3, 30))
         haze *= numpy.clip(1 + 0.5 * draw_field(rng, shape, int(rng.integers(2, 8))), 0, 2)
         density = density + haze[..., None] * (choose_dye(rng) * log_uniform(rng, 0.02, 0.2)).astype(numpy.float32)
+    if rng.random() < 0.1:
+        smear = numpy.clip(draw_field(rng, shape, int(rng.integers(2, 6))), 0, 2)
+        density = density + smear[..., None] * (choose_dye(rng) * log_uniform(rng, 0.02, 0.2)).astype(numpy.float32)
     return density
-
-
-def draw_marks(rng, density, classes):
-    """Printed marks in a row, as around the fields of slides for spatial transcriptomics."""
-    marks = numpy.zeros(classes.shape, numpy.float32)
-    pitch, size = rng.uniform(5, 22), max(1, int(rng.uniform(1, 5)))
-    start, angle = rng.uniform(0, SIDE, 2), rng.choice([0, numpy.pi / 2]) + rng.normal(0, 0.03)
-    for row in range(int(rng.integers(1, 4))):
-        for step in numpy.arange(-SIDE, SIDE, pitch):
-            x = start[0] + step * numpy.cos(angle) - row * pitch * numpy.sin(angle)
-            y = start[1] + step * numpy.sin(angle) + row * pitch * numpy.cos(angle)
-            cv2.circle(marks, (int(x), int(y)), size, 1.0, -1 if rng.random() < 0.8 else 1)
-    marks = cv2.GaussianBlur(marks, (0, 0), rng.uniform(0.5, 2))
-    drawn = classes.copy()
-    drawn[(marks > 0.5) & (classes == GLASS)] = ARTIFACT
-    return density + (marks * log_uniform(rng, 0.1, 1.5))[..., None], drawn
 
 
 def shine_through(rng, specimen, pixels, amounts, classes, resolution):
     """A brightfield image."""
-    density = change_light(rng, stain(rng, specimen, pixels, amounts), classes)
+    density, classes = stain(rng, specimen, pixels, amounts, classes)
+    density = change_light(rng, density, classes)
     for chance, draw in ((0.2, draw_bubble), (0.15, draw_shadow), (0.5, draw_pen), (0.12, draw_soft_ink)):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 3))):
                 density, classes = draw(rng, density, classes, resolution)
-    for chance, draw in ((0.15, draw_specks), (0.1, draw_marks), (0.12, draw_frame)):
+    for chance, draw in ((0.15, draw_specks), (0.25, draw_dots), (0.05, draw_print), (0.15, draw_frame)):
         if rng.random() < chance:
             density, classes = draw(rng, density, classes)
     light = numpy.exp(-density) * 250
@@ -304,6 +301,10 @@ def shine(rng, amounts, classes):
             thing = cv2.GaussianBlur(thing, (0, 0), log_uniform(rng, 0.5, 6))
             drawn[(thing > 0.3) & (drawn == GLASS)] = ARTIFACT
             light += thing[..., None] * rng.uniform(0, 255, 3).astype(numpy.float32)
+    if rng.random() < 0.08:
+        letters = draw_letters(rng, shape)
+        drawn[(letters > 0.4) & (drawn == GLASS)] = ARTIFACT
+        light = light * (1 - letters[..., None]) + letters[..., None] * 255
     if rng.random() < 0.25:
         light = light * numpy.maximum(1 + make_mosaic(rng)[..., None] * rng.uniform(0.1, 1), 0)
     if rng.random() < 0.2:
@@ -313,6 +314,11 @@ def shine(rng, amounts, classes):
         light = light + (raised * log_uniform(rng, 3, 70)).astype(numpy.float32)
         if rng.random() < 0.3:
             light = light * (1 + make_mosaic(rng)[..., None] * rng.uniform(0.02, 0.2))
+    if rng.random() < 0.1:
+        # What was not scanned, and the paper of a figure.
+        border = find_border(rng, shape)
+        light[border] = 0 if rng.random() < 0.5 else 255 if rng.random() < 0.5 else rng.uniform(0, 255)
+        drawn[border] = GLASS
     return light, drawn
 
 

@@ -77,9 +77,10 @@ public:
   /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();
 
-  /** Intersection over union of what is called tissue and what is tissue, as the network expects it: of pixels whose
-   * probability of tissue is p, the sum of p where they are called tissue, over their number and the sum of p
-   * elsewhere. NaN where none is. */
+  /** Intersection over union of what is called tissue and what is tissue, as network and other evidence expect it: of
+   * pixels that are tissue with probability q, the sum of q where they are called tissue, over their number and the sum
+   * of q elsewhere. The odds of q are those that the network gives, times the factor that makes q 1/2 at Likely without
+   * other evidence, and at Possible with it: so what is called tissue is what has more than 1/2. NaN where none is. */
   double GetExpectedOverlap() const;
 
   /** The chance that the mask's intersection over union with the truth is below 0.8, by the expected one: a logistic

@@ -160,6 +160,20 @@ Judge(const float * probabilities)
   return { static_cast<std::uint8_t>(255.0f * tissue + 0.5f), other };
 }
 
+/** Probabilities of tissue with other evidence in sight, by the network's one in parts of 255. */
+std::array<double, 256>
+MakePosteriors(double threshold)
+{
+  std::array<double, 256> posteriors;
+  for (std::size_t i = 0; i < posteriors.size(); ++i)
+  {
+    const double yes = static_cast<double>(i) * (1 - threshold);
+    const double no = static_cast<double>(255 - i) * threshold;
+    posteriors[i] = yes / (yes + no);
+  }
+  return posteriors;
+}
+
 /** Where the center of a pixel of the label grid lies between the centers of two pixels of the network's: the first of
  * them, and how far from it, in parts of twice the factor. Beyond the outermost center all is as it is there. */
 struct Place
@@ -238,10 +252,11 @@ struct TissueNetwork::Implementation
   std::vector<Verdict>                   verdicts; ///< from firstVerdict on, up to what is predicted
   std::int64_t                           firstVerdict{ 0 };
   std::uint64_t                          calledTissue{ 0 }; ///< pixels of the label grid
-  double                                 sumWithin{ 0.0 };  ///< of their probabilities of tissue
+  double                                 sumWithin{ 0.0 };  ///< of their posterior probabilities of tissue
   double                                 sumBeyond{ 0.0 };  ///< and of the other pixels
-  std::vector<Place>                     columns;           ///< of the label grid
-  std::vector<int>                       blended;           ///< tissue, at the height of a row of the label grid
+  std::array<std::array<double, 256>, 2> posteriors{ { MakePosteriors(Likely), MakePosteriors(Possible) } };
+  std::vector<Place>                     columns; ///< of the label grid
+  std::vector<int>                       blended; ///< tissue, at the height of a row of the label grid
   std::vector<unsigned char>             row;
   ClassMap                               classes;
 };
@@ -366,6 +381,7 @@ TissueNetwork::Implementation::AppendClasses()
   const double       certain = 4.0 * 255.0 * side * side; // the greatest sum
   const auto         likely = static_cast<int>(std::lround(certain * Likely));
   const auto         possible = static_cast<int>(std::lround(certain * Possible));
+  const int          half = 2 * side * side; // of one part of 255
   for (; !evidence.empty(); evidence.pop_front())
   {
     const auto         label = static_cast<std::int64_t>(classes.GetHeight());
@@ -378,8 +394,6 @@ TissueNetwork::Implementation::AppendClasses()
     this->BlendRows(label);
     const Verdict * const       others = verdicts.data() + (label / side - firstVerdict) * pitch;
     const unsigned char * const isEvident = evidence.front().data();
-    std::int64_t                within = 0;
-    std::int64_t                beyond = 0;
     for (std::int64_t x = 0; x < static_cast<std::int64_t>(width); ++x)
     {
       const Place column = columns[static_cast<std::size_t>(x)];
@@ -387,12 +401,11 @@ TissueNetwork::Implementation::AppendClasses()
       const int   tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
       const bool  isTissue = tissue > (isEvident[x] == 0 ? likely : possible);
       calledTissue += isTissue ? 1 : 0;
-      (isTissue ? within : beyond) += tissue;
+      (isTissue ? sumWithin : sumBeyond) +=
+        posteriors[isEvident[x] == 0 ? 0 : 1][static_cast<std::size_t>((tissue + half) / (2 * half))];
       row[static_cast<std::size_t>(x)] =
         isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : others[x / side].other;
     }
-    sumWithin += static_cast<double>(within) / certain;
-    sumBeyond += static_cast<double>(beyond) / certain;
     classes.AppendRow(row.data());
   }
   // The last row is blended with the first one of the next tiles.
@@ -483,7 +496,7 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.689;
+  constexpr double middle = 0.735;
   constexpr double slope = 19.9;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
