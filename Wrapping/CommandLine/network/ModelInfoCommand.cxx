@@ -90,7 +90,16 @@ IsNetworkName(const std::string & name)
 int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
-  RefuseOptionsOfSlides(values, values.GetTexts("SLIDE").front() + " is a model or a network");
+  const std::string reason = values.GetTexts("SLIDE").front() + " is a model or a network";
+  RefuseOptionsOfSlides(values, reason);
+  for (const char * const option : { "check", "strict" }) // which volumes take as well
+  {
+    if (values.Has(option))
+    {
+      throw UsageError(Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is for images, and " + reason)
+                         .OfOption(std::string("--") + option));
+    }
+  }
   JSON        all = JSON::array();
   std::string text;
   for (const std::string & name : values.GetTexts("SLIDE"))
