@@ -45,11 +45,12 @@ set_target_properties(GigapixelRooms PROPERTIES OUTPUT_NAME Gigapixel-${PROJECT_
 # Nobody else calls the parts of VXL, most of which nobody calls.
 target_link_options(GigapixelRooms PRIVATE LINKER:--exclude-libs,libitkvnl-5.4.a:libitkvnl_algo-5.4.a:libITKVNLInstantiation-5.4.a:libitkv3p_netlib-5.4.a:libitkvcl-5.4.a)
 install(TARGETS GigapixelRooms LIBRARY DESTINATION itk COMPONENT PythonWheelRuntimeLibraries)
-# It comes first, so that the linker looks there before it looks into the static libraries.
+# It comes first, so that the linker looks there before it looks into the static libraries, and counts as needed by what
+# these ask for.
 function(gigapixel_share_rooms)
   foreach(target ${ARGN})
     get_target_property(libraries ${target} LINK_LIBRARIES)
-    set_target_properties(${target} PROPERTIES LINK_LIBRARIES "GigapixelRooms;${libraries}")
+    set_target_properties(${target} PROPERTIES LINK_LIBRARIES "-Wl,--no-as-needed;GigapixelRooms;-Wl,--as-needed;${libraries}")
   endforeach()
 endfunction()
 
