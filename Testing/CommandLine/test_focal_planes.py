@@ -129,7 +129,7 @@ def test_masks_and_pictures_are_made_of_them(tmp_path):
         alone = tmp_path / f"{method}.tif"
         run("convert", path, alone, "--compression", "deflate", "--plane", method)
         for slide, name, words in ((alone, "a", []), (path, "b", ["--plane", method])):
-            run("label", slide, "-o", tmp_path / f"{name}.mask.tif", "--overwrite", *words)
+            run("label", slide, "-o", tmp_path / f"{name}.mask.tif", "--preset", "robust", "--overwrite", *words)
             run("overlay", slide, tmp_path / f"{name}.mask.tif", "-o", tmp_path / f"{name}.png", "--overwrite", *words)
         masks = [tifffile.imread(tmp_path / f"{name}.mask.tif") for name in "ab"]
         assert numpy.array_equal(*masks) and (method == "max" or len(numpy.unique(masks[0])) == 2)
