@@ -58,6 +58,7 @@ FindPlanesOfStack(const std::vector<SlideImage> & images, std::size_t stack)
   return planes;
 }
 
+/** \throw SlideError several images have the name */
 void
 RequireOne(const std::string & path, const std::string & name, bool isOne, const std::string & list)
 {

@@ -77,7 +77,7 @@ OMEImage::FindContradiction(const TIFFLayout & layout, std::size_t numberOfImage
              "E-SLIDE-CHANNELS" };
   }
   std::string found = FindContradictionOfChannels(layout, numberOfImages);
-  // Of pages that share nothing with what is described, all the rest would be wrong, too.
+  // Pages that share nothing with what is described would be found wrong in all the rest, too.
   found = found.empty() ? FindContradictionOfPage(base) : found;
   return {
     found, "write it again as an OME-TIFF of one plane, e.g. with bfconvert of Bio-Formats", false, "E-OME-XML"

@@ -68,7 +68,7 @@ public:
   std::vector<std::uint64_t> samples;                 // of each Channel element: its part of SizeC
   std::vector<SlideChannel>  elements;                // of each Channel element
 
-  /** Of an image of one depth and one time with one sample a page: in which page of the file each channel is. */
+  /** The page of the file that each channel is on, of an image of one depth and time with one sample a page. */
   std::vector<std::uint64_t> pages;
 
   std::shared_ptr<std::vector<PlacedPages>> tiffData = std::make_shared<std::vector<PlacedPages>>();
