@@ -69,7 +69,7 @@ if(TARGET GigapixelDicomReader)
   install(TARGETS GigapixelDicomReader RUNTIME DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
 endif()
 install(TARGETS GigapixelOpenSlideReader RUNTIME DESTINATION itk/ITKGigapixel COMPONENT PythonWheelRuntimeLibraries)
-if(Gigapixel_BUILD_NETWORK)
+if(Gigapixel_BUILD_NETWORK AND Gigapixel_BUILD_TORCH)
   # What needs PyTorch, or a GPU, is a wheel of its own (torch/pyproject.toml).
   set(licenses ${Gigapixel_ROOT}/LICENSE)
   foreach(prefix IN LISTS CMAKE_PREFIX_PATH)

@@ -62,6 +62,12 @@ std::string
 ChooseTorchVersion()
 {
   const std::vector<std::string> versions = GetVersions();
+  if (versions.empty())
+  {
+    throw Refusal(Diagnostic("E-INSTALLATION",
+                             "this build has no networks of any operations, as it was made without LibTorch",
+                             "build with -DGigapixel_BUILD_TORCH=ON"));
+  }
   if (versions.size() > 1 && !FindLoadedLibrary("libtorch_cpu"))
   {
     // The one that the module will be linked with. Where none loads, the module's own error says why.
