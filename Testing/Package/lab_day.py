@@ -3,13 +3,15 @@
 
     python lab_day.py RESULTS.json      in a folder that it may write to
 
-Each step checks its result. Without PyTorch, the steps that need it must say what to install. RESULTS.json has, for each step,
-"ok", "needs torch" or the error; the process fails where there is an error. Utilities/test-matrix calls it.
+Each step checks its result. Without PyTorch, the steps that need it must say what to install. RESULTS.json has what this ran on
+and, for each step, "ok", "needs torch" or the error; the process fails where there is an error. Utilities/test-matrix calls it.
 """
 
+import importlib.metadata
 import importlib.util
 import json
 import pathlib
+import platform
 import sys
 import time
 import traceback
@@ -21,6 +23,7 @@ from itkgigapixel.program import run
 FOLDER = pathlib.Path("slides")
 SLIDES = [FOLDER / f"{number}.pyramid.tif" for number in range(4)]
 TRUTHS = [pathlib.Path(f"truth-{number}.tif") for number in range(4)]
+PACKAGES = ["itk", "numpy", "torch", "timm", "segmentation_models_pytorch", "tiatoolbox"]
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
@@ -154,14 +157,24 @@ def try_step(step) -> str:
 
 
 def main(results):
+    begin = time.monotonic()
     steps = [*STEPS, *OF_TORCH] if HAS_TORCH else STEPS
     if importlib.util.find_spec("tiatoolbox"):
         steps.append(read_beside_tiatoolbox)
     found = {step.__name__: try_step(step) for step in steps}
     found = {**found, **{step.__name__: "needs torch" for step in OF_TORCH if step not in steps}}
-    pathlib.Path(results).write_text(json.dumps(found, indent=1))
     expected = {"ok"} if HAS_TORCH else {"ok", "needs torch"}
-    sys.exit(not set(found.values()) <= expected or (not HAS_TORCH and found["train_graph"] != "needs torch"))
+    passed = set(found.values()) <= expected and (HAS_TORCH or found["train_graph"] == "needs torch")
+    about = {
+        "passed": passed,
+        "system": platform.freedesktop_os_release()["PRETTY_NAME"],
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES if importlib.util.find_spec(name)},
+        "seconds": round(time.monotonic() - begin),
+        "steps": found,
+    }
+    pathlib.Path(results).write_text(json.dumps(about, indent=1))
+    sys.exit(not passed)
 
 
 if __name__ == "__main__":  # workers of the DataLoader import this file again where they are spawned
