@@ -452,6 +452,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
   resolution.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
+  resolution.asStored = network.IsNormalized();
+  GigapixelRefuseWindow(m_SlideWindow, network);
   CommonResolution       common;
   CommonChannels         channels;
   bool                   anyTraining = false;
