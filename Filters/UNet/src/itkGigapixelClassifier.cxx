@@ -186,7 +186,8 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
     const GigapixelSlideContent chosen{ m_SlideImage, m_SlideChannels, m_SlideWindow };
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
-                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window));
+                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window),
+                           model.network.IsNormalized());
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
     run.SetLimit(run.budget, [memory](std::int64_t limit) { return memory.GetBytes(limit); });

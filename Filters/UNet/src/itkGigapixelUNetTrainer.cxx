@@ -377,7 +377,7 @@ CountMemory(const GigapixelTrainingSample &       sample,
   const auto area = [](gigapixel::Size each) { return each.width * each.height; };
   memory.image = area(size) > area(memory.image) ? size : memory.image;
   ++memory.images;
-  memory.reading.AddFile(sample.pixelsFile, network.channels, content);
+  memory.reading.AddFile(sample.pixelsFile, network.channels, content, network.IsNormalized());
   memory.reading.AddResampling(pixels);
   if (!sample.maskFile.empty() && !network.LabelsImage())
   {

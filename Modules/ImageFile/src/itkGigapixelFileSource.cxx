@@ -379,7 +379,8 @@ OpenFile(const std::string &         fileName,
       throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
     }
   };
-  if (isTIFFMask || resolution.content.IsChosen() || slide->CanReadFile(fileName.c_str()))
+  const bool isStoredTIFF = resolution.asStored && gigapixel::IsReadAsLabels(fileName);
+  if (isTIFFMask || isStoredTIFF || resolution.content.IsChosen() || slide->CanReadFile(fileName.c_str()))
   {
     return openSlide();
   }

@@ -378,7 +378,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
   PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
-  planned.training.AddFile(name, network.channels, content);
+  planned.training.AddFile(name, network.channels, content, network.IsNormalized());
   planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
   planned.inference.AddResampling(*slide);

@@ -135,7 +135,7 @@ MeasureSlide(const CohortEntry &        entry,
   }
   SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
-  workload.reading.AddFile(entry.slide, network.channels, GetContent(values));
+  workload.reading.AddFile(entry.slide, network.channels, GetContent(values), network.IsNormalized());
   workload.reading.AddResampling(*slide);
   if (!network.LabelsImage() && !entry.mask.empty())
   {
