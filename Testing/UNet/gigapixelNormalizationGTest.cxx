@@ -173,6 +173,26 @@ const Region Whole{ 0, 0, Volume::VolumeSize.width, Volume::VolumeSize.height, 0
 
 } // namespace
 
+// Of a slide statistics are found in a coarser level. What is no finite number takes no part in them.
+TEST(KeptNormalization, HasTheStatisticsOfOtherPixels)
+{
+  const auto measured = std::make_shared<Volume>(SampleType::Float);
+  const auto finite = measured->values;
+  const auto applied = std::make_shared<Filled>(990.0f);
+  for (const Kind kind : { Kind::ZScore, Kind::Percentiles })
+  {
+    measured->values = finite;
+    const Normalization how{ kind, Voxels::All, 2, 98 };
+    const auto          counted = GetCounted(*measured, 0, false);
+    measured->values.front() = std::nanf(""); // a value fewer, which changes the statistics by far less than the bound
+    measured->values[2] = HUGE_VALF;
+    KeptNormalization kept({ how });
+    ASSERT_TRUE(kept.Find(measured));
+    const auto samples = ReadAll(*kept.Apply(applied), Whole);
+    EXPECT_NEAR(samples.front(), static_cast<double>(Apply(how, counted, 990)), 1e-3);
+  }
+}
+
 TEST_P(Normalized, IsTheFormulaOnAllValues)
 {
   const auto & how = GetParam().how;

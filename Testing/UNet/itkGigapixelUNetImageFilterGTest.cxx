@@ -98,6 +98,81 @@ TEST(GigapixelUNetImageFilter, ProbabilitiesVary)
   EXPECT_LT(count, Width * Height * 19 / 20);
 }
 
+/** Percentiles of two channels, and a convolution of single pixels. */
+gigapixel::Model
+MakeNormalizingModel()
+{
+  gigapixel::Model model;
+  model.network = gigapixel::NetworkDescription::FromJSON(R"({ "name": "stored values",
+    "input": { "normalization": { "type": "percentiles", "low": 1, "high": 99 } }, "operations": [
+      { "name": "x", "type": "input", "channels": 2 },
+      { "name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 1 }],
+    "output": "y", "loss": { "type": "binary cross-entropy" } })");
+  model.parameters["y.weight"] = { { 1, 2, 1, 1 }, { 3, -2 } };
+  model.parameters["y.bias"] = { { 1 }, { -0.5f } };
+  model.tileSize = 64;
+  model.micronsPerPixel = 0.5;
+  return model;
+}
+
+/** As NumPy's. */
+double
+GetPercentile(std::vector<float> values, double percentile)
+{
+  std::sort(values.begin(), values.end());
+  const double rank = static_cast<double>(values.size() - 1) * percentile / 100;
+  const auto   below = static_cast<std::size_t>(rank);
+  const double least = values[below], next = values[std::min(below + 1, values.size() - 1)];
+  return least + (next - least) * (rank - static_cast<double>(below));
+}
+
+TEST(GigapixelUNetImageFilter, NormalizesFloatsByTheWholeInput)
+{
+  using VectorType = itk::VectorImage<float, 2>;
+  constexpr unsigned Sides[] = { 150, 131 };
+  const auto         image = VectorType::New();
+  image->SetRegions(itk::Size<2>{ { Sides[0], Sides[1] } });
+  image->SetNumberOfComponentsPerPixel(2);
+  image->Allocate();
+  gigapixel_test::SetSpacing(*image, 0.5);
+  std::mt19937                      random(3);
+  std::array<std::vector<float>, 2> values;
+  for (std::size_t i = 0; i < 2 * Sides[0] * Sides[1]; ++i)
+  {
+    const float value = static_cast<float>(random() % 60000) * (i % 2 == 0 ? 1.0f : -0.25f);
+    image->GetBufferPointer()[i] = value;
+    values[i % 2].push_back(value);
+  }
+  std::array<double, 2> low{}, high{};
+  for (std::size_t c = 0; c < 2; ++c)
+  {
+    low[c] = GetPercentile(values[c], 1);
+    high[c] = GetPercentile(values[c], 99);
+  }
+  const auto filter = MakeFilter<FloatImage>(image.GetPointer(), MakeNormalizingModel());
+  const auto streamer = itk::StreamingImageFilter<FloatImage, FloatImage>::New();
+  streamer->SetInput(filter->GetOutput());
+  streamer->SetNumberOfStreamDivisions(5);
+  const auto result = Result(streamer.GetPointer());
+  for (std::size_t i = 0; i < values[0].size(); ++i)
+  {
+    const auto show = [&](std::size_t c) {
+      return (std::clamp<double>(values[c][i], low[c], high[c]) - low[c]) / (high[c] - low[c]);
+    };
+    const double logit = 3 * show(0) - 2 * show(1) - 0.5;
+    ASSERT_NEAR(result->GetBufferPointer()[i], 1 / (1 + std::exp(-logit)), 1e-6) << i;
+  }
+}
+
+TEST(GigapixelUNetImageFilter, TakesFloatsWithANormalizationAlone)
+{
+  const auto image = FloatImage::New();
+  image->SetRegions(itk::Size<2>{ { Tile, Tile } });
+  image->Allocate(true);
+  gigapixel_test::SetSpacing(*image, 0.5);
+  EXPECT_REFUSAL(MakeFilter<FloatImage>(image.GetPointer())->Update(), "E-MODEL-INPUT");
+}
+
 TEST(GigapixelUNetImageFilter, StreamedEqualsWholeAndComputesEachTileOnce)
 {
   const auto image = NoiseImage(Width, Height);

@@ -34,8 +34,9 @@ public:
   /** What is held of an image, beside what is held of others. */
   void AddHeld(const PhysicalImage & image);
 
-  /** A slide or a mask as the engine's sources read it. \throw std::runtime_error it cannot be opened */
-  void AddFile(const std::string & file, int channels, const itk::GigapixelSlideContent & content);
+  /** A slide, or a mask, as the engine's sources read it. \throw std::runtime_error it cannot be opened
+   * \param asStored as GigapixelResolution has it */
+  void AddFile(const std::string & file, int channels, const itk::GigapixelSlideContent & content, bool asStored);
   void AddFile(const std::string & file, int channels);
 
   /** \param budget 0: not known

@@ -3,7 +3,10 @@
 #define itkGigapixelImageSource_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelKeptNormalization.h"
+#include "gigapixelNetworkDescription.h"
 #include "gigapixelPhysicalImage.h"
+#include "gigapixelTissueSource.h"
 #include "itkImageBase.h"
 #include "itkNumericTraits.h"
 
@@ -19,20 +22,24 @@ GigapixelUNet_EXPORT gigapixel::Grid GigapixelGridOf(const ImageBase<2> & image)
  * \brief Samples that lie in memory already: no lock, no pipeline.
  *
  * Coordinates are those of the whole image, (0, 0) its first pixel; only what is buffered can be read, everything else
- * is an error (std::out_of_range). The memory is not owned. */
+ * is an error (std::out_of_range). The memory is not owned. Samples are bytes or floats. */
 class GigapixelUNet_EXPORT GigapixelBufferSource : public gigapixel::PixelSource
 {
 public:
   /** \param buffer address of the first buffered sample, channels interleaved, rows without gaps
-   * \param buffered the region in memory \param image size of the whole image \param channels 1: gray, 3: RGB */
+   * \param buffered the region in memory \param image size of the whole image \param channels 1: gray, 3: RGB
+   * \param type of the samples */
   GigapixelBufferSource(const unsigned char *     buffer,
                         const gigapixel::Region & buffered,
                         gigapixel::Size           image,
-                        unsigned                  channels);
+                        unsigned                  channels,
+                        gigapixel::SampleType     type = gigapixel::SampleType::UInt8);
 
   gigapixel::Size GetSize() const override;
 
   unsigned GetNumberOfChannels() const override;
+
+  gigapixel::SampleType GetSampleType() const override;
 
   void Read(const gigapixel::Region & region, std::uint8_t * samples) override;
 
@@ -43,13 +50,34 @@ private:
   gigapixel::Region     m_Buffered;
   gigapixel::Size       m_Size;
   unsigned              m_Channels;
+  gigapixel::SampleType m_Type;
 };
+
+/** Whether an image has samples of unsigned char or float, which networks take. */
+template <typename TImage>
+constexpr bool
+GigapixelTakesImage()
+{
+  using SampleType = typename NumericTraits<typename TImage::PixelType>::ValueType;
+  return std::is_same<SampleType, unsigned char>::value || std::is_same<SampleType, float>::value;
+}
+
+/** The type of an image's samples. */
+template <typename TImage>
+constexpr gigapixel::SampleType
+GigapixelSampleType()
+{
+  return std::is_same<typename NumericTraits<typename TImage::PixelType>::ValueType, float>::value
+           ? gigapixel::SampleType::Float
+           : gigapixel::SampleType::UInt8;
+}
 
 /** Untyped part of GigapixelImageSource(). \param buffer gives the address of the image's first buffered sample */
 GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelImageSource(
   ImageBase<2> *                                 image,
   const std::string &                            name,
-  const std::function<const unsigned char *()> & buffer);
+  const std::function<const unsigned char *()> & buffer,
+  gigapixel::SampleType                          type = gigapixel::SampleType::UInt8);
 
 /** The pixels of an ITK image for the engine, region by region.
  *
@@ -57,19 +85,47 @@ GigapixelUNet_EXPORT gigapixel::PhysicalImage GigapixelImageSource(
  * filters, so one lock for the process stands before them all. An image without a source is read where it lies,
  * without a lock. The image's source is kept alive, and the requested region is put back in the end.
  *
- * \param constImage Image or VectorImage of unsigned char samples, in two dimensions; its information is updated here,
- * which may throw */
+ * \param constImage Image or VectorImage of unsigned char or float samples, in two dimensions; its information is
+ * updated here, which may throw */
 template <typename TImage>
 gigapixel::PhysicalImage
 GigapixelImageSource(const TImage * constImage, const std::string & name = "image")
 {
   static_assert(TImage::ImageDimension == 2, "Gigapixel images have two dimensions: take a slice first");
-  static_assert(std::is_same<typename NumericTraits<typename TImage::PixelType>::ValueType, unsigned char>::value,
-                "Gigapixel images have samples of unsigned char: rescale or cast first");
+  static_assert(GigapixelTakesImage<TImage>(),
+                "Gigapixel images have samples of unsigned char or float: rescale or cast first");
   auto * image = const_cast<TImage *>(constImage); // as in every ITK pipeline, an update changes what it is given
   return GigapixelImageSource(
-    image, name, [image] { return reinterpret_cast<const unsigned char *>(image->GetBufferPointer()); });
+    image,
+    name,
+    [image] { return reinterpret_cast<const unsigned char *>(image->GetBufferPointer()); },
+    GigapixelSampleType<TImage>());
 }
+
+/** \throw std::runtime_error samples are floats, and the network states no normalization (E-MODEL-INPUT) */
+GigapixelUNet_EXPORT void GigapixelRequireSampleType(gigapixel::SampleType                 type,
+                                                     const gigapixel::NetworkDescription & network,
+                                                     const std::string &                   name);
+
+/** The normalization that a network states, with its statistics of the image.
+ * \param goesOn called with 0..1; returning false stops \return null where it was stopped
+ * \throw std::runtime_error the image has other channels than the network takes, or cannot be read */
+GigapixelUNet_EXPORT std::shared_ptr<gigapixel::KeptNormalization> GigapixelFindNormalization(
+  const gigapixel::PhysicalImage &      image,
+  const gigapixel::NetworkDescription & network,
+  const std::function<bool(double)> &   goesOn = {});
+
+/** The pixels of an image as a network takes them: channels adapted, glass in one color, and normalized where the
+ * network states a normalization. \param tissue null: everything is \throw std::runtime_error the image has other
+ * channels, or floats, and the network takes bytes (E-MODEL-INPUT) */
+GigapixelUNet_EXPORT std::shared_ptr<gigapixel::PixelSource> GigapixelSourceForNetwork(
+  const gigapixel::PhysicalImage &                     image,
+  const gigapixel::NetworkDescription &                network,
+  const std::shared_ptr<const gigapixel::TissueMask> & tissue = nullptr);
+
+/** \throw std::runtime_error there is a window, and the network states a normalization (E-OPTION-CONFLICT) */
+GigapixelUNet_EXPORT void GigapixelRefuseWindow(const std::string &                   window,
+                                                const gigapixel::NetworkDescription & network);
 
 } // namespace itk
 

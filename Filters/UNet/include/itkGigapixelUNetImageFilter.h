@@ -5,6 +5,7 @@
 #include "gigapixelDiagnostic.h"
 #include "GigapixelUNetExport.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelKeptNormalization.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelTilePrediction.h"
 #include "itkGigapixelImageSource.h"
@@ -34,7 +35,11 @@ enum class GigapixelUNetOutput : std::uint8_t
  * Gray networks take RGB images by Rec. 601. The image's spacing must be that which the network was trained at (10 %,
  * since slides of one magnification differ by a few percent); where one of them is unknown a warning says so.
  *
- * \tparam TInputImage Image of unsigned char or RGBPixel<unsigned char>, or VectorImage of unsigned char; 2-D
+ * A network that states a normalization takes samples of float as well. Its statistics are those of the whole input,
+ * which is read in pieces for them once, unless SetNormalization() has them.
+ *
+ * \tparam TInputImage Image of unsigned char or RGBPixel<unsigned char>, or VectorImage of unsigned char; 2-D; of float
+ * for a network that states a normalization
  * \tparam TOutputImage Image or VectorImage of unsigned char or float; 2-D. A VectorImage has the probabilities of all
  * classes; with a network of two classes it has one component, that of class 1.
  *
@@ -114,6 +119,10 @@ public:
   }
   /** @} */
 
+  /** The network's normalization with statistics that were found already, those of a slide in a coarser level. Null,
+   * the default: they are found in the input. Not used by a network that states none. */
+  void SetNormalization(const std::shared_ptr<gigapixel::KeptNormalization> & normalization);
+
   /** Processes that compute one image together, see gigapixel::TilePrediction: rank 0 asks for the output as if it were
    * alone, the others for the regions of GetOwnRows(), from top to bottom. Null, the default: this process alone. */
   void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
@@ -151,6 +160,9 @@ private:
   /** A new prediction when anything that it depends on has changed. */
   void PreparePrediction();
 
+  /** The input's buffer as the network takes it. */
+  std::shared_ptr<gigapixel::PixelSource> MakePixels() const;
+
   /** Device, precision and its memory. \throw std::exception what is wrong with them */
   gigapixel::Device FindDevice() const;
 
@@ -159,17 +171,19 @@ private:
   /** Region in pixels from the image's first one, and back. */
   gigapixel::Region FromFirstPixel(const ImageRegion<2> & region) const;
 
-  std::string                                m_ModelFileName;
-  std::shared_ptr<const gigapixel::Model>    m_Model;
-  std::optional<double>                      m_Threshold;
-  GigapixelUNetOutput                        m_OutputMode{ GigapixelUNetOutput::Automatic };
-  gigapixel::ComputingOptions                m_Computing;
-  std::optional<gigapixel::Patches>          m_Patches;
-  std::shared_ptr<gigapixel::Ranks>          m_Ranks;
-  gigapixel::BesideBytes                     m_BesideBytes;
-  std::unique_ptr<gigapixel::TilePrediction> m_Prediction;
-  ModifiedTimeType                           m_PredictionMTime{ 0 };
-  std::int64_t                               m_PlannedBesideBytes{ 0 };
+  std::string                                   m_ModelFileName;
+  std::shared_ptr<const gigapixel::Model>       m_Model;
+  std::optional<double>                         m_Threshold;
+  GigapixelUNetOutput                           m_OutputMode{ GigapixelUNetOutput::Automatic };
+  gigapixel::ComputingOptions                   m_Computing;
+  std::optional<gigapixel::Patches>             m_Patches;
+  std::shared_ptr<gigapixel::Ranks>             m_Ranks;
+  std::shared_ptr<gigapixel::KeptNormalization> m_GivenNormalization;
+  std::shared_ptr<gigapixel::KeptNormalization> m_Normalization; ///< null: the network states none
+  gigapixel::BesideBytes                        m_BesideBytes;
+  std::unique_ptr<gigapixel::TilePrediction>    m_Prediction;
+  ModifiedTimeType                              m_PredictionMTime{ 0 };
+  std::int64_t                                  m_PlannedBesideBytes{ 0 };
 };
 
 /** When the pixels of an image last changed: the latest modification of a process object, or of an image without one,

@@ -98,6 +98,14 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetRanks(const std::shared_
 }
 
 template <typename TInputImage, typename TOutputImage>
+void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetNormalization(
+  const std::shared_ptr<gigapixel::KeptNormalization> & normalization)
+{
+  GigapixelSetMember(*this, m_GivenNormalization, normalization);
+}
+
+template <typename TInputImage, typename TOutputImage>
 gigapixel::Region
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::FromFirstPixel(const ImageRegion<2> & region) const
 {
@@ -190,6 +198,15 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                m_Computing.tileSize,
                                                                m_Computing.scratchFolder,
                                                                m_BesideBytes);
+    GigapixelRequireSampleType(GigapixelSampleType<TInputImage>(), m_Model->network, "the image");
+    m_Normalization = !m_Model->network.IsNormalized() ? nullptr
+                      : m_GivenNormalization
+                        ? m_GivenNormalization
+                        : GigapixelFindNormalization(GigapixelImageSource(input, "the image"), m_Model->network);
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from the pipeline
   }
   catch (const std::exception & error)
   {
@@ -260,21 +277,33 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegio
 }
 
 template <typename TInputImage, typename TOutputImage>
+std::shared_ptr<gigapixel::PixelSource>
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::MakePixels() const
+{
+  const TInputImage * input = this->GetInput();
+  const auto          pixels =
+    std::make_shared<GigapixelBufferSource>(reinterpret_cast<const unsigned char *>(input->GetBufferPointer()),
+                                            this->FromFirstPixel(input->GetBufferedRegion()),
+                                            GigapixelGridOf(*input).size,
+                                            input->GetNumberOfComponentsPerPixel(),
+                                            GigapixelSampleType<TInputImage>());
+  return m_Normalization ? m_Normalization->Apply(gigapixel::AdaptChannels(
+                             pixels, static_cast<unsigned>(m_Model->network.channels), "the image"))
+                         : pixels;
+}
+
+template <typename TInputImage, typename TOutputImage>
 void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::GenerateData()
 {
   this->AllocateOutputs();
-  const TInputImage *   input = this->GetInput();
-  TOutputImage *        output = this->GetOutput();
-  GigapixelBufferSource pixels(reinterpret_cast<const unsigned char *>(input->GetBufferPointer()),
-                               this->FromFirstPixel(input->GetBufferedRegion()),
-                               GigapixelGridOf(*input).size,
-                               input->GetNumberOfComponentsPerPixel());
-  bool                  finished = false;
+  TOutputImage * output = this->GetOutput();
+  bool           finished = false;
   try
   {
+    const auto pixels = this->MakePixels();
     finished = m_Prediction->Predict(
-      pixels, this->FromFirstPixel(output->GetBufferedRegion()), output->GetBufferPointer(), [this](double progress) {
+      *pixels, this->FromFirstPixel(output->GetBufferedRegion()), output->GetBufferPointer(), [this](double progress) {
         this->UpdateProgress(static_cast<float>(progress));
         return !this->GetAbortGenerateData();
       });

@@ -331,6 +331,7 @@ template <typename TImage, typename TLabelImage>
 void
 GigapixelUNetTrainer::AddTrainingImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
 {
+  static_assert(GigapixelSampleType<TLabelImage>() == gigapixel::SampleType::UInt8, "Labels are of unsigned char");
   this->AddImage(Split::Training,
                  GigapixelImageSource(image, this->NameNext("training image")),
                  GigapixelImageSource(labels, this->NameNext("label of training image")),
@@ -342,6 +343,7 @@ template <typename TImage, typename TLabelImage>
 void
 GigapixelUNetTrainer::AddValidationImage(const TImage * image, const TLabelImage * labels, const RegionType & region)
 {
+  static_assert(GigapixelSampleType<TLabelImage>() == gigapixel::SampleType::UInt8, "Labels are of unsigned char");
   this->AddImage(Split::Validation,
                  GigapixelImageSource(image, this->NameNext("validation image")),
                  GigapixelImageSource(labels, this->NameNext("label of validation image")),

@@ -187,6 +187,7 @@ private:
   void                SelectLevel();
   void                SelectRegion();
   void                OpenTissue();
+  void                FindNormalization();
   void                CheckTileSize() const;
   void                CheckSize() const;
   /** Hands progress on, and an abort back to the stages. */

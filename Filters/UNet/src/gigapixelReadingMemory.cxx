@@ -3,6 +3,7 @@
 
 #include "itkGigapixelFileSource.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "gigapixelSlideFiles.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
@@ -61,13 +62,14 @@ ReadingMemory::AddHeld(const PhysicalImage & image)
 void
 ReadingMemory::AddFile(const std::string & file, int channels)
 {
-  this->AddFile(file, channels, {});
+  this->AddFile(file, channels, {}, false);
 }
 
 void
 ReadingMemory::AddFile(const std::string &                                 file,
                        [[maybe_unused]] int                                channels,
-                       [[maybe_unused]] const itk::GigapixelSlideContent & content)
+                       [[maybe_unused]] const itk::GigapixelSlideContent & content,
+                       [[maybe_unused]] bool                               asStored)
 {
 #ifndef GIGAPIXEL_HAS_WHOLESLIDE
   this->AddHeld(itk::GigapixelOpenWithoutSlides(file));
@@ -77,7 +79,8 @@ ReadingMemory::AddFile(const std::string &                                 file,
   slide->SetImage(content.image);
   slide->SetChannels(content.channels);
   slide->SetWindow(content.window);
-  if (!content.IsChosen() && !slide->CanReadFile(file.c_str()))
+  const bool isSlide = content.IsChosen() || (asStored && IsReadAsLabels(file));
+  if (!isSlide && !slide->CanReadFile(file.c_str()))
   {
     try
     {

@@ -153,13 +153,11 @@ GigapixelClassifier::OpenImage()
   {
     itkWarningMacro(<< gigapixel::Remember(warning.OfFile(image.name)));
   }
-  image.pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(model.network.channels), image.name);
-  if (!m_Tissue.empty())
-  {
-    image.pixels = gigapixel::MakeGlassWhite(
-      image.pixels,
-      std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Tissue), image.grid, image.name));
-  }
+  image.pixels = GigapixelSourceForNetwork(image,
+                                           model.network,
+                                           m_Tissue.empty() ? nullptr
+                                                            : std::make_shared<const gigapixel::TissueMask>(
+                                                                GigapixelMaskSource(m_Tissue), image.grid, image.name));
   return image;
 }
 
@@ -188,7 +186,8 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
     const GigapixelSlideContent chosen{ m_SlideImage, m_SlideChannels, m_SlideWindow };
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
-                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window));
+                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window),
+                           model.network.IsNormalized());
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
     run.SetLimit(run.budget, [memory](std::int64_t limit) { return memory.GetBytes(limit); });
@@ -422,17 +421,19 @@ GigapixelSlideForModel(const std::string &           fileName,
   resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
   resolution.content = GigapixelContentForModel(fileName, options.content, model.channels, model.window);
   resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
-  gigapixel::PhysicalImage image = GigapixelFileSource(fileName, resolution, channels);
-  image.pixels = gigapixel::AdaptChannels(image.pixels, channels, image.name);
+  resolution.asStored = model.network.IsNormalized();
+  GigapixelRefuseWindow(resolution.content.window, model.network);
+  gigapixel::PhysicalImage                     image = GigapixelFileSource(fileName, resolution, channels);
+  std::shared_ptr<const gigapixel::TissueMask> tissue;
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
     const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.content.image);
-    const auto                     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
+    tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
-    image.pixels = gigapixel::MakeGlassWhite(image.pixels, tissue);
     image.content = "tissue=(" + mask.content + ") " + image.content;
   }
+  image.pixels = GigapixelSourceForNetwork(image, model.network, tissue);
   return image;
 }
 

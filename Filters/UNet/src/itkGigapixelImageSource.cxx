@@ -69,13 +69,14 @@ thread_local bool PipelineLock::m_IsHeld = false;
 class ImageSource : public gigapixel::PixelSource
 {
 public:
-  ImageSource(ImageBase<2> * image, std::function<const unsigned char *()> buffer)
+  ImageSource(ImageBase<2> * image, std::function<const unsigned char *()> buffer, gigapixel::SampleType type)
     : m_Image(image)
     , m_Source(image->GetSource())
     , m_Buffer(std::move(buffer))
     , m_Whole(image->GetLargestPossibleRegion())
     , m_Channels(image->GetNumberOfComponentsPerPixel())
     , m_FormerRequest(image->GetRequestedRegion())
+    , m_Type(type)
   {}
 
   ~ImageSource() override
@@ -97,6 +98,12 @@ public:
   GetNumberOfChannels() const override
   {
     return m_Channels;
+  }
+
+  gigapixel::SampleType
+  GetSampleType() const override
+  {
+    return m_Type;
   }
 
   void
@@ -125,9 +132,11 @@ private:
   GigapixelBufferSource
   GetBuffered() const
   {
-    return {
-      m_Buffer(), RegionFromFirstPixel(m_Image->GetBufferedRegion(), m_Whole.GetIndex()), this->GetSize(), m_Channels
-    };
+    return { m_Buffer(),
+             RegionFromFirstPixel(m_Image->GetBufferedRegion(), m_Whole.GetIndex()),
+             this->GetSize(),
+             m_Channels,
+             m_Type };
   }
 
   ImageBase<2>::Pointer                  m_Image;
@@ -136,6 +145,7 @@ private:
   ImageRegion<2>                         m_Whole;
   unsigned                               m_Channels;
   ImageRegion<2>                         m_FormerRequest;
+  gigapixel::SampleType                  m_Type;
 };
 
 } // namespace
@@ -164,11 +174,13 @@ GigapixelGridOf(const ImageBase<2> & image)
 GigapixelBufferSource::GigapixelBufferSource(const unsigned char *     buffer,
                                              const gigapixel::Region & buffered,
                                              gigapixel::Size           image,
-                                             unsigned                  channels)
+                                             unsigned                  channels,
+                                             gigapixel::SampleType     type)
   : m_Buffer(buffer)
   , m_Buffered(buffered)
   , m_Size(image)
   , m_Channels(channels)
+  , m_Type(type)
 {}
 
 gigapixel::Size
@@ -183,6 +195,12 @@ GigapixelBufferSource::GetNumberOfChannels() const
   return m_Channels;
 }
 
+gigapixel::SampleType
+GigapixelBufferSource::GetSampleType() const
+{
+  return m_Type;
+}
+
 gigapixel::RowsInMemory
 GigapixelBufferSource::FindRows(const gigapixel::Region & region) const
 {
@@ -193,16 +211,16 @@ GigapixelBufferSource::FindRows(const gigapixel::Region & region) const
     throw gigapixel::RefusalOf<std::out_of_range>(
       gigapixel::Diagnostic("E-REGION", "pixels outside the buffered region of an image were asked for"));
   }
-  const std::ptrdiff_t channels = m_Channels;
-  const std::ptrdiff_t pitch = have.width * channels;
-  return { m_Buffer + (region.y - have.y) * pitch + (region.x - have.x) * channels, pitch };
+  const std::ptrdiff_t pixel = m_Channels * gigapixel::GetSampleBytes(m_Type);
+  const std::ptrdiff_t pitch = have.width * pixel;
+  return { m_Buffer + (region.y - have.y) * pitch + (region.x - have.x) * pixel, pitch };
 }
 
 void
 GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * samples)
 {
   const gigapixel::RowsInMemory rows = this->FindRows(region);
-  const auto                    rowBytes = static_cast<std::size_t>(region.width) * m_Channels;
+  const auto rowBytes = static_cast<std::size_t>(region.width * m_Channels * gigapixel::GetSampleBytes(m_Type));
   for (std::int64_t y = 0; y < region.height; ++y, samples += rowBytes)
   {
     std::memcpy(samples, rows.first + y * rows.pitch, rowBytes);
@@ -212,7 +230,8 @@ GigapixelBufferSource::Read(const gigapixel::Region & region, std::uint8_t * sam
 gigapixel::PhysicalImage
 GigapixelImageSource(ImageBase<2> *                                 image,
                      const std::string &                            name,
-                     const std::function<const unsigned char *()> & buffer)
+                     const std::function<const unsigned char *()> & buffer,
+                     gigapixel::SampleType                          type)
 {
   {
     const PipelineLock lock;
@@ -220,9 +239,60 @@ GigapixelImageSource(ImageBase<2> *                                 image,
   }
   gigapixel::PhysicalImage result;
   result.name = name;
-  result.pixels = std::make_shared<ImageSource>(image, buffer);
+  result.pixels = std::make_shared<ImageSource>(image, buffer, type);
   result.grid = GigapixelGridOf(*image);
   return result;
+}
+
+void
+GigapixelRequireSampleType(gigapixel::SampleType                 type,
+                           const gigapixel::NetworkDescription & network,
+                           const std::string &                   name)
+{
+  if (!network.IsNormalized() && type != gigapixel::SampleType::UInt8)
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT",
+                            "it has floats, and the network " + network.name + " takes 8 bit",
+                            "cast it, or take a network with a normalization, such as unet:normalization=percentiles")
+        .OfFile(name));
+  }
+}
+
+std::shared_ptr<gigapixel::KeptNormalization>
+GigapixelFindNormalization(const gigapixel::PhysicalImage &      image,
+                           const gigapixel::NetworkDescription & network,
+                           const std::function<bool(double)> &   goesOn)
+{
+  const auto kept = std::make_shared<gigapixel::KeptNormalization>(network.normalization);
+  const auto measured = gigapixel::AdaptChannels(
+    image.measured ? image.measured : image.pixels, static_cast<unsigned>(network.channels), image.name);
+  return kept->Find(measured, goesOn) ? kept : nullptr;
+}
+
+std::shared_ptr<gigapixel::PixelSource>
+GigapixelSourceForNetwork(const gigapixel::PhysicalImage &                     image,
+                          const gigapixel::NetworkDescription &                network,
+                          const std::shared_ptr<const gigapixel::TissueMask> & tissue)
+{
+  auto pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(network.channels), image.name);
+  GigapixelRequireSampleType(pixels->GetSampleType(), network, image.name);
+  pixels = tissue ? gigapixel::MakeGlassWhite(pixels, tissue, network.TakesDarkGlass()) : pixels;
+  return network.IsNormalized() ? GigapixelFindNormalization(image, network)->Apply(pixels) : pixels;
+}
+
+void
+GigapixelRefuseWindow(const std::string & window, const gigapixel::NetworkDescription & network)
+{
+  if (!window.empty() && network.IsNormalized())
+  {
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "a window makes 8 bit of samples, and the network " + network.name +
+                                                     " takes them as they are stored and normalizes them: " +
+                                                     gigapixel::Describe(network.normalization),
+                                                   "leave the window out, or take a network without a normalization")
+                               .OfOption("--window", window));
+  }
 }
 
 } // namespace itk

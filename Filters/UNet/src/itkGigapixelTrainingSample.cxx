@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelTrainingSample.h"
+#include "itkGigapixelImageSource.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
@@ -225,7 +226,6 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
 {
   gigapixel::Sample sample;
   sample.name = pixels.name;
-  sample.pixels = gigapixel::AdaptChannels(pixels.pixels, static_cast<unsigned>(network.channels), pixels.name);
   const bool labelsImage = network.LabelsImage();
   sample.labels = labelsImage ? MakeLabelOfImage(truth, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
   if (labelsImage && !LearnsClasses(network))
@@ -239,13 +239,14 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
                       (labelsImage ? DescribeTruth(truth, network) : " mask: " + truth.mask.content) +
                       (tissue ? gigapixel::TissueIdentity + tissue->content : "");
   }
+  std::shared_ptr<const gigapixel::TissueMask> mask;
   if (tissue)
   {
-    const auto mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
+    mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
     RequireTissue(*mask, tissue->name, pixels, region);
-    sample.pixels = gigapixel::MakeGlassWhite(sample.pixels, mask);
     sample.labels = labelsImage ? sample.labels : gigapixel::IgnoreGlass(sample.labels, mask);
   }
+  sample.pixels = GigapixelSourceForNetwork(pixels, network, mask);
   if (region.width > 0)
   {
     try

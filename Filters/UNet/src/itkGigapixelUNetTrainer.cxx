@@ -377,7 +377,7 @@ CountMemory(const GigapixelTrainingSample &       sample,
   const auto area = [](gigapixel::Size each) { return each.width * each.height; };
   memory.image = area(size) > area(memory.image) ? size : memory.image;
   ++memory.images;
-  memory.reading.AddFile(sample.pixelsFile, network.channels, content);
+  memory.reading.AddFile(sample.pixelsFile, network.channels, content, network.IsNormalized());
   memory.reading.AddResampling(pixels);
   if (!sample.maskFile.empty() && !network.LabelsImage())
   {
@@ -452,6 +452,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
   resolution.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
+  resolution.asStored = network.IsNormalized();
+  GigapixelRefuseWindow(m_SlideWindow, network);
   CommonResolution       common;
   CommonChannels         channels;
   bool                   anyTraining = false;

@@ -212,19 +212,21 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SelectLevel()
 {
-  WholeSlideImageIO & slide = *m_Stages->slide;
-  const double        wanted = m_Stages->model->micronsPerPixel;
-  const auto          content = GigapixelContentForModel(slide.GetFileName(),
+  WholeSlideImageIO &                   slide = *m_Stages->slide;
+  const double                          wanted = m_Stages->model->micronsPerPixel;
+  const auto                            content = GigapixelContentForModel(slide.GetFileName(),
                                                 { slide.GetImage(), slide.GetChannels(), slide.GetWindow() },
                                                 m_Stages->model->channels,
                                                 m_Stages->model->window);
+  const gigapixel::NetworkDescription & network = m_Stages->model->network;
+  GigapixelRefuseWindow(content.window, network);
   slide.SetChannels(content.channels);
   slide.SetWindow(content.window);
   slide.SetGray(false);
   slide.ReadImageInformation();
-  gigapixel::RequireChannels(slide, static_cast<unsigned>(m_Stages->model->network.channels));
-  slide.SetGray(m_Stages->model->network.channels == 1);
-  slide.SetUnscannedAsBackground(m_Stages->model->network.TakesWhiteForBackground());
+  gigapixel::RequireChannels(slide, static_cast<unsigned>(network.channels), network.IsNormalized());
+  slide.SetGray(network.channels == 1);
+  slide.SetUnscannedAsBackground(network.TakesWhiteForBackground());
   if (m_Level)
   {
     slide.SetLevel(*m_Level);
@@ -536,13 +538,49 @@ SlideSegmentationImageSource<TOutputImage>::UpdateOutputInformation()
 
 template <typename TOutputImage>
 void
+SlideSegmentationImageSource<TOutputImage>::FindNormalization()
+{
+  m_Stages->normalization = nullptr;
+  const gigapixel::NetworkDescription & network = m_Stages->model->network;
+  if (!network.IsNormalized())
+  {
+    return;
+  }
+  gigapixel::PhysicalImage image;
+  image.name = m_Stages->slide->GetFileName();
+  image.measured = GigapixelMeasuredSource(m_Stages->slide);
+  try
+  {
+    m_Stages->normalization = GigapixelFindNormalization(image, network, [this](double) {
+      this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
+      return !this->GetAbortGenerateData();
+    });
+  }
+  catch (const ExceptionObject &)
+  {
+    throw; // from an observer
+  }
+  catch (const std::exception & unreadable)
+  {
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic::Of(unreadable));
+  }
+  if (!m_Stages->normalization)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+template <typename TOutputImage>
+void
 SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
 {
   this->UpdateSlideInformation();
+  this->FindNormalization();
   const int channels = m_Stages->model->network.channels;
-  channels == 1   ? m_Stages->template Connect<Image<unsigned char, 2>>(*this)
-  : channels == 3 ? m_Stages->template Connect<Image<RGBPixel<unsigned char>, 2>>(*this)
-                  : m_Stages->template Connect<VectorImage<unsigned char, 2>>(*this);
+  m_Stages->normalization ? m_Stages->template Connect<VectorImage<float, 2>>(*this)
+  : channels == 1         ? m_Stages->template Connect<Image<unsigned char, 2>>(*this)
+  : channels == 3         ? m_Stages->template Connect<Image<RGBPixel<unsigned char>, 2>>(*this)
+                          : m_Stages->template Connect<VectorImage<unsigned char, 2>>(*this);
   // Holes are filled when the whole mask is there: making it is nearly all of the work, and the filter tells of it.
   ProcessObject * const told = m_Stages->fill ? m_Stages->fill.GetPointer() : m_Stages->network.GetPointer();
   told->AddObserver(ProgressEvent(),

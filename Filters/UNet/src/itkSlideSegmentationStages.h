@@ -12,6 +12,7 @@
 #include "itkExtractImageFilter.h"
 #include "itkGlassValueImageFilter.h"
 #include "itkImageFileReader.h"
+#include "itkVectorImage.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <ctime>
@@ -77,20 +78,21 @@ MakeGlassValue(TImage *                                             image,
 template <typename TOutputImage>
 struct SlideSegmentationImageSource<TOutputImage>::Stages
 {
-  gigapixel::FollowedSlide                     given;
-  WholeSlideImageIO::Pointer                   slide; ///< a copy of what was given
-  std::shared_ptr<const gigapixel::Model>      model;
-  std::shared_ptr<const gigapixel::TissueMask> tissue; ///< null: everything is
-  std::string                                  tissueIdentity;
-  ProcessObject::Pointer                       reader;
-  ProcessObject::Pointer                       whiteGlass; ///< null: without a tissue mask
-  typename ImageSource<TOutputImage>::Pointer  network;
-  typename ImageSource<TOutputImage>::Pointer  emptyGlass; ///< null: without a tissue mask
-  typename ImageSource<TOutputImage>::Pointer  region;     ///< null: all of the level
-  typename ImageSource<TOutputImage>::Pointer  fill;       ///< null: holes stay
-  std::function<std::vector<ImageRegion<2>>()> getOwnRows;
-  std::function<void(std::int64_t)>            countBeside; ///< what others than the engine take, but for these bytes
-  gigapixel::StageSeconds                      seconds;
+  gigapixel::FollowedSlide                      given;
+  WholeSlideImageIO::Pointer                    slide; ///< a copy of what was given
+  std::shared_ptr<const gigapixel::Model>       model;
+  std::shared_ptr<const gigapixel::TissueMask>  tissue; ///< null: everything is
+  std::string                                   tissueIdentity;
+  std::shared_ptr<gigapixel::KeptNormalization> normalization; ///< null: the network states none
+  ProcessObject::Pointer                        reader;
+  ProcessObject::Pointer                        whiteGlass; ///< null: without a tissue mask
+  typename ImageSource<TOutputImage>::Pointer   network;
+  typename ImageSource<TOutputImage>::Pointer   emptyGlass; ///< null: without a tissue mask
+  typename ImageSource<TOutputImage>::Pointer   region;     ///< null: all of the level
+  typename ImageSource<TOutputImage>::Pointer   fill;       ///< null: holes stay
+  std::function<std::vector<ImageRegion<2>>()>  getOwnRows;
+  std::function<void(std::int64_t)>             countBeside; ///< what others than the engine take, but for these bytes
+  gigapixel::StageSeconds                       seconds;
 
   ImageSource<TOutputImage> &
   GetUnfilled() const
@@ -126,12 +128,22 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     using PixelType = typename TImage::PixelType;
     PixelType white;
     NumericTraits<PixelType>::SetLength(white, static_cast<unsigned>(model->network.channels));
-    white = NumericTraits<PixelType>::max(white);
+    if constexpr (std::is_same_v<TImage, VectorImage<float, 2>>)
+    {
+      // As MakeGlassWhite() does it: before values are normalized.
+      const bool isDark = slide->GetComponentType() != IOComponentEnum::UCHAR || model->network.TakesDarkGlass();
+      white.Fill(isDark ? 0.0f : 255.0f);
+    }
+    else
+    {
+      white = NumericTraits<PixelType>::max(white);
+    }
     const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, white, false);
     unet->SetInput(painted->GetOutput());
     whiteGlass = painted.GetPointer();
   }
   unet->SetSharedModel(model);
+  unet->SetNormalization(normalization);
   gigapixel::ComputingOptions computing = source.m_Computing;
   computing.tileSize = source.GetPatches() ? 0 : source.GetEffectiveTileSize();
   unet->SetComputingOptions(computing);

@@ -12,8 +12,10 @@ namespace gigapixel
 {
 
 /** \class KeptNormalization
- * \brief The normalization of a volume that is opened again and again, as in training: what it takes of the voxels is
- * found when the volume is opened for the first time, by the passes of Normalize(), and kept. Which voxels are enclosed
+ * \brief The normalization of an image whose statistics are found once and kept.
+ *
+ * Those of a volume that is opened again and again, as in training, are found by the passes of Normalize() when it is
+ * opened for the first time. Those of a slide are found with Find() in a coarser level of it. Which voxels are enclosed
  * by others is found each time, in one pass: a bit for each voxel of all volumes of a cohort would be much to keep. */
 class GigapixelImage_EXPORT KeptNormalization
 {
@@ -21,6 +23,10 @@ public:
   /** \param normalizations one for all channels, or one for each */
   explicit KeptNormalization(Normalizations normalizations);
   ~KeptNormalization();
+
+  /** Finds the statistics in these pixels, whatever pixels Apply() is given: any region has the same values then.
+   * \return false: it was stopped */
+  bool Find(const std::shared_ptr<PixelSource> & pixels, const std::function<bool(double)> & goesOn = {});
 
   /** As Normalize() does it. Not from several threads at the same time.
    * \param pixels the same ones each time, in another source or the same one */

@@ -14,10 +14,11 @@ namespace gigapixel
 {
 
 /** \class Normalization
- * \brief What values of a channel of a volume become before a network sees them.
+ * \brief What values of a channel of a volume or slide become before a network sees them.
  *
  * Scanners give the same tissue other values each time, so that networks are trained on values which were brought onto
- * one scale. Z-score and percentiles take what they need of the volume itself, in passes over it. */
+ * one scale. Z-score and percentiles take what they need of the image itself, in passes over it: all of a volume, of a
+ * slide the level that "auto" of WholeSlideImageIO::SetWindow() takes. */
 struct GigapixelImage_EXPORT Normalization
 {
   /** What becomes of a value. */
@@ -64,7 +65,7 @@ struct GigapixelImage_EXPORT Normalization
   std::string Describe() const;
 };
 
-/** Normalizations of a volume: one for all channels, or one for each; none: values are as they are. */
+/** Normalizations of an image: one for all channels, or one for each; none: values are as they are. */
 using Normalizations = std::vector<Normalization>;
 
 /** As Normalization::Describe(); where channels differ, that of each with its number. */
@@ -80,6 +81,9 @@ GigapixelImage_EXPORT std::string Describe(const Normalizations & normalizations
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> Normalize(std::shared_ptr<PixelSource>        pixels,
                                                              const Normalizations &              normalizations,
                                                              const std::function<bool(double)> & goesOn = {});
+
+/** Whether values of a channel are changed. */
+GigapixelImage_EXPORT bool IsAny(const Normalizations & normalizations);
 
 } // namespace gigapixel
 

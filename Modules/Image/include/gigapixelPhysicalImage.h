@@ -22,12 +22,13 @@ using ScannedFunction = std::function<bool(const Region & region, std::uint8_t *
  * comes from an ITK pipeline, an ImageIO or somewhere else. */
 struct PhysicalImage
 {
-  std::string                  name;    ///< for messages: a file, or a word like "image 2"
-  std::shared_ptr<PixelSource> pixels;  ///< reads regions of it
-  Grid                         grid;    ///< size, spacing and origin
-  ScannedFunction              scanned; ///< empty: all of it was
-  std::string                  content; ///< what tells the file from others, whatever its name; empty: not known
-  std::string                  madeOf;  ///< `content` of the slide that it was made of, as it says; empty: not known
+  std::string                  name;     ///< for messages: a file, or a word like "image 2"
+  std::shared_ptr<PixelSource> pixels;   ///< reads regions of it
+  std::shared_ptr<PixelSource> measured; ///< its level that statistics are found in; null: that is `pixels`
+  Grid                         grid;     ///< size, spacing and origin
+  ScannedFunction              scanned;  ///< empty: all of it was
+  std::string                  content;  ///< what tells the file from others, whatever its name; empty: not known
+  std::string                  madeOf;   ///< `content` of the slide that it was made of, as it says; empty: not known
   std::uint8_t                 objectValue{ 0 };  ///< that the only segment of a segmentation has; 0: it is not known
   std::int64_t                 heldBytes{ 0 };    ///< of pixels that are read as a whole, and kept from then on
   std::int64_t                 readingBytes{ 0 }; ///< and beside them while they are read

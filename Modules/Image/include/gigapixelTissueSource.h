@@ -38,9 +38,11 @@ private:
 };
 
 /** The image with white glass: 255 in all channels where there is no tissue. There nothing is read, so that what is
- * mostly glass costs what its tissue costs. */
+ * mostly glass costs what its tissue costs.
+ * \param isDark glass is 0, as it always is where samples are floats, which have no white */
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeGlassWhite(std::shared_ptr<PixelSource>      pixels,
-                                                                  std::shared_ptr<const TissueMask> tissue);
+                                                                  std::shared_ptr<const TissueMask> tissue,
+                                                                  bool                              isDark = false);
 
 /** The labels of tissue; glass is Ignored. */
 GigapixelImage_EXPORT std::shared_ptr<LabelSource> IgnoreGlass(std::shared_ptr<LabelSource>      labels,

@@ -28,9 +28,14 @@ struct Scale
   double offset{ 0 };
   double divisor{ 1 };
 
+  /** What is no number has the value 0, and so has what is infinite, unless it is clipped. */
   float
   operator()(float value) const
   {
+    if (std::isnan(value) || (std::isinf(value) && std::isinf(least)))
+    {
+      return 0;
+    }
     return static_cast<float>((std::clamp(static_cast<double>(value), least, most) - offset) / divisor);
   }
 };
@@ -201,7 +206,7 @@ OfEachChannel(const Normalizations & normalizations, unsigned channels)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
                                      "there are normalizations of " + FormatCount(normalizations.size(), "channel") +
-                                       ", and the volume has " + std::to_string(channels)));
+                                       ", and the image has " + std::to_string(channels)));
   }
   return normalizations.size() > 1
            ? normalizations
@@ -308,7 +313,8 @@ private:
         {
           for (std::size_t c = 0; c < m_Normalizations.size(); ++c, ++value)
           {
-            if (TakesFigures(m_Normalizations[c]) && Counts(m_Normalizations[c], *value, m_There, x, y, piece.z))
+            if (TakesFigures(m_Normalizations[c]) && std::isfinite(*value) &&
+                Counts(m_Normalizations[c], *value, m_There, x, y, piece.z))
             {
               see(c, *value);
             }
@@ -419,6 +425,12 @@ public:
         }
       }
     }
+  }
+
+  void
+  ReadAhead(const Region & region) override
+  {
+    m_Pixels->ReadAhead(region);
   }
 
   bool
@@ -548,6 +560,13 @@ KeptNormalization::KeptNormalization(Normalizations normalizations)
 
 KeptNormalization::~KeptNormalization() = default;
 
+bool
+KeptNormalization::Find(const std::shared_ptr<PixelSource> & pixels, const std::function<bool(double)> & goesOn)
+{
+  m_Found->scales.clear();
+  return this->Apply(pixels, goesOn) != nullptr;
+}
+
 std::shared_ptr<PixelSource>
 KeptNormalization::Apply(std::shared_ptr<PixelSource> pixels, const std::function<bool(double)> & goesOn)
 {
@@ -589,6 +608,13 @@ Normalize(std::shared_ptr<PixelSource>        pixels,
           const std::function<bool(double)> & goesOn)
 {
   return KeptNormalization(normalizations).Apply(std::move(pixels), goesOn);
+}
+
+bool
+IsAny(const Normalizations & normalizations)
+{
+  return std::any_of(
+    normalizations.begin(), normalizations.end(), [](const Normalization & n) { return n.kind != Kind::None; });
 }
 
 } // namespace gigapixel

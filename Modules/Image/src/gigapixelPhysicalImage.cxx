@@ -78,7 +78,7 @@ AdaptChannels(std::shared_ptr<PixelSource> pixels, unsigned channels, const std:
   {
     return pixels;
   }
-  if (channels == 1 && given == 3)
+  if (channels == 1 && given == 3 && pixels->GetSampleType() == SampleType::UInt8)
   {
     return std::make_shared<GraySource>(std::move(pixels));
   }

@@ -41,9 +41,10 @@ FindExtent(const Region & region, const std::vector<std::uint8_t> & marked)
 class WhiteGlassSource : public PixelSource
 {
 public:
-  WhiteGlassSource(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue)
+  WhiteGlassSource(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, std::uint8_t glass)
     : m_Pixels(std::move(pixels))
     , m_Tissue(std::move(tissue))
+    , m_Glass(glass)
   {}
 
   Size
@@ -58,28 +59,34 @@ public:
     return m_Pixels->GetNumberOfChannels();
   }
 
+  SampleType
+  GetSampleType() const override
+  {
+    return m_Pixels->GetSampleType();
+  }
+
   void
   Read(const Region & region, std::uint8_t * samples) override
   {
-    const std::int64_t        channels = this->GetNumberOfChannels();
+    const std::int64_t        bytes = this->GetNumberOfChannels() * GetSampleBytes(this->GetSampleType()); // of a pixel
     std::vector<std::uint8_t> tissue;
     const Region              needed = m_Tissue->Read(region, tissue);
-    std::memset(samples, 255, static_cast<std::size_t>(region.width * region.height * channels));
+    std::memset(samples, m_Glass, static_cast<std::size_t>(region.width * region.height * bytes));
     if (needed.width == 0)
     {
       return;
     }
-    std::vector<std::uint8_t> read(static_cast<std::size_t>(needed.width * needed.height * channels));
+    std::vector<std::uint8_t> read(static_cast<std::size_t>(needed.width * needed.height * bytes));
     m_Pixels->Read(needed, read.data());
     for (std::int64_t y = 0; y < needed.height; ++y)
     {
       const std::int64_t         first = (needed.y - region.y + y) * region.width + needed.x - region.x;
-      const std::uint8_t * const from = read.data() + y * needed.width * channels;
+      const std::uint8_t * const from = read.data() + y * needed.width * bytes;
       for (std::int64_t x = 0; x < needed.width; ++x)
       {
         if (tissue[static_cast<std::size_t>(first + x)] != 0)
         {
-          std::memcpy(samples + (first + x) * channels, from + x * channels, static_cast<std::size_t>(channels));
+          std::memcpy(samples + (first + x) * bytes, from + x * bytes, static_cast<std::size_t>(bytes));
         }
       }
     }
@@ -106,6 +113,7 @@ public:
 private:
   std::shared_ptr<PixelSource>      m_Pixels;
   std::shared_ptr<const TissueMask> m_Tissue;
+  const std::uint8_t                m_Glass; ///< of each byte
 };
 
 class TissueLabelSource : public LabelSource
@@ -178,9 +186,10 @@ TissueMask::Read(const Region & region, std::vector<std::uint8_t> & tissue) cons
 }
 
 std::shared_ptr<PixelSource>
-MakeGlassWhite(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue)
+MakeGlassWhite(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, bool isDark)
 {
-  return std::make_shared<WhiteGlassSource>(std::move(pixels), std::move(tissue));
+  const std::uint8_t glass = isDark || pixels->GetSampleType() != SampleType::UInt8 ? 0 : 255;
+  return std::make_shared<WhiteGlassSource>(std::move(pixels), std::move(tissue), glass);
 }
 
 std::shared_ptr<LabelSource>

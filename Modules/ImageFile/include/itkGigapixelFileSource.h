@@ -5,12 +5,14 @@
 #include "gigapixelPhysicalImage.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelImageIOSource.h"
+#include "itkSmartPointer.h"
 
 #include <string>
 #include <vector>
 
 namespace itk
 {
+class WholeSlideImageIO;
 
 /** What is read of a slide's file, as WholeSlideImageIO::SetImage(), SetChannels() and SetWindow() take it. */
 struct GigapixelSlideContent
@@ -35,6 +37,7 @@ struct GigapixelResolution
   double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
   double   tolerance{ 0 };                ///< a level whose resolution differs by so much or less is read as it is
   bool     emptyAsBackground{ false };    ///< whether gray tiles that are not stored show the background, else 0
+  bool     asStored{ false };             ///< samples of 16 bit of a slide, and floats, are read, as floats
   GigapixelSlideContent content;          ///< image, channels and window
 };
 
@@ -49,13 +52,18 @@ GigapixelImageFile_EXPORT GigapixelSlideContent GigapixelContentForModel(const s
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
  * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.
- * Samples of other types than unsigned char are converted as GigapixelImageIOSource() says.
+ * Samples of other types than unsigned char are converted as GigapixelImageIOSource() says, or as `asStored` does.
  * Any number of threads may read at once.
  * \param channels 1 asks for gray where the reader can give it; what comes out is still to be adapted
  * \throw std::runtime_error one sentence that names the file. */
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std::string &         fileName,
                                                                        const GigapixelResolution & resolution = {},
                                                                        unsigned                    channels = 0);
+
+/** The level of a slide that statistics of its samples are of, as the slide was opened: samples of 8 bit, or others as
+ * floats. */
+GigapixelImageFile_EXPORT std::shared_ptr<gigapixel::PixelSource> GigapixelMeasuredSource(
+  const SmartPointer<WholeSlideImageIO> & slide);
 
 /** What GigapixelFileSource() opens where WholeSlideImageIO does not claim the file, but its `content`, for which all
  * of the file is read: enough to know how much memory it takes. */

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -51,20 +52,29 @@ WarnOfLoss(const std::string & mask)
 }
 
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-/** A slide's level. One reader serves all threads; each decodes what it asks for. */
+/** A slide's level, of samples of 8 bit, or of others as floats. One reader serves all threads; each decodes what it
+ * asks for. */
 class SlideSource : public gigapixel::PixelSource
 {
 public:
-  SlideSource(WholeSlideImageIO::Pointer slide, unsigned channels)
+  SlideSource(WholeSlideImageIO::Pointer slide, unsigned level)
     : m_Slide(std::move(slide))
-    , m_Channels(channels)
+    , m_Level(level)
+    , m_Channels(m_Slide->GetNumberOfComponents())
+    , m_Type(m_Slide->GetComponentType())
   {}
 
   gigapixel::Size
   GetSize() const override
   {
-    const auto size = m_Slide->GetLevelSize(m_Slide->GetLevel());
+    const auto size = m_Slide->GetLevelSize(m_Level);
     return gigapixel::Size{ static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
+  }
+
+  gigapixel::SampleType
+  GetSampleType() const override
+  {
+    return m_Type == IOComponentEnum::UCHAR ? gigapixel::SampleType::UInt8 : gigapixel::SampleType::Float;
   }
 
   unsigned
@@ -76,9 +86,39 @@ public:
   void
   Read(const gigapixel::Region & region, std::uint8_t * samples) override
   {
+    if (m_Type != IOComponentEnum::USHORT)
+    {
+      return this->ReadStored(region, samples);
+    }
+    // They lie in the second half of what they become, where none is overwritten before it is read.
+    const std::int64_t   count = region.width * region.height * m_Channels;
+    std::uint8_t * const stored = samples + count * static_cast<std::int64_t>(sizeof(std::uint16_t));
+    this->ReadStored(region, stored);
+    for (std::int64_t i = 0; i < count; ++i)
+    {
+      std::uint16_t value = 0;
+      std::memcpy(&value, stored + i * static_cast<std::int64_t>(sizeof(value)), sizeof(value));
+      reinterpret_cast<float *>(samples)[i] = value;
+    }
+  }
+
+  void
+  ReadAhead(const gigapixel::Region & region) override
+  {
+    m_Slide->ReadAhead(m_Level,
+                       static_cast<SizeValueType>(region.x),
+                       static_cast<SizeValueType>(region.y),
+                       static_cast<SizeValueType>(region.width),
+                       static_cast<SizeValueType>(region.height));
+  }
+
+private:
+  void
+  ReadStored(const gigapixel::Region & region, std::uint8_t * samples) const
+  {
     try
     {
-      m_Slide->ReadRegion(m_Slide->GetLevel(),
+      m_Slide->ReadRegion(m_Level,
                           static_cast<SizeValueType>(region.x),
                           static_cast<SizeValueType>(region.y),
                           static_cast<SizeValueType>(region.width),
@@ -92,19 +132,10 @@ public:
     }
   }
 
-  void
-  ReadAhead(const gigapixel::Region & region) override
-  {
-    m_Slide->ReadAhead(m_Slide->GetLevel(),
-                       static_cast<SizeValueType>(region.x),
-                       static_cast<SizeValueType>(region.y),
-                       static_cast<SizeValueType>(region.width),
-                       static_cast<SizeValueType>(region.height));
-  }
-
-private:
   WholeSlideImageIO::Pointer m_Slide;
+  unsigned                   m_Level;
   unsigned                   m_Channels;
+  IOComponentEnum            m_Type;
 };
 
 /** What a pyramid of ours says to have been made of: its description ends with that. */
@@ -135,13 +166,21 @@ FindMadeOf(const WholeSlideImageIO & pyramid)
   return madeBy.substr(hasImage ? named : begin);
 }
 
+/** Whether SlideSource reads the samples. */
+bool
+IsReadAsStored(const WholeSlideImageIO & slide)
+{
+  const auto type = slide.GetComponentType();
+  return type == IOComponentEnum::UCHAR || type == IOComponentEnum::USHORT || type == IOComponentEnum::FLOAT;
+}
+
 /** The reader gives bytes of what has samples of more bits, scaled: of a mask these are its values no more. */
 std::shared_ptr<gigapixel::PixelSource>
-MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
+MakePixels(const WholeSlideImageIO::Pointer & slide, bool asStored, HighSamples high)
 {
-  if (slide->GetComponentType() == IOComponentEnum::UCHAR)
+  if (asStored ? IsReadAsStored(*slide) : slide->GetComponentType() == IOComponentEnum::UCHAR)
   {
-    return std::make_shared<SlideSource>(slide, slide->GetNumberOfComponents());
+    return std::make_shared<SlideSource>(slide, slide->GetLevel());
   }
   const auto make = [slide]() -> ImageIOBase::Pointer {
     const auto io = WholeSlideImageIO::New();
@@ -150,6 +189,17 @@ MakePixels(const WholeSlideImageIO::Pointer & slide, HighSamples high)
   };
   return GigapixelImageIOSource(make, slide->GetFileName(), high).pixels;
 }
+
+} // namespace
+
+std::shared_ptr<gigapixel::PixelSource>
+GigapixelMeasuredSource(const SmartPointer<WholeSlideImageIO> & slide)
+{
+  return std::make_shared<SlideSource>(slide, slide->GetMeasuredLevel());
+}
+
+namespace
+{
 
 /** The names of those that were chosen, or shown with a window. */
 std::vector<std::string>
@@ -223,7 +273,8 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 
   gigapixel::PhysicalImage result;
   result.name = fileName;
-  result.pixels = MakePixels(slide, high);
+  result.pixels = MakePixels(slide, resolution.asStored, high);
+  result.measured = resolution.asStored && IsReadAsStored(*slide) ? GigapixelMeasuredSource(slide) : nullptr;
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(*slide)
                                                             : gigapixel::IdentifyFile(fileName, bytes);
@@ -328,7 +379,8 @@ OpenFile(const std::string &         fileName,
       throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
     }
   };
-  if (isTIFFMask || resolution.content.IsChosen() || slide->CanReadFile(fileName.c_str()))
+  const bool isStoredTIFF = resolution.asStored && gigapixel::IsReadAsLabels(fileName);
+  if (isTIFFMask || isStoredTIFF || resolution.content.IsChosen() || slide->CanReadFile(fileName.c_str()))
   {
     return openSlide();
   }

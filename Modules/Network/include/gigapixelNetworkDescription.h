@@ -87,12 +87,13 @@ public:
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
   std::vector<Layer> layers;         ///< a chain of convolutions, or empty:
   NetworkGraph       graph;          ///< a network of any operations; empty where there are layers
-  /** For a graph: input = (pixel / 255 - mean) / deviation, per channel; empty: 0 and 1. */
+  /** For a graph: input = (pixel / 255 - mean) / deviation, per channel; of normalized values (value - mean) /
+   * deviation. Empty: 0 and 1. */
   std::vector<double> mean;
   std::vector<double> deviation; ///< see mean
-  /** For a network for volumes: what values become before that, in all channels or in each. It is of the whole volume,
-   * so that whoever opens one does it, by Normalize(): the engine is given the source that this returns. So are the
-   * next two for whoever opens a volume. */
+  /** For a graph: what values become before that, in all channels or in each. Slides and volumes are read as they are
+   * stored then. It is of the whole image, so that whoever opens one does it, by Normalize(): the engine is given the
+   * source that this returns. The next two are for whoever opens a volume. */
   Normalizations normalization;
   /** Whether the network was trained on the box around the voxels that are not 0 alone, see NonZeroVoxels: only that
    * box is shown to it, and what lies around it is class 0. Training here shows it the whole volume. */
@@ -147,6 +148,20 @@ public:
     return !graph.IsEmpty() && graph.GetNumberOfAxes() > 2;
   }
 
+  /** Whether values of a channel are changed by Normalize(). */
+  bool
+  IsNormalized() const
+  {
+    return IsAny(normalization);
+  }
+
+  /** Whether the engine is given floats, and else bytes. */
+  bool
+  TakesFloats() const
+  {
+    return this->TakesVolumes() || this->IsNormalized();
+  }
+
   /** Whether the loss is made of sums over the whole image, for which a forward pass of its own comes first. */
   bool
   TakesSumsFirst() const
@@ -176,7 +191,8 @@ public:
    * \throw std::invalid_argument says what is wrong */
   void Validate() const;
 
-  /** \throw std::invalid_argument an image has another number of channels than the network takes */
+  /** \throw std::invalid_argument an image has another number of channels than the network takes, or samples of another
+   * type */
   void CheckChannels(const PixelSource & pixels) const;
 
   /** Names that Load() knows without a file. */
@@ -210,6 +226,13 @@ public:
   TakesWhiteForBackground() const
   {
     return channels == 3 || invert;
+  }
+
+  /** Whether glass that a mask of tissue leaves out is shown as 0, see MakeGlassWhite(); else it is white. */
+  bool
+  TakesDarkGlass() const
+  {
+    return this->IsNormalized() && !this->TakesWhiteForBackground();
   }
 
   /** For layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.

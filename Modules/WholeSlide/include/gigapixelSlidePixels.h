@@ -25,8 +25,11 @@ GigapixelWholeSlide_EXPORT void RequirePicture(const itk::WholeSlideImageIO & sl
 
 /** Refuses what has other channels than a network takes: gray and RGB are made of each other, all else has as many, of
  * 8 bits.
+ * \param normalizes whether the network states a normalization, with which it takes 16 bits and floats as well
  * \throw std::runtime_error one sentence that names the file */
-GigapixelWholeSlide_EXPORT void RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels);
+GigapixelWholeSlide_EXPORT void RequireChannels(const itk::WholeSlideImageIO & slide,
+                                                unsigned                       channels,
+                                                bool                           normalizes);
 
 /** Micrometers per level-0 pixel, mean of x and y; 0 where unknown. */
 GigapixelWholeSlide_EXPORT double GetLevelZeroResolution(const itk::WholeSlideImageIO & slide);

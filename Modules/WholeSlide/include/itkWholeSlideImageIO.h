@@ -288,7 +288,9 @@ public:
   std::vector<std::string> GetImageNames() const;
   unsigned int             GetNumberOfLevels() const;
   unsigned int             GetNumberOfReducedLevels() const;
-  LevelSizeType            GetLevelSize(unsigned int level) const;
+  /** The level that the window "auto" is of, and so are the statistics of what networks normalize. */
+  unsigned int  GetMeasuredLevel() const;
+  LevelSizeType GetLevelSize(unsigned int level) const;
   /** Pixels of level 0 along a side of one, mean of x and y. */
   double GetLevelDownsample(unsigned int level) const;
   /** Along x and y, which differ where level 0 has no square pixels and SetMicronsPerPixel() makes them square. */

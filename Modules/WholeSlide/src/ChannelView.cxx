@@ -27,9 +27,6 @@ constexpr std::size_t mostWindows = 64;
 /** Channels whose samples are counted at a time: each has a table of half a megabyte. */
 constexpr std::size_t countedTogether = 16;
 
-/** The least pixels of a level that windows are found on. */
-constexpr std::uint64_t leastPixels = 1000000;
-
 /** For channels of which the file says no color, in this order. */
 constexpr std::array<unsigned char, 3> usualColors[] = { { { 0, 0, 255 } },    { { 0, 255, 0 } },   { { 255, 0, 0 } },
                                                          { { 0, 255, 255 } },  { { 255, 0, 255 } }, { { 255, 255, 0 } },
@@ -495,18 +492,6 @@ ChannelView::Convert(const PixelSpan & raw, const PixelSpan & out) const
   }
 }
 
-/** The coarsest stored level of a megapixel or more, else the finest. */
-unsigned
-ChannelView::GetMeasuredLevel() const
-{
-  unsigned level = 0;
-  for (unsigned i = 1; i < m_Slide->m_NumberOfLevels; ++i)
-  {
-    level = m_Slide->m_Planes[i].width * m_Slide->m_Planes[i].height >= leastPixels ? i : level;
-  }
-  return level;
-}
-
 /** Calls visit(samples of a tile's pixels inside the level, or null where it is not stored, their number), for one
  * tile at a time. Of several tiles that fail the first one is told. */
 template <typename TVisitor>
@@ -576,7 +561,7 @@ ChannelView::VisitTiles(unsigned                      plane,
 std::vector<ChannelRange>
 ChannelView::FindRanges(const OpeningProgress & progress) const
 {
-  const unsigned             plane = GetMeasuredLevel();
+  const unsigned             plane = m_Slide->GetMeasuredLevel();
   const SlidePlane &         of = m_Slide->m_Planes[plane];
   const std::size_t          bytes = of.GetSampleBytes();
   const bool                 isFloat = m_Sample == SampleType::Float32;

@@ -60,7 +60,6 @@ private:
   void     SetEmptyPixel(SlidePlane & plane, const SlidePlane & from);
   void     FillProperties();
   bool     IsLevel(unsigned plane) const;
-  unsigned GetMeasuredLevel() const;
   void     Convert(const PixelSpan & raw, const PixelSpan & out) const;
 
   unsigned char Scale(std::size_t chosen, const unsigned char * sample) const;

@@ -68,6 +68,18 @@ Slide::DecodeTile(unsigned plane, std::uint64_t tile, const PixelSpan & out, std
   return DecodeReducedTile(plane, tile, 1, out);
 }
 
+unsigned
+Slide::GetMeasuredLevel() const
+{
+  constexpr std::uint64_t leastPixels = 1000000;
+  unsigned                level = 0;
+  for (unsigned i = 1; i < m_NumberOfLevels; ++i)
+  {
+    level = m_Planes[i].width * m_Planes[i].height >= leastPixels ? i : level;
+  }
+  return level;
+}
+
 std::vector<SlideChannel>
 Slide::GetChannels() const
 {

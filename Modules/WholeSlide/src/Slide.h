@@ -245,6 +245,9 @@ public:
   {
     return m_NumberOfReducedLevels;
   }
+  /** The level that statistics of all samples are of: the coarsest stored one of a megapixel or more, else the finest.
+   */
+  unsigned GetMeasuredLevel() const;
 
   /** All images of the file; empty where it has no more than one. */
   const std::vector<SlideImage> &

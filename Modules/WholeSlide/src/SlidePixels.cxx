@@ -47,13 +47,26 @@ RequirePicture(const itk::WholeSlideImageIO & slide)
 }
 
 void
-RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels)
+RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels, bool normalizes)
 {
-  if (slide.GetComponentType() != itk::IOComponentEnum::UCHAR)
+  using Type = itk::IOComponentEnum;
+  const Type type = slide.GetComponentType();
+  if (normalizes && type != Type::UCHAR && type != Type::USHORT && type != Type::FLOAT)
   {
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
-                             "it has " + DescribePixels(slide) + ", and networks take 8 bit",
-                             "choose channels and a window (--channel, --window, SetChannels(), SetWindow())")
+                             "it has " + DescribePixels(slide) + " of the type " +
+                               itk::ImageIOBase::GetComponentTypeAsString(type) +
+                               ", and networks take unsigned ones of 8 or 16 bit, or floats of 32 bit",
+                             "convert it to one of these")
+                    .OfFile(slide.GetFileName())
+                    .OfValue(itk::ImageIOBase::GetComponentTypeAsString(type)));
+  }
+  if (!normalizes && type != Type::UCHAR)
+  {
+    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
+                             "it has " + DescribePixels(slide) + ", and the network takes 8 bit",
+                             "choose channels and a window (--channel, --window, SetChannels(), SetWindow()), or train "
+                             "a network with a normalization (unet:normalization=percentiles)")
                     .OfFile(slide.GetFileName())
                     .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
   }

@@ -200,6 +200,12 @@ WholeSlideImageIO::GetImageNames() const
 }
 
 unsigned int
+WholeSlideImageIO::GetMeasuredLevel() const
+{
+  return this->GetSlide().GetMeasuredLevel();
+}
+
+unsigned int
 WholeSlideImageIO::GetNumberOfLevels() const
 {
   return this->GetSlide().GetNumberOfLevels();

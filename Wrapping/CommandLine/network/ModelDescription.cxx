@@ -136,10 +136,13 @@ DescribeInput(const NetworkDescription & network)
     json["deviation"] = network.deviation;
   }
   json["multiple"] = GetMultiple(network);
+  if (network.TakesFloats())
+  {
+    json["normalization"] = gigapixel::Describe(network.normalization);
+  }
   if (network.TakesVolumes())
   {
     json["axes"] = network.graph.GetNumberOfAxes();
-    json["normalization"] = gigapixel::Describe(network.normalization);
     json["crop"] = network.cropsToNonZero ? "non-zero" : "none";
     json["spacingMm"] = network.spacing == std::array<double, 3>{} ? JSON() : JSON(network.spacing);
     json["orientation"] = network.orientation.empty() ? JSON() : JSON(network.orientation);
@@ -153,16 +156,17 @@ std::string
 FormatInput(const JSON & input)
 {
   std::string text = input["channels"].dump() + (input["channels"] == 1 ? " channel, " : " channels, ");
-  const bool  isVolume = input.contains("axes"); // whose values are what the file says, not 255ths
-  const auto  before = isVolume ? input["normalization"].get<std::string>() : std::string();
+  const bool  isVolume = input.contains("axes");
+  const bool  isStored = input.contains("normalization"); // values are what the file says, not 255ths
+  const auto  before = isStored ? input["normalization"].get<std::string>() : std::string();
   if (input.contains("mean"))
   {
-    text += (isVolume ? before + ", (value - " : "(pixel / 255 - ") + input["mean"].dump() + ") / " +
+    text += (isStored ? before + ", (value - " : "(pixel / 255 - ") + input["mean"].dump() + ") / " +
             input["deviation"].dump();
   }
   else
   {
-    text += isVolume ? before : input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255";
+    text += isStored ? before : input["invert"].get<bool>() ? "(255 - pixel) / 255" : "pixel / 255";
   }
   text += isVolume ? "; volumes" : "";
   text += isVolume && input["crop"] == "non-zero" ? " cropped to what is not 0" : "";

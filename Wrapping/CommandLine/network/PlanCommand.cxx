@@ -16,6 +16,8 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelUsableCores.h"
 
+#include "itkGigapixelImageSource.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -370,12 +372,13 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
     return { name, volume.grid.size, CountMemory(volume, network) };
   }
   const auto content = FindContent(values);
+  itk::GigapixelRefuseWindow(content.window, network);
   const auto slide = OpenSlide(name, content, values, session);
-  RequireChannels(*slide, static_cast<unsigned>(network.channels));
+  RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
   PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
-  planned.training.AddFile(name, network.channels, content);
+  planned.training.AddFile(name, network.channels, content, network.IsNormalized());
   planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
   planned.inference.AddResampling(*slide);

@@ -103,7 +103,7 @@ SlideForModel::Plan(const Model &          model,
 {
   const Size    size = image.grid.size;
   ReadingMemory reading;
-  reading.AddFile(name, model.network.channels, content);
+  reading.AddFile(name, model.network.channels, content, model.network.IsNormalized());
   reading.AddResampling(image);
   const int threads = reading.LimitThreads(session.GetThreads(), GetBudget(values));
   ImageRun  run{ values, model.network, size, Purpose::Inference, tiling };

@@ -127,7 +127,7 @@ MeasureSlide(const CohortEntry &        entry,
              Workload &                 workload)
 {
   const auto slide = OpenSlide(entry.slide, values, session);
-  RequireChannels(*slide, static_cast<unsigned>(network.channels));
+  RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
   RequireInside(entry, *slide, values.GetText("cohort"));
   if (!network.LabelsImage() && !entry.mask.empty())
   {
@@ -135,7 +135,7 @@ MeasureSlide(const CohortEntry &        entry,
   }
   SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
-  workload.reading.AddFile(entry.slide, network.channels, GetContent(values));
+  workload.reading.AddFile(entry.slide, network.channels, GetContent(values), network.IsNormalized());
   workload.reading.AddResampling(*slide);
   if (!network.LabelsImage() && !entry.mask.empty())
   {
@@ -152,6 +152,7 @@ MeasureCohort(const Cohort &             cohort,
               const Session &            session)
 {
   Workload workload;
+  itk::GigapixelRefuseWindow(GetContent(values).window, network);
   for (const CohortEntry & entry : cohort.entries)
   {
     if (entry.split == CohortEntry::Split::Test)

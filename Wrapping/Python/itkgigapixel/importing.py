@@ -99,8 +99,8 @@ def import_network(
         Which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output. None:
         the first, with a warning where there are several.
     mean : sequence of float, default ()
-        Means of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes of
-        floats in their units. (): 0.
+        Means of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes, and
+        with *normalization*, in the units of the values. (): 0.
     deviation : sequence of float, default ()
         Standard deviations, in the same units. (): 1.
     name : str, default ""
@@ -114,8 +114,9 @@ def import_network(
         Side of the tiles' cores in pixels, when slides are segmented with the weights as they are. The next multiple of the
         network's stride is taken. None: 1024, of volumes 64.
     normalization : dict or sequence of dict, optional
-        What values of volumes become before *mean* and *deviation*, as in a network's JSON, such as ``{"type":
-        "z-score"}``. It is one for all channels, or one for each. None: nothing.
+        What values of slides or volumes become before *mean* and *deviation*, as in a network's JSON, such as ``{"type":
+        "z-score"}``. It is one for all channels, or one for each. Slides are then read as they are stored, of 8 or 16 bit
+        or floats. None: nothing.
     crop : {"none", "non-zero"}, default "none"
         What volumes were cut to in training. "non-zero" is the box around the voxels that are not 0, which
         :func:`segment_volume` takes.
@@ -180,7 +181,7 @@ def import_network(
     channels = _CHANNELS[axes] if channels is None else channels
     if channels < 1:
         raise error_of(ValueError, "E-OPTION-VALUE", f"channels are 1 or more, not {channels}", option="channels", value=channels)
-    if axes == 2 and max([*mean, *deviation], default=0) > 1:
+    if axes == 2 and not normalization and max([*mean, *deviation], default=0) > 1:
         why = f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}"
         raise error_of(ValueError, "E-OPTION-VALUE", why, "divide them by 255", option="mean")
     module, left_out = make_plain(module)
@@ -201,6 +202,8 @@ def import_network(
                 raise Unsupported("The module labels whole volumes: only networks that label each voxel are taken over.")
             if graph.of_image and channels not in (1, 3):  # ITK's Python has no other images to prove it by
                 raise Unsupported(f"The module labels whole images of {channels} channels: only those of 1 (gray) or 3 (RGB) are taken over.")
+            if graph.of_image and normalization:  # as they are proven by images of 8 bit
+                raise Unsupported("The module labels whole images: normalization is of those that label each pixel or voxel.")
             if multiple > 1 and graph.of_image:
                 raise Unsupported(
                     f"The module labels images whose sides are multiples of {multiple} alone: of others the pixels that they would be padded with would count in the mean."
@@ -379,7 +382,7 @@ def _compute(module, network, classes, size, output, multiple, greatest, activat
     :param kind: of the numbers that it computes with
     :param multiple: that the module wants sizes to be of
     :returns: probabilities in double, (classes, height, width), or (classes,) of the image; and the image (height, width,
-        channels) of bytes, or of a volume (depth, height, width, channels) of floats; and whether all that it gives lies
+        channels) of bytes, or of a volume (depth, height, width, channels), and of normalized values, of floats; and whether all that it gives lies
         between 0 and 1, or of one class has the same sign
     """
     import torch
@@ -387,7 +390,7 @@ def _compute(module, network, classes, size, output, multiple, greatest, activat
     channels = network["input"]["channels"]
     mean, deviation = (np.array(network["input"].get(key, default), np.float64) for key, default in (("mean", 0.0), ("deviation", 1.0)))
     random = np.random.default_rng(1)
-    if len(size) == 2:
+    if len(size) == 2 and "normalization" not in network["input"]:
         pixels = random.integers(0, 256, (*size, channels), np.uint8)
         normalized = (pixels / 255.0 - mean) / deviation
     else:
@@ -445,7 +448,8 @@ def _conclude(are_same, sentence) -> str:
 def _predict(model, pixels, tile):
     """Probabilities in tiles of this side, (classes, height, width), of volumes (classes, depth, height, width)."""
     size = pixels.shape[:-1]
-    given = (model.PredictImage if len(size) == 2 else model.PredictVolume)(pixels, *size, tile)
+    depth = (1,) if len(size) == 2 else ()
+    given = model.PredictImage(pixels, *size, tile) if pixels.dtype == np.uint8 else model.PredictVolume(pixels, *depth, *size, tile)
     return np.moveaxis(np.frombuffer(given, np.float32).reshape(*size, -1), -1, 0)
 
 

@@ -67,10 +67,11 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   {
     m_Network.CheckTileSize(tileSize);
   }
-  if (device.shared && m_Network.TakesVolumes())
+  if (device.shared && m_Network.TakesFloats())
   {
-    throw InvalidArgument(Diagnostic(
-      "E-OPTION-APPLIES", "networks for volumes do not compute in shared memory", "leave out shared memory"));
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     "networks for volumes or normalized values do not compute in shared memory",
+                                     "leave out shared memory"));
   }
 }
 

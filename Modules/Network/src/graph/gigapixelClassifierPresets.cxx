@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelClassifierPresets.h"
 #include "gigapixelResNet.h"
+#include "gigapixelSegmentationPreset.h"
 
 namespace gigapixel
 {
@@ -37,6 +38,7 @@ BuildResNetClassifier(int depth, const PresetValues & values)
   network.channels = network.graph.GetInputChannels();
   network.SetLoss("cross-entropy");
   TakeImageNetStandardization(network);
+  TakeNormalization(values, network);
   return network;
 }
 
@@ -66,7 +68,8 @@ MakeResNetPreset(int depth)
                "batch",
                0,
                0,
-               { "batch", "fixup" } } },
+               { "batch", "fixup" } },
+             GetNormalizationOption() },
            [depth](const PresetValues & values) { return BuildResNetClassifier(depth, values); } };
 }
 

@@ -221,25 +221,38 @@ CheckStandardization(const NetworkDescription & network)
   }
 }
 
-/** What is of volumes alone, and done by whoever opens one. */
 void
-CheckVolumeInput(const NetworkDescription & network)
+CheckNormalization(const NetworkDescription & network)
 {
   const Normalizations & normalizations = network.normalization;
   std::for_each(normalizations.begin(), normalizations.end(), [](const Normalization & n) { n.Validate(); });
-  const bool isNormalized = std::any_of(normalizations.begin(), normalizations.end(), [](const Normalization & n) {
-    return n.kind != Normalization::Kind::None;
-  });
-  const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
-  if (isNormalized && isOfImages)
+  if (network.IsNormalized() && network.graph.IsEmpty())
   {
-    Refuse("\"input\": a normalization is of networks for volumes (\"axes\": 3); of images mean and deviation are");
+    Refuse("\"input\": a chain of layers takes 8 bit and no normalization; write the network as a graph of operations");
+  }
+  if (network.IsNormalized() && network.invert)
+  {
+    Refuse("\"input\": normalized values have no end to be inverted at: leave \"invert\" out");
+  }
+  using Voxels = Normalization::Voxels;
+  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
+  if (network.graph.GetNumberOfAxes() == 2 && std::any_of(normalizations.begin(), normalizations.end(), isOfShape))
+  {
+    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
+           "volumes (\"axes\": 3)");
   }
   if (normalizations.size() > 1 && normalizations.size() != static_cast<std::size_t>(network.channels))
   {
     Refuse("\"input\": there are " + FormatCount(normalizations.size(), "normalization") + " for " +
            FormatCount(network.channels, "channel") + ": give one for each, or one for all");
   }
+}
+
+/** What is of volumes alone, and done by whoever opens one. */
+void
+CheckVolumeInput(const NetworkDescription & network)
+{
+  const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
   if (network.invert && !isOfImages)
   {
     Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
@@ -479,6 +492,7 @@ NetworkDescription::Validate() const
     CheckGraph(*this);
   }
   CheckOutput(*this);
+  CheckNormalization(*this);
   CheckVolumeInput(*this);
   CheckClassNames(*this);
   CheckObjective(*this);
@@ -497,6 +511,12 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
                                      "the image has " + FormatCount(pixels.GetNumberOfChannels(), "channel") +
                                        ", the network \"" + name + "\" takes " + std::to_string(channels)));
+  }
+  if (this->IsNormalized() && pixels.GetSampleType() != SampleType::Float)
+  {
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "the network \"" + name + "\" takes normalized values, and these are bytes",
+                                     "give it what Normalize() returns"));
   }
   if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
   {

@@ -130,6 +130,12 @@ void
 ReadInput(const Json & json, NetworkDescription & network)
 {
   const std::string where = "\"input\"";
+  if (network.graph.IsEmpty() && json.contains("normalization"))
+  {
+    Refuse(where +
+           ": a chain of layers takes 8 bit and no normalization; write the network as a graph of operations, or "
+           "choose a window for slides of 16 bit (--window)");
+  }
   if (network.graph.IsEmpty())
   {
     CheckKeys(json, where, { "channels", "invert" });

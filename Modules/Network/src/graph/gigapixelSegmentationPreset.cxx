@@ -37,6 +37,39 @@ GetNormOption(const std::string & kernel)
            { "batch", "instance", "group", "none" } };
 }
 
+PresetOption
+GetNormalizationOption()
+{
+  return {
+    "normalization",
+    "what values of each channel of a slide become, of 8 or 16 bit or floats: its 0.1 and 99.9 percentile 0 and 1, "
+    "or the z-score; none: 8 bit alone",
+    "none",
+    0,
+    0,
+    { "none", "percentiles", "z-score" }
+  };
+}
+
+void
+TakeNormalization(const PresetValues & values, NetworkDescription & network)
+{
+  const std::string & word = values.GetWord("normalization");
+  if (word == "none")
+  {
+    return;
+  }
+  network.invert = false;
+  if (word == "z-score")
+  {
+    network.mean.clear();
+    network.deviation.clear();
+    network.normalization = { { Normalization::Kind::ZScore } };
+    return;
+  }
+  network.normalization = { { Normalization::Kind::Percentiles, Normalization::Voxels::All, 0.1, 99.9 } };
+}
+
 int
 GetOutputChannels(const PresetValues & values)
 {

@@ -8,7 +8,7 @@
 namespace gigapixel
 {
 
-// What presets that label pixels or voxels have in common.
+// What presets that label pixels or voxels have in common, some of it with those that label images.
 
 PresetOption GetClassesOption();
 
@@ -20,6 +20,13 @@ PresetOption GetModalitiesOption();
 
 /** \param kernel of the convolutions with norms: "3x3" */
 PresetOption GetNormOption(const std::string & kernel);
+
+/** Of slides, whose values are then read as they are stored. */
+PresetOption GetNormalizationOption();
+
+/** The option's normalization. The network has its standardization or inversion until then: the former is kept where
+ * values become 0 to 1, as those of 8 bit do. */
+void TakeNormalization(const PresetValues & values, NetworkDescription & network);
 
 /** As many as the classes need: one for two. */
 int GetOutputChannels(const PresetValues & values);

@@ -57,6 +57,7 @@ BuildUNet(const PresetValues & values)
   NetworkDescription network =
     Describe(builder.Finish(builder.Convolve("last", map, GetOutputChannels(values), 1, 1, true)));
   network.invert = true;
+  TakeNormalization(values, network);
   return network;
 }
 
@@ -115,6 +116,7 @@ BuildResNetUNet(int depth, const PresetValues & values)
   map = builder.Convolve("segmentation_head.0", map, GetOutputChannels(values), 3, 1, true);
   NetworkDescription network = Describe(builder.Finish(map));
   TakeImageNetStandardization(network);
+  TakeNormalization(values, network);
   return network;
 }
 
@@ -130,7 +132,8 @@ MakeUNetPreset()
              { "depth", "poolings", "4", 1, 8 },
              GetChannelsOption(),
              GetClassesOption(),
-             GetNormOption("3x3") },
+             GetNormOption("3x3"),
+             GetNormalizationOption() },
            BuildUNet };
 }
 
@@ -155,7 +158,7 @@ MakeResNetUNetPreset(int depth)
   return { "resnet" + number + "-unet",
            "U-Net with ResNet-" + number + " as its encoder, under torchvision's names, and frozen batch norms",
            1e-4, // frozen norms change nothing in the beginning, so that logits are great
-           { GetChannelsOption(), GetClassesOption() },
+           { GetChannelsOption(), GetClassesOption(), GetNormalizationOption() },
            [depth](const PresetValues & values) { return BuildResNetUNet(depth, values); } };
 }
 

@@ -137,7 +137,9 @@ MeasurePace(const Picture & picture)
   const int                  classes = network.GetNumberOfClasses();
   StreamedNetwork            streamed(network, picture.run.tileSize, 1, picture.run.device);
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
-  NoisePixels               pixels(size, network.channels);
+  const auto                noise = std::make_shared<NoisePixels>(size, network.channels);
+  const auto                shown = Normalize(noise, network.normalization);
+  PixelSource &             pixels = *shown;
   NoLabels                  labels(size);
   std::vector<std::uint8_t> found(size.width * size.height * size.depth);
   const auto                predict = [&] {

@@ -102,6 +102,12 @@ PatchNetwork::Clear()
   m_Below = BlendedRows{};
 }
 
+std::int64_t
+PatchNetwork::GetPixelBytes() const
+{
+  return m_Network.channels * GetSampleBytes(m_Network.TakesFloats() ? SampleType::Float : SampleType::UInt8);
+}
+
 /** Whether what is kept is what this region begins with. */
 bool
 PatchNetwork::GoesOn(const Region & region, Size image) const
@@ -145,28 +151,29 @@ PatchNetwork::Check(const PixelSource & pixels, const Region & region) const
   }
 }
 
-/** White where there is no image. */
+/** White where there is no image; of floats, which have no white, 0. */
 void
 PatchNetwork::ReadPatch(PixelSource & pixels, const Region & place, TileData & data) const
 {
   const Size         size = pixels.GetSize();
-  const std::int64_t channels = m_Network.channels, row = m_Patches.side * channels;
+  const std::int64_t pixel = this->GetPixelBytes(), row = m_Patches.side * pixel;
   const Region       real = Intersect(place, { 0, 0, size.width, size.height });
   data.tile = m_Patch;
+  data.sampleType = pixels.GetSampleType();
   data.pixels.resize(row * m_Patches.side);
-  data.rows = { data.pixels.data() + m_Patch.window.y * row + m_Patch.window.x * channels, row };
+  data.rows = { data.pixels.data() + m_Patch.window.y * row + m_Patch.window.x * pixel, row };
   if (real.width == place.width && real.height == place.height)
   {
     return pixels.Read(real, data.pixels.data());
   }
-  std::vector<std::uint8_t> samples(real.width * real.height * channels);
+  std::vector<std::uint8_t> samples(real.width * real.height * pixel);
   pixels.Read(real, samples.data());
-  std::fill(data.pixels.begin(), data.pixels.end(), White);
+  std::fill(data.pixels.begin(), data.pixels.end(), data.sampleType == SampleType::UInt8 ? White : std::uint8_t{ 0 });
   for (std::int64_t y = 0; y < real.height; ++y)
   {
-    std::copy_n(samples.begin() + y * real.width * channels,
-                real.width * channels,
-                data.pixels.begin() + (real.y - place.y + y) * row + (real.x - place.x) * channels);
+    std::copy_n(samples.begin() + y * real.width * pixel,
+                real.width * pixel,
+                data.pixels.begin() + (real.y - place.y + y) * row + (real.x - place.x) * pixel);
   }
 }
 
@@ -184,7 +191,8 @@ PatchNetwork::ComputeLogits(Worker & worker, Logits & logits) const
   // Pixels and sum are mirrored together, from one of the four to the next one, and back.
   for (const bool columns : { true, false, true })
   {
-    columns ? MirrorColumns(data.pixels, side, m_Network.channels) : MirrorRows(data.pixels, side, m_Network.channels);
+    columns ? MirrorColumns(data.pixels, side, this->GetPixelBytes())
+            : MirrorRows(data.pixels, side, this->GetPixelBytes());
     columns ? MirrorColumns(logits, side, channels) : MirrorRows(logits, side, channels);
     worker.mirrored.resize(logits.size());
     m_Tiles.Predict(data, PixelValue::Logit, worker.mirrored.data(), side * channels);
@@ -198,9 +206,9 @@ std::shared_ptr<const PatchNetwork::Logits>
 PatchNetwork::Compute(PixelSource & pixels, const Region & place, Worker & worker)
 {
   this->ReadPatch(pixels, place, worker.data);
-  const std::int64_t side = m_Patches.side, channels = m_Network.channels;
-  const bool         uniform = IsUniform({ worker.data.pixels.data(), side * channels }, side, side, channels);
-  const std::vector<std::uint8_t> color(worker.data.pixels.begin(), worker.data.pixels.begin() + channels);
+  const std::int64_t              side = m_Patches.side, pixel = this->GetPixelBytes();
+  const bool                      uniform = IsUniform({ worker.data.pixels.data(), side * pixel }, side, side, pixel);
+  const std::vector<std::uint8_t> color(worker.data.pixels.begin(), worker.data.pixels.begin() + pixel);
   if (uniform)
   {
     const std::lock_guard<std::mutex> lock(m_UniformMutex);

@@ -79,6 +79,8 @@ private:
 
   void Check(const PixelSource & pixels, const Region & region) const;
 
+  std::int64_t GetPixelBytes() const; ///< of the input
+
   void ReadPatch(PixelSource & pixels, const Region & place, TileData & data) const;
 
   std::shared_ptr<const Logits> Compute(PixelSource & pixels, const Region & place, Worker & worker);

@@ -62,7 +62,8 @@ GetImageBytes(Size image, int bytesOfPixel)
 std::int64_t
 GetHeldImageBytes(const PlannedRun & run)
 {
-  const int  channels = run.network.channels;
+  const auto type = run.network.IsNormalized() ? SampleType::Float : SampleType::UInt8;
+  const auto channels = run.network.channels * static_cast<int>(GetSampleBytes(type)); // in bytes
   const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() &&
                    !run.network.LabelsImage() && run.network.graph.GetNumberOfAxes() == 2;
   return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;

@@ -165,11 +165,10 @@ private:
     return sizeof(float) * (2 * read + target + gradients);
   }
 
-  /** Samples of volumes are floats. */
   std::int64_t
   GetSampleBytes() const
   {
-    return m_Network.graph.GetNumberOfAxes() == 2 ? 1 : sizeof(float);
+    return gigapixel::GetSampleBytes(m_Network.TakesFloats() ? SampleType::Float : SampleType::UInt8);
   }
 
   const NetworkDescription & m_Network;
