@@ -214,10 +214,11 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
 {
   WholeSlideImageIO & slide = *m_Stages->slide;
   const double        wanted = m_Stages->model->micronsPerPixel;
-  const auto          content = GigapixelContentForModel(slide.GetFileName(),
-                                                { slide.GetImage(), slide.GetChannels(), slide.GetWindow() },
-                                                m_Stages->model->channels,
-                                                m_Stages->model->window);
+  const auto          content =
+    GigapixelContentForModel(slide.GetFileName(),
+                             { slide.GetImage(), slide.GetFocalPlane(), slide.GetChannels(), slide.GetWindow() },
+                             m_Stages->model->channels,
+                             m_Stages->model->window);
   slide.SetChannels(content.channels);
   slide.SetWindow(content.window);
   slide.SetGray(false);
@@ -326,7 +327,8 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
   const std::string              file = gigapixel::FindMask(m_Tissue, slide.GetFileName());
-  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName(), slide.GetImage());
+  const gigapixel::PhysicalImage mask =
+    GigapixelTissueSource(file, slide.GetFileName(), { slide.GetImage(), slide.GetFocalPlane(), {}, {} });
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());

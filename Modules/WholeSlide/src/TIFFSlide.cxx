@@ -108,8 +108,7 @@ TIFFSlide::DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & 
       DecodeWebP(bytes, out, stored);
       return {};
     default:
-      DecodeJPEG2000(bytes, source.model, out, stored);
-      return {};
+      return DecodeJPEG2000(bytes, source.model, out, stored);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include <openjpeg.h>
@@ -104,8 +105,17 @@ CheckGeometry(const opj_image_t & image, const PixelSpan & out, StoredSize store
   }
 }
 
+/** Keeps the first message of OpenJPEG, which ends in a line break. */
+void
+KeepFirst(const char * message, void * kept)
+{
+  auto & first = *static_cast<std::string *>(kept);
+  first = first.empty() ? std::string(message).substr(0, std::strcspn(message, "\n")) : first;
+}
+
+/** \param damage becomes the first thing that OpenJPEG warns of behind the header */
 ImagePointer
-DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored)
+DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored, std::string & damage)
 {
   const bool                                    isFile = bytes.size > 12 && std::memcmp(bytes.data + 4, "jP  ", 4) == 0;
   const std::unique_ptr<opj_codec_t, FreeCodec> codec(opj_create_decompress(isFile ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K));
@@ -137,6 +147,7 @@ DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored)
     throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 header is damaged"));
   }
   CheckGeometry(*image, out, stored);
+  opj_set_warning_handler(codec.get(), KeepFirst, &damage);
   if (opj_decode(codec.get(), stream.get(), image.get()) == OPJ_FALSE)
   {
     throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is damaged"));
@@ -333,10 +344,11 @@ IsLosslessJPEG2000(ByteSpan stream)
   return GetCodingByte(stream, 13, 1) == 1; // the wavelet of integers
 }
 
-void
+std::string
 DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored)
 {
-  const ImagePointer  image = DecodeStream(stream, out, stored);
+  std::string         damage;
+  const ImagePointer  image = DecodeStream(stream, out, stored, damage);
   const bool          isYCbCr = image->numcomps == 3 && model == ColorModel::YCbCr;
   const auto          reduce = [&stored](std::uint32_t side) { return (side - 1) / stored.reduction + 1; };
   const std::uint32_t width = std::min(out.width, reduce(image->x1 - image->x0));
@@ -353,6 +365,7 @@ DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredS
   {
     FillRGB(*image, isYCbCr, out, width, height);
   }
+  return damage;
 }
 
 } // namespace gigapixel
