@@ -108,7 +108,8 @@ TIFFSlide::DecodeImage(const Source & source, ByteSpan bytes, const PixelSpan & 
       DecodeWebP(bytes, out, stored);
       return {};
     default:
-      return DecodeJPEG2000(bytes, source.model, out, stored);
+      DecodeJPEG2000(bytes, source.model, out, stored);
+      return {};
   }
 }
 

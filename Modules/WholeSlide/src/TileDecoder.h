@@ -66,9 +66,8 @@ struct StoredSize
 std::string DecodeJPEG(ByteSpan stream, ByteSpan tables, ColorModel model, const PixelSpan & out, StoredSize stored);
 
 /** One JPEG 2000 codestream or JP2 file, 8 bit, one or three components; subsampled ones are replicated. Samples of two
- * bytes are components of 9 to 16 bit, one for each channel, as they are stored.
- * \return the first thing that OpenJPEG warned of, as of a stream that ends early; empty: nothing */
-std::string DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored);
+ * bytes are components of 9 to 16 bit, one for each channel, as they are stored. */
+void DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored);
 
 /** By how much every component of a JPEG 2000 stream can be decoded smaller: 1, 2, 4 or 8. */
 unsigned GetLargestJPEG2000Reduction(ByteSpan stream);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <type_traits>
 
 #include <openjpeg.h>
@@ -105,17 +104,8 @@ CheckGeometry(const opj_image_t & image, const PixelSpan & out, StoredSize store
   }
 }
 
-/** Keeps the first message of OpenJPEG, which ends in a line break. */
-void
-KeepFirst(const char * message, void * kept)
-{
-  auto & first = *static_cast<std::string *>(kept);
-  first = first.empty() ? std::string(message).substr(0, std::strcspn(message, "\n")) : first;
-}
-
-/** \param damage becomes the first thing that OpenJPEG warns of behind the header */
 ImagePointer
-DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored, std::string & damage)
+DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored)
 {
   const bool                                    isFile = bytes.size > 12 && std::memcmp(bytes.data + 4, "jP  ", 4) == 0;
   const std::unique_ptr<opj_codec_t, FreeCodec> codec(opj_create_decompress(isFile ? OPJ_CODEC_JP2 : OPJ_CODEC_J2K));
@@ -147,7 +137,6 @@ DecodeStream(ByteSpan bytes, const PixelSpan & out, StoredSize stored, std::stri
     throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 header is damaged"));
   }
   CheckGeometry(*image, out, stored);
-  opj_set_warning_handler(codec.get(), KeepFirst, &damage);
   if (opj_decode(codec.get(), stream.get(), image.get()) == OPJ_FALSE)
   {
     throw Refusal(Diagnostic("E-CODEC-DATA", "its JPEG 2000 stream is damaged"));
@@ -344,11 +333,10 @@ IsLosslessJPEG2000(ByteSpan stream)
   return GetCodingByte(stream, 13, 1) == 1; // the wavelet of integers
 }
 
-std::string
+void
 DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredSize stored)
 {
-  std::string         damage;
-  const ImagePointer  image = DecodeStream(stream, out, stored, damage);
+  const ImagePointer  image = DecodeStream(stream, out, stored);
   const bool          isYCbCr = image->numcomps == 3 && model == ColorModel::YCbCr;
   const auto          reduce = [&stored](std::uint32_t side) { return (side - 1) / stored.reduction + 1; };
   const std::uint32_t width = std::min(out.width, reduce(image->x1 - image->x0));
@@ -365,7 +353,6 @@ DecodeJPEG2000(ByteSpan stream, ColorModel model, const PixelSpan & out, StoredS
   {
     FillRGB(*image, isYCbCr, out, width, height);
   }
-  return damage;
 }
 
 } // namespace gigapixel

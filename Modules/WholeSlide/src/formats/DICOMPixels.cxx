@@ -216,7 +216,7 @@ DICOMPixels::Decode(ByteSpan frame, unsigned reduction, const PixelSpan & out) c
   }
   else
   {
-    damage = DecodeJPEG2000(frame, GetColorModel(), out, stored);
+    DecodeJPEG2000(frame, GetColorModel(), out, stored);
   }
   if (photometric == "MONOCHROME1")
   {
