@@ -184,6 +184,20 @@ def test_label_of_one_channel(tmp_path):
         assert result.json["tissueFraction"] == pytest.approx(disc.mean(), abs=0.02)
 
 
+def test_a_channel_with_a_wavelength_has_dark_ground(tmp_path):
+    """Its ground may be as bright as a microscope makes it, which for an unknown gray slide is that of glass."""
+    rows, columns = numpy.mgrid[:600, :900]
+    disc = (columns - 450) ** 2 + (rows - 300) ** 2 < 150**2
+    noise = numpy.random.default_rng(0).normal(0, 10, disc.shape)
+    plane = (1000 + 400 * (columns > 450) + noise + 1000 * disc).astype(numpy.uint16)[None]
+    presets = {}
+    for name, more in (("none", {}), ("emission", {"EmissionWavelength": [461], "EmissionWavelengthUnit": ["nm"]})):
+        path = write(tmp_path / f"{name}.ome.tif", plane, ["DAPI"], colors=None, **more)
+        told = run("label", path, "-o", tmp_path / f"{name}.tif", "--preset", "rules", "--downsample", 2, "--json").json
+        presets[name] = told["preset"]
+    assert presets["emission"] == "fluorescence" != presets["none"]
+
+
 def test_overlay_shows_the_picture(slide):
     path, planes = slide
     empty, out = path.with_name("empty.tif"), path.with_name("out.png")

@@ -54,7 +54,7 @@ def test_sparse_focal_planes_do_not_overwrite_each_other(tmp_path, order):
             assert numpy.array_equal(read(slide, tmp_path, "--image", name)[0], plane)
         info = run("info", slide, "--image", number, "--json").json
         assert info["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None} and info["warnings"] == []
-    assert numpy.array_equal(read(slide, tmp_path, "--image", "plane middle")[0], planes[1])
+    assert numpy.array_equal(read(slide, tmp_path, "--plane", "middle")[0], planes[1])
     assert fails("info", slide, "--image", "plane 4").code == "E-SLIDE-IMAGE"
 
 

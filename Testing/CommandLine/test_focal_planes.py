@@ -6,6 +6,7 @@ import pytest
 import tifffile
 from conftest import fails, run
 from PIL import Image
+from report_pages import Page
 
 TILE = 64
 
@@ -179,6 +180,35 @@ def test_names_that_several_images_have(tmp_path):
         assert convert(path, "--image", image, "--plane", "max").shape[0] == rows
 
 
+def test_names_of_images_are_no_planes(tmp_path):
+    """Whatever an image is called, --image finds it and --plane a plane of it."""
+    path = tmp_path / "s.ome.tif"
+    stacks = {"plane max": draw(2, 150, 210), "A plane 2": draw(3, 160, 220, seed=1)}
+    flat = draw(1, 90, 100, seed=2)[0, 0]
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for name, planes in stacks.items():
+            file.write(planes[:, 0], photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "ZYX", "Name": name})
+        file.write(flat, photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "YX", "Name": "plane focus"})
+    assert numpy.array_equal(convert(path, "--image", "plane focus"), flat)
+    for name, planes in stacks.items():
+        assert numpy.array_equal(convert(path, "--image", name, "--plane", 2), planes[1, 0])
+        assert numpy.array_equal(convert(path, "--image", name, "--plane", "max"), planes[:, 0].max(axis=0))
+    refused = fails("info", path, "--image", "plane focus", "--plane", "max")
+    assert (refused.code, refused.option, refused.value) == ("E-SLIDE-IMAGE", "--plane", "max")
+    assert fails("info", path, "--image", "plane middle").option == "--image"
+
+
+def test_one_image_with_a_name(tmp_path):
+    planes = draw(3, 150, 210)
+    path = tmp_path / "s.ome.tif"
+    tifffile.imwrite(path, planes[:, 0], ome=True, photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "ZYX", "Name": "A"})
+    for image in ([], ["--image", "A"], ["--image", 1]):
+        for plane in (1, "+2", "03"):
+            assert numpy.array_equal(convert(path, *image, "--plane", plane), planes[int(plane) - 1, 0])
+        assert numpy.array_equal(convert(path, *image, "--plane", "max"), planes[:, 0].max(axis=0))
+    assert fails("info", path, "--image", "B", "--plane", 1).option == "--image"
+
+
 @pytest.mark.parametrize("plane", ["max", "focus", "2"])
 def test_a_mask_of_a_projection_is_of_its_slide(tmp_path, plane):
     path = write(tmp_path / "s.ome.tif", draw(3, 150, 210))
@@ -261,3 +291,98 @@ def test_damaged_planes(tmp_path):
     path.write_bytes(data)
     for method in ("max", "focus"):
         assert fails("convert", path, tmp_path / "out.tif", "--plane", method).code == "E-CODEC-DATA"
+
+
+def find_shown(page):
+    """The gray of the corner of a page's only slide."""
+    page = Page(page)
+    (slide,) = page.slides.values()
+    return page.picture(slide["picture"])[-1, -1].mean()
+
+
+def test_a_report_shows_what_results_were_made_of(tmp_path):
+    """The picture of a slide is the plane, image and channels that its mask tells of."""
+    values = {1: 40, 2: 200, 3: 120}
+    planes = numpy.stack([numpy.full((1, 300, 400), value, numpy.uint8) for value in values.values()])
+    planes[:, :, 50:200, 50:200] += 40
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    write(slides / "s.ome.tif", planes)
+    for words, value in ((["--plane", "1"], 40), (["--plane", "max"], 200), (["--plane", "3"], 120)):
+        out = tmp_path / "-".join(words).strip("-")
+        run("label", slides, "-o", out, "--preset", "rules", "--downsample", 2, *words)
+        run("report", out, "-o", tmp_path / "page.html", "--overwrite")
+        assert find_shown(tmp_path / "page.html") == pytest.approx(value, abs=3)
+    run("report", out, "-o", tmp_path / "page.html", "--overwrite", "--plane", "2")
+    assert find_shown(tmp_path / "page.html") == pytest.approx(200, abs=3)
+    metadata = {"axes": "ZCYX", "Channel": {"Name": ["A", "B", "C"]}}
+    tifffile.imwrite(slides / "s.ome.tif", planes.repeat(3, axis=1), ome=True, photometric="minisblack", tile=(TILE, TILE), metadata=metadata)
+    run("label", slides, "-o", tmp_path / "b", "--preset", "rules", "--downsample", 2, "--plane", "max", "--channel", "A", "--channel", "C")
+    run("report", tmp_path / "b", "-o", tmp_path / "page.html", "--overwrite")
+    (slide,) = Page(tmp_path / "page.html").slides.values()
+    assert [channel["name"] for channel in slide["channels"]] == ["A", "C"]
+
+
+@pytest.mark.parametrize("axes", ["ZYX", "CYX", "ZCYX"])
+@pytest.mark.parametrize("imagej", [True, False])
+def test_a_folder_of_other_stacks(tmp_path, axes, imagej):
+    """Stacks of ImageJ and tifffile are slides of a folder; other pictures that lie there are not."""
+    sizes = {"Z": 3, "C": 2, "Y": 90, "X": 70}
+    planes = numpy.random.default_rng(0).integers(0, 60000, [sizes[axis] for axis in axes], numpy.uint16)
+    (tmp_path / "slides").mkdir()
+    kind = dict(imagej=True) if imagej else dict(photometric="minisblack")
+    tifffile.imwrite(tmp_path / "slides" / "s.tif", planes, metadata={"axes": axes}, **kind)
+    tifffile.imwrite(tmp_path / "slides" / "picture.tif", planes[(0,) * (planes.ndim - 2)])
+    words = ["--plane", 2] if "Z" in axes else []
+    told = run("convert", tmp_path / "slides", tmp_path / "out", "--json", *words).json
+    assert [result["slide"] for result in (told if isinstance(told, list) else [told])] == [str(tmp_path / "slides" / "s.tif")]
+    found = tifffile.imread(tmp_path / "out" / "s.pyramid.tif", level=0)
+    assert numpy.array_equal(found, planes[1] if "Z" in axes else planes)
+
+
+def test_more_planes_than_are_told_apart(tmp_path):
+    planes = numpy.zeros((513, 16, 16), numpy.uint8)
+    tifffile.imwrite(tmp_path / "j.tif", planes, imagej=True, metadata={"axes": "ZYX"})
+    tifffile.imwrite(tmp_path / "shaped.tif", planes, photometric="minisblack", metadata={"axes": "ZYX"})
+    tifffile.imwrite(tmp_path / "o.ome.tif", planes, ome=True, photometric="minisblack", metadata={"axes": "ZYX"})
+    for name in ("j.tif", "shaped.tif", "o.ome.tif"):
+        for words in ([], ["--plane", 2]):
+            refused = fails("info", tmp_path / name, *words)
+            assert refused.code == "E-SLIDE-PLANES" and "513" in refused.why and "512" in refused.why
+    tifffile.imwrite(tmp_path / "j.tif", planes[1:], imagej=True, metadata={"axes": "ZYX"})
+    assert run("info", tmp_path / "j.tif", "--json").json["focalPlanes"]["count"] == 512
+
+
+def test_names_of_channels_of_other_stacks(tmp_path):
+    names = ["DAPI", "CD3 \u00b5m", 'a"b\\c\U0001f600']
+    planes = numpy.random.default_rng(0).integers(0, 60000, (3, 40, 50), numpy.uint16)
+    both = planes[None].repeat(2, axis=0)
+    tifffile.imwrite(tmp_path / "j.tif", planes, imagej=True, metadata={"axes": "CYX", "Labels": names})
+    tifffile.imwrite(tmp_path / "big.tif", planes, imagej=True, byteorder=">", metadata={"axes": "CYX", "Labels": [f"{name}\nmore" for name in names]})
+    tifffile.imwrite(tmp_path / "z.tif", both, imagej=True, metadata={"axes": "ZCYX", "Labels": names * 2})
+    tifffile.imwrite(tmp_path / "shaped.tif", planes, photometric="minisblack", metadata={"axes": "CYX", "Channel": {"Name": names}})
+    for name in ("j.tif", "big.tif", "z.tif", "shaped.tif"):
+        told = run("info", tmp_path / name, "--json").json
+        assert [channel["name"] for channel in told["channelEntries"]] == names, name
+        assert numpy.array_equal(convert(tmp_path / name, "--channel", names[1]), planes[1])
+    tifffile.imwrite(tmp_path / "few.tif", planes, photometric="minisblack", metadata={"axes": "CYX", "Channel": {"Name": names[:2]}})
+    assert [channel["name"] for channel in run("info", tmp_path / "few.tif", "--json").json["channelEntries"]] == ["channel1", "channel2", "channel3"]
+
+
+@pytest.mark.parametrize("method", ["max", "focus"])
+def test_what_a_check_tells_of_a_plane(tmp_path, method):
+    """A tile of one plane that cannot be decoded is told once, with its plane, whatever tiles are made of it."""
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        file.write(draw(3, 200, 210), photometric="minisblack", tile=(TILE, TILE), compression="zlib", metadata={"axes": "ZCYX"})
+    with tifffile.TiffFile(path) as file:
+        offset, size = file.pages[1].dataoffsets[5], file.pages[1].databytecounts[5]
+    data = bytearray(path.read_bytes())
+    data[offset : offset + size] = bytes(size)
+    path.write_bytes(data)
+    told = run("info", path, "--plane", method, "--check", "--json", code=1).json
+    assert told["undecodableTiles"] == 1
+    why = told["error"]["why"]
+    assert why.count("1,1 of level 0") == 1 and "focal plane 2 of 3" in why
+    assert "focal plane 2 of 3" in fails("info", path, "--plane", 2, "--check").why
+    assert run("info", path, "--plane", 1, "--check", "--json").json["undecodableTiles"] == 0

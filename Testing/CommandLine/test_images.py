@@ -202,9 +202,9 @@ def test_focal_planes_of_aperio(tmp_path, offsets, by_plane):
     assert values_of_levels(path, tmp_path, "--image", 1) == {100 + offsets[0]}
     assert values_of_levels(path, tmp_path, "--image", "OffsetZ 1.0") == {101}
     for number, offset in enumerate(sorted(offsets), 1):
-        assert values_of_levels(path, tmp_path, "--image", f"plane {number}") == {100 + offset}
-        assert describe(path, "--image", f"plane {number}")[2]["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None}
-    assert values_of_levels(path, tmp_path, "--image", "plane middle") == {100 + sorted(offsets)[1]}
+        assert values_of_levels(path, tmp_path, "--plane", number) == {100 + offset}
+        assert describe(path, "--plane", number)[2]["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None}
+    assert values_of_levels(path, tmp_path, "--plane", "middle") == {100 + sorted(offsets)[1]}
 
 
 def test_channels_of_qptiff(tmp_path):
@@ -366,9 +366,9 @@ def test_focal_planes_of_ome(tmp_path, axes):
     assert [(i["name"], i["read"]) for i in info["images"]] == [(f"plane {n}", n == 2) for n in (1, 2, 3, 4)]
     assert (info["channels"], len(info["levels"]), info["mpp"]) == (planes.shape[1], 2, 0.5)
     assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-PLANES"]
-    for number, *words in [(2,), (2, "plane middle"), *[(n, f"plane {n}") for n in (1, 2, 3, 4)], (4, 4)]:
+    for number, *words in [(2,), (2, "--plane", "middle"), *[(n, "--image", f"plane {n}") for n in (1, 2, 3, 4)], (4, "--image", 4)]:
         for channel in range(planes.shape[1]):
-            options = [word for name in words for word in ("--image", name)] + (["--channel", channel + 1] if "C" in axes else [])
+            options = words + (["--channel", channel + 1] if "C" in axes else [])
             run("convert", path, tmp_path / "o.tif", "--overwrite", *options)
             assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif", key=0), planes[number - 1, channel]), (words, channel)
     assert fails("info", path, "--image", "plane 5").code == fails("info", path, "--image", "plane 0").code == "E-SLIDE-IMAGE"
@@ -380,7 +380,7 @@ def test_focal_planes_of_imagej(tmp_path):
     tifffile.imwrite(tmp_path / "s.tif", planes, imagej=True, resolution=(2, 2), metadata=metadata)
     info = run("info", tmp_path / "s.tif", "--json").json
     assert info["focalPlanes"] == {"read": 3, "count": 5, "spacingUm": 1.5} and info["mpp"] == 0.5
-    for number, *words in [(3,), (1, "--image", "plane 1"), (5, "--image", 5), (3, "--image", "plane middle")]:
+    for number, *words in [(3,), (1, "--image", "plane 1"), (5, "--image", 5), (3, "--plane", "middle")]:
         run("convert", tmp_path / "s.tif", tmp_path / "o.tif", "--overwrite", *words)
         assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif", key=0), planes[number - 1])
 
@@ -489,8 +489,8 @@ def test_focal_planes_of_hamamatsu(tmp_path, offsets):
     for number, offset in enumerate(order, 1):
         assert numpy.array_equal(pixels("--image", number), alone[offset])
         assert numpy.array_equal(pixels("--image", f"ZOffset {offset}"), alone[offset])
-        assert numpy.array_equal(pixels("--image", f"plane {number}"), alone[offset])
-    assert numpy.array_equal(pixels("--image", "plane middle"), alone[order[1]])
+        assert numpy.array_equal(pixels("--plane", number), alone[offset])
+    assert numpy.array_equal(pixels("--plane", "middle"), alone[order[1]])
     assert fails("info", path, "--image", 4).code == "E-SLIDE-IMAGE"
 
 

@@ -116,13 +116,48 @@ def test_mask_finer_than_the_slide(tmp_path):
 
 
 def test_sixteen_bits(tmp_path):
-    pixels = numpy.random.default_rng(1).integers(0, 65536, (400, 600)).astype(numpy.uint16)
-    mask = labels(400, 600, 1, 2, 0.9)  # one component has more pixels than there are values
+    pixels = numpy.random.default_rng(1).integers(0, 65536, (600, 700)).astype(numpy.uint16)
+    mask = labels(600, 700, 1, 2, 0.9)  # one component has so many pixels that they are counted by value
     write_slide(tmp_path / "s.tif", pixels)
     write_slide(tmp_path / "m.tif", mask)
     _, rows, (whole,) = measure(tmp_path / "t.csv", tmp_path / "m.tif", "--slide", tmp_path / "s.tif")
-    assert max(int(row["area_px"]) for row in rows) > 65536
+    assert max(int(row["area_px"]) for row in rows) > 4 * 65536
     check_values(whole, ["gray"], pixels[mask > 0][:, None])
+
+
+def test_floats_as_regionprops(tmp_path):
+    """Samples as they are stored, negative ones among them; those that are no numbers do not count."""
+    skimage = pytest.importorskip("skimage.measure")
+    mask = labels(330, 540, 3, 1)
+    pixels = numpy.random.default_rng(3).normal(-0.5, 3, (330, 540)).astype(numpy.float32)
+    write_slide(tmp_path / "m.tif", mask)
+    write_slide(tmp_path / "s.tif", pixels)
+    _, rows, classes = measure(tmp_path / "t.csv", tmp_path / "m.tif", "--slide", tmp_path / "s.tif", "--connectivity", 4)
+    regions = skimage.regionprops(skimage.label(mask, connectivity=1), pixels.astype(float))
+    assert len(rows) == len(regions) > 100
+    for row, region in zip(rows, regions):
+        assert float(row["gray_mean"]) == pytest.approx(region.mean_intensity, rel=1e-9, abs=1e-9)
+        check_values(row, ["gray"], pixels[tuple(region.coords.T)][:, None])
+    for row in classes:
+        check_values(row, ["gray"], pixels[mask == int(row["label"])][:, None])
+    pixels[::7] = numpy.nan
+    write_slide(tmp_path / "s.tif", pixels)
+    _, _, classes = measure(tmp_path / "n.csv", tmp_path / "m.tif", "--slide", tmp_path / "s.tif")
+    for row in classes:
+        check_values(row, ["gray"], pixels[(mask == int(row["label"])) & ~numpy.isnan(pixels)][:, None])
+
+
+@pytest.mark.parametrize("mean", [-40, 0.01, 3e6])
+def test_many_floats(tmp_path, mean):
+    """Of more than 65536 pixels percentiles are of floats that are alike; mean and deviation are of all."""
+    pixels = numpy.random.default_rng(3).normal(mean, abs(mean) / 3, (600, 700)).astype(numpy.float32)
+    mask = labels(600, 700, 1, 2, 0.9)
+    write_slide(tmp_path / "m.tif", mask)
+    write_slide(tmp_path / "s.tif", pixels)
+    _, _, (whole,) = measure(tmp_path / "t.csv", tmp_path / "m.tif", "--slide", tmp_path / "s.tif")
+    wanted = statistics(pixels[mask > 0])
+    found = [float(whole[f"gray_{figure}"]) for figure in ("mean", "deviation", *(f"p{percent}" for percent in PERCENTS))]
+    assert found[:2] == pytest.approx(wanted[:2], rel=1e-9) and found[2:] == pytest.approx(wanted[2:], rel=1 / 128)
 
 
 def test_pixels_that_are_not_square(tmp_path):
@@ -222,8 +257,8 @@ def test_refusals(tmp_path):
     assert fails("measure", tmp_path / "no.tif", "-o", table).code == "E-FILE-MISSING"
     assert fails("measure", mask, "--level", 0, "-o", table, code=2).code == "E-OPTION-NEEDS"
     assert fails("measure", mask, "--connectivity", 6, "-o", table, code=2).code == "E-OPTION-VALUE"
-    floats = write_slide(tmp_path / "f.tif", numpy.zeros((300, 400), numpy.float32))
-    assert fails("measure", mask, "--slide", floats, "-o", table).code == "E-SLIDE-CHANNELS"
+    wide = write_slide(tmp_path / "f.tif", numpy.zeros((300, 400), numpy.uint32))
+    assert fails("measure", mask, "--slide", wide, "-o", table).code == "E-SLIDE-CHANNELS"
     (tmp_path / "folder").mkdir()
     assert fails("measure", tmp_path / "folder", "-o", table).code == "E-FOLDER-EMPTY"
     assert not table.exists()

@@ -211,7 +211,7 @@ def encode_jpeg2000(kind="I;16", dtype="<u2", **options):
     return encode
 
 
-@pytest.mark.parametrize("number", [33005, 34712])
+@pytest.mark.parametrize("number", [33003, 33005, 34712])
 @pytest.mark.parametrize("photometric", [0, 1])
 def test_jpeg_2000_of_16_bit(tmp_path, number, photometric):
     pixels = numpy.random.default_rng(0).integers(0, 65536, (150, 200), numpy.uint16)
@@ -226,6 +226,26 @@ def test_jpeg_2000_of_channels(tmp_path):
     slide = write_tiff(tmp_path / "s.tif", page)
     run("convert", slide, tmp_path / "o.tif")
     assert numpy.array_equal(tifffile.imread(tmp_path / "o.tif"), numpy.moveaxis(pixels, 2, 0))
+
+
+@pytest.mark.parametrize("missing", [1, 50, 2000])
+def test_jpeg_2000_that_ends_early(tmp_path, missing):
+    pixels = numpy.random.default_rng(0).integers(0, 65536, (64, 128), numpy.uint16)
+    whole, cut = encode_jpeg2000(), []
+
+    def encode(data):
+        cut.append(whole(data)[: None if cut else -missing])
+        return cut[-1]
+
+    slide = write_tiff(tmp_path / "s.tif", {"pixels": pixels, "compression": 34712, "encode": encode, "photometric": 1, "tags": MPP})
+    told = run("info", slide, "--check", "--json", code=1).json
+    assert told["undecodableTiles"] == 1 and told["error"]["code"] == "E-CODEC-DATA"
+
+
+def test_jpeg_2000_of_ycbcr_has_8_bit(tmp_path):
+    pixels = numpy.zeros((64, 64, 3), numpy.uint16)
+    page = {"pixels": pixels, "compression": 33003, "encode": lambda data: data, "photometric": 2, "tags": MPP}
+    assert "YCbCr" in fails("info", write_tiff(tmp_path / "s.tif", page)).why
 
 
 def test_jpeg_2000_that_is_not_what_the_tags_say(tmp_path):

@@ -190,6 +190,18 @@ def test_slides_that_are_decoded_as_a_whole_are_planned(tmp_path):
         assert more >= 2 * 3 * 2**21 + 2**21, "samples of two threads, and the tile in gray"
 
 
+@pytest.mark.parametrize("budget", [[], ["--memory", "400M"]])
+def test_the_sharpest_pixels_of_focal_planes_are_planned(cohort, tmp_path, budget):
+    """Each tile needs those beside it, of each plane: the reader keeps as many as it may."""
+    run("train", "--network", "unet:base=4,depth=2", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1)
+    plane = numpy.random.default_rng(0).integers(0, 256, (2048, 3072, 3), numpy.uint8)
+    metadata = {"axes": "ZYXS", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    tifffile.imwrite(tmp_path / "s.ome.tif", numpy.stack([plane, plane.T.reshape(plane.shape), 255 - plane]), ome=True, photometric="rgb", tile=(256, 256), metadata=metadata)
+    words = ["--model", tmp_path / "run", "-o", tmp_path / "m.tif", "--plane", "focus", "--threads", 2, "--level", 0, "--json", *budget]
+    told = run("segment", tmp_path / "s.ome.tif", *words).json
+    assert told["peakBytes"] <= told["estimatedPeakBytes"]
+
+
 def test_tiles_do_not_depend_on_threads_where_files_have_large_tiles(tmp_path):
     """Each thread decodes a tile of 12 MiB: with little memory there are fewer threads, and the same tiles."""
     pixels = numpy.random.default_rng(1).integers(0, 256, (4096, 6144, 3)).astype(numpy.uint8)

@@ -94,8 +94,9 @@ GigapixelTissue_EXPORT void CheckTissuePresetName(const std::string & name);
 /** Pixels from here and there in a slide, 1 (gray) or 3 (RGB) interleaved bytes each. */
 struct TissueSample
 {
-  std::vector<unsigned char> pixels;        ///< channels interleaved, 0 (black) to 255 (white)
-  unsigned                   channels{ 3 }; ///< 1: gray, 3: RGB
+  std::vector<unsigned char> pixels;                  ///< channels interleaved, 0 (black) to 255 (white)
+  unsigned                   channels{ 3 };           ///< 1: gray, 3: RGB
+  bool                       isFluorescence{ false }; ///< whether the file says so, whatever the pixels look like
 };
 
 /** Reads a rectangle (x, y, width, height) into rows without gaps. */
@@ -108,9 +109,9 @@ GigapixelTissue_EXPORT TissueSample SampleTissue(std::size_t                widt
                                                  unsigned                   channels,
                                                  const TissueSampleReader & read);
 
-/** Whether the ground is dark, as under fluorescence: more than half of the sample is (largest channel below 60), and
- * less than a twentieth may be glass (see TissueHistogram). A slide of bright ground has glass, however much of it is
- * framed in black. */
+/** Whether the ground is dark, as under fluorescence: the file says so, or more than half of the sample is (largest
+ * channel below 60), and less than a twentieth may be glass (see TissueHistogram). A slide of bright ground has glass,
+ * however much of it is framed in black. */
 GigapixelTissue_EXPORT bool IsDark(const TissueSample & sample);
 
 /** Whether much of the sample is brown, so that brown counts as tissue: where that makes tissue of a quarter more

@@ -112,6 +112,10 @@ CountSample(const TissueSample & sample)
 bool
 IsDark(const TissueSample & sample)
 {
+  if (sample.isFluorescence)
+  {
+    return true;
+  }
   constexpr std::size_t dark = 60;
   const TissueHistogram histogram = CountSample(sample);
   const auto &          largest = histogram.largest;

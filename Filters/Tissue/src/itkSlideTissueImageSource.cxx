@@ -83,6 +83,15 @@ GetSampledLevel(const WholeSlideImageIO & slide, unsigned labeledLevel)
   return level;
 }
 
+/** Whether the file gives a channel that is read a wavelength. */
+bool
+IsFluorescence(const WholeSlideImageIO & slide)
+{
+  const auto entries = slide.GetChannelEntries();
+  return std::any_of(
+    entries.begin(), entries.end(), [](const auto & each) { return each.excitation > 0 || each.emission > 0; });
+}
+
 gigapixel::TissueSample
 SampleSlide(const WholeSlideImageIO & slide, unsigned labeledLevel)
 {
@@ -92,7 +101,9 @@ SampleSlide(const WholeSlideImageIO & slide, unsigned labeledLevel)
   const auto     read = [&](std::size_t x, std::size_t y, std::size_t width, std::size_t height, unsigned char * out) {
     slide.ReadRegion(level, x, y, width, height, channels, out);
   };
-  return gigapixel::SampleTissue(size[0], size[1], channels, read);
+  gigapixel::TissueSample sample = gigapixel::SampleTissue(size[0], size[1], channels, read);
+  sample.isFluorescence = IsFluorescence(slide);
+  return sample;
 }
 } // namespace
 

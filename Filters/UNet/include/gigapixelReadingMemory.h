@@ -47,6 +47,14 @@ public:
   /** As many threads as there are readers counted for. */
   int LimitThreads(int threads, std::int64_t budget) const;
 
+  /** Whether so many decoded tiles are wanted again that the reader keeps as many as it may: the sharpest pixels of
+   * focal planes are found with tiles beside each tile, of each plane. */
+  bool
+  FillsCache() const
+  {
+    return m_FillsCache;
+  }
+
   /** Of GetBytes(), what so few threads leave. */
   std::int64_t GetSpareBytes(int threads, std::int64_t budget) const;
 
@@ -54,6 +62,7 @@ private:
   std::int64_t GetFurtherReaders(std::int64_t budget) const;
   std::int64_t CountBytes(std::int64_t readers) const;
 
+  bool         m_FillsCache{ false };
   std::int64_t m_Held{ 0 };
   std::int64_t m_Reading{ 0 };
   std::int64_t m_Decoding{ 0 }; ///< of a thread

@@ -96,6 +96,10 @@ public:
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 
+  /** Which focal plane of it, as WholeSlideImageIO::SetFocalPlane() takes it. */
+  itkSetStringMacro(SlideFocalPlane);
+  itkGetStringMacro(SlideFocalPlane);
+
   /** Channels of a slide's file, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; by default
    * those that the model was trained on, or the slide as it is. @{ */
   itkGigapixelOptionMacro(std::vector<std::string>, SlideChannels, m_SlideChannels);
@@ -210,6 +214,7 @@ private:
 
   std::string                 m_ModelFileName;
   std::string                 m_SlideImage;
+  std::string                 m_SlideFocalPlane;
   std::vector<std::string>    m_SlideChannels;
   std::string                 m_SlideWindow;
   std::optional<unsigned int> m_Level;

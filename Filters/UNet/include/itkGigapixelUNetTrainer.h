@@ -218,6 +218,10 @@ public:
   itkSetStringMacro(SlideImage);
   itkGetStringMacro(SlideImage);
 
+  /** Which focal plane of it, as WholeSlideImageIO::SetFocalPlane() takes it. */
+  itkSetStringMacro(SlideFocalPlane);
+  itkGetStringMacro(SlideFocalPlane);
+
   /** Channels of slides, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; none, the default:
    * slides as they are. They count for slides that are given as files, which have to have the same names for them. The
    * model keeps names and window, and finds the channels of other slides by their names. @{ */
@@ -319,6 +323,7 @@ private:
   double                      m_MicronsPerPixel{ 0 };
   double                      m_LevelZeroMicronsPerPixel{ 0 };
   std::string                 m_SlideImage;
+  std::string                 m_SlideFocalPlane;
   std::vector<std::string>    m_SlideChannels;
   std::string                 m_SlideWindow;
   bool                        m_Resume{ false };

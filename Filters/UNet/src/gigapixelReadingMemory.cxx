@@ -18,12 +18,13 @@ void
 ReadingMemory::AddTiles(const itk::WholeSlideImageIO & slide, int channels)
 {
   constexpr std::int64_t ordinary = 256 * 256; // pixels
+  const bool             isMadeOfPlanes = slide.GetFocalPlane() == std::string("focus");
   const auto             samples = std::min<std::int64_t>(channels, slide.GetNumberOfComponents());
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
   {
     const auto         side = slide.GetLevelTileSize(level), size = slide.GetLevelSize(level);
     const std::int64_t area = static_cast<std::int64_t>(side[0]) * static_cast<std::int64_t>(side[1]);
-    if (area <= ordinary)
+    if (area <= ordinary && !isMadeOfPlanes)
     {
       continue;
     }
@@ -33,6 +34,7 @@ ReadingMemory::AddTiles(const itk::WholeSlideImageIO & slide, int channels)
     m_Tiles = std::max(m_Tiles, static_cast<std::int64_t>(tiles));
     m_Tile = std::max(m_Tile, tile);
   }
+  m_FillsCache = m_FillsCache || isMadeOfPlanes;
 }
 
 void
@@ -77,6 +79,7 @@ ReadingMemory::AddFile(const std::string &                                 file,
   const auto slide = itk::WholeSlideImageIO::New();
   slide->GiveWarningsOff(); // those who read the file give them
   slide->SetImage(content.image);
+  slide->SetFocalPlane(content.plane);
   slide->SetChannels(content.channels);
   slide->SetWindow(content.window);
   const bool isSlide = content.IsChosen() || (asStored && IsReadAsLabels(file));

@@ -121,6 +121,10 @@ GetSampleBytes(const SlideMemory & run)
 std::int64_t
 GetDecodedBytes(const SlideMemory & run, std::int64_t budget)
 {
+  if (run.reading.FillsCache())
+  {
+    return SlideMemory::GetCacheBytes(budget);
+  }
   const Size         image = run.part.value_or(run.image);
   const std::int64_t tileSize = GetSide(run, SlideMemory::TileSide); // with little memory a plan takes such small ones
   const std::int64_t rows = (image.height - 1) / tileSize, columns = (image.width - 1) / tileSize;

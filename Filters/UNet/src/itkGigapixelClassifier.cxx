@@ -144,7 +144,7 @@ GigapixelClassifier::OpenImage()
     options.level = m_Level;
     options.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
     options.tissue = m_Tissue;
-    options.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
+    options.content = { m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
     return GigapixelSlideForModel(state.slide, model, options);
   }
   gigapixel::PhysicalImage image = state.open();
@@ -183,7 +183,7 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
   {
     gigapixel::SlideMemory memory{ model.network, image.grid.size, gigapixel::Purpose::Inference };
     memory.tileSize = run.tileSize;
-    const GigapixelSlideContent chosen{ m_SlideImage, m_SlideChannels, m_SlideWindow };
+    const GigapixelSlideContent chosen{ m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
                            GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window),
@@ -396,6 +396,7 @@ GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Level: " << m_Level.value_or(0) << (m_Level ? "" : " (not set)") << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
+  os << indent << "SlideFocalPlane: " << m_SlideFocalPlane << '\n';
   os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
   os << indent << "SlideWindow: " << m_SlideWindow << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
@@ -428,7 +429,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
-    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.content.image);
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.content);
     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
     image.content = "tissue=(" + mask.content + ") " + image.content;

@@ -357,9 +357,10 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
         .OfFile(m_Tissue));
   }
   std::error_code error;
-  return std::make_unique<gigapixel::PhysicalImage>(std::filesystem::is_regular_file(sample, error)
-                                                      ? GigapixelTissueSource(mask, sample, m_SlideImage)
-                                                      : GigapixelMaskSource(mask));
+  return std::make_unique<gigapixel::PhysicalImage>(
+    std::filesystem::is_regular_file(sample, error)
+      ? GigapixelTissueSource(mask, sample, { m_SlideImage, m_SlideFocalPlane, {}, {} })
+      : GigapixelMaskSource(mask));
 }
 
 namespace
@@ -402,11 +403,11 @@ void
 GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
   if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0 ||
-      !m_SlideImage.empty() || !m_SlideChannels.empty() || !m_SlideWindow.empty())
+      !m_SlideImage.empty() || !m_SlideFocalPlane.empty() || !m_SlideChannels.empty() || !m_SlideWindow.empty())
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic(
       "E-OPTION-APPLIES",
-      "tissue, level, micrometers per pixel, image, channels and window are of slides, and the network " +
+      "tissue, level, micrometers per pixel, image, focal plane, channels and window are of slides, and the network " +
         network.name + " takes volumes",
       "leave them out"));
   }
@@ -450,7 +451,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   resolution.level = m_Level;
   resolution.micronsPerPixel = m_MicronsPerPixel;
   resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
-  resolution.content = { m_SlideImage, m_SlideChannels, m_SlideWindow };
+  resolution.content = { m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
   resolution.asStored = network.IsNormalized();
   GigapixelRefuseWindow(m_SlideWindow, network);
@@ -662,6 +663,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
   os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
   os << indent << "SlideImage: " << m_SlideImage << '\n';
+  os << indent << "SlideFocalPlane: " << m_SlideFocalPlane << '\n';
   os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
   os << indent << "SlideWindow: " << m_SlideWindow << '\n';
 #define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \

@@ -212,12 +212,13 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::SelectLevel()
 {
-  WholeSlideImageIO &                   slide = *m_Stages->slide;
-  const double                          wanted = m_Stages->model->micronsPerPixel;
-  const auto                            content = GigapixelContentForModel(slide.GetFileName(),
-                                                { slide.GetImage(), slide.GetChannels(), slide.GetWindow() },
-                                                m_Stages->model->channels,
-                                                m_Stages->model->window);
+  WholeSlideImageIO & slide = *m_Stages->slide;
+  const double        wanted = m_Stages->model->micronsPerPixel;
+  const auto          content =
+    GigapixelContentForModel(slide.GetFileName(),
+                             { slide.GetImage(), slide.GetFocalPlane(), slide.GetChannels(), slide.GetWindow() },
+                             m_Stages->model->channels,
+                             m_Stages->model->window);
   const gigapixel::NetworkDescription & network = m_Stages->model->network;
   GigapixelRefuseWindow(content.window, network);
   slide.SetChannels(content.channels);
@@ -328,7 +329,8 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
   const std::string              file = gigapixel::FindMask(m_Tissue, slide.GetFileName());
-  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName(), slide.GetImage());
+  const gigapixel::PhysicalImage mask =
+    GigapixelTissueSource(file, slide.GetFileName(), { slide.GetImage(), slide.GetFocalPlane(), {}, {} });
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());

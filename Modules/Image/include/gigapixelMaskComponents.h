@@ -79,7 +79,7 @@ public:
 
   /** \param width of the mask, below 2^32 - 2 pixels
    * \param channels of the image under the mask; 0: none
-   * \param values that a sample may have: 256 or 65536 */
+   * \param values that a sample may have: 256, 65536 or ValueCounts::Floats */
   explicit MaskComponents(std::size_t  width,
                           Connectivity connectivity,
                           unsigned     channels = 0,
@@ -194,6 +194,7 @@ extern template GigapixelImage_EXPORT const std::vector<MaskComponents::Run> & M
   const std::uint32_t *);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
+extern template GigapixelImage_EXPORT void MaskComponents::AddValues(std::uint32_t, const float *, std::size_t);
 
 } // namespace gigapixel
 

@@ -24,13 +24,18 @@ struct ValueSummary
 };
 
 /** \class ValueCounts
- * \brief How often each value occurs. Mean, deviation and percentiles follow from that exactly, whatever the order of
- * the samples. As long as there are fewer samples than possible values, the samples themselves are kept: 2 bytes each.
- */
+ * \brief How often each value occurs. Mean, deviation and percentiles of integers follow from that exactly, whatever
+ * the order of the samples. As long as they take fewer bytes than counts do, the samples themselves are kept.
+ *
+ * Floats have too many values. Up to 65536 samples are kept. Of more, those count together that share their sign, their
+ * exponent and 7 bits of their fraction: mean and deviation go on to be of all samples, and percentiles are off by less
+ * than 1/128 of their value. Samples that are no numbers do not count. */
 class GigapixelImage_EXPORT ValueCounts
 {
 public:
-  /** \param values how many a sample may have: 256 or 65536 */
+  static constexpr std::size_t Floats = 0; ///< in place of a number of values
+
+  /** \param values how many a sample may have: 256, 65536 or Floats */
   explicit ValueCounts(std::size_t values)
     : m_Values(values)
   {}
@@ -45,15 +50,30 @@ public:
   ValueSummary Summarize() const; ///< mean, deviation and percentiles of all samples so far
 
 private:
+  /** Floats that are alike. */
+  struct Bucket
+  {
+    std::uint64_t count{ 0 };
+    double        sum{ 0 };
+  };
+
   void MakeRoom(std::size_t coming);
+  void AddFloat(float sample);
+  void AddFloats(const ValueCounts & other);
 
   std::size_t                m_Values;
   std::vector<std::uint16_t> m_Few;
   std::vector<std::uint64_t> m_Counts; ///< by value; empty as long as samples are few
+  std::vector<float>         m_FewFloats;
+  std::vector<Bucket>        m_Buckets;      ///< in the order of their floats; empty as long as samples are few
+  double                     m_Mean{ 0 };    ///< of all floats
+  double                     m_Squares{ 0 }; ///< of their distances from the mean
+  std::uint64_t              m_Number{ 0 };  ///< of floats
 };
 
 extern template GigapixelImage_EXPORT void ValueCounts::Add(const std::uint8_t *, std::size_t, std::size_t);
 extern template GigapixelImage_EXPORT void ValueCounts::Add(const std::uint16_t *, std::size_t, std::size_t);
+extern template GigapixelImage_EXPORT void ValueCounts::Add(const float *, std::size_t, std::size_t);
 
 } // namespace gigapixel
 

@@ -381,6 +381,7 @@ template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(cons
 template const std::vector<MaskComponents::Run> & MaskComponents::AppendRow(const std::uint32_t *);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint8_t *, std::size_t);
 template void MaskComponents::AddValues(std::uint32_t, const std::uint16_t *, std::size_t);
+template void MaskComponents::AddValues(std::uint32_t, const float *, std::size_t);
 
 void
 MaskComponents::End(std::uint32_t root, Growing & growing)

@@ -73,15 +73,17 @@ ToClasses(std::vector<std::uint8_t> & values, int classes, int ignored, std::uin
   {
     if (!valid[value])
     {
-      throw Refusal(Diagnostic("E-LABEL-VALUE",
-                               "the mask " + name + " has the value " + std::to_string(value) + "; for " +
-                                 std::to_string(classes) + " classes it may have " +
-                                 (classes == 2 ? "0 and 1, or 0 and 255"
-                                               : "0 to " + std::to_string(classes - 1) + ", and 255 for unknown") +
-                                 (ignoresAnother ? ", and " + std::to_string(ignored) + ", the ignored label" : ""),
-                               "convert the mask, or name the value that is to be ignored (--ignored-label)")
-                      .OfFile(name)
-                      .OfValue(std::to_string(value)));
+      throw Refusal(
+        Diagnostic(
+          "E-LABEL-VALUE",
+          "the mask " + name + " has the value " + std::to_string(value) + "; for " + std::to_string(classes) +
+            " classes it may have " +
+            (classes == 2 ? "0 and 1, or 0 and 255" : "0 to " + std::to_string(classes - 1) + ", and 255 for unknown") +
+            (ignoresAnother ? ", and " + std::to_string(ignored) + ", the ignored label" : ""),
+          "correct the mask (of numbered objects: convert --window 0,1), or name the value that is to "
+          "be ignored (--ignored-label)")
+          .OfFile(name)
+          .OfValue(std::to_string(value)));
     }
     value = table[value];
   }

@@ -14,10 +14,11 @@ namespace itk
 {
 class WholeSlideImageIO;
 
-/** What is read of a slide's file, as WholeSlideImageIO::SetImage(), SetChannels() and SetWindow() take it. */
+/** What is read of a slide's file, as WholeSlideImageIO takes it. */
 struct GigapixelSlideContent
 {
   std::string              image;    ///< empty: the main one
+  std::string              plane;    ///< focal plane; empty: the one that the image stands for
   std::vector<std::string> channels; ///< none: all
   std::string              window;   ///< empty: samples as they are stored
 
@@ -25,7 +26,7 @@ struct GigapixelSlideContent
   bool
   IsChosen() const
   {
-    return !image.empty() || !channels.empty() || !window.empty();
+    return !image.empty() || !plane.empty() || !channels.empty() || !window.empty();
   }
 };
 
@@ -80,11 +81,11 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std
 
 /** A mask of tissue, of one slide: pyramids of ours say which slide they were made of. That may also be the one that
  * the slide was converted from. Masks that name no slide are taken.
- * \param image of the slide, as WholeSlideImageIO::SetImage() takes it \throw std::runtime_error as
- * GigapixelMaskSource(), and if it was made of another slide */
-GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string & fileName,
-                                                                         const std::string & slide,
-                                                                         const std::string & image = {});
+ * \param content image and focal plane of the slide \throw std::runtime_error as GigapixelMaskSource(), and if it was
+ * made of another slide */
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string &           fileName,
+                                                                         const std::string &           slide,
+                                                                         const GigapixelSlideContent & content = {});
 
 /** Warns of a tissue mask that leaves nothing out of the slide (W-DOUBT-MASK-FULL). */
 GigapixelImageFile_EXPORT void GigapixelWarnOfFullTissue(const gigapixel::TissueMask & tissue,

@@ -244,6 +244,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
 {
   slide->SetFileName(fileName);
   slide->SetImage(resolution.content.image);
+  slide->SetFocalPlane(resolution.content.plane);
   slide->SetChannels(resolution.content.channels);
   slide->SetWindow(resolution.content.window);
   slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
@@ -418,12 +419,13 @@ OpenFile(const std::string &         fileName,
 
 /** What a slide says of itself and of the one that it was made of. Its pixels may be of any kind: nobody reads them. */
 gigapixel::PhysicalImage
-IdentifyImage(const std::string & fileName, const std::string & image)
+IdentifyImage(const std::string & fileName, const GigapixelSlideContent & content)
 {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
   const auto slide = WholeSlideImageIO::New();
   slide->SetFileName(fileName);
-  slide->SetImage(image);
+  slide->SetImage(content.image);
+  slide->SetFocalPlane(content.plane);
   slide->GiveWarningsOff(); // whoever reads the slide gives them
   try
   {
@@ -439,7 +441,8 @@ IdentifyImage(const std::string & fileName, const std::string & image)
   }
 #endif
   GigapixelResolution resolution;
-  resolution.content.image = image;
+  resolution.content.image = content.image;
+  resolution.content.plane = content.plane;
   return OpenFile(fileName, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
 }
 
@@ -481,6 +484,7 @@ GigapixelContentForModel(const std::string &                               fileN
   const auto slide = WholeSlideImageIO::New();
   slide->SetFileName(fileName);
   slide->SetImage(chosen.image);
+  slide->SetFocalPlane(chosen.plane);
   slide->GiveWarningsOff(); // whoever reads the slide gives them
   try
   {
@@ -527,10 +531,11 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 }
 
 gigapixel::PhysicalImage
-GigapixelTissueSource(const std::string & fileName, const std::string & slide, const std::string & image)
+GigapixelTissueSource(const std::string & fileName, const std::string & slide, const GigapixelSlideContent & content)
 {
   gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
-  const gigapixel::PhysicalImage made = mask.madeOf.empty() ? gigapixel::PhysicalImage() : IdentifyImage(slide, image);
+  const gigapixel::PhysicalImage made =
+    mask.madeOf.empty() ? gigapixel::PhysicalImage() : IdentifyImage(slide, content);
   if (mask.madeOf != made.content && mask.madeOf != made.madeOf && !mask.madeOf.empty())
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-GRID",

@@ -85,14 +85,15 @@ ConvertTo(const std::vector<unsigned char> & in,
       text << +value;
       const std::string shown = std::isnan(number) ? "nan" : text.str(); // without a sign
       const bool        isMask = high != HighSamples::Refused;
-      throw gigapixel::Refusal(gigapixel::Diagnostic(isMask ? "E-LABEL-VALUE" : "E-SLIDE-CHANNELS",
-                                                     isMask ? "the value " + shown +
-                                                                " is no label, which is a whole number from 0 to " +
-                                                                std::to_string(std::numeric_limits<TSample>::max())
-                                                            : "the value " + shown + " does not fit in 8 bits",
-                                                     isMask ? "correct the mask" : "convert the image to unsigned char")
-                                 .OfFile(name)
-                                 .OfValue(shown));
+      throw gigapixel::Refusal(
+        gigapixel::Diagnostic(isMask ? "E-LABEL-VALUE" : "E-SLIDE-CHANNELS",
+                              isMask ? "the value " + shown + " is no label, which is a whole number from 0 to " +
+                                         std::to_string(std::numeric_limits<TSample>::max())
+                                     : "the value " + shown + " does not fit in 8 bits",
+                              isMask ? "correct the mask; numbered objects become a mask with convert --window 0,1"
+                                     : "convert the image to unsigned char")
+          .OfFile(name)
+          .OfValue(shown));
     }
   }
 }

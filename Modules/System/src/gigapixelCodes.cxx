@@ -381,7 +381,7 @@ GetCodes()
       "a.ome.tif, whose OME-XML names pages of b.ome.tif, alone in its folder",
       "a.ome.tif with b.ome.tif beside it" },
     { "E-SLIDE-PLANES",
-      "The slide has several focal planes or time points, which are not supported here.",
+      "The slide has several focal planes or time points that are not supported here, or more than 512 focal planes.",
       "Export one plane.",
       "gigapixel info times.ome.tif",
       "gigapixel info images.ome.tif" },

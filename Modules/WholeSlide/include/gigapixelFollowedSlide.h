@@ -38,6 +38,7 @@ private:
                               std::string,
                               std::string,
                               std::string,
+                              std::string,
                               unsigned,
                               double,
                               double,

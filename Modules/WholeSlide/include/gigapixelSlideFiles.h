@@ -42,9 +42,11 @@ GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path)
 GigapixelWholeSlide_EXPORT bool IsReadAsLabels(const std::string & path);
 
 /** IdentifyFile() of a slide, by samples of the file that is named and of its parts (FindSlideParts()), and all bytes
- * of what describes it. An image that is not the main one has its number before it. \param image as
- * itk::WholeSlideImageIO::SetImage() takes it \throw std::runtime_error one of them that is there cannot be read */
-GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path, const std::string & image = {});
+ * of what describes it. An image that is not the main one has its number before it. \param image,plane
+ * as itk::WholeSlideImageIO takes them \throw std::runtime_error one of them that is there cannot be read */
+GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path,
+                                                     const std::string & image = {},
+                                                     const std::string & plane = {});
 
 /** As above, of the slide that is read, with the channels and windows that were chosen before it. */
 GigapixelWholeSlide_EXPORT std::string IdentifySlide(const itk::WholeSlideImageIO & slide);

@@ -208,12 +208,16 @@ public:
   static void SetInterruptionOfOpenSlide(bool (*isRequested)());
 #endif
   /** Reads the image with this number (from 1) or name, where the file has several (channels, focal planes, areas): see
-   * GetImages(). A focal plane is "plane N", counted from the lowest, "plane middle", "plane max" (the maximum of all)
-   * or "plane focus" (the sharpest pixels of all), behind the image's name or number where it is not the main one's: "2
-   * plane max". Empty, the default: the main image. One that the file does not have is an error of
+   * GetImages(). Empty, the default: the main image. One that the file does not have is an error of
    * ReadImageInformation() with the code E-SLIDE-IMAGE. CanReadFile() looks at the main image alone. */
   itkSetStringMacro(Image);
   itkGetStringMacro(Image);
+
+  /** Reads a focal plane of the image, by its number from the lowest (from 1), "middle", "max" (the maximum of all
+   * planes) or "focus" (the sharpest pixels of all). Empty, the default: the plane that the image is, or the one
+   * nearest to the focus. One that the file does not have is an error as above. */
+  itkSetStringMacro(FocalPlane);
+  itkGetStringMacro(FocalPlane);
 
   /** \name Channels
    * Reads channels by name or number (from 1; a name comes first, "number:2" is always a number), in this order. None,
@@ -480,6 +484,7 @@ private:
   bool                                             m_GiveWarnings{ true };
   std::string                                      m_AssociatedImage;
   std::string                                      m_Image;
+  std::string                                      m_FocalPlane;
   std::vector<std::string>                         m_Channels;
   std::string                                      m_Window;
   bool                                             m_AsPicture{ false };

@@ -11,18 +11,17 @@ namespace gigapixel
 {
 
 std::optional<ProjectionMethod>
-FocalStack::FindMethod(const std::string & image)
+FocalStack::FindMethod(const std::string & plane)
 {
-  const std::string which = AskedPlane::Find(image).value_or(AskedPlane()).which;
-  return which == "max"     ? std::optional(ProjectionMethod::Maximum)
-         : which == "focus" ? std::optional(ProjectionMethod::Focus)
+  return plane == "max"     ? std::optional(ProjectionMethod::Maximum)
+         : plane == "focus" ? std::optional(ProjectionMethod::Focus)
                             : std::nullopt;
 }
 
-FocalStack::FocalStack(const std::string & path, const std::string & image, TIFFReading reading)
+FocalStack::FocalStack(const std::string & path, const AskedImage & image, TIFFReading reading)
   : Slide(path)
-  , m_Method(FindMethod(image).value())
-  , m_Asked(*AskedPlane::Find(image))
+  , m_Method(FindMethod(image.plane).value())
+  , m_Asked(image)
 {
   OpenPlanes(reading);
   const Slide & first = *m_Stack.front();
@@ -44,7 +43,7 @@ FocalStack::FocalStack(const std::string & path, const std::string & image, TIFF
   const auto resolution = first.GetMicronsPerPixel();
   SetMicronsPerPixel(resolution[0], resolution[1], true);
   m_Properties = first.m_Properties;
-  m_Properties["gigapixel.focal-plane"] = m_Asked.which + " of " + std::to_string(m_Stack.size()); // "max of 5"
+  m_Properties["gigapixel.focal-plane"] = m_Asked.plane + " of " + std::to_string(m_Stack.size()); // "max of 5"
   m_Images = first.m_Images;
   const auto planes = FindFocalPlanes(m_Images);
   for (SlideImage & each : m_Images)
@@ -58,25 +57,39 @@ FocalStack::FocalStack(const std::string & path, const std::string & image, TIFF
   }
 }
 
+std::string
+FocalStack::GetIdentity() const
+{
+  const auto & images = m_Stack.front()->GetImages();
+  const auto   first = std::find_if(images.begin(), images.end(), [](const SlideImage & each) { return each.isRead; });
+  return m_Asked.plane + ':' + std::to_string(first->number);
+}
+
+std::shared_ptr<const Slide>
+FocalStack::OpenPlane(std::size_t number, TIFFReading reading) const
+{
+  return Open(m_Path, { m_Asked.image, std::to_string(number) }, reading);
+}
+
 void
 FocalStack::OpenPlanes(TIFFReading reading)
 {
   try
   {
-    m_Stack.push_back(Open(m_Path, m_Asked.GetAnother(1), reading));
+    m_Stack.push_back(OpenPlane(1, reading));
   }
   catch (const SlideError & error)
   {
     if (error.GetDiagnostic().option == "--plane")
     {
-      throw NoFocalPlanes(m_Path, m_Asked.which);
+      throw NoFocalPlanes(m_Path, m_Asked.plane);
     }
     throw;
   }
   const std::size_t planes = FindFocalPlanes(m_Stack.front()->GetImages()).size();
   for (std::size_t number = 2; number <= planes; ++number)
   {
-    m_Stack.push_back(Open(m_Path, m_Asked.GetAnother(number), reading));
+    m_Stack.push_back(OpenPlane(number, reading));
   }
   for (const auto & plane : m_Stack)
   {
@@ -105,7 +118,7 @@ FocalStack::RequireAlike(const Slide & plane) const
                                          : "its focal planes differ in size, levels or kind of pixels",
                                 "choose one of them, such as --plane middle")
                        .OfFile(m_Path)
-                       .OfOption("--plane", m_Asked.which));
+                       .OfOption("--plane", m_Asked.plane));
   }
 }
 
@@ -113,7 +126,8 @@ std::size_t
 FocalStack::GetDecodingBytes(unsigned plane) const
 {
   const SlidePlane & of = m_Planes[plane];
-  const std::size_t  area = std::size_t{ of.tileWidth } * of.tileHeight;
+  const std::size_t  margins = m_Method == ProjectionMethod::Focus ? 2 * FocalProjection<std::uint8_t>::Margin : 0;
+  const std::size_t  area = (of.tileWidth + margins) * (of.tileHeight + margins);
   const std::size_t  numbers = m_Method == ProjectionMethod::Focus ? 4 * sizeof(std::int64_t) : 0; // of a pixel
   return m_Stack.front()->GetDecodingBytes(plane) + area * (numbers + 2 * of.channels * of.GetSampleBytes());
 }
@@ -243,12 +257,15 @@ FocalStack::DecodeTile(unsigned                           plane,
   {
     FindScanned(plane, tile, *scanned);
   }
-  std::string damage;
   for (const auto & slide : m_Stack)
   {
-    damage = damage.empty() ? slide->m_DamagedTiles->Find({ slide->GetSource(plane), tile }) : damage;
+    const std::string damage = slide->m_DamagedTiles->Find({ slide->GetSource(plane), tile });
+    if (!damage.empty())
+    {
+      return damage + " (in focal plane " + DescribeFocalPlane(slide->m_Images) + ')';
+    }
   }
-  return damage;
+  return {};
 }
 
 /** What any plane has scanned. */

@@ -18,11 +18,14 @@ namespace gigapixel
 class FocalStack : public Slide
 {
 public:
-  /** The method of which AskedPlane has the name; nothing for another image. */
-  static std::optional<ProjectionMethod> FindMethod(const std::string & image);
+  /** The method that the plane is the name of; nothing for other planes. */
+  static std::optional<ProjectionMethod> FindMethod(const std::string & plane);
 
   /** Throws SlideError where the file has no several focal planes of one kind. */
-  FocalStack(const std::string & path, const std::string & image, TIFFReading reading);
+  FocalStack(const std::string & path, const AskedImage & image, TIFFReading reading);
+
+  /** "max:1": the method, and the number of the first plane, which tells the stack. */
+  std::string GetIdentity() const;
 
   std::size_t GetDecodingBytes(unsigned plane) const override;
 
@@ -34,6 +37,8 @@ protected:
                          std::unique_ptr<unsigned char[]> * scanned) const override;
 
 private:
+  std::shared_ptr<const Slide> OpenPlane(std::size_t number, TIFFReading reading) const;
+
   void OpenPlanes(TIFFReading reading);
   void RequireAlike(const Slide & plane) const;
   void FindScanned(unsigned plane, std::uint64_t tile, std::unique_ptr<unsigned char[]> & scanned) const;
@@ -50,7 +55,7 @@ private:
   void Render(unsigned plane, std::uint64_t tile, const PixelSpan & out) const;
 
   ProjectionMethod                          m_Method;
-  AskedPlane                                m_Asked;
+  AskedImage                                m_Asked;
   std::vector<std::shared_ptr<const Slide>> m_Stack; // from the lowest depth
 };
 

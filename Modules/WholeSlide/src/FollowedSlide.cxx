@@ -22,6 +22,7 @@ FollowedSlide::Read()
   m_ReadTime = m_Slide->GetMTime();
   m_Settings = Settings(m_Slide->GetFileName(),
                         m_Slide->GetImage(),
+                        m_Slide->GetFocalPlane(),
                         m_Slide->GetChannelChoice(),
                         m_Slide->GetAssociatedImage(),
                         m_Slide->GetLevel(),

@@ -2,6 +2,7 @@
 #include "Slide.h"
 
 #include "NumberText.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelPrintable.h"
 
@@ -293,6 +294,8 @@ Slide::DescribeTile(unsigned plane, std::uint64_t tile) const
   std::ostringstream text;
   text << "the tile at " << tile % of.GetTilesAcross() << ',' << tile / of.GetTilesAcross() << " of "
        << (isLevel ? "level " + std::to_string(GetSource(plane)) : "the image '" + of.name + '\'');
+  const std::string focalPlane = isLevel ? DescribeFocalPlane(m_Images) : std::string();
+  text << (focalPlane.empty() ? "" : " in focal plane ") << focalPlane;
   return text.str();
 }
 
@@ -342,6 +345,10 @@ Slide::RefuseTile(unsigned plane, std::uint64_t tile, const std::exception & err
   {
     throw SlideError(
       "E-MEMORY", m_Path, "there is not enough memory to decode a tile", "read smaller regions or a coarser level");
+  }
+  if (dynamic_cast<const SlideError *>(&error) != nullptr)
+  {
+    throw; // a tile that this one is made of, which it names
   }
   const Diagnostic inner = Diagnostic::Of(error);
   throw SlideError(inner.code == "E-OTHER" ? "E-CODEC-DATA" : inner.code,

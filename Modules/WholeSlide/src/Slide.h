@@ -79,6 +79,27 @@ struct SlideImage
 
   std::optional<double> depth;     // of a focal plane, in what the file counts it in
   std::size_t           stack = 0; // focal planes with the same number belong together
+  std::string           stackName; // of the image that they are planes of; empty for none
+};
+
+/** Which image of a file is asked for. */
+struct AskedImage
+{
+  std::string image{}; // number (from 1) or name; empty: the main one
+  std::string
+    plane{}; // number (from 1, the lowest), "middle", "max" or "focus"; empty: the one that the image stands for
+
+  bool
+  IsEmpty() const
+  {
+    return image.empty() && plane.empty();
+  }
+
+  bool
+  operator<(const AskedImage & other) const
+  {
+    return std::tie(image, plane) < std::tie(other.image, other.plane);
+  }
 };
 
 /** The property of slides that says how many micrometers focal planes are apart. */
@@ -205,15 +226,14 @@ public:
 
   /** The slide of this file: the one that is open already, if the file has not changed since, else a new one. Throws
    * SlideError.
-   * \param image number (from 1) or name of the image to read, where the file has several; empty: the main one
    * \param reading Labels: the values of a TIFF are those that are stored, and not colors */
   static std::shared_ptr<const Slide> Open(const std::string & path,
-                                           const std::string & image = {},
+                                           const AskedImage &  image = {},
                                            TIFFReading         reading = {}); // Colors
 
   /** As above, of channels that are chosen: see ChannelView. */
   static std::shared_ptr<const Slide> Open(const std::string &     path,
-                                           const std::string &     image,
+                                           const AskedImage &      image,
                                            TIFFReading             reading,
                                            const ChannelChoice &   choice,
                                            const OpeningProgress & progress = {});

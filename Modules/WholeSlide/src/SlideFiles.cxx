@@ -83,21 +83,19 @@ IsReadAsLabels(const std::string & path)
 }
 
 std::string
-IdentifySlide(const std::string & path, const std::string & image)
+IdentifySlide(const std::string & path, const std::string & image, const std::string & plane)
 {
   std::string prefix; // of an image that is not the main one
-  const auto  images = image.empty() ? std::vector<SlideImage>() : Slide::Open(path, image)->GetImages();
-  for (const SlideImage & each : images)
+  if (const AskedImage asked{ image, plane }; !asked.IsEmpty())
   {
-    prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
-  }
-  if (FocalStack::FindMethod(image))
-  {
-    const AskedPlane asked = *AskedPlane::Find(image);
-    for (const SlideImage & each : Slide::Open(path, asked.GetAnother(1))->GetImages())
+    const auto slide = Slide::Open(path, asked);
+    if (const auto stack = std::dynamic_pointer_cast<const FocalStack>(slide))
     {
-      prefix =
-        each.isRead ? "image=" + asked.which + ':' + std::to_string(each.number) + ' ' : prefix; // of which stack
+      prefix = "image=" + stack->GetIdentity() + ' ';
+    }
+    for (const SlideImage & each : slide->GetImages())
+    {
+      prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
     }
   }
   std::string text = prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));
@@ -115,7 +113,8 @@ std::string
 IdentifySlide(const itk::WholeSlideImageIO & slide)
 {
   const std::string choice = slide.GetChannelChoice();
-  return (choice.empty() ? choice : choice + ' ') + IdentifySlide(slide.GetFileName(), slide.GetImage());
+  return (choice.empty() ? choice : choice + ' ') +
+         IdentifySlide(slide.GetFileName(), slide.GetImage(), slide.GetFocalPlane());
 }
 
 } // namespace gigapixel

@@ -20,24 +20,6 @@ ToWhole(const std::string & text)
 }
 } // namespace
 
-std::optional<AskedPlane>
-AskedPlane::Find(const std::string & asked)
-{
-  const std::string word = "plane ";
-  const std::size_t at = asked.rfind(word);
-  if (at == std::string::npos || (at > 0 && asked[at - 1] != ' '))
-  {
-    return std::nullopt;
-  }
-  return AskedPlane{ asked.substr(0, at == 0 ? 0 : at - 1), asked.substr(at + word.size()) };
-}
-
-std::string
-AskedPlane::GetAnother(std::size_t number) const
-{
-  return (image.empty() ? image : image + ' ') + "plane " + std::to_string(number);
-}
-
 namespace
 {
 /** From the lowest depth. */
@@ -72,25 +54,50 @@ RequireOne(const std::string & path, const std::string & name, bool isOne, const
   }
 }
 
-/** The stack that an image is named of, be it as one of its planes. */
+/** The image that has the name or the number. */
+std::size_t
+FindImage(const std::string &             path,
+          const std::string &             image,
+          const std::vector<SlideImage> & images,
+          const std::string &             list)
+{
+  const auto isNamed = [&image](const SlideImage & each) { return each.name == image; };
+  const auto named = std::find_if(images.begin(), images.end(), isNamed);
+  if (named != images.end())
+  {
+    RequireOne(path, image, std::count_if(named, images.end(), isNamed) == 1, list);
+    return static_cast<std::size_t>(named - images.begin());
+  }
+  const std::uint64_t number = ToWhole(image);
+  if (number >= 1 && number <= images.size())
+  {
+    return static_cast<std::size_t>(number - 1);
+  }
+  throw SlideError(Diagnostic("E-SLIDE-IMAGE",
+                              "it has no image '" + image + "'",
+                              "choose one of its images by number or name: " + list)
+                     .OfFile(path)
+                     .OfOption("--image", image));
+}
+
+/** The stack that has the name, or that the image is a plane of. */
 std::size_t
 FindStack(const std::string &             path,
           const std::string &             image,
           const std::vector<SlideImage> & images,
           const std::string &             list)
 {
-  const std::string     beginning = image + " plane ";
   std::set<std::size_t> stacks;
   for (const SlideImage & each : images)
   {
-    if (each.name.rfind(beginning, 0) == 0)
+    if (each.depth && each.stackName == image)
     {
       stacks.insert(each.stack);
     }
   }
   if (stacks.empty())
   {
-    return images[FindAskedImage(path, image, images, list)].stack;
+    return images[FindImage(path, image, images, list)].stack;
   }
   RequireOne(path, image, stacks.size() == 1, list);
   return *stacks.begin();
@@ -119,57 +126,51 @@ DescribeFocalPlane(const std::vector<SlideImage> & images)
 }
 
 SlideError
-NoFocalPlanes(const std::string & path, const std::string & which)
+NoFocalPlanes(const std::string & path, const std::string & plane)
 {
   return SlideError(
     Diagnostic("E-SLIDE-IMAGE", "it has no focal planes", "leave --plane out; see info for the images that it has")
       .OfFile(path)
-      .OfOption("--plane", which));
+      .OfOption("--plane", plane));
+}
+
+SlideError
+TooManyFocalPlanes(const std::string & path, std::size_t planes)
+{
+  return SlideError(Diagnostic("E-SLIDE-PLANES",
+                               "it has " + FormatCount(planes, "focal plane") + ", where up to " +
+                                 std::to_string(MostFocalPlanes) + " are told apart",
+                               "write fewer planes, or one, to a file of its own")
+                      .OfFile(path)
+                      .OfValue(std::to_string(planes)));
 }
 
 std::size_t
 FindAskedImage(const std::string &             path,
-               const std::string &             asked,
+               const AskedImage &              asked,
                const std::vector<SlideImage> & images,
                const std::string &             list)
 {
-  const auto isNamed = [&asked](const SlideImage & image) { return image.name == asked; };
-  const auto named = std::find_if(images.begin(), images.end(), isNamed);
-  if (named != images.end())
+  if (asked.plane.empty())
   {
-    RequireOne(path, asked, std::count_if(named, images.end(), isNamed) == 1, list);
-    return static_cast<std::size_t>(named - images.begin());
+    return FindImage(path, asked.image, images, list);
   }
-  const std::uint64_t number = ToWhole(asked);
-  if (number >= 1 && number <= images.size())
+  const auto          planes = asked.image.empty() ? FindFocalPlanes(images)
+                                                   : FindPlanesOfStack(images, FindStack(path, asked.image, images, list));
+  const std::uint64_t plane = asked.plane == "middle" ? (planes.size() + 1) / 2 : ToWhole(asked.plane);
+  if (plane >= 1 && plane <= planes.size())
   {
-    return static_cast<std::size_t>(number - 1);
+    return planes[plane - 1];
   }
-  if (const auto wish = AskedPlane::Find(asked))
+  if (planes.empty())
   {
-    const auto          planes = wish->image.empty() ? FindFocalPlanes(images)
-                                                     : FindPlanesOfStack(images, FindStack(path, wish->image, images, list));
-    const std::uint64_t plane = wish->which == "middle" ? (planes.size() + 1) / 2 : ToWhole(wish->which);
-    if (plane >= 1 && plane <= planes.size())
-    {
-      return planes[plane - 1];
-    }
-    if (planes.empty())
-    {
-      throw NoFocalPlanes(path, wish->which);
-    }
-    throw SlideError(
-      Diagnostic("E-SLIDE-IMAGE",
-                 "it has " + FormatCount(planes.size(), "focal plane") + ", and no '" + wish->which + '\'',
-                 "give a number up to " + std::to_string(planes.size()) + ", or middle, max or focus")
-        .OfFile(path)
-        .OfOption("--plane", wish->which));
+    throw NoFocalPlanes(path, asked.plane);
   }
   throw SlideError(Diagnostic("E-SLIDE-IMAGE",
-                              "it has no image '" + asked + "'",
-                              "choose one of its images by number or name: " + list)
+                              "it has " + FormatCount(planes.size(), "focal plane") + ", and no '" + asked.plane + '\'',
+                              "give a number up to " + std::to_string(planes.size()) + ", or middle, max or focus")
                      .OfFile(path)
-                     .OfOption("--image", asked));
+                     .OfOption("--plane", asked.plane));
 }
 
 Diagnostic
@@ -177,7 +178,7 @@ WarnOfFocalPlanes(const std::string & path, const std::string & which)
 {
   return Diagnostic("W-SLIDE-PLANES",
                     "it has several focal planes, of which one is read: focal plane " + which,
-                    "choose another one with --plane (SetImage) where it matters")
+                    "choose another one with --plane (SetFocalPlane) where it matters")
     .OfFile(path)
     .OfValue(which);
 }

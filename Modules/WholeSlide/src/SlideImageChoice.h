@@ -4,7 +4,6 @@
 
 #include "Slide.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,27 +14,18 @@ namespace gigapixel
  */
 constexpr std::size_t MostFocalPlanes = 512;
 
-/** A focal plane as it is asked for: "plane 2", "plane max", or "A plane 2" where an image is named as well. */
-struct AskedPlane
-{
-  std::string image; // empty: none is named
-  std::string which; // a number from 1, "middle", "max" or "focus"
-
-  static std::optional<AskedPlane> Find(const std::string & asked);
-
-  /** Another one of the same image. */
-  std::string GetAnother(std::size_t number) const;
-};
-
 /** What is thrown where a file has no focal planes, and one is asked for. */
-SlideError NoFocalPlanes(const std::string & path, const std::string & which);
+SlideError NoFocalPlanes(const std::string & path, const std::string & plane);
 
-/** Number (from 0) of the image that is asked for by its name, its number (from 1), or as a focal plane: "plane 2"
- * counts from the lowest depth, and "plane middle" is the lower one of two. Throws SlideError where there is none.
+/** What is thrown where a file has more focal planes than can be chosen from. */
+SlideError TooManyFocalPlanes(const std::string & path, std::size_t planes);
+
+/** Number (from 0) of the image that is asked for, or of its focal plane: planes count from the lowest depth, and
+ * "middle" is the lower one of two. Throws SlideError where there is none.
  * \param images their names, and the depths of those that are focal planes of one another
  * \param list of all images, for the message */
 std::size_t FindAskedImage(const std::string &             path,
-                           const std::string &             asked,
+                           const AskedImage &              asked,
                            const std::vector<SlideImage> & images,
                            const std::string &             list);
 

@@ -64,27 +64,32 @@ RequireReadableCompanions(const std::string & path)
   }
 }
 
-/** Refuses any image but number 1 of a file with one image. Formats with several images refuse others themselves. */
+/** Refuses any image but number 1 of a file with one image, and its planes. Formats with several refuse others
+ * themselves. */
 void
-RequireImage(const Slide & slide, const std::string & image)
+RequireImage(const Slide & slide, const AskedImage & asked)
 {
-  if (!image.empty() && image != "1" && slide.GetImages().empty())
+  if (!slide.GetImages().empty())
   {
-    if (const auto plane = AskedPlane::Find(image))
-    {
-      throw NoFocalPlanes(slide.GetPath(), plane->which);
-    }
+    return;
+  }
+  if (!asked.image.empty() && asked.image != "1")
+  {
     throw SlideError(
-      Diagnostic("E-SLIDE-IMAGE", "it has one image only, and no image '" + image + "'", "choose image 1")
+      Diagnostic("E-SLIDE-IMAGE", "it has one image only, and no image '" + asked.image + "'", "choose image 1")
         .OfFile(slide.GetPath())
-        .OfOption("--image", image));
+        .OfOption("--image", asked.image));
+  }
+  if (!asked.plane.empty())
+  {
+    throw NoFocalPlanes(slide.GetPath(), asked.plane);
   }
 }
 
 std::unique_ptr<const Slide>
-OpenUnshared(const std::string & path, const std::string & image, TIFFReading reading)
+OpenUnshared(const std::string & path, const AskedImage & image, TIFFReading reading)
 {
-  if (FocalStack::FindMethod(image))
+  if (FocalStack::FindMethod(image.plane))
   {
     return std::make_unique<FocalStack>(path, image, reading);
   }
@@ -142,19 +147,19 @@ OpenUnshared(const std::string & path, const std::string & image, TIFFReading re
 } // namespace
 
 std::shared_ptr<const Slide>
-Slide::Open(const std::string & path, const std::string & image, TIFFReading reading)
+Slide::Open(const std::string & path, const AskedImage & image, TIFFReading reading)
 {
   return Open(path, image, reading, {});
 }
 
 std::shared_ptr<const Slide>
 Slide::Open(const std::string &     path,
-            const std::string &     image,
+            const AskedImage &      image,
             TIFFReading             reading,
             const ChannelChoice &   choice,
             const OpeningProgress & progress)
 {
-  using Key = std::tuple<FileStamp, std::string, TIFFReading, ChannelChoice>;
+  using Key = std::tuple<FileStamp, AskedImage, TIFFReading, ChannelChoice>;
   // Never destroyed: readers in static objects may outlive any order of destruction.
   static std::mutex &                                mutex = *new std::mutex;
   static std::map<Key, std::weak_ptr<const Slide>> & slides = *new std::map<Key, std::weak_ptr<const Slide>>;

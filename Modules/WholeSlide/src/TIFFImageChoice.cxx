@@ -67,6 +67,7 @@ TIFFLayout::NameImages(const std::vector<Image> & images) const
     named[i].name = images[i].name;
     named[i].depth = getArea(images[i]) == most[images[i].stack] ? images[i].depth : std::nullopt;
     named[i].stack = images[i].stack;
+    named[i].stackName = images[i].stackName;
   }
   named[FindMainImage(images)].isMain = true;
   return named;
@@ -86,7 +87,7 @@ TIFFLayout::FindMainImage(const std::vector<Image> & images) const
 std::size_t
 TIFFLayout::ChooseImage(const std::vector<Image> & images) const
 {
-  if (m_AskedImage.empty())
+  if (m_AskedImage.IsEmpty())
   {
     return FindMainImage(images);
   }
@@ -104,7 +105,7 @@ TIFFLayout::SetImages(std::vector<Image> images)
   m_Images = std::move(images);
   m_Levels = m_Images[m_ImageNumber].levels;
   m_Masks = m_Images[m_ImageNumber].masks;
-  if (m_Images.size() < 2 || !m_AskedImage.empty())
+  if (m_Images.size() < 2 || !m_AskedImage.IsEmpty())
   {
     return;
   }
@@ -153,11 +154,11 @@ TIFFLayout::DescribeImages() const
     entry.isRead = i == m_ImageNumber;
     if (!entry.isRead)
     {
-      entry.reason = !m_AskedImage.empty()   ? "another image is asked for"
+      entry.reason = !m_AskedImage.IsEmpty() ? "another image is asked for"
                      : getArea(image) < most ? "it is not the largest one"
                                              : "another image of this size is read";
     }
-    else if (!m_AskedImage.empty())
+    else if (!m_AskedImage.IsEmpty())
     {
       entry.reason = "it is asked for";
     }

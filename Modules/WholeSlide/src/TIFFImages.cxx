@@ -499,6 +499,7 @@ TIFFLayout::FindImages(const PageRules & rules)
     image.name = sorting.GetRole(head.base).name;
     image.depth = sorting.GetRole(head.base).depth;
     image.stack = sorting.GetRole(head.base).stack;
+    image.stackName = sorting.GetRole(head.base).stackName;
     image.levels.push_back({ head.base, {} });
     for (const std::size_t level : head.levels)
     {

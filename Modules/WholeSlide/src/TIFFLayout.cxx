@@ -25,7 +25,7 @@ IsAlike(const TIFFPage & one, const TIFFPage & other)
 
 } // namespace
 
-TIFFLayout::TIFFLayout(std::string path, std::string image)
+TIFFLayout::TIFFLayout(std::string path, AskedImage image)
   : m_Path(std::move(path))
   , m_AskedImage(std::move(image))
 {

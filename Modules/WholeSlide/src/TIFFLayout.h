@@ -45,6 +45,7 @@ struct PageRole
   std::string           part;      // channel or focal plane: only pages with the same one make a pyramid
   std::optional<double> depth;     // of a focal plane: 0 is the one in focus
   std::size_t           stack = 0; // see SlideImage
+  std::string           stackName;
 };
 
 /** How a format differs from a TIFF that says all in its tags. */
@@ -82,13 +83,13 @@ public:
     std::vector<Level>    levels;
     std::optional<double> depth; // see PageRole
     std::size_t           stack = 0;
+    std::string           stackName;
 
     std::vector<std::size_t> masks; // transparency masks of its levels
   };
 
-  /** Reads the tables of the pages. Throws std::runtime_error, in a few words, where they are damaged.
-   * \param image number (from 1) or name of the image to read; empty: the main one */
-  explicit TIFFLayout(std::string path, std::string image = {});
+  /** Reads the tables of the pages. Throws std::runtime_error, in a few words, where they are damaged. */
+  explicit TIFFLayout(std::string path, AskedImage image = {});
 
   const std::string &
   GetPath() const
@@ -221,7 +222,7 @@ private:
   std::vector<SlideImage> NameImages(const std::vector<Image> & images) const;
 
   std::string                            m_Path;
-  std::string                            m_AskedImage;
+  AskedImage                             m_AskedImage;
   std::vector<std::unique_ptr<TIFFFile>> m_Files;
   std::uint64_t                          m_Bytes{ 0 };
   std::vector<Image>                     m_Images;

@@ -246,12 +246,26 @@ DescribeNumbers(const TIFFPage & page)
 
 const char * const convertNumbers = "convert it to 8-bit gray or RGB";
 
+bool
+IsYCbCrJPEG2000(const TIFFPage & page)
+{
+  return page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000YCbCr);
+}
+
+/** What is read of an image codec, where it is not these pixels. */
+std::string
+DescribeReadBits(const TIFFPage & page)
+{
+  return GetCompressionName(page) != "JPEG 2000" ? ", where only 8 bit are read"
+         : IsYCbCrJPEG2000(page)                 ? " of YCbCr (33003), where only 8 bit are read"
+                                                 : ", where 8 bit are read, and 16 bit without sign";
+}
+
 /** Whether components of JPEG 2000 are samples of 16 bit as they are stored. */
 bool
 IsDeepJPEG2000(const TIFFPage & page)
 {
-  const bool isJPEG2000 = page.compression == static_cast<unsigned>(TIFFCompression::JPEG2000) ||
-                          page.compression == static_cast<unsigned>(TIFFCompression::AperioJPEG2000RGB);
+  const bool isJPEG2000 = GetCompressionName(page) == "JPEG 2000" && (!IsYCbCrJPEG2000(page) || page.samples == 1);
   const bool areComponents = page.samples == 1 || page.samples == 3 || page.separatePlanes;
   return isJPEG2000 && areComponents && page.bits == 16 && page.sampleFormat != signedFormat &&
          page.sampleFormat != floatFormat;
@@ -343,7 +357,7 @@ FindObstacleOfChannels(const TIFFPage & page)
   }
   if (name.empty() || IsImageCodec(page))
   {
-    return { "its pixels of " + samples + " are compressed as " + codec + ", where only 8 bit are read",
+    return { "its pixels of " + samples + " are compressed as " + codec + DescribeReadBits(page),
              "convert it to deflate tiles" };
   }
   TIFFObstacle obstacle = FindObstacleOfBytes(page);
@@ -411,7 +425,7 @@ FindObstacleOfLabels(const TIFFPage & page)
   }
   if (IsImageCodec(page) && !IsDeepJPEG2000(page) && (page.bits != 8 || page.sampleFormat == signedFormat))
   {
-    return { "its pixels of " + bits + " are compressed as " + name + ", where only 8 bit are read",
+    return { "its pixels of " + bits + " are compressed as " + name + DescribeReadBits(page),
              "convert it to deflate tiles" };
   }
   if (page.photometric > maskPhotometric)

@@ -159,7 +159,7 @@ std::shared_ptr<const gigapixel::Slide>
 PyramidTIFFConverter::OpenShared(const WholeSlideImageIO & reader)
 {
   return gigapixel::Slide::Open(reader.GetFileName(),
-                                reader.GetImage(),
+                                { reader.GetImage(), reader.GetFocalPlane() },
                                 reader.GetStoredValues() ? gigapixel::TIFFReading::Labels
                                                          : gigapixel::TIFFReading::Colors,
                                 { reader.GetChannels(), reader.GetWindow(), reader.GetAsPicture() });

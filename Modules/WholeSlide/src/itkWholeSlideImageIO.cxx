@@ -92,6 +92,7 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Strict: " << (m_Strict ? "On" : "Off") << '\n';
   os << indent << "GiveWarnings: " << (m_GiveWarnings ? "On" : "Off") << '\n';
   os << indent << "Image: " << m_Image << '\n';
+  os << indent << "FocalPlane: " << m_FocalPlane << '\n';
   os << indent << "Channels: " << gigapixel::JoinNames(m_Channels) << '\n';
   os << indent << "Window: " << m_Window << '\n';
   os << indent << "AsPicture: " << (m_AsPicture ? "On" : "Off") << '\n';
@@ -395,7 +396,7 @@ WholeSlideImageIO::ReadImageInformation()
       }
     };
     this->AbortGenerateDataOff();
-    m_Slide = gigapixel::Slide::Open(m_FileName, m_Image, reading, choice, progress);
+    m_Slide = gigapixel::Slide::Open(m_FileName, { m_Image, m_FocalPlane }, reading, choice, progress);
   }
   catch (const ProcessAborted &)
   {

@@ -83,6 +83,7 @@ WholeSlideImageIO::CopySettings(const Self & other)
   this->SetFileName(other.GetFileName());
   this->Select(other.m_Selection);
   this->SetImage(other.m_Image);
+  this->SetFocalPlane(other.m_FocalPlane);
   this->SetChannels(other.m_Channels);
   this->SetWindow(other.m_Window);
   this->SetAsPicture(other.m_AsPicture);

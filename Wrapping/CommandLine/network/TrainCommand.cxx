@@ -253,6 +253,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
   const itk::GigapixelSlideContent content = GetContent(values);
   trainer.SetSlideImage(content.image);
+  trainer.SetSlideFocalPlane(content.plane);
   trainer.SetSlideChannels(content.channels);
   trainer.SetSlideWindow(content.window);
   trainer.SetResume(values.Has("resume"));

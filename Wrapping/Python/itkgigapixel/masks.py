@@ -224,4 +224,5 @@ def overlay(
 
 def _options_of(slide: Path | Slide, slide_mpp: Optional[float]) -> dict[str, Any]:
     mpp, _ = stated_of([slide], slide_mpp)
-    return {"slide-mpp": "" if mpp is None else mpp, "image": content_of([slide]).image or ""}
+    content = content_of([slide])
+    return {"slide-mpp": "" if mpp is None else mpp, "image": content.image, "plane": content.plane}

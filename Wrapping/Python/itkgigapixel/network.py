@@ -146,6 +146,7 @@ def train(
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     content = content_of(files, channels, window)
     trainer.SetSlideImage(content.image)
+    trainer.SetSlideFocalPlane(content.plane)
     trainer.SetSlideChannels(content.channels)
     trainer.SetSlideWindow(content.window)
     trainer.SetLoss(loss)

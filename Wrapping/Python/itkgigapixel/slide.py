@@ -99,6 +99,7 @@ class Content(NamedTuple):
     image: str = ""  #: "": the main one
     channels: tuple[str, ...] = ()  #: (): all
     window: str = ""  #: "": samples as they are stored
+    plane: str = ""  #: focal plane; "": the one that the image stands for
 
     def but(self, channels: Optional[Channels] = None, window: Optional[Window] = None) -> Content:
         """The same, but for what is not None."""
@@ -112,7 +113,7 @@ class Content(NamedTuple):
 
     def options(self) -> dict:
         """Those of the program."""
-        return {"image": self.image, "channel": self.channels, "window": self.window}
+        return {"image": self.image, "plane": self.plane, "channel": self.channels, "window": self.window}
 
 
 class _Grid(NamedTuple):
@@ -242,8 +243,7 @@ class Slide:
         check_mpp(mpp)
         self.path = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
-        parts = ["" if image is None else str(image), "" if plane is None else f"plane {plane}"]
-        self._content = Content(" ".join(filter(None, parts))).but(channels, window)
+        self._content = Content("" if image is None else str(image), plane="" if plane is None else str(plane)).but(channels, window)
         self.strict = bool(strict)
         self._io: Any = None
         self._io = self._open()
@@ -261,6 +261,7 @@ class Slide:
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
         io.SetImage(self._content.image)
+        io.SetFocalPlane(self._content.plane)
         io.SetChannels(self._content.channels)
         io.SetWindow(self._content.window)
         io.SetAsPicture(self._as_picture)

@@ -96,6 +96,7 @@ OpenSlide(const ArgumentValues & values)
   slide->SetFileName(file);
   const itk::GigapixelSlideContent content = commandline::GetContent(values);
   slide->SetImage(content.image);
+  slide->SetFocalPlane(content.plane);
   slide->SetChannels(content.channels);
   slide->SetWindow(content.window);
   slide->SetAsPicture(true); // of channels that are no picture

@@ -22,7 +22,7 @@
 namespace gigapixel
 {
 
-DICOMSlide::DICOMSlide(const std::string & path, std::string image)
+DICOMSlide::DICOMSlide(const std::string & path, AskedImage image)
   : Slide(path)
   , m_AskedImage(std::move(image))
 {

@@ -298,13 +298,17 @@ DICOMSlide::ChooseFocalPlane(const std::vector<PlacedFrame> & frames)
   }
   m_HasZ = true;
   m_Z = fullest[(fullest.size() - 1) / 2];
+  if (depths.size() > MostFocalPlanes && !m_AskedImage.IsEmpty())
+  {
+    throw TooManyFocalPlanes(m_Path, depths.size());
+  }
   if (depths.size() <= MostFocalPlanes)
   {
     ListFocalPlanes(tiles, depths);
   }
   const auto number = std::distance(depths.begin(), depths.find(m_Z)) + 1;
   m_Properties["gigapixel.focal-plane"] = std::to_string(number) + " of " + std::to_string(depths.size());
-  if (m_AskedImage.empty())
+  if (m_AskedImage.IsEmpty())
   {
     m_Warnings.push_back(WarnOfFocalPlanes(m_Path, m_Properties["gigapixel.focal-plane"]));
   }
@@ -327,7 +331,7 @@ DICOMSlide::ListFocalPlanes(const std::map<double, std::size_t> & tiles, const s
     list += (list.empty() ? "" : ", ") + std::to_string(image.number);
     m_Images.push_back(std::move(image));
   }
-  const bool isAsked = !m_AskedImage.empty();
+  const bool isAsked = !m_AskedImage.IsEmpty();
   m_Z = isAsked ? *m_Images[FindAskedImage(m_Path, m_AskedImage, m_Images, list)].depth : m_Z;
   for (SlideImage & image : m_Images)
   {

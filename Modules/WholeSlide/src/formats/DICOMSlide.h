@@ -99,7 +99,7 @@ class DICOMSlide : public Slide
 public:
   /** Any file of the series. Throws std::exception in a few words.
    * \param image number (from 1) or name of the focal plane to read; empty: the middle one */
-  explicit DICOMSlide(const std::string & path, std::string image = {});
+  explicit DICOMSlide(const std::string & path, AskedImage image = {});
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -163,7 +163,7 @@ private:
   std::vector<std::string>                      m_Paths;    // optical paths of the finest level
   std::set<double>                              m_Depths;   // its focal planes, or of its tiles
   double                                        m_Z{ 0.0 }; // of the focal plane that is read
-  std::string                                   m_AskedImage;
+  AskedImage                                    m_AskedImage;
   bool                                          m_HasZ{ false }; // there are several
 };
 

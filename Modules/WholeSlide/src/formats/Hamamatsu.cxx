@@ -58,7 +58,7 @@ class HamamatsuSlide : public Slide
 public:
   /** Throws std::exception in a few words.
    * \param image number (from 1) or name of the focal plane to read; empty: the one in focus */
-  HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file, const std::string & image);
+  HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file, const AskedImage & image);
 
 protected:
   bool        HasTile(unsigned plane, std::uint64_t tile) const override;
@@ -84,7 +84,7 @@ private:
 
   using FocalPlanes = std::map<std::int32_t, std::vector<const TIFFPage *>>; // levels by the offsets of planes
 
-  std::int32_t               ChooseFocalPlane(const FocalPlanes & planes, const std::string & asked);
+  std::int32_t               ChooseFocalPlane(const FocalPlanes & planes, const AskedImage & asked);
   void                       AddPage(const TIFFPage & page, const std::string & name);
   void                       ReadHeader(const TIFFPage & page, Source & source) const;
   void                       SortLevels();
@@ -95,9 +95,7 @@ private:
   std::vector<Source>             m_Sources; // one per plane; those of planes that are decoded smaller are empty
 };
 
-HamamatsuSlide::HamamatsuSlide(const std::string &             path,
-                               std::unique_ptr<const TIFFFile> file,
-                               const std::string &             image)
+HamamatsuSlide::HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file, const AskedImage & image)
   : Slide(path)
   , m_File(std::move(file))
 {
@@ -141,7 +139,7 @@ HamamatsuSlide::HamamatsuSlide(const std::string &             path,
 
 /** Each focal plane is an image of its own. */
 std::int32_t
-HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string & asked)
+HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const AskedImage & asked)
 {
   const auto nearest = std::min_element(planes.begin(), planes.end(), [](const auto & a, const auto & b) {
     return std::abs(std::int64_t{ a.first }) < std::abs(std::int64_t{ b.first });
@@ -166,17 +164,17 @@ HamamatsuSlide::ChooseFocalPlane(const FocalPlanes & planes, const std::string &
     m_Images.push_back(std::move(image));
   }
   const auto        main = static_cast<std::size_t>(std::distance(planes.begin(), nearest));
-  const std::size_t chosen = asked.empty() ? main : FindAskedImage(m_Path, asked, m_Images, list);
+  const std::size_t chosen = asked.IsEmpty() ? main : FindAskedImage(m_Path, asked, m_Images, list);
   for (std::size_t i = 0; i < m_Images.size(); ++i)
   {
     SlideImage & image = m_Images[i];
     image.isRead = i == chosen;
     image.isMain = i == main;
-    image.reason = !asked.empty() ? (image.isRead ? "it is asked for" : "another image is asked for")
-                   : image.isRead ? "its focal plane is the one nearest to the focus"
-                                  : "another focal plane is read";
+    image.reason = !asked.IsEmpty() ? (image.isRead ? "it is asked for" : "another image is asked for")
+                   : image.isRead   ? "its focal plane is the one nearest to the focus"
+                                    : "another focal plane is read";
   }
-  if (asked.empty())
+  if (asked.IsEmpty())
   {
     m_Warnings.push_back(WarnOfFocalPlanes(m_Path, DescribeFocalPlane(m_Images)));
   }

@@ -114,7 +114,7 @@ private:
 class LeicaSlide : public OpenSlideSlide
 {
 public:
-  LeicaSlide(const std::string & path, const LeicaImages & images, const std::string & asked)
+  LeicaSlide(const std::string & path, const LeicaImages & images, const AskedImage & asked)
     : OpenSlideSlide(path)
   {
     if (images.planes.size() < 2)
@@ -140,9 +140,11 @@ public:
     const std::string why =
       "it has " + std::to_string(m_Images.size()) + " focal planes, of which only the first is read";
     const std::string remedy = "convert the one that is wanted to OME-TIFF with bfconvert of Bio-Formats (-z)";
-    if (!asked.empty() && FindAskedImage(path, asked, m_Images, list) != 0)
+    if (!asked.IsEmpty() && FindAskedImage(path, asked, m_Images, list) != 0)
     {
-      throw SlideError(Diagnostic("E-SLIDE-PLANES", why, remedy).OfFile(path).OfOption("--image", asked));
+      const Diagnostic refusal = Diagnostic("E-SLIDE-PLANES", why, remedy).OfFile(path);
+      throw SlideError(asked.plane.empty() ? refusal.OfOption("--image", asked.image)
+                                           : refusal.OfOption("--plane", asked.plane));
     }
     m_Warnings.push_back(Diagnostic("W-SLIDE-PLANES", why, remedy).OfFile(path).OfValue(which));
   }

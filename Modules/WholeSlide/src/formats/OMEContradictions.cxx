@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Where the pages of an OME-TIFF are not what its XML says.
 #include "OMEDescription.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelFormatCount.h"
 
@@ -55,6 +56,14 @@ IsOfType(const TIFFPage & page, const std::string & type)
 TIFFObstacle
 OMEImage::FindContradiction(const TIFFLayout & layout, std::size_t numberOfImages) const
 {
+  if (times <= 1 && depths > MostFocalPlanes)
+  {
+    return { "its OME-XML describes " + FormatCount(depths, "focal plane") + " (SizeZ), where up to " +
+               std::to_string(MostFocalPlanes) + " are told apart",
+             "write fewer planes, or one, as an OME-TIFF, e.g. with bfconvert of Bio-Formats (-z)",
+             false,
+             "E-SLIDE-PLANES" };
+  }
   if (times > 1 || (depths > 1 && !isPlane))
   {
     return { "its OME-XML describes a stack of " + FormatCount(depths, "focal plane") + " (SizeZ) and " +

@@ -319,6 +319,7 @@ OMEDescription::SplitDepths(std::size_t numberOfPages)
         planes.back().name = (images.size() > 1 ? image.name + ' ' : "") + "plane " + std::to_string(depth + 1);
         planes.back().depth = depth;
         planes.back().stack = stack;
+        planes.back().stackName = image.name;
         planes.back().isPlane = true;
       }
     }

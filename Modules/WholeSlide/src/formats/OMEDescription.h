@@ -60,6 +60,7 @@ public:
   bool                       isPlane = false;         // one of several, and an image of its own
   std::uint64_t              depth = 0;               // which of them this is
   std::size_t                stack = 0;               // the same of all of them
+  std::string                stackName;               // of the image that they are planes of
   double                     depthSpacing = 0.0;      // micrometers; 0: not said
   bool                       areChannelsLast = false; // in the file, planes follow each other before channels do
   std::uint64_t              times = 1;               // SizeT

@@ -4,6 +4,7 @@
 #include "OMEDescription.h"
 
 #include "NumberText.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 
@@ -75,6 +76,7 @@ MakeRules(const TIFFLayout & layout, const OMEDescription & described)
       const auto middle = (image->depths - 1) / 2;
       rules.roles[first].depth = static_cast<double>(image->depth) - static_cast<double>(middle);
       rules.roles[first].stack = image->stack;
+      rules.roles[first].stackName = image->stackName;
     }
   }
   return rules;
@@ -201,6 +203,11 @@ Describe(const SlideFile & file)
   {
     layout->AddLevel(0);
     return layout;
+  }
+  const OMEImage & whole = described.images.front();
+  if (described.images.size() == 1 && whole.depths > MostFocalPlanes && whole.times <= 1)
+  {
+    throw TooManyFocalPlanes(file.GetPath(), whole.depths);
   }
   layout->SetImages(layout->FindImages(MakeRules(*layout, described)));
   const std::size_t page = layout->GetLevels().front().page;

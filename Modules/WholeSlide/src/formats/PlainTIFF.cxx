@@ -3,6 +3,7 @@
 #include "PyramidDescription.h"
 #include "SlideFormat.h"
 #include "SlideImageChoice.h"
+#include "StackNames.h"
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
@@ -138,8 +139,8 @@ FindStack(const TIFFLayout & layout)
   };
   const auto isThere = [&](const PageStack & stack) {
     const bool areChannels = stack.channels <= 1 || (stack.channels <= MostChannels && page.samples == 1);
-    if (pages < 2 || !areChannels || stack.channels == 0 || stack.planes > MostFocalPlanes ||
-        pages % stack.channels != 0 || pages / stack.channels != stack.planes)
+    if (pages < 2 || !areChannels || stack.channels == 0 || pages % stack.channels != 0 ||
+        pages / stack.channels != stack.planes)
     {
       return false;
     }
@@ -153,7 +154,12 @@ FindStack(const TIFFLayout & layout)
     return true;
   };
   const PageStack ofImageJ = FindImageJStack(page), shaped = FindShapedStack(page);
-  return isThere(ofImageJ) ? ofImageJ : isThere(shaped) ? shaped : PageStack();
+  const PageStack stack = isThere(ofImageJ) ? ofImageJ : isThere(shaped) ? shaped : PageStack();
+  if (stack.planes > MostFocalPlanes)
+  {
+    throw TooManyFocalPlanes(layout.GetPath(), stack.planes);
+  }
+  return stack;
 }
 
 /** Each focal plane is an image. The middle one is in focus, as far as anybody knows. */
@@ -176,6 +182,20 @@ MakeRules(const PageStack & stack)
   return rules;
 }
 
+/** The channels' names, where the program that wrote the stack has them for all. */
+std::vector<SlideChannel>
+FindStackChannels(const TIFFPage & page, const PageStack & stack)
+{
+  const std::vector<std::string> labels = FindImageJLabels(page);
+  const std::vector<std::string> names = labels.empty() ? FindShapedNames(page) : labels;
+  std::vector<SlideChannel>      channels;
+  for (std::size_t i = 0; i < stack.channels && names.size() >= stack.channels; ++i)
+  {
+    channels.push_back({ names[i] });
+  }
+  return channels;
+}
+
 /** Levels and associated images of the pages, with channels placed as a stack or a pyramid of ours has them. */
 void
 Arrange(TIFFLayout & layout, PageStack stack)
@@ -195,6 +215,7 @@ Arrange(TIFFLayout & layout, PageStack stack)
       pages[channel] = layout.GetLevels().front().page + channel * stack.GetStep();
     }
     layout.PlaceChannels(pages);
+    layout.channels = own.empty() ? FindStackChannels(layout.GetPage(0), stack) : own;
   }
 }
 

@@ -79,7 +79,7 @@ IsOpenSlides(const SlideFile & file)
   return vendor ? !vendor->empty() : !GetOpenSlideVersion().empty();
 }
 
-SlideFile::SlideFile(std::string path, std::string image, TIFFReading reading)
+SlideFile::SlideFile(std::string path, AskedImage image, TIFFReading reading)
   : m_Path(std::move(path))
   , m_Image(std::move(image))
   , m_Reading(reading)

@@ -17,7 +17,7 @@ namespace gigapixel
 class SlideFile
 {
 public:
-  explicit SlideFile(std::string path, std::string image = {}, TIFFReading reading = TIFFReading::Colors);
+  explicit SlideFile(std::string path, AskedImage image = {}, TIFFReading reading = TIFFReading::Colors);
 
   const std::string &
   GetPath() const
@@ -25,8 +25,7 @@ public:
     return m_Path;
   }
 
-  /** Number (from 1) or name of the image to read; empty: the main one. */
-  const std::string &
+  const AskedImage &
   GetImage() const
   {
     return m_Image;
@@ -61,7 +60,7 @@ public:
 
 private:
   std::string                        m_Path;
-  std::string                        m_Image;
+  AskedImage                         m_Image;
   TIFFReading                        m_Reading;
   bool                               m_IsTIFF;
   std::unique_ptr<const TIFFFile>    m_File;

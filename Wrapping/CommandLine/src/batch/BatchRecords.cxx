@@ -116,14 +116,15 @@ IdentifyFolder(const std::string & folder)
   return IdentifyContent(all);
 }
 
-/** A slide, or the files of a volume. \param image of the slide's file */
+/** A slide, or the files of a volume. */
 std::string
-IdentifySlideOrVolume(const std::string & slide, const std::string & image)
+IdentifySlideOrVolume(const std::string & slide, const itk::GigapixelSlideContent & content)
 {
   std::string all;
   for (const std::string & file : itk::GigapixelSplitModalities(slide))
   {
-    all += (all.empty() ? "" : ", ") + (fs::is_directory(file) ? IdentifyFolder(file) : IdentifySlide(file, image));
+    all += (all.empty() ? "" : ", ") +
+           (fs::is_directory(file) ? IdentifyFolder(file) : IdentifySlide(file, content.image, content.plane));
   }
   return all;
 }
@@ -198,7 +199,7 @@ BatchRecords::IdentifyInput(const std::string & name, const std::string & value,
 Json
 BatchRecords::DescribeInputs(const SlideTask & task)
 {
-  Json inputs{ { "slide", IdentifySlideOrVolume(task.slide, GetContent(m_Values).image) } };
+  Json inputs{ { "slide", IdentifySlideOrVolume(task.slide, GetContent(m_Values)) } };
   for (const Argument & argument : m_Values.GetCommand().arguments)
   {
     const bool isInput = argument.channel == ArgumentChannel::Input && !argument.IsPositional();

@@ -146,4 +146,22 @@ DescribeOtherMaking(const std::string & found, const std::string & wanted)
   return changes.empty() ? "in another order" : changes;
 }
 
+itk::GigapixelSlideContent
+FindContentOfMaking(const std::string & madeBy)
+{
+  const Making               making(madeBy);
+  itk::GigapixelSlideContent content;
+  content.image = making.Get(making.command == "rasterize" ? "likeimage" : "image");
+  if (const std::size_t colon = content.image.find(':'); colon != std::string::npos) // "max:1"
+  {
+    content.plane = content.image.substr(0, colon);
+    content.image.erase(0, colon + 1);
+  }
+  for (const std::int64_t channel : ReadIntegers(making.Get("channels"), ","))
+  {
+    content.channels.push_back("number:" + std::to_string(channel));
+  }
+  return content;
+}
+
 } // namespace gigapixel::commandline

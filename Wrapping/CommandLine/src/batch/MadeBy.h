@@ -3,6 +3,7 @@
 #define MadeBy_h
 
 #include "GigapixelCommandLineExport.h"
+#include "itkGigapixelFileSource.h"
 
 #include <string>
 
@@ -14,6 +15,9 @@ namespace gigapixel::commandline
  * \param found what the output tells; empty: nothing
  * \param wanted what is asked for */
 GigapixelCommandLine_EXPORT std::string DescribeOtherMaking(const std::string & found, const std::string & wanted);
+
+/** The image, focal plane and channels of the slide's file that an output was made of, as it tells. */
+GigapixelCommandLine_EXPORT itk::GigapixelSlideContent FindContentOfMaking(const std::string & madeBy);
 
 } // namespace gigapixel::commandline
 

@@ -241,6 +241,29 @@ IsNamedOME(const std::string & file)
   return endings.count(GetLowerExtension(file)) > 0 && GetLowerExtension(path.stem().string()) == ".ome";
 }
 
+/** Whether a file is a TIFF of focal planes or channels, as ImageJ and tifffile write them. */
+bool
+IsStack(const std::string & file)
+{
+  const std::string extension = GetLowerExtension(file);
+  if (extension != ".tif" && extension != ".tiff")
+  {
+    return false;
+  }
+  const auto io = itk::WholeSlideImageIO::New();
+  io->SetFileName(file);
+  io->GiveWarningsOff(); // whoever reads its pixels has them
+  try
+  {
+    io->ReadImageInformation();
+  }
+  catch (const itk::ExceptionObject &)
+  {
+    return false;
+  }
+  return io->GetMetaDataDictionary().HasKey("gigapixel.focal-plane") || io->GetChannelEntries().size() > 1;
+}
+
 /** Whether a file is an OME-TIFF's companion that each file which it names points to. */
 bool
 IsCompanionOfItsParts(const std::string & file)
@@ -272,8 +295,8 @@ LookForSlide(const fs::directory_entry & entry, const Session & session)
   if (entry.is_regular_file(error))
   {
     const auto io = itk::WholeSlideImageIO::New();
-    // Stacks are ours only by their names: ITK reads them as volumes.
-    if (io->CanReadFile(file.c_str()) || IsNamedOME(file))
+    // The reader does not claim stacks, since ITK reads them as volumes.
+    if (io->CanReadFile(file.c_str()) || IsNamedOME(file) || IsStack(file))
     {
       return IsMask(file, session) ? Entry::Kept : Entry::Wanted;
     }

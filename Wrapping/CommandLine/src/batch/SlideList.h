@@ -49,12 +49,13 @@ GigapixelCommandLine_EXPORT std::map<std::string, std::string> FindSlidesOfMasks
 GigapixelCommandLine_EXPORT std::string GetPlace(const std::string & file);
 
 /** Files as given, and what names stand for (ExpandName()); a folder stands for the slides in it that our reader
- * claims and all *.ome.tif, sorted by name, without masks (pyramids of one channel that we wrote, but for slides that
- * we converted; of others those named *.pyramid.tif): of those that others wrote it is said. Damaged files that are
- * slides by their names are among them, so that they fail instead of vanishing. Of all else in a folder it is said that
- * it is passed over: other files and folders, but not what is hidden, belongs to a slide (the folder of a .mrxs, other
- * files of a DICOM series), or is kept beside slides: tables, notes, outlines, pictures, features, our masks, and
- * folders of nothing else. \throw std::runtime_error for a name that is neither, and for a folder without slides */
+ * claims, all *.ome.tif, and TIFFs of focal planes or channels, sorted by name, without masks (pyramids of one channel
+ * that we wrote, but for slides that we converted; of others those named *.pyramid.tif): of those that others wrote it
+ * is said. Damaged files that are slides by their names are among them, so that they fail instead of vanishing. Of all
+ * else in a folder it is said that it is passed over: other files and folders, but not what is hidden, belongs to a
+ * slide (the folder of a .mrxs, other files of a DICOM series), or is kept beside slides: tables, notes, outlines,
+ * pictures, features, our masks, and folders of nothing else. \throw std::runtime_error for a name that is neither, and
+ * for a folder without slides */
 GigapixelCommandLine_EXPORT SlideList FindSlides(const std::vector<std::string> & names, const Session & session);
 
 /** The same for volumes, which are known by their names: files as given, of several modalities joined by commas; a

@@ -118,7 +118,8 @@ DescribeMaking(const MaskImage & mask, const std::string & slide, const Argument
     madeBy += values.IsGiven(option) ? ' ' + std::string(option) + '=' + JoinNames(values.GetTexts(option), ",") : "";
   }
   madeBy += values.Has("partial") ? " partial" : "";
-  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, GetContent(values).image);
+  const itk::GigapixelSlideContent content = GetContent(values);
+  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, content.image, content.plane);
   return madeBy + " mask: " + mask.GetImage().content;
 }
 
@@ -257,7 +258,7 @@ RequireSlideOfMask(const MaskImage & mask, const std::string & slide, const Argu
 {
   if (!mask.GetImage().madeOf.empty())
   {
-    itk::GigapixelTissueSource(mask.GetName(), slide, GetContent(values).image);
+    itk::GigapixelTissueSource(mask.GetName(), slide, GetContent(values));
   }
 }
 
@@ -415,6 +416,7 @@ FindChannels(const std::vector<std::string> & slides, const ArgumentValues & val
     slide->SetFileName(file);
     const itk::GigapixelSlideContent content = GetContent(values);
     slide->SetImage(content.image);
+    slide->SetFocalPlane(content.plane);
     slide->SetChannels(content.channels);
     slide->GiveWarningsOff();
     try

@@ -61,13 +61,15 @@ OpenMeasuredSlide(const std::string & file, const ArgumentValues & values, const
 {
   const auto slide = OpenSlide(file, values, session);
   const auto type = slide->GetComponentType();
-  if (type != itk::IOComponentEnum::UCHAR && type != itk::IOComponentEnum::USHORT)
+  if (type != itk::IOComponentEnum::UCHAR && type != itk::IOComponentEnum::USHORT &&
+      type != itk::IOComponentEnum::FLOAT)
   {
-    throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
-                             "it has " + DescribePixels(*slide) + ", and samples of 8 or 16 bit are measured",
-                             "give --window LOW,HIGH, which makes 8 bit of them")
-                    .OfFile(file)
-                    .OfValue(itk::ImageIOBase::GetComponentTypeAsString(type)));
+    throw Refusal(
+      Diagnostic("E-SLIDE-CHANNELS",
+                 "it has " + DescribePixels(*slide) + ", and samples of 8 or 16 bit and floats are measured",
+                 "give --window LOW,HIGH, which makes 8 bit of them")
+        .OfFile(file)
+        .OfValue(itk::ImageIOBase::GetComponentTypeAsString(type)));
   }
   SelectPixels(*slide, values);
   return slide;
@@ -122,7 +124,8 @@ SlideUnderMask::SlideUnderMask(const MaskImage &      mask,
 std::size_t
 SlideUnderMask::GetNumberOfValues() const
 {
-  return m_Slide->GetComponentType() == itk::IOComponentEnum::UCHAR ? 256 : 65536;
+  const auto type = m_Slide->GetComponentType();
+  return type == itk::IOComponentEnum::UCHAR ? 256 : type == itk::IOComponentEnum::USHORT ? 65536 : ValueCounts::Floats;
 }
 
 std::array<double, 2>
@@ -233,8 +236,10 @@ SlideUnderMask::AddValues(std::int64_t first, const std::vector<Runs> & rows, Ma
       block.SetIndex(1, top);
       block.SetSize(0, static_cast<itk::SizeValueType>(end - x));
       block.SetSize(1, static_cast<itk::SizeValueType>(bottom - top));
-      this->GetNumberOfValues() == 256 ? this->AddBlock<std::uint8_t>(block, first, rows, components)
-                                       : this->AddBlock<std::uint16_t>(block, first, rows, components);
+      const auto values = this->GetNumberOfValues();
+      values == 256     ? this->AddBlock<std::uint8_t>(block, first, rows, components)
+      : values == 65536 ? this->AddBlock<std::uint16_t>(block, first, rows, components)
+                        : this->AddBlock<float>(block, first, rows, components);
     }
   }
 }

@@ -21,7 +21,7 @@ namespace gigapixel::commandline
 std::vector<std::string> GetChannelNames(const itk::WholeSlideImageIO & slide);
 
 /** Opens a slide whose samples can be counted, with its pixels as --level or --mpp choose them.
- * \throw std::runtime_error samples of other types than 8 or 16 bit (E-SLIDE-CHANNELS) */
+ * \throw std::runtime_error samples of other types than 8 or 16 bit or float (E-SLIDE-CHANNELS) */
 itk::WholeSlideImageIO::Pointer OpenMeasuredSlide(const std::string &    file,
                                                   const ArgumentValues & values,
                                                   const Session &        session);
@@ -56,7 +56,7 @@ public:
     return m_Match;
   }
 
-  /** How many a sample may have. */
+  /** How many a sample may have, as MaskComponents takes it. */
   std::size_t GetNumberOfValues() const;
 
   /** Width and height in mm of the mask's pixels, by the slide's resolution; 0: unknown. */
@@ -109,7 +109,7 @@ private:
   Axis                            m_Columns;
   Axis                            m_Rows;
   std::vector<std::size_t>        m_Next;   ///< of each row the first run that does not end before the block
-  std::vector<std::uint16_t>      m_Pixels; ///< of a block, whatever its samples
+  std::vector<float>              m_Pixels; ///< of a block, whatever its samples
 };
 
 } // namespace gigapixel::commandline

@@ -85,8 +85,8 @@ GetDrawing(const ArgumentValues & values)
 {
   const auto has = [&](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
   return { has("picture-size") ? values.GetInteger("picture-size") : 0,
-           GetContent(values).image,
-           has("slide-mpp") ? values.GetNumber("slide-mpp") : 0 };
+           has("slide-mpp") ? values.GetNumber("slide-mpp") : 0,
+           GetContent(values) };
 }
 
 /** Whether a file begins as the pages of this program do. */

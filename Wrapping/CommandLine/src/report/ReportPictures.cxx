@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportPictures.h"
 
+#include "MadeBy.h"
 #include "Doubt.h"
 #include "MaskImage.h"
 #include "OutputCheck.h"
@@ -70,6 +71,32 @@ ToColor(const std::array<unsigned char, 3> & color)
   char text[8];
   std::snprintf(text, sizeof(text), "#%02x%02x%02x", color[0], color[1], color[2]);
   return text;
+}
+
+/** What of the slide's file the results of a row were made of: as the mask says, else the command's options. */
+itk::GigapixelSlideContent
+FindContent(const ReportRow & row)
+{
+  if (!row.mask.empty())
+  {
+    return FindContentOfMaking(FindMadeBy(row.mask));
+  }
+  itk::GigapixelSlideContent content;
+  for (const Json & made : row.data.value("made", Json::array()))
+  {
+    const Json & options = made.at("options");
+    const auto   find = [&options](const char * name) {
+      const Json option = options.is_object() ? options.value(name, Json()) : Json();
+      return option.is_array()    ? option.get<std::vector<std::string>>()
+               : option.is_string() ? std::vector<std::string>{ option.get<std::string>() }
+                                    : std::vector<std::string>();
+    };
+    const auto image = find("image"), plane = find("plane"), channels = find("channel");
+    content.image = image.empty() ? content.image : image.front();
+    content.plane = plane.empty() ? content.plane : plane.front();
+    content.channels = channels.empty() ? content.channels : channels;
+  }
+  return content;
 }
 
 /** The pictures of a row, until they are put into the page. */
@@ -143,7 +170,11 @@ private:
     CheckInputFile(row.slide);
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(row.slide);
-    slide->SetImage(m_Drawing.image);
+    const itk::GigapixelSlideContent made = FindContent(row), &asked = m_Drawing.content;
+    const bool                       isImageAsked = !asked.image.empty() || !asked.plane.empty();
+    slide->SetImage(isImageAsked ? asked.image : made.image);
+    slide->SetFocalPlane(isImageAsked ? asked.plane : made.plane);
+    slide->SetChannels(asked.channels.empty() ? made.channels : asked.channels);
     slide->AsPictureOn();
     slide->GiveWarningsOff(); // which the command has shown that the report is of
     if (m_Drawing.slideMpp > 0)

@@ -5,6 +5,7 @@
 #include "ReportRows.h"
 
 #include "gigapixelReportPage.h"
+#include "itkGigapixelFileSource.h"
 
 #include <cstdint>
 #include <string>
@@ -17,8 +18,9 @@ namespace gigapixel::commandline
 struct ReportDrawing
 {
   std::int64_t size{ 0 };     ///< longer side of pictures; 0: as large as many fit into a page
-  std::string  image{};       ///< of slides with several
   double       slideMpp{ 0 }; ///< of slides that state no resolution; 0: not known
+  /** What of the slides is shown; where it says nothing, what the results were made of. */
+  itk::GigapixelSlideContent content{};
 };
 
 /** Measures the masks of all rows and puts pictures of slides and masks into the page. What cannot be read is missing

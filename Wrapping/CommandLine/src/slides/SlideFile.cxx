@@ -13,6 +13,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -140,16 +141,23 @@ OpenPicture(const std::string & file, const ArgumentValues & values, const Sessi
   return slide;
 }
 
+namespace
+{
+/** "+2" is 2. */
+std::string
+NormalizeInteger(const std::string & text)
+{
+  const auto number = ReadInteger(text);
+  return number ? std::to_string(*number) : text;
+}
+} // namespace
+
 itk::GigapixelSlideContent
 GetContent(const ArgumentValues & values)
 {
-  const auto  has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
-  std::string image = has("image") ? values.GetText("image") : std::string();
-  if (has("plane"))
-  {
-    image += (image.empty() ? "plane " : " plane ") + values.GetText("plane");
-  }
-  return { std::move(image),
+  const auto has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
+  return { has("image") ? values.GetText("image") : std::string(),
+           has("plane") ? NormalizeInteger(values.GetText("plane")) : std::string(),
            has("channel") ? values.GetTexts("channel") : std::vector<std::string>(),
            has("window") ? values.GetText("window") : std::string() };
 }
@@ -171,6 +179,7 @@ OpenSlide(const std::string &                file,
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
   slide->SetImage(content.image);
+  slide->SetFocalPlane(content.plane);
   slide->SetChannels(content.channels);
   slide->SetWindow(content.window);
   slide->SetAsPicture(use == ChannelUse::Picture);
@@ -265,7 +274,8 @@ FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
   Progress                progress(session, "check " + std::string(slide.GetFileName()));
   const double            levels = slide.GetNumberOfLevels();
   std::vector<Diagnostic> all;
-  slide.SetGray(true); // of JPEG, luma alone tells as much
+  std::set<std::string>   known; // tiles of focal planes, each of which several tiles are made of
+  slide.SetGray(true);           // of JPEG, luma alone tells as much
   slide.ReadImageInformation();
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
   {
@@ -276,7 +286,13 @@ FindUndecodableTiles(itk::WholeSlideImageIO & slide, const Session & session)
     {
       const auto found = slide.FindUndecodableTiles(level, y, std::min(bandRows, size[1] - y));
       ThrowIfInterrupted(); // which may have been why a tile was not decoded
-      all.insert(all.end(), found.begin(), found.end());
+      for (const Diagnostic & each : found)
+      {
+        if (known.insert(each.why).second)
+        {
+          all.push_back(each);
+        }
+      }
       progress.Update((level + static_cast<double>(y) / static_cast<double>(size[1])) / levels);
     }
   }
