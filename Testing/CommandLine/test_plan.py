@@ -167,7 +167,7 @@ def test_networks_lists_presets_and_describes_one(tmp_path):
     assert (fails("networks", file).code, fails("networks", file).file) == ("E-NETWORK-FORMAT", str(file))
     gray = run("networks", "resnet18-unet:channels=1", "--json").json
     assert presets["resnet18-unet"]["parameters"] - gray["parameters"] == 2 * 64 * 7 * 7
-    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes"]
+    assert [option["name"] for option in presets["resnet18-unet"]["options"]] == ["channels", "classes", "normalization"]
     assert (fails("networks", "unet:levels=3").code, fails("networks", "unet:levels=3").value) == ("E-OPTION-VALUE", "unet:levels=3")
     assert (fails("networks", "nosuch").code, fails("networks", "nosuch").value) == ("E-NETWORK-FORMAT", "nosuch")
 

@@ -55,8 +55,9 @@ FormatOptions(const Tiling & tiling)
 
 /** Those that are compared. */
 std::vector<Tiling>
-GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, int axes)
+GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, const NetworkDescription & network)
 {
+  const int axes = network.graph.GetNumberOfAxes();
   if (purpose == Purpose::Inference && (patchwise.patches || patchwise.volumePatches))
   {
     Tiling tiling = patchwise;
@@ -64,7 +65,7 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, int
     return { tiling };
   }
   std::vector<Tiling> tilings{ { tileSize, false } };
-  if (axes == 2)
+  if (!network.TakesFloats()) // which do not lie in shared memory
   {
     tilings.push_back({ tileSize, true });
   }
@@ -146,7 +147,7 @@ DescribeRuns(const ArgumentValues &     values,
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patchwise, axes))
+    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patchwise, network))
     {
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches || asked.volumePatches ? asked.tileSize : modelTileSize;
