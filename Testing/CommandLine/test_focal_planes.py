@@ -316,7 +316,8 @@ def test_a_report_shows_what_results_were_made_of(tmp_path):
     run("report", out, "-o", tmp_path / "page.html", "--overwrite", "--plane", "2")
     assert find_shown(tmp_path / "page.html") == pytest.approx(200, abs=3)
     metadata = {"axes": "ZCYX", "Channel": {"Name": ["A", "B", "C"]}}
-    tifffile.imwrite(slides / "s.ome.tif", planes.repeat(3, axis=1), ome=True, photometric="minisblack", tile=(TILE, TILE), metadata=metadata)
+    options = dict(photometric="minisblack", tile=(TILE, TILE), metadata=metadata)
+    tifffile.imwrite(slides / "s.ome.tif", planes.repeat(3, axis=1), ome=True, **options)
     run("label", slides, "-o", tmp_path / "b", "--preset", "rules", "--downsample", 2, "--plane", "max", "--channel", "A", "--channel", "C")
     run("report", tmp_path / "b", "-o", tmp_path / "page.html", "--overwrite")
     (slide,) = Page(tmp_path / "page.html").slides.values()
@@ -358,7 +359,8 @@ def test_names_of_channels_of_other_stacks(tmp_path):
     planes = numpy.random.default_rng(0).integers(0, 60000, (3, 40, 50), numpy.uint16)
     both = planes[None].repeat(2, axis=0)
     tifffile.imwrite(tmp_path / "j.tif", planes, imagej=True, metadata={"axes": "CYX", "Labels": names})
-    tifffile.imwrite(tmp_path / "big.tif", planes, imagej=True, byteorder=">", metadata={"axes": "CYX", "Labels": [f"{name}\nmore" for name in names]})
+    longer = {"axes": "CYX", "Labels": [f"{name}\nmore" for name in names]}
+    tifffile.imwrite(tmp_path / "big.tif", planes, imagej=True, byteorder=">", metadata=longer)
     tifffile.imwrite(tmp_path / "z.tif", both, imagej=True, metadata={"axes": "ZCYX", "Labels": names * 2})
     tifffile.imwrite(tmp_path / "shaped.tif", planes, photometric="minisblack", metadata={"axes": "CYX", "Channel": {"Name": names}})
     for name in ("j.tif", "big.tif", "z.tif", "shaped.tif"):
@@ -366,7 +368,8 @@ def test_names_of_channels_of_other_stacks(tmp_path):
         assert [channel["name"] for channel in told["channelEntries"]] == names, name
         assert numpy.array_equal(convert(tmp_path / name, "--channel", names[1]), planes[1])
     tifffile.imwrite(tmp_path / "few.tif", planes, photometric="minisblack", metadata={"axes": "CYX", "Channel": {"Name": names[:2]}})
-    assert [channel["name"] for channel in run("info", tmp_path / "few.tif", "--json").json["channelEntries"]] == ["channel1", "channel2", "channel3"]
+    told = run("info", tmp_path / "few.tif", "--json").json
+    assert [channel["name"] for channel in told["channelEntries"]] == ["channel1", "channel2", "channel3"]
 
 
 @pytest.mark.parametrize("method", ["max", "focus"])

@@ -196,7 +196,8 @@ def test_the_sharpest_pixels_of_focal_planes_are_planned(cohort, tmp_path, budge
     run("train", "--network", "unet:base=4,depth=2", "--cohort", cohort, "-o", tmp_path / "run", "--epochs", 1)
     plane = numpy.random.default_rng(0).integers(0, 256, (2048, 3072, 3), numpy.uint8)
     metadata = {"axes": "ZYXS", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
-    tifffile.imwrite(tmp_path / "s.ome.tif", numpy.stack([plane, plane.T.reshape(plane.shape), 255 - plane]), ome=True, photometric="rgb", tile=(256, 256), metadata=metadata)
+    planes = numpy.stack([plane, plane.T.reshape(plane.shape), 255 - plane])
+    tifffile.imwrite(tmp_path / "s.ome.tif", planes, ome=True, photometric="rgb", tile=(256, 256), metadata=metadata)
     words = ["--model", tmp_path / "run", "-o", tmp_path / "m.tif", "--plane", "focus", "--threads", 2, "--level", 0, "--json", *budget]
     told = run("segment", tmp_path / "s.ome.tif", *words).json
     assert told["peakBytes"] <= told["estimatedPeakBytes"]
