@@ -334,6 +334,7 @@ def test_a_folder_of_other_stacks(tmp_path, axes, imagej):
     kind = dict(imagej=True) if imagej else dict(photometric="minisblack")
     tifffile.imwrite(tmp_path / "slides" / "s.tif", planes, metadata={"axes": axes}, **kind)
     tifffile.imwrite(tmp_path / "slides" / "picture.tif", planes[(0,) * (planes.ndim - 2)])
+    tifffile.imwrite(tmp_path / "slides" / "figure.tif", numpy.zeros((90, 70, 3), numpy.uint8), photometric="rgb")
     words = ["--plane", 2] if "Z" in axes else []
     told = run("convert", tmp_path / "slides", tmp_path / "out", "--json", *words).json
     assert [result["slide"] for result in (told if isinstance(told, list) else [told])] == [str(tmp_path / "slides" / "s.tif")]

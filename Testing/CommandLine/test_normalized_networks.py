@@ -22,10 +22,10 @@ UNIT = {"type": "window", "low": 0, "high": 1}
 CHOICE = ["--channel", "CD3", "--channel", "DAPI"]
 
 
-def describe(normalization, **entries):
-    """Two convolutions, of two channels and one class."""
+def describe(normalization, channels=2, **entries):
+    """Two convolutions, of one class."""
     operations = [
-        {"name": "x", "type": "input", "channels": 2},
+        {"name": "x", "type": "input", "channels": channels},
         {"name": "a", "type": "conv2d", "inputs": ["x"], "out_channels": 3, "kernel_size": 3, "padding": 1},
         {"name": "r", "type": "relu", "inputs": ["a"]},
         {"name": "y", "type": "conv2d", "inputs": ["r"], "out_channels": 1, "kernel_size": 1},
@@ -33,16 +33,16 @@ def describe(normalization, **entries):
     return {"name": "mine", "input": {"normalization": normalization, **entries}, "operations": operations, "output": "y", "loss": {"type": "binary cross-entropy"}}
 
 
-def make_weights(seed=1):
-    random = numpy.random.default_rng(seed)
-    shapes = {"a.bias": 3, "a.weight": (3, 2, 3, 3), "y.bias": 1, "y.weight": (1, 3, 1, 1)}
+def make_weights(channels=2):
+    random = numpy.random.default_rng(1)
+    shapes = {"a.bias": 3, "a.weight": (3, channels, 3, 3), "y.bias": 1, "y.weight": (1, 3, 1, 1)}
     return {name: random.normal(0, 0.7, shape).astype("f4") for name, shape in shapes.items()}
 
 
 def write_model(path, network):
     """With a channel of each name, as train writes it."""
     metadata = {"gigapixel": "2", "network": json.dumps(network), "tile_size": "64", "microns_per_pixel": "0.5"}
-    return write_arrays(path, {name: numpy.asarray(array) for name, array in make_weights().items()}, metadata)
+    return write_arrays(path, {name: numpy.asarray(array) for name, array in make_weights(network["operations"][0]["channels"]).items()}, metadata)
 
 
 def normalize(plane, how, measured):
@@ -61,7 +61,7 @@ def normalize(plane, how, measured):
 
 def apply(values):
     """Probabilities of the network for values (channels, y, x)."""
-    arrays = {name: array.astype(float) for name, array in make_weights().items()}
+    arrays = {name: array.astype(float) for name, array in make_weights(len(values)).items()}
     height, width = values.shape[1:]
     padded = numpy.pad(values, ((0, 0), (1, 1), (1, 1)))
     maps = arrays["a.bias"][:, None, None] + sum(
@@ -147,15 +147,24 @@ def test_patches_see_normalized_values(tmp_path):
         assert abs(tifffile.imread(tmp_path / "p.tif", key=0) - whole).max() <= 1
 
 
-def test_glass_is_dark(tmp_path):
-    """What a mask of tissue leaves out has the value 0 before values are normalized, by statistics of all of the slide."""
+@pytest.mark.parametrize("is_rgb", [False, True])
+def test_glass_is_dark_or_white(tmp_path, is_rgb):
+    """What a mask of tissue leaves out has the value 0, of RGB 255, before values are normalized by statistics of all of the slide."""
+    slide, glass = tmp_path / "s.ome.tif", 255 if is_rgb else 0
     planes = draw(SIZE[1], SIZE[0], 2)
-    slide = write(tmp_path / "s.ome.tif", planes)
+    if is_rgb:
+        planes = numpy.stack([*planes, planes[0] // 2])
+        planes = (planes // 8).clip(0, 255).astype(numpy.uint8)
+        options = dict(tile=(64, 64), photometric="rgb", resolution=(20000, 20000), resolutionunit="CENTIMETER")
+        tifffile.imwrite(slide.with_name("s.tif"), numpy.moveaxis(planes, 0, -1).copy(), **options)
+        slide = slide.with_name("s.tif")
+    else:
+        write(slide, planes)
     tissue = numpy.zeros(SIZE, numpy.uint8)
     tissue[:, :150] = 255
     tifffile.imwrite(tmp_path / "t.tif", tissue, tile=(64, 64), resolution=(20000, 20000), resolutionunit="CENTIMETER", metadata=None)
-    model = write_model(tmp_path / "m.safetensors", describe(ZSCORE))
-    wanted = apply(numpy.stack([normalize(numpy.where(tissue > 0, plane, 0), ZSCORE, plane) for plane in planes]))
+    model = write_model(tmp_path / "m.safetensors", describe(ZSCORE, len(planes)))
+    wanted = apply(numpy.stack([normalize(numpy.where(tissue > 0, plane, glass), ZSCORE, plane) for plane in planes]))
     run("segment", slide, "--model", model, "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif", "--tissue", tmp_path / "t.tif")
     assert abs(tifffile.imread(tmp_path / "p.tif", key=0) - 255 * numpy.where(tissue > 0, wanted, 0)).max() < 0.51
 
@@ -253,7 +262,7 @@ def test_classifiers_see_stored_values(tmp_path):
 
 
 def test_plans_count_floats(tmp_path):
-    """Of the same size, samples of 4 bytes take more than those of one; and the program stays within the plan."""
+    """Of the same size, samples of 4 bytes take more than those of one."""
     write(tmp_path / "s.ome.tif", draw(1500, 1200, 2))
     words = ["plan", tmp_path / "s.ome.tif", "--json", "--tile-size", 512, "--threads", 1, "--network"]
     plain = run(*words, "unet:channels=2,base=2,depth=1", "--window", "auto").json["plans"]

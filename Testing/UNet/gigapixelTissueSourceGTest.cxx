@@ -143,7 +143,7 @@ const Region AcrossBorders{ 9, 3, 26, 25 };
 TEST(TissueSource, GlassIsWhiteAndIgnored)
 {
   const auto tissue = MakeTissue();
-  const auto pixels = gigapixel::MakeGlassWhite(std::make_shared<ColorPixels>(), tissue);
+  const auto pixels = gigapixel::PaintGlass(std::make_shared<ColorPixels>(), tissue, 255);
   const auto labels = gigapixel::IgnoreGlass(std::make_shared<ThreeEverywhere>(), tissue);
   ASSERT_EQ(pixels->GetNumberOfChannels(), 3u);
   for (const Region & region : { Everything, Glass, AcrossBorders })
@@ -168,7 +168,7 @@ TEST(TissueSource, GlassIsWhiteAndIgnored)
 TEST(TissueSource, ReadsNothingButTheRectangleOfTheTissue)
 {
   const auto                color = std::make_shared<ColorPixels>();
-  const auto                pixels = gigapixel::MakeGlassWhite(color, MakeTissue());
+  const auto                pixels = gigapixel::PaintGlass(color, MakeTissue(), 255);
   std::vector<std::uint8_t> samples(Everything.width * Everything.height * 3);
   pixels->Read(Glass, samples.data());
   EXPECT_EQ(color->reads, 0);

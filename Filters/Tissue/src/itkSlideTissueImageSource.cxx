@@ -83,13 +83,16 @@ GetSampledLevel(const WholeSlideImageIO & slide, unsigned labeledLevel)
   return level;
 }
 
-/** Whether the file gives a channel that is read a wavelength. */
+/** Whether the file gives a channel that is read a wavelength. Red, green and blue of a stored picture may have one as
+ * well, and say nothing of its ground. */
 bool
 IsFluorescence(const WholeSlideImageIO & slide)
 {
   const auto entries = slide.GetChannelEntries();
-  return std::any_of(
-    entries.begin(), entries.end(), [](const auto & each) { return each.excitation > 0 || each.emission > 0; });
+  const bool isPicture = slide.GetNumberOfComponents() == 3 && slide.GetChannelChoice().empty();
+  return !isPicture && std::any_of(entries.begin(), entries.end(), [](const auto & each) {
+    return each.excitation > 0 || each.emission > 0;
+  });
 }
 
 gigapixel::TissueSample

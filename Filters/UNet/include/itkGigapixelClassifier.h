@@ -206,7 +206,7 @@ private:
                  const std::string &                               slide);
 
   void                     LoadModel();
-  gigapixel::PhysicalImage OpenImage();
+  gigapixel::PhysicalImage OpenImage(bool onlyGrid);
   int                      FindThreads(const gigapixel::PhysicalImage & image) const;
 
   /** \throw ExceptionObject before the first Update() */
@@ -235,6 +235,9 @@ struct GigapixelSlideOptions
   double                  levelZeroMicronsPerPixel{ 0 }; ///< µm/px of level 0 where the file has none; 0: unknown
   std::string             tissue;                        ///< a mask, or a folder of masks; empty: everything is
   GigapixelSlideContent   content;                       ///< image, channels and window to read
+  bool                    onlyGrid{ false };             ///< the pixels are not read: statistics of them are not found
+  /** Called with 0..1 while the statistics are found of a network that states a normalization; false stops. */
+  std::function<bool(double)> goesOn{};
 };
 
 /** A slide's file with the channels and at the resolution that the model was trained on, its glass white. Its `content`

@@ -116,12 +116,14 @@ GigapixelUNet_EXPORT std::shared_ptr<gigapixel::KeptNormalization> GigapixelFind
   const std::function<bool(double)> &   goesOn = {});
 
 /** The pixels of an image as a network takes them: channels adapted, glass in one color, and normalized where the
- * network states a normalization. \param tissue null: everything is \throw std::runtime_error the image has other
- * channels, or floats, and the network takes bytes (E-MODEL-INPUT) */
+ * network states a normalization. \param tissue null: everything is \param goesOn called with 0..1 while statistics
+ * are found; returning false stops \throw std::runtime_error the image has other channels, or floats, and the network
+ * takes bytes (E-MODEL-INPUT) \throw ProcessAborted it was stopped */
 GigapixelUNet_EXPORT std::shared_ptr<gigapixel::PixelSource> GigapixelSourceForNetwork(
   const gigapixel::PhysicalImage &                     image,
   const gigapixel::NetworkDescription &                network,
-  const std::shared_ptr<const gigapixel::TissueMask> & tissue = nullptr);
+  const std::shared_ptr<const gigapixel::TissueMask> & tissue = nullptr,
+  const std::function<bool(double)> &                  goesOn = {});
 
 /** \throw std::runtime_error there is a window, and the network states a normalization (E-OPTION-CONFLICT) */
 GigapixelUNet_EXPORT void GigapixelRefuseWindow(const std::string &                   window,

@@ -160,6 +160,9 @@ private:
   /** A new prediction when anything that it depends on has changed. */
   void PreparePrediction();
 
+  /** Statistics of the input for a network that states a normalization. \param mTime of all that they depend on */
+  void FindNormalization(ModifiedTimeType mTime);
+
   /** The input's buffer as the network takes it. */
   std::shared_ptr<gigapixel::PixelSource> MakePixels() const;
 

@@ -158,6 +158,30 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindDevice() const
 
 template <typename TInputImage, typename TOutputImage>
 void
+GigapixelUNetImageFilter<TInputImage, TOutputImage>::FindNormalization(ModifiedTimeType mTime)
+{
+  if (!m_Model->network.IsNormalized() || m_GivenNormalization)
+  {
+    m_Normalization = m_Model->network.IsNormalized() ? m_GivenNormalization : nullptr;
+    return;
+  }
+  if (m_Normalization && mTime == m_PredictionMTime)
+  {
+    return; // statistics of this input: they take a pass over all of it
+  }
+  m_Normalization =
+    GigapixelFindNormalization(GigapixelImageSource(this->GetInput(), "the image"), m_Model->network, [this](double) {
+      this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
+      return !this->GetAbortGenerateData();
+    });
+  if (!m_Normalization)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
 {
   const TInputImage *    input = this->GetInput();
@@ -199,10 +223,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                m_Computing.scratchFolder,
                                                                m_BesideBytes);
     GigapixelRequireSampleType(GigapixelSampleType<TInputImage>(), m_Model->network, "the image");
-    m_Normalization = !m_Model->network.IsNormalized() ? nullptr
-                      : m_GivenNormalization
-                        ? m_GivenNormalization
-                        : GigapixelFindNormalization(GigapixelImageSource(input, "the image"), m_Model->network);
+    this->FindNormalization(mTime);
   }
   catch (const ExceptionObject &)
   {

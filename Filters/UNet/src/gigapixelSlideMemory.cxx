@@ -109,13 +109,6 @@ GetSide(const SlideMemory & run, std::int64_t notChosenYet)
                                       : notChosenYet;
 }
 
-/** What a network that states a normalization takes is floats; what is stored is no larger. */
-std::int64_t
-GetSampleBytes(const SlideMemory & run)
-{
-  return gigapixel::GetSampleBytes(run.network.TakesFloats() ? SampleType::Float : SampleType::UInt8);
-}
-
 /** Decoded tiles that the reader keeps: those of which a tile of the network, or a row of them, has only a part. Those
  * of the mask, too, in training. The reader keeps whole tiles, also where they reach beyond the image. */
 std::int64_t
@@ -135,7 +128,7 @@ GetDecodedBytes(const SlideMemory & run, std::int64_t budget)
   const std::int64_t width = ofTiles(image.width), height = ofTiles(image.height), all = width * height;
   const std::int64_t seams = rows * width + (training ? columns * height : 0);
   const std::int64_t kept = std::min(2 * SlideMemory::TileSide * seams, all); // pixels
-  const std::int64_t pixel = run.network.channels * GetSampleBytes(run);
+  const std::int64_t pixel = run.network.channels * run.network.GetSampleBytes();
   const std::int64_t decoded = training && run.sharedMemory ? 0 : kept * pixel;
   const std::int64_t mask = training ? kept : 0;
   const std::int64_t others = (run.images - 1) * all * (pixel + 1);
@@ -159,7 +152,8 @@ GetStripBytes(const SlideMemory & run, std::int64_t tileSize, std::int64_t aroun
   const bool         seesAll = !run.patches && network.graph.SeesWholeImage();
   const std::int64_t whole = run.hasTissue ? run.image.width * run.image.height : 0;
   // Samples of 16 bit become floats: the reader has both meanwhile.
-  const std::int64_t sample = GetSampleBytes(run) + (network.IsNormalized() ? std::int64_t{ 2 } : std::int64_t{ 0 });
+  const std::int64_t sample =
+    run.network.GetSampleBytes() + (network.IsNormalized() ? std::int64_t{ 2 } : std::int64_t{ 0 });
   const std::int64_t pixels = (seesAll ? whole : image.width * pixelRows) * network.channels * sample;
   const std::int64_t results = image.width * std::min(image.height, tileSize);
   // The writer holds a row of tiles of each level, and each of its threads a tile: as it is, reduced, and compressed.

@@ -129,7 +129,7 @@ GigapixelClassifier::LoadModel()
 }
 
 gigapixel::PhysicalImage
-GigapixelClassifier::OpenImage()
+GigapixelClassifier::OpenImage(bool onlyGrid)
 {
   const Implementation &   state = *m_Implementation;
   const gigapixel::Model & model = *state.model;
@@ -138,6 +138,10 @@ GigapixelClassifier::OpenImage()
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-CALL-ORDER", "nothing to classify", "call SetImage() or SetSlide()"));
   }
+  const auto goesOn = [this](double) {
+    this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
+    return !this->GetAbortGenerateData();
+  };
   if (!state.open)
   {
     GigapixelSlideOptions options;
@@ -145,6 +149,8 @@ GigapixelClassifier::OpenImage()
     options.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
     options.tissue = m_Tissue;
     options.content = { m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
+    options.onlyGrid = onlyGrid;
+    options.goesOn = goesOn;
     return GigapixelSlideForModel(state.slide, model, options);
   }
   gigapixel::PhysicalImage image = state.open();
@@ -153,11 +159,15 @@ GigapixelClassifier::OpenImage()
   {
     itkWarningMacro(<< gigapixel::Remember(warning.OfFile(image.name)));
   }
-  image.pixels = GigapixelSourceForNetwork(image,
-                                           model.network,
-                                           m_Tissue.empty() ? nullptr
-                                                            : std::make_shared<const gigapixel::TissueMask>(
-                                                                GigapixelMaskSource(m_Tissue), image.grid, image.name));
+  if (onlyGrid)
+  {
+    return image;
+  }
+  const auto tissue =
+    m_Tissue.empty()
+      ? nullptr
+      : std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Tissue), image.grid, image.name);
+  image.pixels = GigapixelSourceForNetwork(image, model.network, tissue, goesOn);
   return image;
 }
 
@@ -246,7 +256,7 @@ GigapixelClassifier::GenerateOutputInformation()
   this->InSentences([this] {
     this->LoadModel();
     const gigapixel::NetworkDescription & network = m_Implementation->model->network;
-    const gigapixel::Grid                 grid = this->OpenImage().grid;
+    const gigapixel::Grid                 grid = this->OpenImage(true).grid;
     network.CheckImage(grid.size);
     const MapType::Pointer map = GigapixelMapImage(gigapixel::Classifier::DescribeMap(network, grid.size), grid);
     this->GetMap()->CopyInformation(map);
@@ -273,7 +283,7 @@ GigapixelClassifier::GenerateData()
     this->LoadModel();
     const gigapixel::Model &       model = *state.model;
     const int                      mapClass = GigapixelFindMapClass(model.network, m_MapClass);
-    const gigapixel::PhysicalImage image = this->OpenImage();
+    const gigapixel::PhysicalImage image = this->OpenImage(false);
     grid = image.grid;
     model.network.CheckImage(grid.size);
     gigapixel::Classifier classifier(model,
@@ -434,7 +444,10 @@ GigapixelSlideForModel(const std::string &           fileName,
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
     image.content = "tissue=(" + mask.content + ") " + image.content;
   }
-  image.pixels = GigapixelSourceForNetwork(image, model.network, tissue);
+  if (!options.onlyGrid)
+  {
+    image.pixels = GigapixelSourceForNetwork(image, model.network, tissue, options.goesOn);
+  }
   return image;
 }
 

@@ -273,12 +273,22 @@ GigapixelFindNormalization(const gigapixel::PhysicalImage &      image,
 std::shared_ptr<gigapixel::PixelSource>
 GigapixelSourceForNetwork(const gigapixel::PhysicalImage &                     image,
                           const gigapixel::NetworkDescription &                network,
-                          const std::shared_ptr<const gigapixel::TissueMask> & tissue)
+                          const std::shared_ptr<const gigapixel::TissueMask> & tissue,
+                          const std::function<bool(double)> &                  goesOn)
 {
   auto pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(network.channels), image.name);
   GigapixelRequireSampleType(pixels->GetSampleType(), network, image.name);
-  pixels = tissue ? gigapixel::MakeGlassWhite(pixels, tissue, network.TakesDarkGlass()) : pixels;
-  return network.IsNormalized() ? GigapixelFindNormalization(image, network)->Apply(pixels) : pixels;
+  pixels = tissue ? gigapixel::PaintGlass(pixels, tissue, network.GetGlass(pixels->GetSampleType())) : pixels;
+  if (!network.IsNormalized())
+  {
+    return pixels;
+  }
+  const auto normalization = GigapixelFindNormalization(image, network, goesOn);
+  if (!normalization)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+  return normalization->Apply(pixels);
 }
 
 void

@@ -222,7 +222,8 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
                    const GigapixelTruth &                truth,
                    const gigapixel::PhysicalImage *      tissue,
                    const gigapixel::Region &             region,
-                   const gigapixel::NetworkDescription & network)
+                   const gigapixel::NetworkDescription & network,
+                   const std::function<bool(double)> &   goesOn)
 {
   gigapixel::Sample sample;
   sample.name = pixels.name;
@@ -246,7 +247,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
     RequireTissue(*mask, tissue->name, pixels, region);
     sample.labels = labelsImage ? sample.labels : gigapixel::IgnoreGlass(sample.labels, mask);
   }
-  sample.pixels = GigapixelSourceForNetwork(pixels, network, mask);
+  sample.pixels = GigapixelSourceForNetwork(pixels, network, mask, goesOn);
   if (region.width > 0)
   {
     try

@@ -36,13 +36,14 @@ struct GigapixelTruth
 };
 
 /** Pixels and labels of a sample as the network wants them.
- * \param tissue null: everything is
+ * \param tissue null: everything is \param goesOn as of GigapixelSourceForNetwork()
  * \throw std::runtime_error the region is not inside the slide, or holds no tissue; there is no mask or label */
 gigapixel::Sample MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
                                      const GigapixelTruth &                truth,
                                      const gigapixel::PhysicalImage *      tissue,
                                      const gigapixel::Region &             region,
-                                     const gigapixel::NetworkDescription & network);
+                                     const gigapixel::NetworkDescription & network,
+                                     const std::function<bool(double)> &   goesOn);
 
 /** "unet", or where all samples have labels and no masks "resnet18" with as many classes; where they have other
  * truths, with what else that wants. */

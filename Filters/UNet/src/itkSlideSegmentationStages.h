@@ -85,7 +85,7 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
   std::string                                   tissueIdentity;
   std::shared_ptr<gigapixel::KeptNormalization> normalization; ///< null: the network states none
   ProcessObject::Pointer                        reader;
-  ProcessObject::Pointer                        whiteGlass; ///< null: without a tissue mask
+  ProcessObject::Pointer                        paintedGlass; ///< null: without a tissue mask
   typename ImageSource<TOutputImage>::Pointer   network;
   typename ImageSource<TOutputImage>::Pointer   emptyGlass; ///< null: without a tissue mask
   typename ImageSource<TOutputImage>::Pointer   region;     ///< null: all of the level
@@ -122,25 +122,24 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   reader = file.GetPointer();
   const auto unet = GigapixelUNetImageFilter<TImage, TOutputImage>::New();
   unet->SetInput(file->GetOutput());
-  whiteGlass = nullptr;
+  paintedGlass = nullptr;
   if (tissue)
   {
     using PixelType = typename TImage::PixelType;
-    PixelType white;
-    NumericTraits<PixelType>::SetLength(white, static_cast<unsigned>(model->network.channels));
+    PixelType glass;
+    NumericTraits<PixelType>::SetLength(glass, static_cast<unsigned>(model->network.channels));
     if constexpr (std::is_same_v<TImage, VectorImage<float, 2>>)
     {
-      // As MakeGlassWhite() does it: before values are normalized.
-      const bool isDark = slide->GetComponentType() != IOComponentEnum::UCHAR || model->network.TakesDarkGlass();
-      white.Fill(isDark ? 0.0f : 255.0f);
+      const bool isOfBytes = slide->GetComponentType() == IOComponentEnum::UCHAR;
+      glass.Fill(model->network.GetGlass(isOfBytes ? gigapixel::SampleType::UInt8 : gigapixel::SampleType::Float));
     }
     else
     {
-      white = NumericTraits<PixelType>::max(white);
+      glass = NumericTraits<PixelType>::max(glass);
     }
-    const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, white, false);
+    const auto painted = MakeGlassValue<TImage>(file->GetOutput(), tissue, glass, false);
     unet->SetInput(painted->GetOutput());
-    whiteGlass = painted.GetPointer();
+    paintedGlass = painted.GetPointer();
   }
   unet->SetSharedModel(model);
   unet->SetNormalization(normalization);

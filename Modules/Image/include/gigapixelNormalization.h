@@ -83,7 +83,7 @@ GigapixelImage_EXPORT std::shared_ptr<PixelSource> Normalize(std::shared_ptr<Pix
                                                              const std::function<bool(double)> & goesOn = {});
 
 /** Whether values of a channel are changed. */
-GigapixelImage_EXPORT bool IsAny(const Normalizations & normalizations);
+GigapixelImage_EXPORT bool ChangesValues(const Normalizations & normalizations);
 
 } // namespace gigapixel
 

@@ -37,12 +37,11 @@ private:
   std::shared_ptr<MaskLabelSource> m_Labels;
 };
 
-/** The image with white glass: 255 in all channels where there is no tissue. There nothing is read, so that what is
- * mostly glass costs what its tissue costs.
- * \param isDark glass is 0, as it always is where samples are floats, which have no white */
-GigapixelImage_EXPORT std::shared_ptr<PixelSource> MakeGlassWhite(std::shared_ptr<PixelSource>      pixels,
-                                                                  std::shared_ptr<const TissueMask> tissue,
-                                                                  bool                              isDark = false);
+/** The image with one value in all channels where there is no tissue. There nothing is read, so that what is mostly
+ * glass costs what its tissue costs. \param glass that value: 255 is white; 0 where samples are floats */
+GigapixelImage_EXPORT std::shared_ptr<PixelSource> PaintGlass(std::shared_ptr<PixelSource>      pixels,
+                                                              std::shared_ptr<const TissueMask> tissue,
+                                                              std::uint8_t                      glass);
 
 /** The labels of tissue; glass is Ignored. */
 GigapixelImage_EXPORT std::shared_ptr<LabelSource> IgnoreGlass(std::shared_ptr<LabelSource>      labels,

@@ -29,7 +29,7 @@ struct ValueSummary
  *
  * Floats have too many values. Up to 65536 samples are kept. Of more, those count together that share their sign, their
  * exponent and 7 bits of their fraction: mean and deviation go on to be of all samples, and percentiles are off by less
- * than 1/128 of their value. Samples that are no numbers do not count. */
+ * than 1/128 of their value. Samples that are not finite do not count. */
 class GigapixelImage_EXPORT ValueCounts
 {
 public:

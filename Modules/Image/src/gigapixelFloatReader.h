@@ -5,6 +5,7 @@
 #include "gigapixelSource.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -41,28 +42,36 @@ private:
 };
 
 /** Goes over a volume, piece by piece: see(piece, its samples with channels interleaved).
- * \param goesOn called with 0..1 behind each slice \return false: it was stopped */
+ * \param goesOn called with 0..1 behind each piece \param side of square pieces; 0: rows of the whole width
+ * \return false: it was stopped */
 template <typename TSee>
 bool
-GoOver(PixelSource & pixels, const TSee & see, const std::function<bool(double)> & goesOn)
+GoOver(PixelSource & pixels, const TSee & see, const std::function<bool(double)> & goesOn, std::int64_t side = 0)
 {
-  constexpr std::int64_t Rows = 64; // of a slice at a time: a volume may be 1 voxel deep, and as large as a slide
-  const Size             size = pixels.GetSize();
-  const unsigned         channels = pixels.GetNumberOfChannels();
-  FloatReader            reader(pixels);
-  std::vector<float>     samples;
+  const Size         size = pixels.GetSize();
+  const std::int64_t rows = side > 0 ? side : 64, columns = side > 0 ? side : size.width;
+  const unsigned     channels = pixels.GetNumberOfChannels();
+  const double       pieces = std::ceil(static_cast<double>(size.height) / static_cast<double>(rows)) *
+                        std::ceil(static_cast<double>(size.width) / static_cast<double>(columns)) *
+                        static_cast<double>(size.depth);
+  double             seen = 0;
+  FloatReader        reader(pixels);
+  std::vector<float> samples;
   for (std::int64_t z = 0; z < size.depth; ++z)
   {
-    for (std::int64_t y = 0; y < size.height; y += Rows)
+    for (std::int64_t y = 0; y < size.height; y += rows)
     {
-      const Region piece{ 0, y, size.width, std::min(Rows, size.height - y), z, 1 };
-      samples.resize(static_cast<std::size_t>(piece.width * piece.height) * channels);
-      reader.Read(piece, samples.data());
-      see(piece, samples);
-    }
-    if (goesOn && !goesOn(static_cast<double>(z + 1) / static_cast<double>(size.depth)))
-    {
-      return false;
+      for (std::int64_t x = 0; x < size.width; x += columns)
+      {
+        const Region piece{ x, y, std::min(columns, size.width - x), std::min(rows, size.height - y), z, 1 };
+        samples.resize(static_cast<std::size_t>(piece.width * piece.height) * channels);
+        reader.Read(piece, samples.data());
+        see(piece, samples);
+        if (goesOn && !goesOn(++seen / pieces))
+        {
+          return false;
+        }
+      }
     }
   }
   return true;

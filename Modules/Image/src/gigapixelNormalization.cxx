@@ -309,7 +309,7 @@ private:
       auto value = samples.begin();
       for (std::int64_t y = piece.y; y < piece.y + piece.height; ++y)
       {
-        for (std::int64_t x = 0; x < piece.width; ++x)
+        for (std::int64_t x = piece.x; x < piece.x + piece.width; ++x)
         {
           for (std::size_t c = 0; c < m_Normalizations.size(); ++c, ++value)
           {
@@ -323,7 +323,9 @@ private:
       }
       std::for_each(m_Moments.begin(), m_Moments.end(), [](Moments & moments) { moments.EndPiece(); });
     };
-    return GoOver(m_Pixels, seePiece, goesOn);
+    // Whole rows of a slide may be more than memory has, and its tiles would be decoded again for each of them.
+    constexpr std::int64_t WidestRows = 2048, SideOfPieces = 512;
+    return GoOver(m_Pixels, seePiece, goesOn, m_Pixels.GetSize().width > WidestRows ? SideOfPieces : 0);
   }
 
   bool
@@ -570,11 +572,11 @@ KeptNormalization::Find(const std::shared_ptr<PixelSource> & pixels, const std::
 std::shared_ptr<PixelSource>
 KeptNormalization::Apply(std::shared_ptr<PixelSource> pixels, const std::function<bool(double)> & goesOn)
 {
-  const auto any = [this](auto is) { return std::any_of(m_Normalizations.begin(), m_Normalizations.end(), is); };
-  if (!any([](const Normalization & n) { return n.kind != Kind::None; }))
+  if (!ChangesValues(m_Normalizations))
   {
     return pixels;
   }
+  const auto any = [this](auto is) { return std::any_of(m_Normalizations.begin(), m_Normalizations.end(), is); };
   std::vector<Scale> & scales = m_Found->scales;
   const bool           takesFigures = scales.empty() && any(TakesFigures);
   const bool           takesBox = takesFigures && any([](const Normalization & n) { return n.voxels == Voxels::Box; });
@@ -611,7 +613,7 @@ Normalize(std::shared_ptr<PixelSource>        pixels,
 }
 
 bool
-IsAny(const Normalizations & normalizations)
+ChangesValues(const Normalizations & normalizations)
 {
   return std::any_of(
     normalizations.begin(), normalizations.end(), [](const Normalization & n) { return n.kind != Kind::None; });

@@ -38,10 +38,10 @@ FindExtent(const Region & region, const std::vector<std::uint8_t> & marked)
                      : Region{ region.x + left, region.y + top, right - left, bottom - top };
 }
 
-class WhiteGlassSource : public PixelSource
+class PaintedGlassSource : public PixelSource
 {
 public:
-  WhiteGlassSource(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, std::uint8_t glass)
+  PaintedGlassSource(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, std::uint8_t glass)
     : m_Pixels(std::move(pixels))
     , m_Tissue(std::move(tissue))
     , m_Glass(glass)
@@ -186,10 +186,9 @@ TissueMask::Read(const Region & region, std::vector<std::uint8_t> & tissue) cons
 }
 
 std::shared_ptr<PixelSource>
-MakeGlassWhite(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, bool isDark)
+PaintGlass(std::shared_ptr<PixelSource> pixels, std::shared_ptr<const TissueMask> tissue, std::uint8_t glass)
 {
-  const std::uint8_t glass = isDark || pixels->GetSampleType() != SampleType::UInt8 ? 0 : 255;
-  return std::make_shared<WhiteGlassSource>(std::move(pixels), std::move(tissue), glass);
+  return std::make_shared<PaintedGlassSource>(std::move(pixels), std::move(tissue), glass);
 }
 
 std::shared_ptr<LabelSource>

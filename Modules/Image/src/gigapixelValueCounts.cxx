@@ -82,7 +82,7 @@ ValueCounts::MakeRoom(std::size_t coming)
 void
 ValueCounts::AddFloat(float sample)
 {
-  if (std::isnan(sample))
+  if (!std::isfinite(sample))
   {
     return;
   }

@@ -152,7 +152,7 @@ public:
   bool
   IsNormalized() const
   {
-    return IsAny(normalization);
+    return ChangesValues(normalization);
   }
 
   /** Whether the engine is given floats, and else bytes. */
@@ -160,6 +160,13 @@ public:
   TakesFloats() const
   {
     return this->TakesVolumes() || this->IsNormalized();
+  }
+
+  /** Of a sample that the engine is given. */
+  std::int64_t
+  GetSampleBytes() const
+  {
+    return gigapixel::GetSampleBytes(this->TakesFloats() ? SampleType::Float : SampleType::UInt8);
   }
 
   /** Whether the loss is made of sums over the whole image, for which a forward pass of its own comes first. */
@@ -228,11 +235,13 @@ public:
     return channels == 3 || invert;
   }
 
-  /** Whether glass that a mask of tissue leaves out is shown as 0, see MakeGlassWhite(); else it is white. */
-  bool
-  TakesDarkGlass() const
+  /** The value of glass that a mask of tissue leaves out, see PaintGlass(), before values are normalized: white, or 0
+   * where bright is signal. \param stored what the samples of the slide are */
+  std::uint8_t
+  GetGlass(SampleType stored) const
   {
-    return this->IsNormalized() && !this->TakesWhiteForBackground();
+    const bool isDark = stored != SampleType::UInt8 || (this->IsNormalized() && !this->TakesWhiteForBackground());
+    return isDark ? 0 : 255;
   }
 
   /** For layers the product of the strides on the way down (32 for remedios2023): canvas and tiles are multiples of it.

@@ -86,8 +86,8 @@ struct SlideImage
 struct AskedImage
 {
   std::string image{}; // number (from 1) or name; empty: the main one
-  std::string
-    plane{}; // number (from 1, the lowest), "middle", "max" or "focus"; empty: the one that the image stands for
+  // Number (from 1, the lowest), "middle", "max" or "focus"; empty: the one that the image stands for.
+  std::string plane{};
 
   bool
   IsEmpty() const

@@ -25,6 +25,7 @@ OpenImage(const std::string & fileName, const Model & model, const ArgumentValue
   options.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
   options.tissue = values.Has("tissue") ? values.GetText("tissue") : std::string();
   options.content = GetContent(values);
+  options.goesOn = [](double) { return !IsInterruptionRequested(); };
   return itk::GigapixelSlideForModel(fileName, model, options);
 }
 

@@ -156,3 +156,32 @@ def test_overlay_shows_the_channels(path, tmp_path):
     assert np.array_equal(shown, np.repeat(show(tifffile.imread(path)[1], (100, 2000))[..., None], 3, -1))
     gp.overlay(gp.Slide(path, channels="CD3", window=(100, 2000)), empty, tmp_path / "s.png", picture_size=1200)
     assert np.array_equal(itk.array_from_image(itk.imread(str(tmp_path / "s.png"))), shown)
+
+
+@pytest.mark.parametrize("plane, wanted", [(3, lambda planes: planes[2]), ("middle", lambda planes: planes[1]), ("max", lambda planes: planes.max(axis=0))])
+def test_focal_planes_are_chosen(tmp_path, plane, wanted):
+    planes = np.random.default_rng(2).integers(0, 4000, (3, 300, 421), np.uint16)
+    path = tmp_path / "stack.ome.tif"
+    tifffile.imwrite(path, planes, ome=True, tile=(128, 128), compression="zlib", photometric="minisblack", metadata={"axes": "ZYX"})
+    slide = gp.Slide(path, plane=plane)
+    assert np.array_equal(slide.read(), wanted(planes))
+    assert np.array_equal(pickle.loads(pickle.dumps(slide)).read(), wanted(planes))
+    mask = np.ones((300, 421), np.uint8)
+    row = next(row for row in gp.measure(mask, slide) if row["component"] == 1)
+    assert row["gray_mean"] == pytest.approx(wanted(planes).mean(), rel=1e-12)
+
+
+def test_modules_take_values_of_16_bit_as_they_are_stored(path, tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Conv2d(2, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(4, 1, 1)).eval()
+    model = gp.import_network(module, tmp_path / "m.safetensors", channels=2, normalization={"type": "percentiles", "low": 0.1, "high": 99.9}, mpp=0.5)
+    stored = tifffile.imread(path)[[1, 0]].astype(float)
+    low, high = (np.percentile(stored, percent, axis=(1, 2), keepdims=True) for percent in (0.1, 99.9))
+    with torch.no_grad():
+        values = (np.clip(stored, low, high) - low) / (high - low)
+        logits = module.double()(torch.from_numpy(values[None])).numpy()[0, 0]
+    given = itk.array_from_image(gp.segment(path, model, channels=["CD3", "DAPI"]))
+    assert np.array_equal((given > 0)[abs(logits) > 1e-4], (logits > 0)[abs(logits) > 1e-4])
+    with refused(ValueError, "E-OPTION-CONFLICT"):
+        gp.segment(path, model, channels=["CD3", "DAPI"], window="auto")

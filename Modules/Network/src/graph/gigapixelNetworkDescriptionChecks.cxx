@@ -512,11 +512,11 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
                                      "the image has " + FormatCount(pixels.GetNumberOfChannels(), "channel") +
                                        ", the network \"" + name + "\" takes " + std::to_string(channels)));
   }
-  if (this->IsNormalized() && pixels.GetSampleType() != SampleType::Float)
+  if (this->IsNormalized() && !this->TakesVolumes() && pixels.GetSampleType() != SampleType::Float)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
                                      "the network \"" + name + "\" takes normalized values, and these are bytes",
-                                     "give it what Normalize() returns"));
+                                     "give values that are normalized already, as floats"));
   }
   if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
   {

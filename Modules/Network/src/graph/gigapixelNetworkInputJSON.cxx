@@ -154,13 +154,12 @@ ReadInput(const Json & json, NetworkDescription & network)
   {
     Refuse(where + ": \"mean\" and \"deviation\" go together, and not with \"invert\"");
   }
-  const bool normalized = json.contains("normalization");
-  if (normalized)
+  if (json.contains("normalization"))
   {
     network.normalization = ReadNormalizations(json.at("normalization"));
   }
   const bool isOfImages = network.graph.GetNumberOfAxes() == 2; // which are bright where nothing is
-  network.invert = Get<bool>(json, where, "invert", !standardized && !normalized && isOfImages);
+  network.invert = Get<bool>(json, where, "invert", !standardized && !network.IsNormalized() && isOfImages);
   if (standardized)
   {
     network.mean = ReadNumbers(json, "mean");

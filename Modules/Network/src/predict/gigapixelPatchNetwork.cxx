@@ -105,7 +105,7 @@ PatchNetwork::Clear()
 std::int64_t
 PatchNetwork::GetPixelBytes() const
 {
-  return m_Network.channels * GetSampleBytes(m_Network.TakesFloats() ? SampleType::Float : SampleType::UInt8);
+  return m_Network.channels * m_Network.GetSampleBytes();
 }
 
 /** Whether what is kept is what this region begins with. */

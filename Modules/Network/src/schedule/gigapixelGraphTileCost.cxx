@@ -168,7 +168,7 @@ private:
   std::int64_t
   GetSampleBytes() const
   {
-    return gigapixel::GetSampleBytes(m_Network.TakesFloats() ? SampleType::Float : SampleType::UInt8);
+    return m_Network.GetSampleBytes();
   }
 
   const NetworkDescription & m_Network;

@@ -98,7 +98,7 @@ class DICOMSlide : public Slide
 {
 public:
   /** Any file of the series. Throws std::exception in a few words.
-   * \param image number (from 1) or name of the focal plane to read; empty: the middle one */
+   * \param image whose focal plane is read; none: the middle one */
   explicit DICOMSlide(const std::string & path, AskedImage image = {});
 
 protected:

@@ -57,7 +57,7 @@ class HamamatsuSlide : public Slide
 {
 public:
   /** Throws std::exception in a few words.
-   * \param image number (from 1) or name of the focal plane to read; empty: the one in focus */
+   * \param image whose focal plane is read; none: the one in focus */
   HamamatsuSlide(const std::string & path, std::unique_ptr<const TIFFFile> file, const AskedImage & image);
 
 protected:

@@ -261,7 +261,9 @@ IsStack(const std::string & file)
   {
     return false;
   }
-  return io->GetMetaDataDictionary().HasKey("gigapixel.focal-plane") || io->GetChannelEntries().size() > 1;
+  const bool isPicture = io->GetPixelType() != itk::IOPixelEnum::VECTOR; // red, green and blue are entries, too
+  return io->GetMetaDataDictionary().HasKey("gigapixel.focal-plane") ||
+         (!isPicture && io->GetChannelEntries().size() > 1);
 }
 
 /** Whether a file is an OME-TIFF's companion that each file which it names points to. */

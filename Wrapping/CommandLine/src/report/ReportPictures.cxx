@@ -77,9 +77,10 @@ ToColor(const std::array<unsigned char, 3> & color)
 itk::GigapixelSlideContent
 FindContent(const ReportRow & row)
 {
-  if (!row.mask.empty())
+  const std::string madeBy = row.mask.empty() ? std::string() : FindMadeBy(row.mask);
+  if (!madeBy.empty())
   {
-    return FindContentOfMaking(FindMadeBy(row.mask));
+    return FindContentOfMaking(madeBy);
   }
   itk::GigapixelSlideContent content;
   for (const Json & made : row.data.value("made", Json::array()))
@@ -170,11 +171,12 @@ private:
     CheckInputFile(row.slide);
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(row.slide);
-    const itk::GigapixelSlideContent made = FindContent(row), &asked = m_Drawing.content;
-    const bool                       isImageAsked = !asked.image.empty() || !asked.plane.empty();
-    slide->SetImage(isImageAsked ? asked.image : made.image);
-    slide->SetFocalPlane(isImageAsked ? asked.plane : made.plane);
-    slide->SetChannels(asked.channels.empty() ? made.channels : asked.channels);
+    const itk::GigapixelSlideContent   made = FindContent(row), &asked = m_Drawing.content;
+    const bool                         isImageAsked = !asked.image.empty() || !asked.plane.empty();
+    const itk::GigapixelSlideContent & shown = isImageAsked ? asked : made; // channels are those of that image
+    slide->SetImage(shown.image);
+    slide->SetFocalPlane(shown.plane);
+    slide->SetChannels(asked.channels.empty() ? shown.channels : asked.channels);
     slide->AsPictureOn();
     slide->GiveWarningsOff(); // which the command has shown that the report is of
     if (m_Drawing.slideMpp > 0)
