@@ -470,7 +470,8 @@ void
 Normalization::Validate() const
 {
   const bool hasLimits = kind == Kind::Percentiles || kind == Kind::Window || kind == Kind::Clip;
-  if (hasLimits && !(std::isfinite(low) && std::isfinite(high) && low < high))
+  const bool areFloats = std::isfinite(static_cast<float>(low)) && std::isfinite(static_cast<float>(high));
+  if (hasLimits && !(areFloats && low < high))
   {
     throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT",
                                      "the normalization \"" + std::string(this->GetName()) + "\" needs a \"low\" (" +

@@ -15,6 +15,7 @@
 #  include "gigapixelSlideFiles.h"
 #  include "itkMetaDataObject.h"
 #  include "itkPyramidTIFFImageIO.h"
+#  include "gigapixelSlidePixels.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
@@ -272,6 +273,10 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
     }
   }
 
+  if (resolution.asStored && !IsReadAsStored(*slide))
+  {
+    gigapixel::RequireChannels(*slide, slide->GetNumberOfComponents(), true); // refuses the type
+  }
   gigapixel::PhysicalImage result;
   result.name = fileName;
   result.pixels = MakePixels(slide, resolution.asStored, high);
