@@ -13,9 +13,9 @@
 #include "itkOutputWindow.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "gigapixelSlideFiles.h"
+#  include "gigapixelSlidePixels.h"
 #  include "itkMetaDataObject.h"
 #  include "itkPyramidTIFFImageIO.h"
-#  include "gigapixelSlidePixels.h"
 #  include "itkWholeSlideImageIO.h"
 #endif
 
