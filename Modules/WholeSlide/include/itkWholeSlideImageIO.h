@@ -237,7 +237,7 @@ public:
   itkGetStringMacro(Window);
 
   /** Channels become a picture of 8 bit: one is gray, several are their colors added up (as the file says them, else
-   * blue, green, red, cyan, magenta, yellow and white in turn), each times its sample:
+   * blue, green, red, cyan, magenta, yellow, white in turn), each times its sample, and 7 / n of n > 7 channels:
    * min(255, floor((sum(color * sample) + 127) / 255)). Without a window: "auto". Where none is chosen, all channels
    * with signal, whose samples differ on that level, are used, with a warning (W-SLIDE-CHANNELS-ALL). Gray and RGB of 8
    * bit stay as they are, unless channels or a window are chosen. Default: off. */

@@ -447,6 +447,9 @@ ChannelView::Convert(const PixelSpan & raw, const PixelSpan & out) const
   const unsigned    bytes = raw.sampleBytes;
   const std::size_t channels = m_Chosen.size();
   const bool        isSum = m_IsPicture && channels > 1;
+  // Of more channels than there are colors, their grounds alone would add up to white.
+  constexpr std::size_t Colors = 7;
+  const auto share = [channels](std::size_t sum) { return channels > Colors ? sum * Colors / channels : sum; };
   for (std::uint32_t y = 0; y < out.height; ++y)
   {
     const unsigned char * from = raw.data + y * raw.stride;
@@ -478,7 +481,7 @@ ChannelView::Convert(const PixelSpan & raw, const PixelSpan & out) const
       }
       for (unsigned & sum : sums)
       {
-        sum = isSum ? std::min(255u, (sum + 127) / 255) : value;
+        sum = isSum ? static_cast<unsigned>(std::min<std::size_t>(255, (share(sum) + 127) / 255)) : value;
       }
       if (out.channels == 3)
       {
