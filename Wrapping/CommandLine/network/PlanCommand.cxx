@@ -346,7 +346,7 @@ itk::GigapixelSlideContent
 FindContent(const ArgumentValues & values)
 {
   const std::string & network = values.GetText("network");
-  const auto          asked = GetContent(values);
+  auto                asked = GetContent(values);
   if (!NetworkDescription::IsModel(network))
   {
     return asked;

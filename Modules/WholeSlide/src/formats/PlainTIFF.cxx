@@ -176,7 +176,8 @@ MakeRules(const PageStack & stack)
     if (isFirst && stack.planes > 1)
     {
       rules.roles[page].name = "plane " + std::to_string(plane + 1);
-      rules.roles[page].depth = static_cast<double>(plane) - static_cast<double>((stack.planes - 1) / 2);
+      const auto middle = (stack.planes - 1) / 2;
+      rules.roles[page].depth = static_cast<double>(plane) - static_cast<double>(middle);
     }
   }
   return rules;

@@ -71,15 +71,18 @@ ReadString(const std::string & json, std::size_t & at)
     if (json[at] != '\\')
     {
       read.text += json[at];
+      continue;
     }
-    else if (++at < json.size() && json[at] == 'u')
+    ++at;
+    const char escaped = at < json.size() ? json[at] : ' ';
+    if (escaped == 'u')
     {
       read.Add(static_cast<std::uint32_t>(std::strtoul(json.substr(at + 1, 4).c_str(), nullptr, 16)));
       at += 4;
     }
-    else if (at < json.size())
+    else
     {
-      read.text += json[at] == '"' || json[at] == '\\' || json[at] == '/' ? json[at] : ' ';
+      read.text += escaped == '"' || escaped == '\\' || escaped == '/' ? escaped : ' ';
     }
   }
   ++at;
