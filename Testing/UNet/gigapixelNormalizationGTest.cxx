@@ -173,7 +173,7 @@ const Region Whole{ 0, 0, Volume::VolumeSize.width, Volume::VolumeSize.height, 0
 
 } // namespace
 
-// Of a slide statistics are found in a coarser level. What is no finite number takes no part in them.
+// A slide has its statistics from a coarser level. Values that are not finite take no part in them.
 TEST(KeptNormalization, HasTheStatisticsOfOtherPixels)
 {
   const auto measured = std::make_shared<Volume>(SampleType::Float);

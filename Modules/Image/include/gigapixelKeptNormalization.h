@@ -14,9 +14,9 @@ namespace gigapixel
 /** \class KeptNormalization
  * \brief The normalization of an image whose statistics are found once and kept.
  *
- * Those of a volume that is opened again and again, as in training, are found by the passes of Normalize() when it is
- * opened for the first time. Those of a slide are found with Find() in a coarser level of it. Which voxels are enclosed
- * by others is found each time, in one pass: a bit for each voxel of all volumes of a cohort would be much to keep. */
+ * A volume is opened again and again in training; its statistics are found by the passes of Normalize() when it is
+ * opened for the first time. A slide has its statistics from a coarser level, by Find(). Which voxels are enclosed by
+ * others is found each time, in one pass: a bit for each voxel of all volumes of a cohort would be much to keep. */
 class GigapixelImage_EXPORT KeptNormalization
 {
 public:

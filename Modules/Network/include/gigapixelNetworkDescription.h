@@ -162,7 +162,7 @@ public:
     return this->TakesVolumes() || this->IsNormalized();
   }
 
-  /** Of a sample that the engine is given. */
+  /** The bytes of a sample that the engine is given. */
   std::int64_t
   GetSampleBytes() const
   {

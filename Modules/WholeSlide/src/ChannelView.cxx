@@ -447,7 +447,7 @@ ChannelView::Convert(const PixelSpan & raw, const PixelSpan & out) const
   const unsigned    bytes = raw.sampleBytes;
   const std::size_t channels = m_Chosen.size();
   const bool        isSum = m_IsPicture && channels > 1;
-  // Of more channels than there are colors, their grounds alone would add up to white.
+  // The grounds of more channels than there are colors would add up to white by themselves.
   constexpr std::size_t Colors = 7;
   const auto share = [channels](std::size_t sum) { return channels > Colors ? sum * Colors / channels : sum; };
   for (std::uint32_t y = 0; y < out.height; ++y)

@@ -21,7 +21,7 @@ PresetOption GetModalitiesOption();
 /** \param kernel of the convolutions with norms: "3x3" */
 PresetOption GetNormOption(const std::string & kernel);
 
-/** Of slides, whose values are then read as they are stored. */
+/** The normalization of slides, whose values are then read as they are stored. */
 PresetOption GetNormalizationOption();
 
 /** The option's normalization. The network has its standardization or inversion until then: the former is kept where
