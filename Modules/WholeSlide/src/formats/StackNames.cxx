@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "StackNames.h"
 
+#include "gigapixelUTF16.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -10,83 +12,36 @@ namespace gigapixel
 namespace
 {
 
-/** UTF-8 of units of UTF-16, which are added one by one. */
-class TextOfUTF16
-{
-public:
-  void
-  Add(std::uint32_t unit)
-  {
-    if (unit >= 0xd800 && unit < 0xdc00)
-    {
-      m_High = unit;
-      return;
-    }
-    const bool isPair = m_High != 0 && unit >= 0xdc00 && unit < 0xe000;
-    this->Append(isPair ? 0x10000 + ((m_High - 0xd800) << 10) + (unit - 0xdc00) : unit);
-    m_High = 0;
-  }
-
-  std::string text;
-
-private:
-  void
-  Append(std::uint32_t code)
-  {
-    const auto tail = [&](unsigned shift) { text += static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
-    if (code < 0x80)
-    {
-      text += static_cast<char>(code);
-    }
-    else if (code < 0x800)
-    {
-      text += static_cast<char>(0xc0 | (code >> 6));
-      tail(0);
-    }
-    else if (code < 0x10000)
-    {
-      text += static_cast<char>(0xe0 | (code >> 12));
-      tail(6);
-      tail(0);
-    }
-    else
-    {
-      text += static_cast<char>(0xf0 | (code >> 18));
-      tail(12);
-      tail(6);
-      tail(0);
-    }
-  }
-
-  std::uint32_t m_High{ 0 }; // the first one of a pair
-};
-
 /** A string of JSON. \param at its first quote; becomes the place behind the last one */
 std::string
 ReadString(const std::string & json, std::size_t & at)
 {
-  TextOfUTF16 read;
+  std::string text;
   for (++at; at < json.size() && json[at] != '"'; ++at)
   {
     if (json[at] != '\\')
     {
-      read.text += json[at];
+      text += json[at];
+      continue;
+    }
+    std::string units; // of UTF-16, which several escapes may be needed for
+    for (; at < json.size() && json.compare(at, 2, "\\u") == 0; at += 6)
+    {
+      const auto unit = std::strtoul(json.substr(at + 2, 4).c_str(), nullptr, 16);
+      units += { static_cast<char>(unit >> 8), static_cast<char>(unit) };
+    }
+    if (!units.empty())
+    {
+      text += DecodeUTF16(units, true);
+      --at; // the loop goes on behind it
       continue;
     }
     ++at;
     const char escaped = at < json.size() ? json[at] : ' ';
-    if (escaped == 'u')
-    {
-      read.Add(static_cast<std::uint32_t>(std::strtoul(json.substr(at + 1, 4).c_str(), nullptr, 16)));
-      at += 4;
-    }
-    else
-    {
-      read.text += escaped == '"' || escaped == '\\' || escaped == '/' ? escaped : ' ';
-    }
+    text += escaped == '"' || escaped == '\\' || escaped == '/' ? escaped : ' ';
   }
   ++at;
-  return read.text;
+  return text;
 }
 
 } // namespace
@@ -128,12 +83,12 @@ FindImageJLabels(const TIFFPage & page)
         {
           continue;
         }
-        TextOfUTF16 label;
-        for (std::size_t at = place; at + 1 < place + counts.at(value) && getUnit(at) != '\n'; at += 2)
+        std::size_t end = place;
+        while (end + 1 < place + counts.at(value) && getUnit(end) != '\n')
         {
-          label.Add(getUnit(at));
+          end += 2;
         }
-        labels.push_back(label.text);
+        labels.push_back(DecodeUTF16(bytes.substr(place, end - place), isBigEndian));
       }
     }
     return labels;
