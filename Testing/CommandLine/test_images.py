@@ -203,7 +203,7 @@ def test_focal_planes_of_aperio(tmp_path, offsets, by_plane):
     assert values_of_levels(path, tmp_path, "--image", "OffsetZ 1.0") == {101}
     for number, offset in enumerate(sorted(offsets), 1):
         assert values_of_levels(path, tmp_path, "--plane", number) == {100 + offset}
-        assert describe(path, "--plane", number)[2]["focalPlanes"] == {"read": number, "count": 3, "spacingUm": None}
+        assert describe(path, "--plane", number)[2]["focalPlanes"] == {"read": number, "count": 3, "spacingUm": 1.0}
     assert values_of_levels(path, tmp_path, "--plane", "middle") == {100 + sorted(offsets)[1]}
 
 
@@ -475,6 +475,7 @@ def test_focal_planes_of_hamamatsu(tmp_path, offsets):
     chosen = min(range(3), key=lambda i: abs(order[i]))
     assert [(i["name"], i["read"]) for i in info["images"]] == [(f"ZOffset {o}", n == chosen) for n, o in enumerate(order)]
     assert [w["code"] for w in info["warnings"]] == ["W-SLIDE-PLANES"]
+    assert info["focalPlanes"]["spacingUm"] == (order[1] - order[0]) / 1000
 
     def pixels(*options):
         run("convert", path, tmp_path / "o.tif", "--compression", "deflate", "--quiet", "--overwrite", *options)

@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideImageChoice.h"
 
+#include "NumberText.h"
+
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -123,6 +126,31 @@ DescribeFocalPlane(const std::vector<SlideImage> & images)
   return planes.size() < 2 || read == planes.end()
            ? std::string()
            : std::to_string(read - planes.begin() + 1) + " of " + std::to_string(planes.size());
+}
+
+void
+AddFocalPlaneSpacing(std::map<std::string, std::string> & properties,
+                     const std::vector<SlideImage> &      images,
+                     double                               unit)
+{
+  const auto planes = FindFocalPlanes(images);
+  if (planes.size() < 2)
+  {
+    return;
+  }
+  const auto   getDepth = [&](std::size_t plane) { return *images[planes[plane]].depth; };
+  const double mean = (getDepth(planes.size() - 1) - getDepth(0)) / static_cast<double>(planes.size() - 1);
+  bool         areEven = mean > 0.0;
+  for (std::size_t plane = 1; plane < planes.size(); ++plane)
+  {
+    // Depths are texts of few digits.
+    areEven = areEven && std::abs(getDepth(plane) - getDepth(plane - 1) - mean) <= 0.01 * mean;
+  }
+  if (areEven)
+  {
+    constexpr double digits = 1e6; // a picometer
+    properties[FocalPlaneSpacing] = ToText(std::round(mean * unit * digits) / digits);
+  }
 }
 
 SlideError
