@@ -155,6 +155,8 @@ def test_stacks_of_several_images(tmp_path):
     names = [image["name"] for image in run("info", path, "--json").json["images"]]
     assert names == [f"detail plane {n + 1}" for n in range(5)] + [f"region plane {n + 1}" for n in range(2)]
     assert numpy.array_equal(convert(path), large[2, 0])
+    for name, planes in (("detail", large), ("region", small)):  # without a plane: the one that the image stands for
+        assert numpy.array_equal(convert(path, "--image", name), planes[(len(planes) - 1) // 2, 0])
     for image, planes in (([], large), (["--image", "detail"], large), (["--image", 4], large), (["--image", "region"], small), (["--image", 7], small)):
         for n in range(len(planes)):
             assert numpy.array_equal(convert(path, *image, "--plane", n + 1), planes[n, 0])
@@ -207,6 +209,19 @@ def test_one_image_with_a_name(tmp_path):
             assert numpy.array_equal(convert(path, *image, "--plane", plane), planes[int(plane) - 1, 0])
         assert numpy.array_equal(convert(path, *image, "--plane", "max"), planes[:, 0].max(axis=0))
     assert fails("info", path, "--image", "B", "--plane", 1).option == "--image"
+
+
+def test_names_that_are_numbers(tmp_path):
+    """A name goes before a number, and a marked number is none."""
+    images = {name: draw(1, 150 + 10 * number, 210, seed=number)[0, 0] for number, name in enumerate("321")}
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for name, pixels in images.items():
+            file.write(pixels, photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "YX", "Name": name})
+    for number, (name, pixels) in enumerate(images.items(), 1):
+        assert numpy.array_equal(convert(path, "--image", name), pixels)
+        assert numpy.array_equal(convert(path, "--image", f"number:{number}"), pixels)
+    assert fails("info", path, "--image", "number:4").code == "E-SLIDE-IMAGE"
 
 
 @pytest.mark.parametrize("plane", ["max", "focus", "2"])

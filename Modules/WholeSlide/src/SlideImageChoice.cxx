@@ -71,7 +71,8 @@ FindImage(const std::string &             path,
     RequireOne(path, image, std::count_if(named, images.end(), isNamed) == 1, list);
     return static_cast<std::size_t>(named - images.begin());
   }
-  const std::uint64_t number = ToWhole(image);
+  const std::string   mark = NumberMark;
+  const std::uint64_t number = ToWhole(image.rfind(mark, 0) == 0 ? image.substr(mark.size()) : image);
   if (number >= 1 && number <= images.size())
   {
     return static_cast<std::size_t>(number - 1);
@@ -181,7 +182,17 @@ FindAskedImage(const std::string &             path,
 {
   if (asked.plane.empty())
   {
-    return FindImage(path, asked.image, images, list);
+    const auto has = [&images](const auto & isMeant) { return std::any_of(images.begin(), images.end(), isMeant); };
+    const bool isImage = has([&asked](const SlideImage & each) { return each.name == asked.image; });
+    const bool isStack = has([&asked](const SlideImage & each) { return each.depth && each.stackName == asked.image; });
+    if (isImage || !isStack)
+    {
+      return FindImage(path, asked.image, images, list);
+    }
+    const auto planes = FindPlanesOfStack(images, FindStack(path, asked.image, images, list));
+    return *std::min_element(planes.begin(), planes.end(), [&images](std::size_t one, std::size_t other) {
+      return std::abs(*images[one].depth) < std::abs(*images[other].depth);
+    });
   }
   const auto          planes = asked.image.empty() ? FindFocalPlanes(images)
                                                    : FindPlanesOfStack(images, FindStack(path, asked.image, images, list));
