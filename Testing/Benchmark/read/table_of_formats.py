@@ -12,6 +12,8 @@ import argparse
 import importlib.metadata
 import json
 import pathlib
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -105,7 +107,7 @@ def by_tifffile(path):
         planes = [pixels] if axis is None else list(numpy.moveaxis(pixels, axis, 0))
         said = {
             "pixels": [last(plane) for plane in planes],
-            "images": len(file.series),
+            "images": None if file.is_qpi else len(file.series),  # of which the thumbnail is one
             "levels": [(level.shape[level.axes.index("X")], level.shape[level.axes.index("Y")]) for level in first.levels],
             "channels": last(planes[0]).shape[2],
             "depth": 8 * first.dtype.itemsize,
@@ -174,12 +176,11 @@ def by_wsidicom(path):
             return numpy.asarray(slide.read_region((0, 0), 0, size, z=plane, path=name))
 
         depths = level.focal_planes
-        pixels = [numpy.dstack([read(plane, name) for name in level.optical_paths]) for plane in depths]
+        pixels = [numpy.dstack([read(plane, name) for name in sorted(level.optical_paths)]) for plane in depths]
         return {
             "pixels": pixels,
             "levels": [each.size.to_tuple() for each in slide.pyramids[0]],
             "channels": pixels[0].shape[2],
-            "depth": 8 * pixels[0].itemsize,
             "planes": len(depths),
             "spacing": depths[1] - depths[0] if len(depths) > 1 else None,
             "resolution": level.mpp.width,
@@ -224,11 +225,16 @@ def write_tiffs(folder):
     yield "TIFF in JPEG 2000, 16 bit", folder / "wide.tif"
     qptiff = folder / "channels.qptiff"
     with tifffile.TiffWriter(qptiff) as file:
+
+        def describe(kind, name=""):
+            text = f"<PerkinElmer-QPI-ImageDescription><ImageType>{kind}</ImageType><Name>{name}</Name></PerkinElmer-QPI-ImageDescription>"
+            return dict(description=text, metadata=None, software="PerkinElmer-QPI", resolutionunit="CENTIMETER")
+
         for kind, step, reduced in (("FullResolution", 1, 0), ("ReducedResolution", 2, 1)):
+            if reduced:
+                file.write(colors[::4, ::4], photometric="rgb", **describe("Thumbnail"))
             for name, pixels in zip(("DAPI", "CD3", "CD8", "CD20"), stack[0, :, ::step, ::step]):
-                text = f"<PerkinElmer-QPI-ImageDescription><ImageType>{kind}</ImageType><Name>{name}</Name></PerkinElmer-QPI-ImageDescription>"
-                about = dict(description=text, subfiletype=reduced, metadata=None, software="PerkinElmer-QPI")
-                file.write(pixels, **about, **tiles, **gray, resolution=(step * 1e4 / MPP,) * 2, resolutionunit="CENTIMETER")
+                file.write(pixels, subfiletype=reduced, resolution=(step * 1e4 / MPP,) * 2, **describe(kind, name), **tiles, **gray)
     yield "QPTIFF, channels", qptiff
     for shown, pixels, axes in (("focal planes", stack[:, 0], "ZYX"), ("channels", stack[0], "CYX"), ("channels and focal planes", stack, "ZCYX")):
         for program, more in (("ImageJ", {"imagej": True}), ("tifffile", {"photometric": "minisblack"})):
@@ -249,7 +255,10 @@ def write_dicoms(folder):
 
     def write(name, pixels, number=1, **options):
         (folder / name).mkdir(exist_ok=True)
-        more = [dicom_slides.element(8, 0x18, b"UI", f"1.2.9.{number}"), dicom_slides.element(0x20, 0xD, b"UI", "1.2.8"), *options.pop("add", [])]
+        sides = [dicom_slides.element(0x48, tag, b"FL", struct.pack("<f", side * MPP / 1000)) for tag, side in ((1, 110), (2, 90))]
+        identifiers = [dicom_slides.element(8, 0x18, b"UI", f"1.2.9.{number}"), dicom_slides.element(0x20, 0xD, b"UI", "1.2.8")]
+        paths = dicom_slides.element(0x48, 0x302, b"UL", dicom_slides.ul(len(options.get("paths", "1"))))
+        more = [*identifiers, *sides, paths, *options.pop("add", [])]
         path = folder / name / f"{number}.dcm"
         if isinstance(pixels, list):
             return dicom_slides.write_dicom(path, (110, 90), pixels, add=more, **options)
@@ -278,10 +287,10 @@ def write_planes(folder):
             for step in (1, 2):
                 text = f"Aperio Image Library v1\n320x256 ({320 // step}x{256 // step})|AppMag = 20|MPP = 0.5|OffsetZ = {depth}"
                 file.write(plane[::step, ::step], description=text, metadata=None, photometric="rgb", tile=(64, 64), compression="zlib")
-    yield "Aperio SVS, focal planes", path, lambda _: by_pages([[(path, 2 * plane)] for plane in range(3)]) | {"spacing": 1.5, "resolution": MPP}
+    yield "Aperio SVS, focal planes", path, lambda file: by_pages([[(file, 2 * plane)] for plane in range(3)]) | {"spacing": 1.5, "resolution": MPP}
     (folder / "depths").mkdir()
     depths = vendor_slides.write(vendor_slides.ndpi(planes=(-2000, 0, 2000)), folder / "depths")
-    yield "Hamamatsu NDPI, focal planes", depths, by_tifffile
+    yield "Hamamatsu NDPI, focal planes", depths, lambda file: by_tifffile(file) | {"levels": None, "images": None}
     (folder / "set").mkdir()
     wavelengths = (455.0, 520.0, 670.0)
     path = vendor_slides.write(vendor_slides.ndpis(list(zip(("DAP", "FIT", "CY5"), wavelengths))), folder / "set")
@@ -303,7 +312,7 @@ def write_scanned(scanned, folder):
     """(format, file, reader)"""
     files = [scanned / "test3-DAPI-2-(387).ndpi", scanned / "test3-TRITC 2 (560).ndpi"]
     for file in files:
-        (folder / file.name).symlink_to(file.resolve())
+        shutil.copy(file, folder)  # links that lead out of the folder are refused
     path = folder / "test3.ndpis"
     path.write_text("[NanoZoomer Digital Pathology Image Set]\n" + "".join(f"Image{n}={file.name}\n" for n, file in enumerate(files)))
     yield "Hamamatsu NDPIS, scanned", path, lambda _: by_bands(files, [455.0, 622.0])
