@@ -97,6 +97,7 @@ OpenChannel(const std::string & path, const std::string & name, const AskedImage
   SetChannel channel;
   channel.slide = Slide::Open(part, image);
   channel.about.name = page->GetShortText(nameTag);
+  channel.about.name.erase(channel.about.name.find_last_not_of(' ') + 1);
   if (channel.about.name.empty())
   {
     channel.about.name = fs::path(part).stem().string();
