@@ -461,3 +461,19 @@ def test_labels_of_more_bits(tmp_path, dtype, ending):
     if dtype == "uint32":
         assert fails("convert", source, tmp_path / "p.tif", "--content", "picture").code == "E-SLIDE-CHANNELS"
         assert fails("overlay", source, source, "-o", tmp_path / "o.png").code == "E-SLIDE-CHANNELS"
+
+
+@pytest.mark.parametrize("name", ["out.pyramid.tif", "out.ome.tif"])
+@pytest.mark.parametrize("compression", ["copy", "deflate"])
+def test_bigtiff_by_choice(tmp_path, name, compression):
+    """The same pixels and levels in a BigTIFF, which small files are not by themselves."""
+    slide = write_slide(tmp_path / "s.tif", texture(600, 800))
+    small, big = tmp_path / f"small.{name}", tmp_path / name
+    run("convert", slide, small, "--compression", compression)
+    run("convert", slide, big, "--compression", compression, "--bigtiff")
+    with tifffile.TiffFile(small) as one, tifffile.TiffFile(big) as other:
+        assert (one.is_bigtiff, other.is_bigtiff) == (False, True)
+        assert len(one.series[0].levels) == len(other.series[0].levels) > 1
+        for level, same in zip(one.series[0].levels, other.series[0].levels):
+            assert numpy.array_equal(level.asarray(), same.asarray())
+    assert fails("convert", slide, small, "--compression", compression, "--bigtiff").code == "E-OUTPUT-EXISTS"

@@ -155,6 +155,8 @@ def test_stacks_of_several_images(tmp_path):
     names = [image["name"] for image in run("info", path, "--json").json["images"]]
     assert names == [f"detail plane {n + 1}" for n in range(5)] + [f"region plane {n + 1}" for n in range(2)]
     assert numpy.array_equal(convert(path), large[2, 0])
+    for name, planes in (("detail", large), ("region", small)):  # without a plane: the one that the image stands for
+        assert numpy.array_equal(convert(path, "--image", name), planes[(len(planes) - 1) // 2, 0])
     for image, planes in (([], large), (["--image", "detail"], large), (["--image", 4], large), (["--image", "region"], small), (["--image", 7], small)):
         for n in range(len(planes)):
             assert numpy.array_equal(convert(path, *image, "--plane", n + 1), planes[n, 0])
@@ -207,6 +209,19 @@ def test_one_image_with_a_name(tmp_path):
             assert numpy.array_equal(convert(path, *image, "--plane", plane), planes[int(plane) - 1, 0])
         assert numpy.array_equal(convert(path, *image, "--plane", "max"), planes[:, 0].max(axis=0))
     assert fails("info", path, "--image", "B", "--plane", 1).option == "--image"
+
+
+def test_names_that_are_numbers(tmp_path):
+    """A name goes before a number, and a marked number is none."""
+    images = {name: draw(1, 150 + 10 * number, 210, seed=number)[0, 0] for number, name in enumerate("321")}
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for name, pixels in images.items():
+            file.write(pixels, photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "YX", "Name": name})
+    for number, (name, pixels) in enumerate(images.items(), 1):
+        assert numpy.array_equal(convert(path, "--image", name), pixels)
+        assert numpy.array_equal(convert(path, "--image", f"number:{number}"), pixels)
+    assert fails("info", path, "--image", "number:4").code == "E-SLIDE-IMAGE"
 
 
 @pytest.mark.parametrize("plane", ["max", "focus", "2"])
@@ -390,3 +405,56 @@ def test_what_a_check_tells_of_a_plane(tmp_path, method):
     assert why.count("1,1 of level 0") == 1 and "focal plane 2 of 3" in why
     assert "focal plane 2 of 3" in fails("info", path, "--plane", 2, "--check").why
     assert run("info", path, "--plane", 1, "--check", "--json").json["undecodableTiles"] == 0
+
+
+@pytest.mark.parametrize("axes, imagej", [*((axes, imagej) for axes in ("ZCYX", "CYX", "ZYX") for imagej in (True, False)), ("CZYX", False)])
+def test_stacks_with_one_table(tmp_path, axes, imagej):
+    """The pixels of all pages follow those of the first one, which alone is described."""
+    sizes = {"Z": 3, "C": 4, "Y": 90, "X": 70}
+    planes = numpy.random.default_rng(0).integers(0, 60000, [sizes[axis] for axis in axes], numpy.uint16)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, truncate=True, imagej=imagej, photometric="minisblack", metadata={"axes": axes})
+    wanted = numpy.moveaxis(planes, axes.index("C"), -1) if "C" in axes else planes[..., None]
+    wanted = wanted if "Z" in axes else wanted[None]
+    for plane in range(len(wanted)):
+        found = convert(path, *(["--plane", plane + 1] if len(wanted) > 1 else []))
+        assert numpy.array_equal(found.reshape(wanted[plane].shape), wanted[plane])
+
+
+def test_colors_with_one_table(tmp_path):
+    planes = numpy.random.default_rng(0).integers(0, 256, (3, 90, 70, 3), numpy.uint8)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, truncate=True, photometric="rgb", metadata={"axes": "ZYXS"}, rowsperstrip=16)
+    for number, plane in enumerate(planes, 1):
+        assert numpy.array_equal(convert(path, "--plane", number), plane)
+
+
+@pytest.mark.parametrize("imagej", [True, False])
+def test_stacks_that_were_cut(tmp_path, imagej):
+    """What is there is read, and it is said that pages are missing."""
+    planes = numpy.random.default_rng(0).integers(0, 60000, (5, 90, 70), numpy.uint16)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, truncate=True, imagej=imagej, photometric="minisblack", metadata={"axes": "ZYX"})
+    path.write_bytes(path.read_bytes()[: -planes[0].nbytes])
+    warnings = run("info", path, "--json").json["warnings"]
+    assert [(warning["code"], warning["value"]) for warning in warnings] == [("W-SLIDE-PLANES", "1 of 5")]
+    assert numpy.array_equal(convert(path), planes[0])
+
+
+def test_an_imagej_stack_that_lacks_pages(tmp_path):
+    planes = numpy.random.default_rng(0).integers(0, 60000, (5, 90, 70), numpy.uint16)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes[:3], photometric="minisblack", metadata=None, description="ImageJ=1.54f\nimages=5\nslices=5\n")
+    warnings = run("info", path, "--json").json["warnings"]
+    assert ("W-SLIDE-PLANES", "3 of 5") in [(warning["code"], warning["value"]) for warning in warnings]
+
+
+@pytest.mark.parametrize("text", ['{"shape": [1e9, 90, 70], "truncated": true}', '{"shape": [-1], "truncated": true, "axes": 4}', '{"shape": {}, "Channel": [1]}',
+                                  '{"shape": [18446744073709551615, 18446744073709551615, 90, 70], "axes": "ZCYX", "truncated": true}', "{" * 100000,
+                                  '{"shape": [5000, 90, 70], "axes": "ZYX", "truncated": true, "Channel": {"Name": [1, null]}}'])
+def test_descriptions_of_stacks_that_are_wrong(tmp_path, text):
+    pixels = numpy.random.default_rng(0).integers(0, 60000, (90, 70), numpy.uint16)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, pixels, photometric="minisblack", metadata=None, description=text)
+    assert run("info", path, "--json").json["focalPlanes"] is None
+    assert numpy.array_equal(convert(path), pixels)

@@ -184,14 +184,14 @@ SourceLens=20
     return {"slide.vmu": text.encode(), "image.ngr": pack(32, 64, 32, 1), "map.ngr": pack(16, 32, 32, 2)}
 
 
-def ndpi(edit=no_edit, planes=(0,)):
+def ndpi(edit=no_edit, planes=(0,), first=0):
     """256 x 128 pixels, their quarter, and the glass: a JPEG image each in one strip, cut by restart markers. `edit` is of
     the list of entries (tag, type, count, value) of the first page. \\param planes offsets of focal planes"""
     content = struct.pack("<2sHQ", b"II", 42, 0)
     link = 4
     pages = [(height, width, lens, z) for z in planes for height, width, lens in ((16, 32, 20.0), (4, 8, 5.0))]
     for number, (height, width, lens, z) in enumerate([*pages, (4, 6, -1.0, 0)]):
-        seed = {20.0: 0, 5.0: 1, -1.0: 2}[lens] + z % 7919 * 3
+        seed = {20.0: 0, 5.0: 1, -1.0: 2}[lens] + z % 7919 * 3 + first
         stream, starts = encode_jpeg(draw(height, width, seed), width // 4 if lens > 0 else 0)
         place = len(content)
         content += stream
@@ -223,6 +223,21 @@ def ndpi(edit=no_edit, planes=(0,)):
         link = len(content)
         content += bytes(8 + 4 * len(entries))
     return {"slide.ndpi": content}
+
+
+def ndpis(channels, header="[NanoZoomer Digital Pathology Image Set]"):
+    """An NDPI for each channel: name (three letters) and wavelength of its light in nm, where they are known."""
+    files, lines = {}, [header, f"NoImages={len(channels)}"]
+    for number, (name, emission) in enumerate(channels):
+
+        def add(entries):
+            inline = [(65434, 2, 4, int.from_bytes(name.encode() + b"\0", "little"))] if name else []
+            light = [(65451, 11, 1, struct.unpack("<I", struct.pack("<f", emission))[0])] if emission else []
+            return entries + inline + light
+
+        files[f"s-{number}.ndpi"] = ndpi(add, first=100 * number)["slide.ndpi"]
+        lines.append(f"Image{number}=s-{number}.ndpi")
+    return {"s.ndpis": "\r\n".join(lines).encode(), **files}
 
 
 def sakura(edit=no_edit):

@@ -55,8 +55,18 @@ ReadSlide(const std::string & path)
 extern "C" int
 LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
 {
-  static const gigapixel_fuzz::InputFile input("slide");
-  const std::string &                    path = input.Write(data, size);
+  static const gigapixel_fuzz::InputFile input("slide"), set("slide.ndpis");
+  static const std::string               channel = set.GetFolder() + "/s.ndpi";
+  // A text that begins with a bracket is an NDPIS. Behind a zero follows the NDPI that it may name.
+  const bool          isSet = size > 0 && data[0] == '[';
+  const auto          text = isSet ? static_cast<std::size_t>(std::find(data, data + size, 0) - data) : size;
+  const std::string & path = (isSet ? set : input).Write(data, text);
+  if (text < size)
+  {
+    std::filesystem::remove(channel);
+    std::ofstream(channel, std::ios::binary)
+      .write(reinterpret_cast<const char *>(data + text + 1), static_cast<std::streamsize>(size - text - 1));
+  }
   try
   {
     ReadSlide(path);

@@ -17,10 +17,14 @@ import tempfile
 import zlib
 
 import numpy
+import tifffile
 from PIL import Image, ImageCms
 
 ROOT = pathlib.Path(sys.argv[1])
 TESTING = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTING / "CommandLine"))
+import vendor_slides  # behind the path to it
+
 NETWORKS = numpy.load(TESTING / "Network/import/networks.npz")
 VOLUMES = numpy.load(TESTING / "Network/import/volumes.npz")
 WEIGHTS = numpy.load(TESTING / "Network/import/weights.npz")
@@ -37,6 +41,20 @@ def picture(channels, side=40):
     y, x = numpy.mgrid[:side, :side]
     pixels = numpy.stack([(x * (3 + c) + y * (5 - c)) % 256 for c in range(max(channels, 1))], -1).astype(numpy.uint8)
     return Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+
+
+def write_slides():
+    """Sets, with a zero before the slide that they name, and stacks with one table."""
+    for count in (1, 2):
+        files = vendor_slides.ndpis([("DAP", 455.0)])
+        names = "".join(f"Image{number}=s.ndpi\n" for number in range(count))
+        write("Slide", f"set-{count}", f"[Set]\nNoImages={count}\n{names}".encode() + b"\0" + files["s-0.ndpi"])
+    planes = numpy.arange(2 * 2 * 5 * 7, dtype=numpy.uint16).reshape(2, 2, 5, 7)
+    for imagej in (False, True):
+        stream = io.BytesIO()
+        metadata = {"axes": "ZCYX"} if imagej else {"axes": "ZCYX", "Channel": {"Name": ["a", "b"]}}
+        tifffile.imwrite(stream, planes, imagej=imagej, truncate=True, photometric="minisblack", metadata=metadata)
+        write("Slide", "stack-imagej" if imagej else "stack-tifffile", stream.getvalue())
 
 
 def encode(image, kind, **options):
@@ -180,6 +198,7 @@ def write_outlines():
 
 
 with tempfile.TemporaryDirectory() as scratch:
+    write_slides()
     write_tiles()
     write_dicom()
     write_networks(pathlib.Path(scratch))

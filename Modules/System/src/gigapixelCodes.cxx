@@ -655,7 +655,7 @@ GetCodes()
       "level0.dcm, cut short, beside level1.dcm",
       "level0.dcm as it was sent, beside level1.dcm" },
     { "W-SLIDE-PLANES",
-      "The slide has several focal planes, of which one is read.",
+      "The slide has several focal planes, of which one is read, or its stack lacks pages.",
       "Choose another one with --plane where info counts them, or export it.",
       "info slide.dcm",
       "info slide.dcm --plane 2" },

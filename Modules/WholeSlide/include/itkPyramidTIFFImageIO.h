@@ -151,6 +151,11 @@ public:
   itkGetConstMacro(Bilevel, bool);
   itkBooleanMacro(Bilevel);
 
+  /** BigTIFF, be the file as small as it may. Default off: where the file may grow beyond 4 GiB. */
+  itkSetMacro(BigTIFF, bool);
+  itkGetConstMacro(BigTIFF, bool);
+  itkBooleanMacro(BigTIFF);
+
   /** \name Compression
    * SetCompressor() takes one of these; SetCompressionLevel() then its level, which SetCompressor() has set to the
    * default:
@@ -235,6 +240,7 @@ private:
   std::string  m_MadeBy;
   std::string  m_ChromaSubsampling{ "4:2:0" };
   bool         m_Bilevel{ false };
+  bool         m_BigTIFF{ false };
   bool         m_KeepText{ false };
 
   SmartPointer<const WholeSlideImageIO>               m_Slide;

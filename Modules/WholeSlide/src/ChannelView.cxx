@@ -123,7 +123,7 @@ ChannelView::FindChannel(const std::string & wanted) const
     throw SlideError(
       Diagnostic("E-SLIDE-CHANNEL", why, remedy).OfFile(m_Slide->GetPath()).OfOption("--channel", wanted));
   };
-  const std::string mark = ChannelNumberMark;
+  const std::string mark = NumberMark;
   const bool        isMarked = wanted.rfind(mark, 0) == 0;
   const auto        isNamed = [&](const SlideChannel & channel) { return !isMarked && channel.name == wanted; };
   const auto        found = std::find_if(m_Available.begin(), m_Available.end(), isNamed);

@@ -166,7 +166,8 @@ PyramidWriter::PyramidWriter(const std::string &      fileName,
   m_FedLevel = plane.levels.size() - 1;
   AppendLevels(plane.levels, format);
   plane.bands.resize(plane.levels.size());
-  m_Directory = std::make_unique<PyramidDirectory>(m_File, MayNeedBigTIFF(plane.levels, format.planes));
+  m_Directory =
+    std::make_unique<PyramidDirectory>(m_File, metadata.isBig || MayNeedBigTIFF(plane.levels, format.planes));
   m_Planes.assign(format.planes, plane);
 }
 

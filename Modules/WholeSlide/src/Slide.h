@@ -85,7 +85,7 @@ struct SlideImage
 /** Which image of a file is asked for. */
 struct AskedImage
 {
-  std::string image{}; // number (from 1) or name; empty: the main one
+  std::string image{}; // name, number (from 1) or marked number; empty: the main one
   // Number (from 1, the lowest), "middle", "max" or "focus"; empty: the one that the image stands for.
   std::string plane{};
 
@@ -105,8 +105,8 @@ struct AskedImage
 /** The property of slides that says how many micrometers focal planes are apart. */
 constexpr const char * FocalPlaneSpacing = "gigapixel.focal-plane-spacing";
 
-/** Stands before the number of a channel ("number:2") where names may be numbers. */
-constexpr const char * ChannelNumberMark = "number:";
+/** Stands before the number of a channel or an image ("number:2") where names may be numbers. */
+constexpr const char * NumberMark = "number:";
 
 /** Which channels are read, and how. */
 struct ChannelChoice
@@ -455,6 +455,7 @@ protected:
 private:
   friend class ChannelView; // whose tiles are those of another slide
   friend class FocalStack;  // or of several
+  friend class ChannelSet;
   struct Placement;
 
   void               RenderTile(unsigned          plane,

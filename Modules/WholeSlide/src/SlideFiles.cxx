@@ -45,7 +45,15 @@ FindSlideSeries(const std::string & path)
 std::vector<std::string>
 FindSlideParts(const std::string & path)
 {
-  return FindOMEParts(path);
+  const SlideFormat * const format = FindFormatByExtension(path);
+  if (format == nullptr || !format->areCompanionsSlides)
+  {
+    return FindOMEParts(path);
+  }
+  auto parts = format->findCompanions(path);
+  parts.push_back(path);
+  std::sort(parts.begin(), parts.end());
+  return parts;
 }
 
 std::string

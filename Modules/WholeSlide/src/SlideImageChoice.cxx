@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideImageChoice.h"
 
+#include "NumberText.h"
+
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <set>
 
@@ -68,7 +71,8 @@ FindImage(const std::string &             path,
     RequireOne(path, image, std::count_if(named, images.end(), isNamed) == 1, list);
     return static_cast<std::size_t>(named - images.begin());
   }
-  const std::uint64_t number = ToWhole(image);
+  const std::string   mark = NumberMark;
+  const std::uint64_t number = ToWhole(image.rfind(mark, 0) == 0 ? image.substr(mark.size()) : image);
   if (number >= 1 && number <= images.size())
   {
     return static_cast<std::size_t>(number - 1);
@@ -125,6 +129,31 @@ DescribeFocalPlane(const std::vector<SlideImage> & images)
            : std::to_string(read - planes.begin() + 1) + " of " + std::to_string(planes.size());
 }
 
+void
+AddFocalPlaneSpacing(std::map<std::string, std::string> & properties,
+                     const std::vector<SlideImage> &      images,
+                     double                               unit)
+{
+  const auto planes = FindFocalPlanes(images);
+  if (planes.size() < 2)
+  {
+    return;
+  }
+  const auto   getDepth = [&](std::size_t plane) { return *images[planes[plane]].depth; };
+  const double mean = (getDepth(planes.size() - 1) - getDepth(0)) / static_cast<double>(planes.size() - 1);
+  bool         areEven = mean > 0.0;
+  for (std::size_t plane = 1; plane < planes.size(); ++plane)
+  {
+    // Depths are texts of few digits.
+    areEven = areEven && std::abs(getDepth(plane) - getDepth(plane - 1) - mean) <= 0.01 * mean;
+  }
+  if (areEven)
+  {
+    constexpr double digits = 1e6; // a picometer
+    properties[FocalPlaneSpacing] = ToText(std::round(mean * unit * digits) / digits);
+  }
+}
+
 SlideError
 NoFocalPlanes(const std::string & path, const std::string & plane)
 {
@@ -153,7 +182,17 @@ FindAskedImage(const std::string &             path,
 {
   if (asked.plane.empty())
   {
-    return FindImage(path, asked.image, images, list);
+    const auto has = [&images](const auto & isMeant) { return std::any_of(images.begin(), images.end(), isMeant); };
+    const bool isImage = has([&asked](const SlideImage & each) { return each.name == asked.image; });
+    const bool isStack = has([&asked](const SlideImage & each) { return each.depth && each.stackName == asked.image; });
+    if (isImage || !isStack)
+    {
+      return FindImage(path, asked.image, images, list);
+    }
+    const auto planes = FindPlanesOfStack(images, FindStack(path, asked.image, images, list));
+    return *std::min_element(planes.begin(), planes.end(), [&images](std::size_t one, std::size_t other) {
+      return std::abs(*images[one].depth) < std::abs(*images[other].depth);
+    });
   }
   const auto          planes = asked.image.empty() ? FindFocalPlanes(images)
                                                    : FindPlanesOfStack(images, FindStack(path, asked.image, images, list));

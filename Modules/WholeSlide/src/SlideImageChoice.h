@@ -4,6 +4,7 @@
 
 #include "Slide.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ Diagnostic WarnOfFocalPlanes(const std::string & path, const std::string & which
 
 /** "2 of 5": which focal plane is read; empty where there are not several. */
 std::string DescribeFocalPlane(const std::vector<SlideImage> & images);
+
+/** Says how far the focal planes that are read, or stand beside the one that is read, are apart (FocalPlaneSpacing);
+ * nothing where they are not equally far. \param unit of their depths, in micrometers */
+void AddFocalPlaneSpacing(std::map<std::string, std::string> & properties,
+                          const std::vector<SlideImage> &      images,
+                          double                               unit);
 
 } // namespace gigapixel
 

@@ -448,7 +448,48 @@ TIFFPage::ReadPieces() const
   TIFFEntry neededOffsets = *offsets;
   TIFFEntry neededSizes = *sizes;
   neededOffsets.count = neededSizes.count = across * down * planes;
-  return { m_File.ReadIntegers(neededOffsets, pieceLimit), m_File.ReadIntegers(neededSizes, pieceLimit) };
+  Pieces pieces{ m_File.ReadIntegers(neededOffsets, pieceLimit), m_File.ReadIntegers(neededSizes, pieceLimit) };
+  for (std::uint64_t & offset : pieces.offsets)
+  {
+    offset += m_Shift;
+  }
+  return pieces;
+}
+
+std::uint64_t
+TIFFPage::GetBareBytes() const
+{
+  constexpr unsigned mostSamples = 65535, mostBits = 64;
+  if (compression != 1 || tiled || separatePlanes || samples > mostSamples || bits > mostBits || bits % 8 != 0)
+  {
+    return 0;
+  }
+  const Pieces        pieces = ReadPieces();
+  const std::uint64_t row = width * samples * (bits / 8);
+  const std::uint64_t size = m_File.GetFile().GetSize();
+  if (row > size / height || pieces.offsets.front() > size - row * height)
+  {
+    return 0;
+  }
+  std::uint64_t end = pieces.offsets.front();
+  for (std::size_t strip = 0; strip < pieces.offsets.size(); ++strip)
+  {
+    const std::uint64_t rows = std::min(pieceHeight, height - strip * pieceHeight);
+    if (pieces.offsets[strip] != end || pieces.sizes[strip] != row * rows)
+    {
+      return 0;
+    }
+    end += row * rows;
+  }
+  return row * height;
+}
+
+TIFFPage
+TIFFPage::MakeFollowing(std::uint64_t bytes) const
+{
+  TIFFPage following(*this);
+  following.m_Shift += bytes;
+  return following;
 }
 
 } // namespace gigapixel

@@ -215,6 +215,13 @@ public:
   };
   Pieces ReadPieces() const;
 
+  /** The bytes of its pixels, where they are stored as they are and without gaps; 0 where they are not, or the file has
+   * fewer. */
+  std::uint64_t GetBareBytes() const;
+
+  /** The page that lies so many bytes behind this one, and has no table of its own. */
+  TIFFPage MakeFollowing(std::uint64_t bytes) const;
+
   std::uint64_t width{ 0 };
   std::uint64_t height{ 0 };
   std::uint64_t pieceWidth{ 0 }; // of a tile, or of a strip
@@ -244,6 +251,7 @@ private:
 
   const TIFFFile &       m_File;
   std::vector<TIFFEntry> m_Entries;
+  std::uint64_t          m_Shift{ 0 }; // of its pieces, from where the entries say that they are
 };
 
 } // namespace gigapixel

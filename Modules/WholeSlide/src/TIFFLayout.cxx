@@ -75,6 +75,23 @@ TIFFLayout::AddFile(const std::string & path)
   return first;
 }
 
+bool
+TIFFLayout::AddPagesWithoutTables(std::uint64_t pages)
+{
+  const TIFFPage &    first = *m_Pages.front();
+  const std::uint64_t bytes = m_Pages.size() == 1 ? first.GetBareBytes() : 0;
+  if (bytes == 0 || pages > pageLimit || bytes > (m_Bytes - first.ReadPieces().offsets.front()) / pages)
+  {
+    return false;
+  }
+  for (std::uint64_t page = 1; page < pages; ++page)
+  {
+    m_Pages.push_back(std::make_unique<TIFFPage>(m_Pages.front()->MakeFollowing(page * bytes)));
+  }
+  m_MainPages = m_PagesOfFirstFile = m_Pages.size();
+  return true;
+}
+
 std::vector<std::size_t>
 TIFFLayout::ReadChildren(std::size_t page)
 {

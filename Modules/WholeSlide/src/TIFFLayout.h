@@ -135,6 +135,11 @@ public:
     return m_MainPages;
   }
 
+  /** Adds the pages that follow the only one without tables of their own: their pixels are stored as they are, each
+   * page behind the one before it. \param pages in all
+   * \return whether they are there; else nothing is added */
+  bool AddPagesWithoutTables(std::uint64_t pages);
+
   /** Reads the children (SubIFDs) of a page, which become pages behind the others, once. */
   std::vector<std::size_t> ReadChildren(std::size_t page);
 

@@ -505,7 +505,7 @@ PyramidTIFFConverter::WriteRows(unsigned int plane, unsigned int level, const Re
   const auto reader = OpenSlide();
   if (HasChannels(*m_ReadSlide))
   {
-    reader->SetChannels({ m_ReadSlide->GetChannels().empty() ? gigapixel::ChannelNumberMark + std::to_string(plane + 1)
+    reader->SetChannels({ m_ReadSlide->GetChannels().empty() ? gigapixel::NumberMark + std::to_string(plane + 1)
                                                              : m_ReadSlide->GetChannels()[plane] });
   }
   if (level != m_ReadSlide->GetLevel())

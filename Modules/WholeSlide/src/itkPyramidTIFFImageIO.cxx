@@ -416,6 +416,7 @@ PyramidTIFFImageIO::Begin(const std::vector<gigapixel::PyramidPage> & copied,
   PyramidFormat                 format = GetFormat();
   gigapixel::PyramidMetadata    metadata;
   gigapixel::PyramidDescription description;
+  metadata.isBig = m_BigTIFF;
   for (const unsigned axis : { 0, 1 })
   {
     const bool known = m_Spacing[axis] > 0 && m_Spacing[axis] < UnknownSpacing;
@@ -528,6 +529,7 @@ PyramidTIFFImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "TileSize: " << m_TileSize << '\n';
   os << indent << "ChromaSubsampling: " << m_ChromaSubsampling << '\n';
   os << indent << "Bilevel: " << (m_Bilevel ? "On" : "Off") << '\n';
+  os << indent << "BigTIFF: " << (m_BigTIFF ? "On" : "Off") << '\n';
   os << indent << "KeepText: " << (m_KeepText ? "On" : "Off") << '\n';
   os << indent << "MadeBy: " << m_MadeBy << '\n';
 }

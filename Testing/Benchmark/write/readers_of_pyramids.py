@@ -3,8 +3,9 @@
 """Which programs read what convert writes, as a page in Markdown: readers_of_pyramids.py [--program P] [--output PAGE]
 
 Each reader is tried in this Python environment (pip install bioio bioio-ome-tiff large-image-source-tiff napari openslide-python
-openslide-bin pyvips pyvips-binary SimpleITK slideio tiatoolbox tiffslide tifffile imagecodecs); one that is not installed is left out.
-A cell says what of the file a reader gave: pixels of level 0 to the bit, levels, channels, names of channels, micrometers per pixel.
+openslide-bin ome-types pyvips pyvips-binary SimpleITK slideio tiatoolbox tiffslide tifffile imagecodecs xmlschema); one that is not
+installed is left out. A cell says what of the file a reader gave: pixels of level 0 to the bit, levels, channels, names of channels,
+micrometers per pixel.
 """
 
 import argparse
@@ -26,6 +27,10 @@ PAGE = """# Programs that read our files
 `Testing/Benchmark/write/readers_of_pyramids.py` writes this page. Each program reads what `convert` writes of drawn images of 701 × 530 pixels
 at 0.5 µm/px. Cells say what it gave as it is in the file: pixels of level 0 to the bit, levels, names of channels, resolution.
 "Pixels" of classes are their numbers, "colors" those of their map. "Other pixels" are shown in other colors or bits.
+
+QuPath's rules are what QuPath needs, which reads OME-TIFF through Bio-Formats, other pyramids through OpenSlide or ImageJ:
+the XML is valid by the schema of OME (`ome-types`), each channel has a page, whose SubIFDs are its levels, or levels are marked as
+reduced; tiles have sides of 16 to 1024 pixels; a codec that Bio-Formats has.
 
 """
 
@@ -131,6 +136,29 @@ def by_napari(path, wanted):
     return say(last(levels[0], wanted.shape[2]), wanted, len(levels), mpp=None if scale is None else scale[-1])
 
 
+def by_rules(path, wanted):
+    """Of QuPath, which is not run."""
+    import ome_types
+
+    with tifffile.TiffFile(path) as file:
+        pages = list(file.pages)
+        broken = []
+        if path.name.endswith(".ome.tif"):
+            about = ome_types.from_xml(file.ome_metadata, validate=True).images[0].pixels
+            samples = [channel.samples_per_pixel or 1 for channel in about.channels]
+            broken += ["size"] if (about.size_x, about.size_y, sum(samples)) != (wanted.shape[1], wanted.shape[0], wanted.shape[2]) else []
+            broken += ["type"] if about.type.value not in (wanted.dtype.name, "float" if wanted.dtype == numpy.float32 else "") else []
+            broken += ["pages"] if len(pages) != len(about.channels) else []
+        levels = [[page, *page.pages] for page in pages] if pages[0].subifds else [pages]
+        for page, *smaller in levels:
+            halves = all(abs(level.imagewidth * 2 ** (n + 1) - page.imagewidth) <= 2 ** (n + 1) for n, level in enumerate(smaller))
+            broken += [] if smaller and halves and all(level.is_reduced for level in smaller) else ["levels"]
+        tiled = all(page.is_tiled and 16 <= page.tilewidth <= 1024 and page.tilewidth % 16 == 0 for each in levels for page in each)
+        broken += [] if tiled else ["tiles"]
+        broken += [] if all(page.compression.name in ("ADOBE_DEFLATE", "JPEG", "ZSTD") for each in levels for page in each) else ["codec"]
+    return f"broken: {', '.join(sorted(set(broken)))}" if broken else "kept"
+
+
 READERS = {
     "tifffile": by_tifffile,
     "openslide-python": by_openslide,
@@ -142,7 +170,9 @@ READERS = {
     "bioio-ome-tiff": by_bioio,
     "large-image-source-tiff": by_large_image,
     "slideio": by_slideio,
+    "ome-types": by_rules,
 }
+SHOWN = {"ome-types": "QuPath's rules by ome-types"}
 
 
 def write_files(program, folder):
@@ -157,10 +187,17 @@ def write_files(program, folder):
     tifffile.imwrite(folder / "classes.tif", classes[..., 0], photometric="palette", colormap=PALETTE.T.astype(numpy.uint16) * 257, **options)
     metadata = {"axes": "CYX", "Channel": {"Name": NAMES}, "PhysicalSizeX": MPP, "PhysicalSizeY": MPP}
     tifffile.imwrite(folder / "channels.ome.tif", channels, photometric="minisblack", metadata=metadata, ome=True, tile=(256, 256))
+    objects = {name: random.integers(0, 60000, (530, 701, 1)).astype(name) for name in ("uint16", "uint32")}
+    probabilities = random.random((530, 701, 1)).astype(numpy.float32)
+    for name, pixels in (*objects.items(), ("probability", probabilities)):
+        tifffile.imwrite(folder / f"{name}.tif", pixels[..., 0], photometric="minisblack", **options)
     kinds = [
         ("RGB of 8 bit", "colors.tif", colors),
         ("labels of 8 bit", "mask.tif", (colors[..., :1] > 99).astype(numpy.uint8)),
         ("labels with colors", "classes.tif", classes),
+        ("labels of 16 bit", "uint16.tif", objects["uint16"]),
+        ("labels of 32 bit", "uint32.tif", objects["uint32"]),
+        ("a probability map", "probability.tif", probabilities),
         ("three channels of 16 bit", "channels.ome.tif", numpy.moveaxis(channels, 0, -1)),
     ]
     for what, name, pixels in kinds:
@@ -182,7 +219,7 @@ def main():
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             print(f"{name} is not installed")
-    rows = ["| file | " + " | ".join(f"{name} {version}" for name, version in versions.items()) + " |", "| --- |" + " --- |" * len(versions)]
+    rows = ["| file | " + " | ".join(f"{SHOWN.get(name, name)} {version}" for name, version in versions.items()) + " |", "| --- |" + " --- |" * len(versions)]
     with tempfile.TemporaryDirectory() as folder:
         for what, path, pixels in write_files(options.program, pathlib.Path(folder)):
             cells = []

@@ -2,6 +2,7 @@
 // Aperio SVS: a TIFF whose description begins with "Aperio".
 #include "NumberText.h"
 #include "SlideFormat.h"
+#include "SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 
@@ -305,6 +306,8 @@ MakeLayout(const SlideFile & file, const std::set<std::size_t> & labels = {})
     throw Refusal(Diagnostic("E-TIFF-FORMAT", "it has no levels"));
   }
   AddAperioProperties(*layout);
+  constexpr double micrometer = 1.0;
+  AddFocalPlaneSpacing(layout->properties, layout->DescribeImages(), micrometer);
   return layout;
 }
 

@@ -228,6 +228,20 @@ DICOMSlide::KeepShown(const std::vector<PlacedFrame> & frames, const std::vector
   m_Paths = paths;
   m_Depths = FindDepths(frames);
   ChooseFocalPlane(frames);
+  if (m_Images.empty())
+  {
+    return;
+  }
+  const DICOMPart & part = *frames.front().part;
+  if (part.isPlaced || part.focalPlanes == 1)
+  {
+    constexpr double micrometer = 1.0;
+    AddFocalPlaneSpacing(m_Properties, m_Images, micrometer);
+  }
+  else if (!part.file.GetNumbers(DICOMTag::SpacingBetweenSlices).empty()) // millimeters between planes that are counted
+  {
+    AddFocalPlaneSpacing(m_Properties, m_Images, 1e3 * part.file.GetNumbers(DICOMTag::SpacingBetweenSlices).front());
+  }
 }
 
 /** Refuses a level of other optical paths or of another focal plane than the finest one.

@@ -207,6 +207,7 @@ GetStandardRepresentation(std::uint32_t tag)
     { DICOMTag::NumberOfFrames, "IS" },
     { DICOMTag::Rows, "US" },
     { DICOMTag::Columns, "US" },
+    { DICOMTag::SpacingBetweenSlices, "DS" },
     { DICOMTag::PixelSpacing, "DS" },
     { DICOMTag::BitsAllocated, "US" },
     { DICOMTag::BitsStored, "US" },

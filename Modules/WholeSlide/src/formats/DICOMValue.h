@@ -23,6 +23,7 @@ constexpr std::uint32_t ConcatenationNumber = 0x00209162;
 constexpr std::uint32_t ConcatenationTotal = 0x00209163;
 constexpr std::uint32_t ConcatenationFrameOffset = 0x00209228;
 constexpr std::uint32_t DimensionOrganization = 0x00209311;
+constexpr std::uint32_t SpacingBetweenSlices = 0x00180088;
 constexpr std::uint32_t Samples = 0x00280002;
 constexpr std::uint32_t Photometric = 0x00280004;
 constexpr std::uint32_t PlanarConfiguration = 0x00280006;

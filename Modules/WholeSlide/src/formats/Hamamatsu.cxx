@@ -23,7 +23,7 @@ namespace
 enum HamamatsuTag : std::uint16_t
 {
   LensTag = 65421,       // magnification; -1 the macro image, -2 a map of what was scanned
-  FocalPlaneTag = 65424, // offset, signed; 0 the one in focus
+  FocalPlaneTag = 65424, // offset in nanometers, signed; 0 the one in focus
   StartsTag = 65426,     // of the pieces in the JPEG image, low halves
   HighStartsTag = 65432  // high halves, where the image is larger than 4 GiB
 };
@@ -328,6 +328,8 @@ HamamatsuSlide::FillProperties(const TIFFPage & base)
 {
   m_Properties = ReadOpenSlideProperties(m_Path);
   m_Properties.emplace("openslide.vendor", "hamamatsu");
+  constexpr double nanometer = 1e-3;
+  AddFocalPlaneSpacing(m_Properties, m_Images, nanometer);
   constexpr unsigned centimeter = 3;
   if (base.GetInteger(TIFFTag::ResolutionUnit, 2) == centimeter)
   {

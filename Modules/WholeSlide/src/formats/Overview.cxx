@@ -1,7 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-// Files that name or show a slide whose pixels lie in other files, which are not read: Olympus VSI, Aperio AFI and
-// Hamamatsu NDPIS.
-#include "KeyFile.h"
+// Files that name or show a slide whose pixels lie in other files, which are not read: Olympus VSI and Aperio AFI.
 #include "SlideFormat.h"
 
 #include "gigapixelJoinNames.h"
@@ -71,30 +69,10 @@ FindDataFiles(const fs::path & path)
   return names;
 }
 
-/** Slides that an NDPIS names: Image0=NAME. */
-std::vector<std::string>
-FindSlidesOfSet(const std::string & path)
-{
-  std::vector<std::string> names;
-  for (const auto & [key, name] : ReadKeyFile(path))
-  {
-    const std::string word = key.substr(key.rfind('/') + 1);
-    if (word.rfind("Image", 0) == 0 && word.size() > 5 && word.find_first_not_of("0123456789", 5) == std::string::npos)
-    {
-      names.push_back(name);
-    }
-  }
-  return names;
-}
-
 /** Slides that an AFI names: <Path>NAME</Path>. */
 std::vector<std::string>
 FindNamedSlides(const std::string & path)
 {
-  if (GetEnding(path) == ".ndpis")
-  {
-    return FindSlidesOfSet(path);
-  }
   constexpr std::size_t longest = 65536;
   std::string           text(longest, '\0');
   std::ifstream         file(path, std::ios::binary);
@@ -126,7 +104,7 @@ bool
 Detect(const SlideFile & file)
 {
   const std::string ending = GetEnding(file.GetPath());
-  return IsLoneMIRAX(file.GetPath()) || (file.IsTIFF() ? ending == ".vsi" : ending == ".afi" || ending == ".ndpis");
+  return IsLoneMIRAX(file.GetPath()) || ending == (file.IsTIFF() ? ".vsi" : ".afi");
 }
 
 std::string
@@ -177,6 +155,6 @@ Open(const SlideFile & file)
 } // namespace
 
 extern const SlideFormat overviewFormat;
-const SlideFormat        overviewFormat{ "overview", { ".vsi", ".afi", ".ndpis" }, Detect, Open, nullptr };
+const SlideFormat        overviewFormat{ "overview", { ".vsi", ".afi" }, Detect, Open, nullptr };
 
 } // namespace gigapixel

@@ -3,12 +3,12 @@
 #include "PyramidDescription.h"
 #include "SlideFormat.h"
 #include "SlideImageChoice.h"
-#include "StackNames.h"
+#include "StackDescription.h"
 #include "gigapixelFormatCount.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
-#include <sstream>
 #include <stdexcept>
 
 namespace gigapixel
@@ -30,15 +30,30 @@ IsVendors(const SlideFile & file)
   return !vendor.empty() && vendor != "generic-tiff";
 }
 
-/** Number of planes that a page stands for: ImageJ writes only the first page of a large stack, and SGI's tag
- * ImageDepth puts the planes of a volume into one page. */
+/** Images that ImageJ says there are. */
 std::uint64_t
-CountPlanes(const TIFFLayout & layout)
+CountImageJImages(const TIFFPage & page)
 {
-  const TIFFPage &    page = layout.GetPage(0);
-  const std::uint64_t images = std::strtoull(GetImageJValue(page, "images").c_str(), nullptr, 10);
-  const std::uint64_t behind = images > layout.GetNumberOfMainPages() ? images : 1;
-  return std::max(behind, page.GetInteger(TIFFTag::ImageDepth, 1));
+  return std::strtoull(GetImageJValue(page, "images").c_str(), nullptr, 10);
+}
+
+/** Pages that the only page with a table stands for: ImageJ and tifffile may write no tables of the others. */
+std::uint64_t
+CountPagesWithoutTables(const TIFFPage & page)
+{
+  const ShapedStack shaped = ReadShapedStack(page);
+  if (!shaped.isTruncated)
+  {
+    return CountImageJImages(page);
+  }
+  const double ofPage = static_cast<double>(page.GetArea()) * page.samples;
+  double       pages = 1.0 / ofPage;
+  for (const std::uint64_t size : shaped.shape)
+  {
+    pages *= static_cast<double>(size);
+  }
+  constexpr double most = 1e9;
+  return pages < most ? static_cast<std::uint64_t>(std::llround(pages)) : 0;
 }
 
 /** Whether it is a pyramid of ours. */
@@ -94,36 +109,24 @@ FindImageJStack(const TIFFPage & page)
   return isStill ? PageStack{ GetImageJCount(page, "channels"), GetImageJCount(page, "slices"), true } : PageStack();
 }
 
-/** What tifffile writes as {"shape": [4, 3, 300, 400], "axes": "CZYX"}. */
 PageStack
 FindShapedStack(const TIFFPage & page)
 {
-  const std::string text = page.GetText(TIFFTag::ImageDescription);
-  const std::string shapeKey = "\"shape\": [", axesKey = "\"axes\": \"";
-  const std::size_t shape = text.find(shapeKey), axes = text.find(axesKey);
-  if (text.empty() || text.front() != '{' || shape == std::string::npos || axes == std::string::npos)
+  const ShapedStack shaped = ReadShapedStack(page);
+  PageStack         stack;
+  const std::size_t leading = std::min(shaped.axes.find("YX"), shaped.axes.size());
+  for (std::size_t axis = 0; axis < leading && shaped.shape.size() == shaped.axes.size(); ++axis)
   {
-    return {};
-  }
-  const std::string letters =
-    text.substr(axes + axesKey.size(), text.find('"', axes + axesKey.size()) - axes - axesKey.size());
-  std::istringstream numbers(text.substr(shape + shapeKey.size()));
-  PageStack          stack;
-  for (const char letter : letters.substr(0, letters.find("YX")))
-  {
-    std::size_t number = 0;
-    char        comma = 0;
-    numbers >> number >> comma;
-    if (letter != 'C' && letter != 'Z')
+    const char letter = shaped.axes[axis];
+    if (letter == 'C' || letter == 'Z')
     {
-      if (number == 1)
-      {
-        continue;
-      }
+      stack.areChannelsFirst = letter == 'C';
+      (letter == 'C' ? stack.channels : stack.planes) = shaped.shape[axis];
+    }
+    else if (shaped.shape[axis] != 1)
+    {
       return {};
     }
-    stack.areChannelsFirst = letter == 'C';
-    (letter == 'C' ? stack.channels : stack.planes) = number;
   }
   return stack;
 }
@@ -188,7 +191,7 @@ std::vector<SlideChannel>
 FindStackChannels(const TIFFPage & page, const PageStack & stack)
 {
   const std::vector<std::string> labels = FindImageJLabels(page);
-  const std::vector<std::string> names = labels.empty() ? FindShapedNames(page) : labels;
+  const std::vector<std::string> names = labels.empty() ? ReadShapedStack(page).channelNames : labels;
   std::vector<SlideChannel>      channels;
   for (std::size_t i = 0; i < stack.channels && names.size() >= stack.channels; ++i)
   {
@@ -220,20 +223,28 @@ Arrange(TIFFLayout & layout, PageStack stack)
   }
 }
 
+/** Says which planes are not read: those that SGI's tag ImageDepth puts into one page, and those that a stack lacks. */
 void
-WarnOfPlanes(TIFFLayout & layout)
+WarnOfPlanes(TIFFLayout & layout, std::uint64_t stated)
 {
-  const std::uint64_t planes = CountPlanes(layout);
-  if (planes > 1)
+  const std::size_t   pages = layout.GetNumberOfMainPages();
+  const std::uint64_t depth = layout.GetPage(0).GetInteger(TIFFTag::ImageDepth, 1);
+  const bool          isCut = stated > pages;
+  if (!isCut && depth <= 1)
   {
-    const std::string which = "1 of " + std::to_string(planes);
-    layout.warnings.push_back(
-      Diagnostic("W-SLIDE-PLANES",
-                 "its page holds a stack of " + FormatCount(planes, "plane") + ", and only the first one is read",
-                 "export another one where it matters")
-        .OfFile(layout.GetPath())
-        .OfValue(which));
+    return;
   }
+  const std::string count = FormatCount(isCut ? stated : depth, "plane");
+  layout.warnings.push_back(
+    (isCut ? Diagnostic("W-SLIDE-PLANES",
+                        "it says that it is a stack of " + count + ", but it holds " + FormatCount(pages, "page") +
+                          " that can be read",
+                        "get the file again from where it came, or write the stack again without compression")
+           : Diagnostic("W-SLIDE-PLANES",
+                        "its page holds a stack of " + count + ", and only the first one is read",
+                        "export another one where it matters"))
+      .OfFile(layout.GetPath())
+      .OfValue((isCut ? std::to_string(pages) : "1") + " of " + std::to_string(isCut ? stated : depth)));
 }
 
 std::unique_ptr<const Slide>
@@ -252,7 +263,12 @@ Open(const SlideFile & file)
     }
     throw;
   }
-  WarnOfPlanes(*layout);
+  const std::uint64_t stated = CountPagesWithoutTables(layout->GetPage(0));
+  if (stated > 1)
+  {
+    layout->AddPagesWithoutTables(stated);
+  }
+  WarnOfPlanes(*layout, stated);
   Arrange(*layout, FindStack(*layout));
   // Other programs put a page of their own, such as a macro, before those of the scanner.
   const TIFFPage & base = layout->GetPage(layout->GetLevels().front().page);

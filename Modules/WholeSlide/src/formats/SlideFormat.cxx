@@ -25,6 +25,7 @@ extern const SlideFormat plainTIFFFormat;
 extern const SlideFormat dicomFormat;
 extern const SlideFormat miraxFormat;
 extern const SlideFormat hamamatsuVMSFormat;
+extern const SlideFormat hamamatsuSetFormat;
 extern const SlideFormat openSlideFormat;
 
 const std::vector<const SlideFormat *> &
@@ -32,11 +33,11 @@ GetSlideFormats()
 {
   // Overviews of slides that lie in other files come first. Then vendors' TIFFs before those that many write, and what
   // only OpenSlide knows at the end.
-  static const std::vector<const SlideFormat *> formats{ &overviewFormat,     &perkinElmerFormat, &aperioFormat,
-                                                         &hamamatsuFormat,    &trestleFormat,     &leicaFormat,
-                                                         &philipsFormat,      &ventanaFormat,     &omeFormat,
-                                                         &plainTIFFFormat,    &dicomFormat,       &miraxFormat,
-                                                         &hamamatsuVMSFormat, &openSlideFormat };
+  static const std::vector<const SlideFormat *> formats{ &overviewFormat,     &perkinElmerFormat,  &aperioFormat,
+                                                         &hamamatsuFormat,    &trestleFormat,      &leicaFormat,
+                                                         &philipsFormat,      &ventanaFormat,      &omeFormat,
+                                                         &plainTIFFFormat,    &dicomFormat,        &miraxFormat,
+                                                         &hamamatsuVMSFormat, &hamamatsuSetFormat, &openSlideFormat };
   return formats;
 }
 

@@ -96,6 +96,9 @@ struct SlideFormat
 
   /** Throws std::runtime_error where sizes are stated that no slide has, before OpenSlide is given the file. */
   void (*checkStatedSizes)(const std::string & path){ nullptr };
+
+  /** Whether companions are slides by themselves, which the named file makes one of. */
+  bool areCompanionsSlides{ false };
 };
 
 /** In the order in which they are asked. */

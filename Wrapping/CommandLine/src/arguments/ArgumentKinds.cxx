@@ -106,7 +106,7 @@ Argument
 SlideImage()
 {
   return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
-    .Details("By its number or name; gigapixel info lists them.")
+    .Details("By its number or name; gigapixel info lists them. number:2 is a number where names are numbers, too.")
     .Group(Reading)
     .OfSlideFiles();
 }

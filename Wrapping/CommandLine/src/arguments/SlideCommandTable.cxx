@@ -435,6 +435,7 @@ Convert()
         "colors (Rec. 601)."),
       tileSize,
       Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
+      Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
       Switch("keep-label",
              "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
       Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),

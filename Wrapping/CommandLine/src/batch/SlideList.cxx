@@ -123,7 +123,7 @@ constexpr const char * CompanionEnding = ".companion.ome";
 
 /** Any file of a DICOM series opens the whole slide: the one of the finest level stands for all. So does any file of an
  * OME-TIFF in several, of which the first that is there does; a companion file stands for those that do not point to
- * it.
+ * it, and so does an NDPIS.
  */
 std::vector<std::string>
 KeepOneOfEachSeries(const std::vector<std::string> & files)
@@ -134,7 +134,8 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
   std::set<std::string>              ofCompanions;
   for (const std::string & file : files)
   {
-    for (const std::string & part : EndsWith(file, CompanionEnding) ? FindSlideParts(file) : std::vector<std::string>())
+    const bool namesOthers = EndsWith(file, CompanionEnding) || GetLowerExtension(file) == ".ndpis";
+    for (const std::string & part : namesOthers ? FindSlideParts(file) : std::vector<std::string>())
     {
       part == file ? void() : void(ofCompanions.insert(part));
     }

@@ -51,6 +51,7 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
   io->SetChromaSubsampling(values.GetText("subsampling"));
   io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
   io->SetBilevel(values.Has("bilevel"));
+  io->SetBigTIFF(values.Has("bigtiff"));
   const auto converter = itk::PyramidTIFFConverter::New();
   converter->SetSlide(&slide);
   converter->SetImageIO(io);
@@ -94,7 +95,7 @@ DescribeMaking(const itk::WholeSlideImageIO & slide, const ArgumentValues & valu
   {
     text += values.Has(name) ? std::string(" ") + name + '=' + values.GetText(name) : std::string();
   }
-  for (const char * const name : { "bilevel", "keep-label", "keep-text" })
+  for (const char * const name : { "bilevel", "bigtiff", "keep-label", "keep-text" })
   {
     text += values.Has(name) ? std::string(" ") + name : std::string();
   }

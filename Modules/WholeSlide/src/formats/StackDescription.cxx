@@ -1,51 +1,14 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "StackNames.h"
+#include "StackDescription.h"
 
 #include "gigapixelUTF16.h"
 
-#include <cstdint>
-#include <cstdlib>
+#include <nlohmann/json.hpp>
+
 #include <stdexcept>
 
 namespace gigapixel
 {
-namespace
-{
-
-/** A string of JSON. \param at its first quote; becomes the place behind the last one */
-std::string
-ReadString(const std::string & json, std::size_t & at)
-{
-  std::string text;
-  for (++at; at < json.size() && json[at] != '"'; ++at)
-  {
-    if (json[at] != '\\')
-    {
-      text += json[at];
-      continue;
-    }
-    std::string units; // of UTF-16, which several escapes may be needed for
-    for (; at < json.size() && json.compare(at, 2, "\\u") == 0; at += 6)
-    {
-      const auto unit = std::strtoul(json.substr(at + 2, 4).c_str(), nullptr, 16);
-      units += { static_cast<char>(unit >> 8), static_cast<char>(unit) };
-    }
-    if (!units.empty())
-    {
-      text += DecodeUTF16(units, true);
-      --at; // the loop goes on behind it
-      continue;
-    }
-    ++at;
-    const char escaped = at < json.size() ? json[at] : ' ';
-    text += escaped == '"' || escaped == '\\' || escaped == '/' ? escaped : ' ';
-  }
-  ++at;
-  return text;
-}
-
-} // namespace
-
 std::vector<std::string>
 FindImageJLabels(const TIFFPage & page)
 {
@@ -99,24 +62,35 @@ FindImageJLabels(const TIFFPage & page)
   }
 }
 
-std::vector<std::string>
-FindShapedNames(const TIFFPage & page)
+ShapedStack
+ReadShapedStack(const TIFFPage & page)
 {
-  const std::string text = page.GetText(TIFFTag::ImageDescription);
-  const std::string key = "\"Channel\": {\"Name\": [";
-  std::size_t       at = text.find(key);
-  if (text.empty() || text.front() != '{' || at == std::string::npos)
+  constexpr std::size_t most = std::size_t{ 1 } << 20; // damaged texts must not take the machine's memory
+  const std::string     text = page.GetText(TIFFTag::ImageDescription);
+  if (text.empty() || text.front() != '{' || text.size() > most)
   {
     return {};
   }
-  std::vector<std::string> names;
-  at += key.size();
-  while (at < text.size() && text[at] == '"')
+  const auto  json = nlohmann::json::parse(text, nullptr, false);
+  ShapedStack stack;
+  if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array())
   {
-    names.push_back(ReadString(text, at));
-    at = text.find_first_not_of(", ", at);
+    return stack;
   }
-  return names;
+  for (const auto & size : json["shape"])
+  {
+    stack.shape.push_back(size.is_number_unsigned() ? size.get<std::uint64_t>() : 0);
+  }
+  const auto getText = [](const nlohmann::json & value) { return value.is_string() ? value.get<std::string>() : ""; };
+  stack.axes = getText(json.value("axes", nlohmann::json()));
+  stack.isTruncated = json.value("truncated", nlohmann::json()) == true;
+  const auto channel = json.value("Channel", nlohmann::json());
+  const auto names = channel.is_object() ? channel.value("Name", nlohmann::json()) : nlohmann::json();
+  for (std::size_t i = 0; names.is_array() && i < names.size(); ++i)
+  {
+    stack.channelNames.push_back(getText(names[i]));
+  }
+  return stack;
 }
 
 } // namespace gigapixel
