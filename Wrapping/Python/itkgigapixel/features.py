@@ -19,6 +19,7 @@ import numpy as np
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
+from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Path, Slide, check_mpp, file_name
@@ -67,13 +68,13 @@ def features(
     Parameters
     ----------
     slide : path-like or Slide
-        RGB or gray pixels, of 8 bits.
+        RGB or gray pixels, of 8 bits; or a folder of slides, as the program takes it.
     module : torch.nn.Module, itk.GigapixelModel or path-like
         A module of PyTorch, which is computed without gradients, as if ``eval()`` had been called; a folder with an encoder
         of timm (``config.json`` and weights, as Hugging Face has them); or what :func:`train` returned of slides with
         labels, a model file, or the folder of a run.
     output : path-like, optional
-        A file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and ``coords``,
+        The folder for the results of a folder, ``NAME.h5``; or a file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and ``coords``,
         as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names.
     patch : int, optional
         Side of a patch in pixels of *mpp*. None: what an encoder of timm takes, else 224, as most encoders of pathology do.
@@ -106,7 +107,8 @@ def features(
     Returns
     -------
     (array of shape (n, d), array of shape (n, 2))
-        Features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0.
+        Features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0. Of a folder a
+        list of dicts: what ``gigapixel features --json`` says of each slide, with an "error" where it failed.
 
     Raises
     ------
@@ -126,6 +128,9 @@ def features(
     >>> rows.shape, places.shape
     ((412, 1024), (412, 2))
     """
+    if is_folder(slide):
+        how = {name: value for name, value in locals().items() if name not in ("slide", "module", "output")}
+        return _of_folder(slide, module, output, how)  # type: ignore[return-value]
     slide = slide if isinstance(slide, Slide) else Slide(slide)
     if isinstance(module, (str, bytes, os.PathLike)) and os.path.isfile(os.path.join(os.fsdecode(module), "config.json")):
         module = _open_encoder(os.fsdecode(module))
@@ -170,6 +175,23 @@ def _open_encoder(folder: str) -> "torch.nn.Module":
     except (KeyError, RuntimeError, ValueError, OSError) as error:
         why = f"timm cannot make an encoder of it ({str(error).strip().splitlines()[0]})"
         raise error_of(ValueError, "E-MODEL-FORMAT", why, file=folder, option="module") from None
+
+
+def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[dict]:
+    """:param how: the other arguments of features()"""
+    is_file = isinstance(module, (str, bytes, os.PathLike)) and not os.path.isfile(os.path.join(os.fsdecode(module), "config.json"))
+    if is_file or isinstance(module, itk.GigapixelModel):
+        with tempfile.TemporaryDirectory() as folder:
+            options = {"model": file_of_model(module, folder), "tissue": file_name(how["tissue"]), "device": how["device"]}
+            return run_in_folder("features", slides, output, options)
+    if isinstance(module, (str, bytes, os.PathLike)):
+        module = _open_encoder(os.fsdecode(module))
+
+    def compute(slide: str, target: str) -> dict:
+        rows, _ = features(slide, module, target, **how)
+        return {"slide": slide, "features": target, "positions": len(rows), "channels": rows.shape[1]}
+
+    return call_in_folder(compute, slides, output, ".h5")
 
 
 def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str]):
