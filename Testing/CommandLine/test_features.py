@@ -52,7 +52,9 @@ def test_files_are_those_of_trident_and_clam(folder, tmp_path):
     assert features.dtype == np.float32 and features.shape == (columns * rows, 16)
     assert coordinates.dtype == np.int64
     assert sorted(map(tuple, coordinates)) == sorted((32 * x - 16, 32 * y - 16) for x in range(columns) for y in range(rows))
-    assert attributes == {"patch_size": 32, "patch_size_level0": 32, "overlap": 0, "mpp": pytest.approx(0.5)}
+    sizes = {"patch_size": 32, "patch_size_level0": 32, "overlap": 0, "level0_width": SIZE[0], "level0_height": SIZE[1]}
+    resolution = {"mpp": 0.5, "level0_magnification": 20, "target_magnification": 20}
+    assert attributes == {**sizes, **{name: pytest.approx(value) for name, value in resolution.items()}}
     assert told["positions"] == 30 and told["channels"] == 16 and told["step"] == 32 and told["skipped"] is False
     assert ofFile["made_by"].decode().startswith("features model=") and ofFile["damaged_tiles"] == b"0"
     assert np.ptp(features, axis=0).max() > 0

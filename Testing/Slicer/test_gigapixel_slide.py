@@ -742,6 +742,30 @@ def test_two_slides_are_trained_on_in_the_channel_of_the_first(gigapixel_slide, 
     assert form.errors == [] and values.map is not None
 
 
+def test_the_channel_of_the_view_is_segmented(gigapixel_slide, values, tmp_path):
+    """Also one that the model was not trained on; without a choice it is the model's. The program does the same."""
+    planes = numpy.random.default_rng(5).integers(0, 9000, (2, 192, 256), dtype="u2")
+    planes[0, :, :128] += 40000
+    planes[1, :96] += 40000
+    options = {"tile": (64, 64), "resolution": (20000, 20000), "resolutionunit": "CENTIMETER"}
+    values.slide = str(tmp_path / "s.ome.tif")
+    tifffile.imwrite(values.slide, planes, metadata={"axes": "CYX", "Channel": {"Name": ["DAPI", "CD3"]}}, **options)
+    tifffile.imwrite(tmp_path / "truth.tif", (planes[1] > 20000).astype("u1"), **options)
+    write_cohort(tmp_path / "c.csv", ("slide", "mask", "split"), [(values.slide, tmp_path / "truth.tif", "train")])
+    words = {"cohort": tmp_path / "c.csv", "run": tmp_path / "run", "network": "unet:base=4,depth=1,channels=1", "learningRate": 0.02}
+    run("GigapixelUNetTrain", **words, channel="CD3", window="auto", epochs=40)
+    values.model = str(tmp_path / "run" / "last.safetensors")
+    logic, found = gigapixel_slide.GigapixelSlideLogic(), {}
+    for values.channel in ("", "CD3", "DAPI"):
+        values.mask = str(tmp_path / f"mask {values.channel}.tif")
+        finish(gigapixel_slide, logic.segment(values))
+        chosen = {"channel": values.channel} if values.channel else {}
+        run("GigapixelUNetSegment", slide=values.slide, model=values.model, mask=tmp_path / "same.tif", **chosen)
+        found[values.channel] = tifffile.imread(values.mask, level=0)
+        assert (found[values.channel] == tifffile.imread(tmp_path / "same.tif", level=0)).all()
+    assert (found[""] == found["CD3"]).all() and (found["DAPI"] != found["CD3"]).mean() > 0.4
+
+
 def test_sample_data_are_opened(gigapixel_slide, form, values, monkeypatch):
     """The file stays. Where it comes with another checksum, or not at all, that is said."""
     gigapixel_slide.registerSampleData()

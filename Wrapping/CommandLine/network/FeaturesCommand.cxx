@@ -83,6 +83,28 @@ GetMostCoordinates(const SlideForModel & slide, const Model & model)
   return 2 * Classifier::CountFeatures(model.network, slide.image.grid.size);
 }
 
+/** What TRIDENT reads beside coordinates. It counts magnifications as 10x at 1 um, and finds the size of patches by
+ * their ratio. */
+HDF5Writer::Attributes
+DescribePatches(const SlideForModel & slide, double step)
+{
+  const double           downsample = slide.image.downsamples[0];
+  const double           mpp = slide.image.grid.GetMicronsPerPixel();
+  const auto             size = slide.file->GetLevelSize(0);
+  HDF5Writer::Attributes attributes{ { "patch_size", std::int64_t{ std::llround(step) } },
+                                     { "patch_size_level0", std::int64_t{ std::llround(step * downsample) } },
+                                     { "overlap", std::int64_t{ 0 } },
+                                     { "mpp", mpp },
+                                     { "level0_width", static_cast<std::int64_t>(size[0]) },
+                                     { "level0_height", static_cast<std::int64_t>(size[1]) } };
+  if (mpp > 0)
+  {
+    attributes.emplace_back("level0_magnification", 10 / mpp * downsample);
+    attributes.emplace_back("target_magnification", 10 / mpp);
+  }
+  return attributes;
+}
+
 struct Made
 {
   MemoryPlan    plan;
@@ -138,13 +160,7 @@ WriteFeatures(const SlideForModel &  slide,
   {
     throw Interrupted();
   }
-  writer.BeginArray("coords",
-                    HDF5Writer::Type::Int64,
-                    2,
-                    { { "patch_size", std::int64_t{ std::llround(made.step) } },
-                      { "patch_size_level0", std::int64_t{ std::llround(made.step * slide.image.downsamples[0]) } },
-                      { "overlap", std::int64_t{ 0 } },
-                      { "mpp", slide.image.grid.GetMicronsPerPixel() } });
+  writer.BeginArray("coords", HDF5Writer::Type::Int64, 2, DescribePatches(slide, made.step));
   writer.Append(corners);
   writer.BeginArray("slide_features", HDF5Writer::Type::Float32, 0);
   writer.Append(pooled);

@@ -30,6 +30,7 @@ from itkgigapixel.built import VERSION as __version__
 from itkgigapixel.classification import Classification, classify
 from itkgigapixel.conversion import convert
 from itkgigapixel.errors import GigapixelError, GigapixelWarning
+from itkgigapixel.errors import GigapixelError as Error
 from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
@@ -49,7 +50,7 @@ import_at_first_call()
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Channel", "Classification", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "plan", "presets",
+__all__ = ["Channel", "Classification", "Error", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "plan", "presets",
            "rasterize", "report", "segment", "segment_volume", "to_torch", "train"]
 
 

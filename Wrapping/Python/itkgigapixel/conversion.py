@@ -10,8 +10,9 @@ import itk
 
 from itkgigapixel.errors import error_of, names_arguments
 from itkgigapixel.files import check_output, open_slide
+from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Path, Picture, Region, Slide, Window
+from itkgigapixel.slide import Channels, Content, Path, Picture, Region, Slide, Window
 
 
 @names_arguments
@@ -37,9 +38,9 @@ def convert(
     Parameters
     ----------
     slide : path-like or Slide
-        The slide.
+        The slide, or a folder of slides, as the program takes it.
     output : path-like
-        The pyramid to write, ``*.tif``, in place of what stands there.
+        The pyramid to write, ``*.tif``, in place of what stands there; or the folder for the pyramids of a folder.
     level : int, optional
         A stored level that becomes level 0 of the pyramid. None: 0.
     mpp : float, optional
@@ -61,8 +62,8 @@ def convert(
 
     Returns
     -------
-    path-like
-        *output*.
+    path-like or list of dict
+        *output*. Of a folder: what ``gigapixel convert --json`` says of each slide, with an "error" where it failed.
 
     Raises
     ------
@@ -77,6 +78,10 @@ def convert(
     >>> gp.convert("slide.svs", "slide.pyramid.tif", mpp=1.0)
     'slide.pyramid.tif'
     """
+    if is_folder(slide):
+        options = {"level": level, "mpp": mpp, "keep-label": keep_label, "keep-text": keep_text, **Content().but(channels, window).options()}
+        rectangle = None if region is None else ",".join(str(operator.index(each)) for each in region)
+        return run_in_folder("convert", slide, output, {**options, "region": rectangle})  # type: ignore[return-value]
     slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):

@@ -19,6 +19,7 @@ import numpy as np
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
+from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Path, Slide, check_mpp, file_name
@@ -36,10 +37,10 @@ DEVIATION = (0.229, 0.224, 0.225)
 @in_a_sentence()
 def features(
     slide: Path | Slide,
-    module: "torch.nn.Module",
+    module: "torch.nn.Module | Path",
     output: Optional[Path] = None,
     *,
-    patch: int = 224,
+    patch: Optional[int] = None,
     mpp: float = 0.5,
     overlap: float = 0.0,
     tissue: Path | np.ndarray = "",
@@ -47,8 +48,8 @@ def features(
     least_tissue: float = 0.25,
     batch: int = 32,
     device: Optional[str] = None,
-    mean: Sequence[float] = MEAN,
-    deviation: Sequence[float] = DEVIATION,
+    mean: Optional[Sequence[float]] = None,
+    deviation: Optional[Sequence[float]] = None,
     workers: int = 2,
     progress: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -67,15 +68,16 @@ def features(
     Parameters
     ----------
     slide : path-like or Slide
-        RGB or gray pixels, of 8 bits.
+        RGB or gray pixels, of 8 bits; or a folder of slides, as the program takes it.
     module : torch.nn.Module, itk.GigapixelModel or path-like
-        A module of PyTorch, which is computed without gradients, as if ``eval()`` had been called; or what :func:`train`
-        returned of slides with labels, a model file, or the folder of a run.
+        A module of PyTorch, which is computed without gradients, as if ``eval()`` had been called; a folder with an encoder
+        of timm (``config.json`` and weights, as Hugging Face has them); or what :func:`train` returned of slides with
+        labels, a model file, or the folder of a run.
     output : path-like, optional
-        A file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and ``coords``,
+        The folder for the results of a folder, ``NAME.h5``; or a file to write, in place of what stands there: ``.h5`` (needs h5py) with the datasets ``features`` and ``coords``,
         as TRIDENT and CLAM have them, or ``.npz`` with arrays of these names.
-    patch : int, default 224
-        Side of a patch in pixels of *mpp*. 224 is what most encoders of pathology take.
+    patch : int, optional
+        Side of a patch in pixels of *mpp*. None: what an encoder of timm takes, else 224, as most encoders of pathology do.
     mpp : float, default 0.5
         Micrometers per pixel that the module was trained at; 0.5 is 20x, and what most encoders of pathology take.
     overlap : float, default 0.0
@@ -91,11 +93,12 @@ def features(
         Patches that the module gets at a time.
     device : str, optional
         Where the module is moved to, "cpu", "cuda", .... None: where it is.
-    mean : (float, float, float), default (0.485, 0.456, 0.406)
-        Means of the three channels, as shares of 255, which are subtracted. The defaults are those that torchvision, timm
-        and most encoders of pathology take.
-    deviation : (float, float, float), default (0.229, 0.224, 0.225)
-        Standard deviations of the three channels: the module's input is (pixel / 255 - mean) / deviation.
+    mean : (float, float, float), optional
+        Means of the three channels, as shares of 255, which are subtracted. None: those of an encoder of timm, else those
+        of ImageNet, (0.485, 0.456, 0.406), as torchvision and most encoders of pathology take them.
+    deviation : (float, float, float), optional
+        Standard deviations of the three channels: the module's input is (pixel / 255 - mean) / deviation. None: those of an
+        encoder of timm, else (0.229, 0.224, 0.225).
     workers : int, default 2
         Threads that read patches.
     progress : bool, default False
@@ -104,7 +107,8 @@ def features(
     Returns
     -------
     (array of shape (n, d), array of shape (n, 2))
-        Features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0.
+        Features, (n, d) of float32, and coordinates, (n, 2): x and y of the patches' first pixels at level 0. Of a folder a
+        list of dicts: what ``gigapixel features --json`` says of each slide, with an "error" where it failed.
 
     Raises
     ------
@@ -116,7 +120,7 @@ def features(
     TypeError
         A module that gives something else than one row of features for each patch.
     ImportError
-        h5py is not installed.
+        h5py or timm is not installed.
 
     Examples
     --------
@@ -124,9 +128,18 @@ def features(
     >>> rows.shape, places.shape
     ((412, 1024), (412, 2))
     """
+    if is_folder(slide):
+        how = {name: value for name, value in locals().items() if name not in ("slide", "module", "output")}
+        return _of_folder(slide, module, output, how)  # type: ignore[return-value]
     slide = slide if isinstance(slide, Slide) else Slide(slide)
+    if isinstance(module, (str, bytes, os.PathLike)) and os.path.isfile(os.path.join(os.fsdecode(module), "config.json")):
+        module = _open_encoder(os.fsdecode(module))
     if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):
         return _of_model(slide, module, output, tissue, device)
+    stated = getattr(module, "pretrained_cfg", None) or {}  # timm's
+    patch = stated.get("input_size", (3, 224, 224))[-1] if patch is None else patch
+    mean = stated.get("mean", MEAN) if mean is None else mean
+    deviation = stated.get("std", DEVIATION) if deviation is None else deviation
     _check(patch, mpp, overlap, least_tissue, batch, workers)
     is_masked = isinstance(tissue, np.ndarray) or bool(tissue)
     if is_masked and preset is not None:
@@ -145,6 +158,40 @@ def features(
     if target is not None:
         _write(target, result, coordinates, places)
     return result, coordinates
+
+
+def _open_encoder(folder: str) -> "torch.nn.Module":
+    """One of timm, with its weights and without a layer of classes.
+
+    :raises ImportError: timm is not installed
+    :raises ValueError: timm does not know it, or its weights do not fit"""
+    try:
+        import timm
+    except ImportError:
+        do = "install it (pip install timm)"
+        raise error_of(ImportError, "E-INSTALLATION", "it holds an encoder of timm, which is not installed", do, file=folder) from None
+    try:
+        return timm.create_model(f"local-dir:{folder}", pretrained=True, num_classes=0)
+    except (KeyError, RuntimeError, ValueError, OSError) as error:
+        why = f"timm cannot make an encoder of it ({str(error).strip().splitlines()[0]})"
+        raise error_of(ValueError, "E-MODEL-FORMAT", why, file=folder, option="module") from None
+
+
+def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[dict]:
+    """:param how: the other arguments of features()"""
+    is_file = isinstance(module, (str, bytes, os.PathLike)) and not os.path.isfile(os.path.join(os.fsdecode(module), "config.json"))
+    if is_file or isinstance(module, itk.GigapixelModel):
+        with tempfile.TemporaryDirectory() as folder:
+            options = {"model": file_of_model(module, folder), "tissue": file_name(how["tissue"]), "device": how["device"]}
+            return run_in_folder("features", slides, output, options)
+    if isinstance(module, (str, bytes, os.PathLike)):
+        module = _open_encoder(os.fsdecode(module))
+
+    def compute(slide: str, target: str) -> dict:
+        rows, _ = features(slide, module, target, **how)
+        return {"slide": slide, "features": target, "positions": len(rows), "channels": rows.shape[1]}
+
+    return call_in_folder(compute, slides, output, ".h5")
 
 
 def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str]):
@@ -395,12 +442,18 @@ def _check_file(output: Path, slide: str) -> pathlib.Path:
 
 
 def _write(target: pathlib.Path, rows: np.ndarray, coordinates: np.ndarray, places: _Places) -> None:
-    """The file gets its name when all of it is there."""
+    """The file gets its name when all of it is there. Magnifications are as TRIDENT counts them, 10x at 1 um: it finds the size of
+    patches by their ratio."""
+    magnification = 10 / places.mpp
     facts = {
         "patch_size": places.patch,
         "patch_size_level0": round(places.side[0]),
+        "level0_magnification": magnification * places.scale[0],
+        "target_magnification": magnification,
         "overlap": places.shared,
         "mpp": places.mpp,
+        "level0_width": places.slide.levels[0].width,
+        "level0_height": places.slide.levels[0].height,
     }
     with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
         part = pathlib.Path(folder, target.name)

@@ -13,13 +13,14 @@ from typing import Optional, Sequence, Unpack
 import itk
 import numpy as np
 
-from itkgigapixel.engine import require_torch
+from itkgigapixel.engine import file_of_model, require_torch
 from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, SLIDING_WINDOW, error_of, names_arguments, renamed, without
 from itkgigapixel.files import check_mask, check_output, content_of, open_source, stated_of, strictness, with_mask, write, write_mask
+from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import set_options, takes_options
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Path, Region, Slide, Window, check_mpp, file_name
+from itkgigapixel.slide import Channels, Content, Path, Region, Slide, Window, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
@@ -304,13 +305,13 @@ def segment(
     Parameters
     ----------
     slide : path-like or Slide
-        The slide, which is streamed.
+        The slide, which is streamed; or a folder of slides, as the program takes it.
     model : itk.GigapixelModel or path-like
         What :func:`train` returned, a model file, the folder of a run (its best model), or "tissue", the ready model that
         comes with the package.
     output : path-like, optional
-        A file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers open,
-        ``*.ome.tif`` an OME-TIFF.
+        The folder for the results of a folder; or a file to write, in place of what stands there; ``*.pyramid.tif`` becomes
+        a pyramid that slide viewers open, ``*.ome.tif`` an OME-TIFF.
     probability : bool, default False
         Give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes gives their
         numbers, and no probabilities here.
@@ -352,8 +353,9 @@ def segment(
 
     Returns
     -------
-    itk.Image or path-like
-        The segmentation as an ITK image of bytes, or *output* if that is given.
+    itk.Image, path-like or list of dict
+        The segmentation as an ITK image of bytes, or *output* if that is given. Of a folder: what ``gigapixel segment
+        --json`` says of each slide, with an "error" where it failed.
 
     Raises
     ------
@@ -375,6 +377,17 @@ def segment(
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="threshold", value=threshold)
     if not sliding_window and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
         raise error_of(ValueError, "E-OPTION-NEEDS", "patch, overlap, blending and mirror are of sliding_window=True", option="sliding_window")
+    if is_folder(slide):
+        if probability or region is not None:
+            why = "of the slides of a folder, labels of the whole are written"
+            raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give the slides one by one", option="probability" if probability else "region")
+        own = {"threshold": threshold, "fill-holes": fill_holes, "tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp}
+        if sliding_window:
+            own |= {"sliding-window": True, "patch": patch, "overlap": overlap, "blending": blending, "mirror": mirror}
+        computed = {name.replace("_", "-"): value for name, value in options.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options(), **computed}
+            return run_in_folder("segment", slide, output, own)
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):

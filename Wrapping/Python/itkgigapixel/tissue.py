@@ -9,8 +9,9 @@ import itk
 
 from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
+from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Path, Picture, Slide, Window
+from itkgigapixel.slide import Channels, Content, Path, Picture, Slide, Window
 
 
 @interruptible()
@@ -56,9 +57,9 @@ def label(
     Parameters
     ----------
     slide : path-like or Slide
-        The slide, which is streamed.
+        The slide, which is streamed; or a folder of slides, as the program takes it.
     output : path-like, optional
-        A file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers open,
+        The folder for the results of a folder; or a file to write, in place of what stands there; ``*.pyramid.tif`` becomes a pyramid that slide viewers open,
         ``*.ome.tif`` an OME-TIFF.
     preset : str, optional
         One of :func:`presets`. None: the first of them.
@@ -81,8 +82,9 @@ def label(
 
     Returns
     -------
-    itk.Image or path-like
-        The mask as an ITK image, or *output* if that is given.
+    itk.Image, path-like or list of dict
+        The mask as an ITK image, or *output* if that is given. Of a folder a list of dicts: what ``gigapixel label --json``
+        says of each slide, with an "error" where it failed.
 
     Raises
     ------
@@ -100,6 +102,9 @@ def label(
     if downsample not in range(1, 257):
         why = f"the mask is 1 to 256 times coarser than level 0, not {downsample} times"
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="downsample", value=downsample)
+    if is_folder(slide):
+        options = {"preset": preset, "downsample": downsample, "full-resolution": full_resolution, "classes": classes, "slide-mpp": slide_mpp}
+        return run_in_folder("label", slide, output, {**options, **Content().but(channels, window).options()})
     slide, io = open_source(slide, slide_mpp, channels, window, Picture)
     if output is not None:
         check_mask(check_output(output, slide.path))

@@ -1,6 +1,8 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Features of patches, against patches that OpenSlide reads, or that are cut from the whole slide."""
 
+import pathlib
+
 import itk
 import itkgigapixel as gp
 import numpy as np
@@ -193,3 +195,41 @@ def test_wrong_arguments_are_refused(options, error, code, option, drawn, tmp_pa
     with refused(error, code, option=option):
         gp.features(drawn[0], **{"module": Small(), **options})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("mpp", [0.5, 0.8, 1.0])
+def test_functions_of_trident_read_the_file(mpp, drawn, tmp_path):
+    """Its patches lie where ours do, have their size, and give the same features where nothing is resampled."""
+    trident = pytest.importorskip("trident")
+    h5py = pytest.importorskip("h5py")
+    module = Small().eval()
+    module.eval_transforms = lambda patch: torch.from_numpy(np.array(patch)).permute(2, 0, 1) / 255
+    module.enc_name, module.embedding_dim = "small", 8
+    file = str(tmp_path / "slide.h5")
+    found, coordinates = gp.features(drawn[0], module, file, patch=224, mpp=mpp, mean=(0, 0, 0), deviation=(1, 1, 1))
+    with trident.OpenSlideWSI(slide_path=drawn[0], name="slide", lazy_init=False) as slide:
+        assert Image.open(slide.visualize_coords(file, str(tmp_path / "shown"))).size > (100, 100)
+        patches = sorted(pathlib.Path(slide.dump_patches(file, str(tmp_path / "patches"))).iterdir())
+        assert len(patches) == len(coordinates) and {Image.open(each).size for each in patches} == {(224, 224)}
+        with h5py.File(slide.extract_patch_features(module, file, str(tmp_path / "features"), device="cpu")) as theirs:
+            assert np.array_equal(theirs["coords"], coordinates)
+            difference = np.abs(theirs["features"] - found).max(0)
+    assert difference.max() <= 1e-5 if mpp == 0.5 else difference[:3].max() <= 0.02, "the mean color, where they resample"
+
+
+def test_encoders_of_timm_bring_their_size_and_colors(drawn, tmp_path):
+    """As a module, and as a folder in the form of the Hugging Face hub."""
+    timm = pytest.importorskip("timm")
+    stated = {"input_size": (3, 96, 96), "mean": (0.7, 0.5, 0.6), "std": (0.2, 0.3, 0.25)}
+    torch.manual_seed(2)
+    module = timm.create_model("resnet10t", num_classes=0, pretrained_cfg_overlay=stated)
+    found, coordinates = gp.features(drawn[0], module)
+    how = {"patch": 96, "mean": stated["mean"], "deviation": stated["std"]}
+    wanted, places = gp.features(drawn[0], torch.nn.Sequential(module), **how)
+    assert np.array_equal(coordinates, places) and np.array_equal(found, wanted)
+    folder = tmp_path / "encoder"
+    timm.models.save_for_hf(module, folder, model_config={"architecture": "resnet10t", "num_classes": 0, **stated})
+    assert np.array_equal(gp.features(drawn[0], folder)[0], wanted)
+    (folder / "config.json").write_text('{"architecture": "nothing"}')
+    with refused(ValueError, "E-MODEL-FORMAT", file=str(folder), option="module"):
+        gp.features(drawn[0], folder)

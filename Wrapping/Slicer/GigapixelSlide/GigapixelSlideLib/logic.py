@@ -33,7 +33,7 @@ class GigapixelSlideParameterNode:
     plane: str = ""  # the focal plane, by its number, or "middle", "max" or "focus"; the file's word
     level: int = -1  # -1: the finest that one volume holds
     mpp: Annotated[float, WithinRange(0, 1000)] = 0.0  # µm/px of what is loaded; 0: the level's
-    channel: str = ""  # by its name or "number:1"; all of them, in their colors
+    channel: str = ""  # by its name or "number:1"; all of them, in their colors, and those that a model was trained on
     region: vtkMRMLMarkupsROINode
     volume: vtkMRMLVectorVolumeNode
     segmentation: vtkMRMLSegmentationNode
@@ -167,8 +167,8 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
 
     def segment(self, values):
         """What the model finds, as a segmentation over the slide."""
-        name = _("{slide} Segmentation")
-        return self._makeSegmentation("GigapixelUNetSegment", values, name, model=values.model, memory=values.memory)
+        parameters = {"model": values.model, "channel": values.channel, "memory": values.memory}
+        return self._makeSegmentation("GigapixelUNetSegment", values, _("{slide} Segmentation"), **parameters)
 
     def _makeSegmentation(self, module, values, name, **parameters):
         slide = values.slide
@@ -217,7 +217,8 @@ class GigapixelSlideLogic(ScriptedLoadableModuleLogic):
             return Classification(process.node, values.map)
 
         output = ("map", "vtkMRMLScalarVolumeNode", _("{slide} map").format(slide=pathlib.Path(slide).stem))
-        return self._start("GigapixelClassify", values, finish, output, model=values.classifier, memory=values.memory)
+        parameters = {"model": values.classifier, "channel": values.channel, "memory": values.memory}
+        return self._start("GigapixelClassify", values, finish, output, **parameters)
 
     def _tint(self, volume, greatest):
         """In colors of heat over the slide; where there is nothing, one sees the slide."""
