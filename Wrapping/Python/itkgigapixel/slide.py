@@ -150,6 +150,8 @@ _PARAMETERS = {
             A rectangle (x, y, width, height) in pixels of level 0. None: the whole slide.""",
     "gray": """gray : bool, default False
             Read luma instead of RGB, (y, x), which is faster.""",
+    "channels": """channels : str, int or sequence of these, optional
+            Channels of the file in the order that is wanted, by names or numbers from 1. None: those of the slide.""",
     "raises": """Raises
         ------
         GigapixelError
@@ -248,6 +250,7 @@ class Slide:
         self._io: Any = None
         self._io = self._open()
         self._resolutions: dict[float, Any] = {}  # readers by their resolution
+        self._others: dict[Content, Slide] = {}  # the same file with other channels
 
     @interruptible()
     def _open(self, mpp: Optional[float] = None):
@@ -297,6 +300,18 @@ class Slide:
         """The same slide, but for what is given."""
         return (kind or type(self))(self.path, self._mpp if mpp is None else mpp, self.strict, *(content or self._content))
 
+    def _with(self, channels: Optional[Channels]) -> Slide:
+        """The slide with these channels."""
+        content = self._content.but(channels)
+        if content == self._content:
+            return self
+        self._io.GetLevel()  # refuses where the slide is closed
+        if content not in self._others:
+            if len(self._others) >= _READERS:
+                self._others = {}
+            self._others[content] = self._like(content=content)
+        return self._others[content]
+
     def close(self) -> None:
         """Close the file.
 
@@ -308,6 +323,7 @@ class Slide:
         """
         self._io = _Closed(self.path)
         self._resolutions = {}
+        self._others = {}
 
     def __enter__(self) -> Slide:
         return self
@@ -516,6 +532,7 @@ class Slide:
         region: Optional[Region] = None,
         gray: bool = False,
         pad: Union[float, Sequence[float], None] = None,
+        channels: Optional[Channels] = None,
     ) -> np.ndarray:
         """Pixels as an array.
 
@@ -530,6 +547,7 @@ class Slide:
             begin or end outside the slide, or lie beside it, and the array has all of it. None: what lies beyond the right
             or lower edge is left out, and a region that begins outside is refused, since few networks should see made-up
             pixels.
+        {channels}
 
         Returns
         -------
@@ -542,7 +560,11 @@ class Slide:
         --------
         >>> slide.read(region=(-100, -100, 512, 512), pad=255).shape  # white around the slide
         (512, 512, 3)
+        >>> slide.read(region=(0, 0, 512, 512), channels=["DAPI", 3]).shape  # of an immunofluorescence slide
+        (512, 512, 2)
         """
+        if channels is not None:
+            return self._with(channels).read(level, mpp, region, gray, pad)
         grid = self._grid(level, mpp)
         if pad is None:
             return self._read(grid, self._rectangle(grid, region), gray)
@@ -665,8 +687,9 @@ class Slide:
         mpp: Optional[float] = None,
         region: Optional[Region] = None,
         gray: bool = False,
+        channels: Optional[Channels] = None,
     ) -> "xarray.DataArray":
-        """Pixels with the coordinates of their centers.
+        """Pixels with the coordinates of their centers, and the names of their channels.
 
         Parameters
         ----------
@@ -674,6 +697,7 @@ class Slide:
         {mpp}
         {region}
         {gray}
+        {channels}
 
         Returns
         -------
@@ -686,6 +710,8 @@ class Slide:
         --------
         >>> slide.xarray(level=2).sel(x=5.0, y=3.0, method="nearest")  # the pixel 5 mm from the left
         """
+        if channels is not None:
+            return self._with(channels).xarray(level, mpp, region, gray)
         grid = self._grid(level, mpp)
         rectangle = self._rectangle(grid, region)
         return self._with_coordinates(self._read(grid, rectangle, gray), grid, rectangle[:2])

@@ -65,6 +65,25 @@ def test_chosen_channels_come_as_they_are_stored(tmp_path, dtype):
     assert one.xarray()["c"] == "CD3"
 
 
+def test_channels_of_one_reading(path):
+    """The slide stays as it is, and its window is kept."""
+    stored = tifffile.imread(path)
+    slide = gp.Slide(path)
+    assert np.array_equal(slide.read(channels=["CD8", 1]), stored[[2, 0]].transpose(1, 2, 0))
+    assert np.array_equal(slide.read(region=(100, 50, 300, 200), channels="CD3"), stored[1, 50:250, 100:400])
+    assert np.array_equal(slide.read(region=(-5, 0, 10, 7), channels=2, pad=9), np.pad(stored[1, :7, :5], ((0, 0), (5, 0)), constant_values=9))
+    assert slide.channels == NAMES and np.array_equal(slide.read(), stored.transpose(1, 2, 0))
+    array = slide.xarray(channels=["CD8", "DAPI"])
+    assert list(array["c"].values) == ["CD8", "DAPI"] and np.array_equal(array.sel(c="DAPI"), stored[0])
+    assert slide.xarray(channels="CD3")["c"] == "CD3"
+    assert np.array_equal(gp.Slide(path, window=(120, 2500)).read(channels="CD3"), show(stored[1], (120, 2500)))
+    with refused(ValueError, "E-SLIDE-CHANNEL", option="channels", value="CD4"):
+        slide.read(channels="CD4")
+    slide.close()
+    with refused(ValueError, "E-CALL-ORDER"):
+        slide.read(channels="CD3")
+
+
 def test_windows_make_8_bit(path):
     stored = tifffile.imread(path)
     slide = gp.Slide(path, channels=["CD3", "DAPI"], window=(120, 2500))
