@@ -439,3 +439,21 @@ def test_finding_windows_is_shown_and_interrupted(tmp_path, number):
     assert process.wait(timeout=120) == 130, shown
     os.close(terminal)
     assert os.listdir(tmp_path) == ["s.ome.tif"]
+
+
+@pytest.mark.parametrize("ome", [True, False])
+@pytest.mark.parametrize("color", [(0, 255, 0), (255, 0, 255), (255, 153, 0)])
+def test_a_palette_of_one_color_is_of_a_channel(ome, color, tmp_path):
+    """ImageJ writes the color of a channel so. Values are read, and not colors; palettes of classes stay colors."""
+    pixels = numpy.random.default_rng(0).integers(0, 256, (200, 300), numpy.uint8)
+    ramp = (numpy.outer(color, numpy.arange(256)) / 255 * 257).astype(numpy.uint16)
+    path = tmp_path / ("s.ome.tif" if ome else "s.tif")
+    options = dict(photometric="palette", tile=(64, 64), ome=ome, metadata={"axes": "YX"} if ome else None)
+    tifffile.imwrite(path, pixels, colormap=ramp, **options)
+    info = run("info", path, "--json").json
+    assert info["channels"] == 1 and info["channelEntries"][0]["color"] == "#" + bytes(color).hex()
+    run("convert", path, tmp_path / "out.ome.tif", "--compression", "deflate", "--content", "picture")
+    assert numpy.array_equal(tifffile.imread(tmp_path / "out.ome.tif", series=0, level=0), pixels)
+    ramp[:, 100] = (0, 0, 65535)
+    tifffile.imwrite(path, pixels, colormap=ramp, **options)
+    assert run("info", path, "--json").json["channels"] == 3

@@ -73,7 +73,7 @@ LLVMFuzzerTestOneInput(const std::uint8_t * data, std::size_t size)
   }
   catch (const itk::ExceptionObject & error)
   {
-    gigapixel_fuzz::CheckRefusal(error.GetDescription(), path);
+    gigapixel_fuzz::CheckRefusal(error.GetDescription(), isSet ? set.GetFolder() : path); // the channel may be at fault
   }
   return 0;
 }

@@ -44,15 +44,16 @@ private:
   /** What decoding a plane's tiles needs of its page. */
   struct Source
   {
-    const TIFFPage *           page;
-    TIFFCompression            compression;
-    ColorModel                 model;
-    TIFFAlpha                  alpha;
-    std::string                tables;  // of JPEG
-    std::vector<unsigned char> palette; // 256 RGB
-    TIFFPage::Pieces           pieces;
-    std::optional<std::size_t> transparency;    // which of the masks says what was scanned
-    std::vector<Source>        furtherChannels; // pages of their own
+    const TIFFPage *            page;
+    TIFFCompression             compression;
+    ColorModel                  model;
+    TIFFAlpha                   alpha;
+    std::string                 tables;         // of JPEG
+    std::vector<unsigned char>  palette;        // 256 RGB
+    std::optional<ChannelColor> channelColor{}; // that the palette stands for
+    TIFFPage::Pieces            pieces;
+    std::optional<std::size_t>  transparency;    // which of the masks says what was scanned
+    std::vector<Source>         furtherChannels; // pages of their own
   };
 
   Source                     MakeSource(std::size_t page, bool isChannel);

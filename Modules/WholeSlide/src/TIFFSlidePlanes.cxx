@@ -51,6 +51,26 @@ ReadPalette(const TIFFFile & file, const TIFFPage & page)
   return palette;
 }
 
+/** The color that a palette goes to from black in even steps: that of a channel, as ImageJ and Bio-Formats write it,
+ * and not of classes. Nothing for another palette, and for gray. */
+std::optional<ChannelColor>
+FindRampColor(const std::vector<unsigned char> & palette)
+{
+  if (palette.empty())
+  {
+    return std::nullopt;
+  }
+  const ChannelColor color{ { palette[765], palette[766], palette[767] } };
+  for (unsigned i = 0; i < palette.size(); ++i)
+  {
+    if (std::abs(static_cast<int>(color[i % 3] * (i / 3) / 255) - static_cast<int>(palette[i])) > 1)
+    {
+      return std::nullopt;
+    }
+  }
+  return color[0] == color[1] && color[1] == color[2] ? std::nullopt : std::make_optional(color);
+}
+
 SampleType
 GetSampleType(const TIFFPage & page)
 {
@@ -169,6 +189,11 @@ TIFFSlide::TIFFSlide(const std::string & path, std::shared_ptr<const TIFFLayout>
   {
     m_Channels = { { "red", { { 255, 0, 0 } } }, { "green", { { 0, 255, 0 } } }, { "blue", { { 0, 0, 255 } } } };
   }
+  if (m_Sources.front().channelColor)
+  {
+    m_Channels.resize(1);
+    m_Channels.front().color = m_Channels.front().color.value_or(*m_Sources.front().channelColor);
+  }
   m_Decoder = std::string(base.tiled ? "tiles (" : "strips (") + GetCompressionName(base) + ')';
   m_ColorProfile = base.GetBytes(TIFFTag::ICCProfile);
   FillProperties();
@@ -251,6 +276,11 @@ TIFFSlide::MakeSource(std::size_t number, bool isChannel)
   if (page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !isShownByPalette)
   {
     source.palette = ReadPalette(page.GetFile(), page);
+    source.channelColor = FindRampColor(source.palette);
+    if (source.channelColor)
+    {
+      source.palette.clear();
+    }
   }
   source.pieces = page.ReadPieces();
   // An entry is a byte or more. Thousands of pages that all name one table would take the machine's memory.
@@ -293,7 +323,7 @@ TIFFSlide::AddPlane(std::size_t number, std::string name, const std::vector<std:
     plane.hasDyes = !m_Layout->areChannelsColors;
   }
   plane.holdsLabels = m_HoldsLabels || m_ReadsLabels || page.bits == 1 ||
-                      page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette);
+                      (page.photometric == static_cast<unsigned>(TIFFPhotometric::Palette) && !source.channelColor);
   source.transparency = name.empty() ? GetTransparency(page) : std::nullopt;
   plane.hasAlpha = source.alpha != TIFFAlpha::None || source.transparency;
   SetEmptyPixel(source, plane);

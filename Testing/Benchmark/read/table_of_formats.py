@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Compares the reading of each format with an independent program, in Markdown:
-table_of_formats.py [--program P] [--output PAGE] [--scanned FOLDER]
+table_of_formats.py [--program P] [--output PAGE] [--real FOLDER]
 
 The files are those that the tests draw. A cell has what both say; where they differ, both. A dash: the other program does not
 say it, or the file has none. Programs that are not installed are left out with their rows (pip install tifffile imagecodecs
-openslide-python openslide-bin pydicom wsidicom). FOLDER has the scanned files that the page names, if they are to be read.
+openslide-python openslide-bin pydicom wsidicom). FOLDER has the real images that the page names, if they are to be read.
 """
 
 import argparse
@@ -41,8 +41,13 @@ does not say it, or nothing of the kind is there.
 - resolution: µm/px
 - write: `convert` writes the format, and the program reads the same pixels in it
 
-Scanned files are of [slideio-tutorial](https://github.com/Booritas/slideio-tutorial/tree/master/images): NDPIs by Manuel Stritt,
-CC BY 4.0, from a scanner NanoZoomer C9600-12. `test3-DAPI-2-(387).ndpi` and `test3-TRITC 2 (560).ndpi` are the channels of one section.
+Rows that say so are of real images.
+
+| file | what it shows | from, licence |
+| --- | --- | --- |
+| `test3-DAPI-2-(387).ndpi`, `test3-TRITC 2 (560).ndpi` | channels of one section, by a NanoZoomer C9600-12 | [slideio-tutorial](https://github.com/Booritas/slideio-tutorial/tree/master/images), by Manuel Stritt, CC BY 4.0 |
+| `downsampled.tiff` | a brain of a mouse in 135 planes | [brainreg](https://github.com/brainglobe/brainreg/tree/main/tests/data/registration_output/Linux), BSD-3-Clause |
+| `105.tif` | nuclei, 16 bit | [UnMicst](https://github.com/HMS-IDAC/UnMicst/tree/master/UNet%20sample%20data/registration), MIT |
 
 """
 
@@ -308,17 +313,19 @@ def write_planes(folder):
     yield "OME-TIFF with a companion file", path, lambda _: by_pages([[(companion / f"p{z}.ome.tif", c) for c in range(2)] for z in range(3)])
 
 
-def write_scanned(scanned, folder):
+def write_real(real, folder):
     """(format, file, reader)"""
-    files = [scanned / "test3-DAPI-2-(387).ndpi", scanned / "test3-TRITC 2 (560).ndpi"]
+    files = [real / "test3-DAPI-2-(387).ndpi", real / "test3-TRITC 2 (560).ndpi"]
     for file in files:
         shutil.copy(file, folder)  # links that lead out of the folder are refused
     path = folder / "test3.ndpis"
     path.write_text("[NanoZoomer Digital Pathology Image Set]\n" + "".join(f"Image{n}={file.name}\n" for n, file in enumerate(files)))
-    yield "Hamamatsu NDPIS, scanned", path, lambda _: by_bands(files, [455.0, 622.0])
+    yield "Hamamatsu NDPIS, real", path, lambda _: by_bands(files, [455.0, 622.0])
+    yield "tifffile, focal planes, real", real / "downsampled.tiff", by_tifffile
+    yield "ImageJ, 16 bit, real", real / "105.tif", by_tifffile
 
 
-def write_files(folder, scanned):
+def write_files(folder, real):
     """(format, file, program, how it reads)"""
     names = {
         "aperio": "Aperio SVS",
@@ -335,7 +342,7 @@ def write_files(folder, scanned):
     for name, shown in names.items():
         (folder / name).mkdir()
         yield shown, vendor_slides.write(vendor_slides.WRITERS[name](), folder / name), "openslide-python", by_openslide
-    for shown, path, read in [*write_planes(folder), *(write_scanned(scanned, folder) if scanned else [])]:
+    for shown, path, read in [*write_planes(folder), *(write_real(real, folder) if real else [])]:
         yield shown, path, "tifffile", read
     for shown, path in write_tiffs(folder):
         yield shown, path, "tifffile", by_tifffile
@@ -385,7 +392,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default="gigapixel")
     parser.add_argument("--output", type=pathlib.Path, help="the page; without it: on the standard output")
-    parser.add_argument("--scanned", type=pathlib.Path, help="the folder of the scanned files that the page names")
+    parser.add_argument("--real", type=pathlib.Path, help="the folder of the real images that the page names")
     options = parser.parse_args()
     versions = {}
     for name in PROGRAMS:
@@ -396,7 +403,7 @@ def main():
     rows = ["| format | read by | " + " | ".join(ASPECTS) + " | program |", "| --- |" + " --- |" * (len(ASPECTS) + 2)]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for shown, path, reader, read in write_files(folder, options.scanned):
+        for shown, path, reader, read in write_files(folder, options.real):
             if reader not in versions:
                 continue
             ours = read_ours(options.program, path, folder)

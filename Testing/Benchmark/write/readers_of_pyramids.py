@@ -28,9 +28,11 @@ PAGE = """# Programs that read our files
 at 0.5 µm/px. Cells say what it gave as it is in the file: pixels of level 0 to the bit, levels, names of channels, resolution.
 "Pixels" of classes are their numbers, "colors" those of their map. "Other pixels" are shown in other colors or bits.
 
-QuPath's rules are what QuPath needs, which reads OME-TIFF through Bio-Formats, other pyramids through OpenSlide or ImageJ:
-the XML is valid by the schema of OME (`ome-types`), each channel has a page, whose SubIFDs are its levels, or levels are marked as
-reduced; tiles have sides of 16 to 1024 pixels; a codec that Bio-Formats has.
+The last column has the rules of QuPath, which is not run. It reads OME-TIFF through Bio-Formats, and other pyramids through OpenSlide or ImageJ.
+
+- The XML is valid by the schema of OME (`ome-types`), and states size, type and channels.
+- Each channel has a page, whose SubIFDs are its levels. Elsewhere levels are pages that are marked as reduced.
+- Levels halve, tiles have sides of 16 to 1024 pixels, and Bio-Formats has the codec.
 
 """
 
