@@ -119,6 +119,8 @@ def write_slides(folder):
     planes = numpy.stack([part[..., 0].astype(numpy.uint16) * 8] * 3)
     channels = {"axes": "CYX", "Channel": {"Name": ["DAPI", "CD3", "CD8"]}, "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
     tifffile.imwrite(folder / "channels.ome.tif", planes, tile=(128, 128), metadata=channels)
+    sparse = {**channels, "Channel": {"Name": ["DAPI", "empty"]}}
+    tifffile.imwrite(folder / "sparse.ome.tif", numpy.stack([planes[0], 0 * planes[0]]), tile=(128, 128), metadata=sparse)
     tifffile.imwrite(folder / "times.ome.tif", planes, tile=(128, 128), metadata={"axes": "TYX"})
     with tifffile.TiffWriter(folder / "images.ome.tif", ome=True) as file:
         for name in ("scan 1", "scan 2"):

@@ -1,12 +1,16 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """All focal planes as one slide: their maximum, and their sharpest pixels. NumPy is the reference."""
 
+import json
+import pathlib
+
 import numpy
 import pytest
 import tifffile
 from conftest import fails, run
 from PIL import Image
 from report_pages import Page
+from test_network_files import write_arrays
 
 TILE = 64
 
@@ -226,12 +230,61 @@ def test_names_that_are_numbers(tmp_path):
 
 @pytest.mark.parametrize("plane", ["max", "focus", "2"])
 def test_a_mask_of_a_projection_is_of_its_slide(tmp_path, plane):
-    path = write(tmp_path / "s.ome.tif", draw(3, 150, 210))
+    """It lies on all planes of its stack, and neither on another stack of the file nor on another file."""
+    stacks = draw(3, 150, 210), draw(2, 150, 210, seed=1)
+    path = tmp_path / "s.ome.tif"
+    with tifffile.TiffWriter(path, ome=True) as file:
+        for name, planes in zip("AB", stacks):
+            file.write(planes, photometric="minisblack", tile=(TILE, TILE), metadata={"axes": "ZCYX", "Name": name})
     mask = tmp_path / "m.tif"
-    run("label", path, "-o", mask, "--plane", plane, "--preset", "rules", "--downsample", 2)
-    run("measure", mask, "--slide", path, "--plane", plane, "-o", tmp_path / "m.csv")
-    for other in (["--plane", "1"], ["--plane", "max" if plane == "focus" else "focus"]):
-        assert fails("measure", mask, "--slide", path, "-o", tmp_path / "n.csv", *other).code == "E-MASK-GRID"
+    run("label", path, "-o", mask, "--image", "A", "--plane", plane, "--preset", "rules", "--downsample", 2)
+    model = write_threshold_model(tmp_path / "model.safetensors")
+    for number, other in enumerate(["1", "2", "3", "max", "focus"]):
+        words = ["--slide", path, "--image", "A", "--plane", other, "-o", tmp_path / f"{number}.csv", "--json"]
+        assert run("measure", mask, *words).json["components"] >= 1
+        run("segment", path, "--image", "A", "--plane", other, "--model", model, "-o", tmp_path / f"{number}.tif", "--tissue", mask, "--level", 0)
+    other = write(tmp_path / "other.ome.tif", stacks[1])
+    for words in (["--slide", path, "--image", "B", "--plane", 1], ["--slide", path, "--image", "B", "--plane", "max"], ["--slide", other, "--plane", plane]):
+        assert fails("measure", mask, *words, "-o", tmp_path / "n.csv").code == "E-MASK-GRID"
+
+
+def write_threshold_model(path):
+    """A network of one operation, whose mask has what is brighter than 100 of 255."""
+    operations = [
+        {"name": "x", "type": "input", "channels": 1},
+        {"name": "y", "type": "conv2d", "inputs": ["x"], "out_channels": 1, "kernel_size": 1},
+    ]
+    network = {"name": "threshold", "operations": operations, "output": "y", "loss": {"type": "binary cross-entropy"}}
+    arrays = {"y.weight": numpy.full((1, 1, 1, 1), 255, "f4"), "y.bias": numpy.full(1, -100, "f4")}
+    metadata = {"gigapixel": "2", "network": json.dumps(network), "tile_size": "64", "microns_per_pixel": "0"}
+    return write_arrays(path, arrays, metadata)
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("plane, others", [("max", ["focus", "2"]), ("3", ["max", "1"])])
+def test_a_model_keeps_its_plane(tmp_path, plane, others):
+    """segment reads the plane of the training, unless it is told another one; a slide without planes is read as it is."""
+    planes = draw(3, 150, 210)
+    path = write(tmp_path / "s.ome.tif", planes)
+    tifffile.imwrite(tmp_path / "mask.tif", (planes[0, 0] > 90).astype(numpy.uint8) * 255, tile=(TILE, TILE))
+    (tmp_path / "c.csv").write_text(f"slide,mask,split\n{path},{tmp_path / 'mask.tif'},train\n")
+    words = ["--network", "unet:channels=1,base=2,depth=1", "--plane", plane, "--epochs", 1]
+    run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", *words)
+    assert run("info", tmp_path / "run", "--json").json["focalPlane"] == plane
+
+    def segment(slide, name, *words):
+        files = ["-o", tmp_path / f"{name}.tif", "--probability", tmp_path / f"{name}.p.tif"]
+        run("segment", slide, "--model", tmp_path / "run", *files, "--level", 0, *words)
+        return tifffile.imread(tmp_path / f"{name}.p.tif", key=0)
+
+    def flatten(which):
+        """The plane as a slide of its own."""
+        run("convert", path, tmp_path / f"{which}.slide.tif", "--plane", which, "--content", "picture", "--compression", "deflate")
+        return segment(tmp_path / f"{which}.slide.tif", f"{which}.flat")
+
+    assert numpy.array_equal(segment(path, "kept"), flatten(plane))
+    for other in others:
+        assert numpy.array_equal(segment(path, other, "--plane", other), flatten(other))
 
 
 def test_a_folder_of_stacks(tmp_path):
@@ -337,6 +390,54 @@ def test_a_report_shows_what_results_were_made_of(tmp_path):
     run("report", tmp_path / "b", "-o", tmp_path / "page.html", "--overwrite")
     (slide,) = Page(tmp_path / "page.html").slides.values()
     assert [channel["name"] for channel in slide["channels"]] == ["A", "C"]
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_report_shows_what_tables_were_made_of(tmp_path, channels):
+    """Results of measure and classify tell the plane and the channels; those of a model count as if they were typed."""
+    planes = numpy.stack([numpy.full((channels, 300, 400), value, numpy.uint8) for value in (40, 200, 120)])
+    planes[:, :, 50:200, 50:200] += 40
+    metadata = {"axes": "ZCYX", "Channel": {"Name": ["A", "B", "C"][:channels]}}
+    for name in ("a", "b"):
+        options = dict(photometric="minisblack", tile=(TILE, TILE), metadata=metadata)
+        tifffile.imwrite(tmp_path / f"{name}.ome.tif", planes // (1 if name == "a" else 2), ome=True, **options)
+    path = tmp_path / "a.ome.tif"
+    of_mask, of_table, of_model = ([word for name in names[:channels] for word in ("--channel", name)] for names in ("A", "CA", "BA"))
+    if channels == 1:
+        of_mask = of_table = of_model = []
+    run("label", path, "-o", tmp_path / "m.tif", "--preset", "rules", "--downsample", 2, "--plane", "max", *of_mask)
+    words = ["measure", tmp_path / "m.tif", "--slide", path, "-o", tmp_path / "m.csv", "--json"]
+    (tmp_path / "m.json").write_text(run(*words, "--plane", 3, *of_table).out)
+    (tmp_path / "c.csv").write_text(f"slide,label,split\n{path},a,train\n{tmp_path / 'b.ome.tif'},b,train\n")
+    words = ["--network", f"resnet18:width=2,channels={1 if channels == 1 else 2}", "--epochs", 1, "--plane", 1, *of_model]
+    run("train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run", *words)
+    words = ["classify", path, "--model", tmp_path / "run", "-o", tmp_path / "p.csv", "--report", tmp_path / "batch.html", "--json"]
+    (tmp_path / "p.json").write_text(run(*words).out)
+    run("report", tmp_path / "p.json", "-o", tmp_path / "p.html")
+    run("report", tmp_path / "m.json", "-o", tmp_path / "m.html")
+    for page, value, names in (("m", 120, "CA"), ("p", 40, "BA"), ("batch", 40, "BA")):
+        (slide,) = Page(tmp_path / f"{page}.html").slides.values()
+        if channels == 1:
+            assert find_shown(tmp_path / f"{page}.html") == pytest.approx(value, abs=3)
+        else:
+            assert [channel["name"] for channel in slide["channels"]] == list(names)
+
+
+def test_a_report_of_two_masks_of_a_slide(tmp_path):
+    """Each has a row, with the slide as it was made of."""
+    planes = numpy.stack([numpy.full((1, 300, 400), value, numpy.uint8) for value in (40, 120)])
+    planes[:, :, 50:200, 50:200] += 40
+    (tmp_path / "slides").mkdir()
+    path = write(tmp_path / "slides/s.ome.tif", planes)
+    for plane in ("1", "2"):
+        run("label", tmp_path / "slides", "-o", tmp_path / plane, "--preset", "rules", "--downsample", 2, "--plane", plane)
+    for inputs in (["1", "2"], ["2", "1"]):
+        run("report", *(tmp_path / each for each in inputs), "-o", tmp_path / "page.html", "--overwrite")
+        page = Page(tmp_path / "page.html")
+        rows = page.data["slides"]
+        assert [pathlib.Path(row["slide"]).resolve() for row in rows] == [path.resolve()] * 2
+        assert [page.picture(row["picture"])[-1, -1].mean() for row in rows] == pytest.approx([{"1": 40, "2": 120}[each] for each in inputs], abs=3)
 
 
 @pytest.mark.parametrize("axes", ["ZYX", "CYX", "ZCYX"])

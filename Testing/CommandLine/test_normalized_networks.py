@@ -224,6 +224,57 @@ def test_training_sees_stored_values(slides):
     assert abs(chosen - other).max() <= 1
 
 
+def test_models_find_all_channels_by_name(slides):
+    """Trained without --channel, too: an order is kept by names, as a network tells channels apart by their places alone."""
+    preset = "unet:base=2,depth=1,channels=2,normalization=percentiles"
+    planes = draw(SIZE[1], SIZE[0], 2)
+    write(slides / "chosen.ome.tif", planes, ["A", "B"])
+    train(slides, "chosen.ome.tif", "run", preset, "--epochs", 2)
+    model = run("info", slides / "run", "--json").json
+    assert (model["slideChannels"], model["window"]) == (["A", "B"], None)
+
+    def segment(name, *words):
+        run("segment", slides / name, "--model", slides / "run", "-o", slides / "m.tif", "--probability", slides / "p.tif", "--overwrite", *words)
+        return tifffile.imread(slides / "p.tif", key=0)
+
+    wanted = segment("chosen.ome.tif")
+    write(slides / "turned.ome.tif", planes[[1, 0]], ["B", "A"])
+    write(slides / "more.ome.tif", numpy.stack([planes[1], planes[1] // 2, planes[0]]), ["B", "C", "A"])
+    for name in ("turned.ome.tif", "more.ome.tif"):
+        assert numpy.array_equal(segment(name), wanted)
+    write(slides / "others.ome.tif", planes, ["C", "B"])
+    refused = fails("segment", slides / "others.ome.tif", "--model", slides / "run", "-o", slides / "n.tif")
+    assert (refused.code, refused.value) == ("E-SLIDE-CHANNEL", "A")
+    assert numpy.array_equal(segment("others.ome.tif", "--channel", "C", "--channel", "B"), wanted)
+    (slides / "both.csv").write_text("".join(["slide,mask,split\n", *(f"{slides / name}.ome.tif,{slides / 'mask.tif'},train\n" for name in ("chosen", "turned"))]))
+    words = ["train", "--cohort", slides / "both.csv", "-o", slides / "other", "--network", preset]
+    assert fails(*words).code == "E-SLIDE-CHANNELS"
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("normalization", [PERCENTILES, ZSCORE])
+def test_channels_of_one_value(tmp_path, dtype, normalization):
+    """Where nearly all values of a channel are the same, those above become 1 by percentiles, as 255 by a window, with a warning."""
+    planes = draw(SIZE[1], SIZE[0], 2, "float32") / (16 if dtype == "uint8" else 1)
+    planes[1] = 3
+    is_sparse = normalization == PERCENTILES
+    if is_sparse:
+        planes[1, 10:13, 20:25] = [[4, 7, 200, 3, 90]] * 3
+    if dtype == "float32" and is_sparse:
+        planes[1, 0, 0] = numpy.nan
+    planes = planes.astype(dtype)
+    slide = write(tmp_path / "s.ome.tif", planes)
+    model = write_model(tmp_path / "m.safetensors", describe(normalization))
+    result = run("segment", slide, "--model", model, "-o", tmp_path / "m.tif", "--probability", tmp_path / "p.tif")
+    assert "W-SLIDE-CHANNEL-FLAT" in result.codes
+    wanted = apply(numpy.stack([normalize(planes[0], normalization, planes[0]), (planes[1] > 3).astype(float)]))
+    assert abs(tifffile.imread(tmp_path / "p.tif", key=0) - 255 * wanted).max() < 0.51
+    if is_sparse:
+        result = run("convert", slide, tmp_path / "w.tif", "--channel", 2, "--window", "auto")
+        assert result.codes == ["W-SLIDE-CHANNEL-FLAT"]
+        assert numpy.array_equal(tifffile.imread(tmp_path / "w.tif", key=0), (planes[1] > 3) * 255)
+
+
 def test_a_run_goes_on_with_its_normalization(slides):
     preset = "unet:base=2,depth=1,channels=2,normalization=percentiles"
     train(slides, "chosen.ome.tif", "run", preset, "--epochs", 2, *CHOICE)
@@ -292,6 +343,14 @@ def test_refusals(tmp_path):
     assert fails(*words, "--network", "unet:channels=2").code == "E-SLIDE-CHANNELS"
     wide = write(tmp_path / "wide.ome.tif", draw(SIZE[1], SIZE[0], 2, "uint32"))
     assert fails("segment", wide, "--model", model, *out).code == "E-SLIDE-CHANNELS"
+    # Networks that take floats compute in no shared memory, which is said before a slide is read.
+    shared = fails("segment", tmp_path / "missing.tif", slide, "--model", model, "-o", tmp_path / "masks/", "--shared-memory")
+    assert (shared.code, shared.option) == ("E-OPTION-APPLIES", "--shared-memory")
+    # Gray becomes no colors where values are read as they are stored.
+    colors = write_model(tmp_path / "colors.safetensors", describe(PERCENTILES, 3))
+    tifffile.imwrite(tmp_path / "gray.tif", draw(SIZE[1], SIZE[0], 1)[0].astype("uint8"), tile=(64, 64))
+    for words in (["plan", tmp_path / "gray.tif", "--network", colors], ["segment", tmp_path / "gray.tif", "--model", colors, "--level", 0, *out]):
+        assert fails(*words).code == "E-SLIDE-CHANNELS"
     # Three channels of 16 bit are no colors of which gray is made.
     assert fails("segment", write(tmp_path / "three.ome.tif", draw(SIZE[1], SIZE[0])), "--model", model, *out).code == "E-SLIDE-CHANNELS"
     layer = {"name": "S", "type": "convolution", "in": 2, "out": 1, "kernel": 3, "padding": 1, "activation": "none"}

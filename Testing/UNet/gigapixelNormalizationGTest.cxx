@@ -258,6 +258,33 @@ TEST(Normalization, OfOneValueIsZero)
   }
 }
 
+// Where both percentiles are one value, what is above it becomes 1. A channel may also have no number at all.
+TEST(KeptNormalization, TellsChannelsOfOneValue)
+{
+  const auto volume = std::make_shared<Volume>(SampleType::Float);
+  for (std::size_t i = 1; i < volume->values.size(); i += Volume::Channels)
+  {
+    volume->values[i] = -2;
+  }
+  volume->values[1] = std::nextafter(-2.0f, 0.0f);
+  volume->values[3] = -3;
+  volume->values[5] = HUGE_VALF;
+  KeptNormalization percentiles({ { Kind::Percentiles, Voxels::All, 1, 99 } });
+  ASSERT_TRUE(percentiles.Find(volume));
+  EXPECT_EQ(percentiles.GetFlatChannels(), std::vector<std::size_t>{ 1 });
+  const auto samples = ReadAll(*percentiles.Apply(volume), Whole);
+  EXPECT_EQ(std::vector<float>({ samples[1], samples[3], samples[5], samples[7] }), std::vector<float>({ 1, 0, 1, 0 }));
+  const auto none = std::make_shared<Filled>(std::nanf(""));
+  for (const Kind kind : { Kind::Percentiles, Kind::ZScore })
+  {
+    KeptNormalization kept({ { kind, Voxels::All, 1, 99 } });
+    ASSERT_TRUE(kept.Find(none));
+    EXPECT_EQ(kept.GetFlatChannels(), std::vector<std::size_t>({ 0, 1 }));
+    const auto zeros = ReadAll(*kept.Apply(none), Whole);
+    EXPECT_EQ(std::count(zeros.begin(), zeros.end(), 0.0f), static_cast<std::ptrdiff_t>(zeros.size()));
+  }
+}
+
 TEST(Normalization, StopsWhenAsked)
 {
   for (const Normalization & how :

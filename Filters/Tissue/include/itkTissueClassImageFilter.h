@@ -75,6 +75,7 @@ protected:
 private:
   bool ClassesAreCurrent() const;
   void ReadClasses();
+  int  CountThreads() const;
 
   std::string         m_Model{ gigapixel::TissueNetwork::ReadyModel };
   unsigned int        m_ShrinkFactor{ 2 };

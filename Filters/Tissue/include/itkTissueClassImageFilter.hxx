@@ -67,6 +67,15 @@ TissueClassImageFilter<TInputImage, TOutputImage>::UpdateClasses()
   return true;
 }
 
+/** Work units are more than threads, and each tile that is computed at a time has its memory. */
+template <typename TInputImage, typename TOutputImage>
+int
+TissueClassImageFilter<TInputImage, TOutputImage>::CountThreads() const
+{
+  const ThreadIdType most = this->GetMultiThreader()->GetMaximumNumberOfThreads();
+  return static_cast<int>(std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), most));
+}
+
 template <typename TInputImage, typename TOutputImage>
 void
 TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
@@ -99,7 +108,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
                                    m_ShrinkFactor,
                                    CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count),
                                    m_Model,
-                                   static_cast<int>(this->GetNumberOfWorkUnits()));
+                                   this->CountThreads());
   VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
     if (evidence != nullptr)
     {

@@ -3,13 +3,12 @@
 #define itkGigapixelImageSource_h
 
 #include "GigapixelUNetExport.h"
-#include "gigapixelKeptNormalization.h"
-#include "gigapixelNetworkDescription.h"
 #include "gigapixelPhysicalImage.h"
-#include "gigapixelTissueSource.h"
 #include "itkImageBase.h"
 #include "itkNumericTraits.h"
 
+#include <functional>
+#include <string>
 #include <type_traits>
 
 namespace itk
@@ -101,33 +100,6 @@ GigapixelImageSource(const TImage * constImage, const std::string & name = "imag
     [image] { return reinterpret_cast<const unsigned char *>(image->GetBufferPointer()); },
     GigapixelSampleType<TImage>());
 }
-
-/** \throw std::runtime_error samples are floats, and the network states no normalization (E-MODEL-INPUT) */
-GigapixelUNet_EXPORT void GigapixelRequireSampleType(gigapixel::SampleType                 type,
-                                                     const gigapixel::NetworkDescription & network,
-                                                     const std::string &                   name);
-
-/** The normalization that a network states, with its statistics of the image.
- * \param goesOn called with 0..1; returning false stops \return null where it was stopped
- * \throw std::runtime_error the image has other channels than the network takes, or cannot be read */
-GigapixelUNet_EXPORT std::shared_ptr<gigapixel::KeptNormalization> GigapixelFindNormalization(
-  const gigapixel::PhysicalImage &      image,
-  const gigapixel::NetworkDescription & network,
-  const std::function<bool(double)> &   goesOn = {});
-
-/** The pixels of an image as a network takes them: channels adapted, glass in one color, and normalized where the
- * network states a normalization. \param tissue null: everything is \param goesOn called with 0..1 while statistics
- * are found; returning false stops \throw std::runtime_error the image has other channels, or floats, and the network
- * takes bytes (E-MODEL-INPUT) \throw ProcessAborted it was stopped */
-GigapixelUNet_EXPORT std::shared_ptr<gigapixel::PixelSource> GigapixelSourceForNetwork(
-  const gigapixel::PhysicalImage &                     image,
-  const gigapixel::NetworkDescription &                network,
-  const std::shared_ptr<const gigapixel::TissueMask> & tissue = nullptr,
-  const std::function<bool(double)> &                  goesOn = {});
-
-/** \throw std::runtime_error there is a window, and the network states a normalization (E-OPTION-CONFLICT) */
-GigapixelUNet_EXPORT void GigapixelRefuseWindow(const std::string &                   window,
-                                                const gigapixel::NetworkDescription & network);
 
 } // namespace itk
 

@@ -9,6 +9,7 @@
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelTilePrediction.h"
 #include "itkGigapixelImageSource.h"
+#include "itkGigapixelNetworkSource.h"
 #include "itkGigapixelOptions.h"
 #include "itkImageToImageFilter.h"
 

@@ -9,6 +9,7 @@
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
+#include "itkGigapixelNetworkSource.h"
 #include "itkGigapixelUNetImageFilter.h"
 #include "itkMultiThreaderBase.h"
 
@@ -196,7 +197,7 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
     const GigapixelSlideContent chosen{ m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
-                           GigapixelContentForModel(m_Implementation->slide, chosen, model.channels, model.window),
+                           GigapixelContentForModel(m_Implementation->slide, chosen, model),
                            model.network.IsNormalized());
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
@@ -430,7 +431,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
   resolution.tolerance = gigapixel::ResolutionTolerance;
   resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
-  resolution.content = GigapixelContentForModel(fileName, options.content, model.channels, model.window);
+  resolution.content = GigapixelContentForModel(fileName, options.content, model);
   resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
   resolution.asStored = model.network.IsNormalized();
   GigapixelRefuseWindow(resolution.content.window, model.network);

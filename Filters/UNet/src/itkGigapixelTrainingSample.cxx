@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkGigapixelTrainingSample.h"
-#include "itkGigapixelImageSource.h"
+#include "itkGigapixelNetworkSource.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"

@@ -6,6 +6,7 @@
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTorchVersion.h"
 #include "itkGigapixelFileSource.h"
+#include "itkGigapixelNetworkSource.h"
 #include "itkGigapixelTrainingSample.h"
 #include "gigapixelJoinNames.h"
 #include "itkGigapixelTrainingVolume.h"
@@ -455,6 +456,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
   resolution.asStored = network.IsNormalized();
   GigapixelRefuseWindow(m_SlideWindow, network);
+  GigapixelRefuseSharedMemory(m_Computing.sharedMemory, network);
   CommonResolution       common;
   CommonChannels         channels;
   bool                   anyTraining = false;
@@ -504,7 +506,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     itkWarningMacro(<< gigapixel::Remember(warning));
   }
   trainer.SetMicronsPerPixel(common.Get());
-  trainer.SetChannels(channels.Get(), channels.Get().empty() ? std::string() : m_SlideWindow);
+  trainer.SetSlideContent(channels.Get(), channels.Get().empty() ? std::string() : m_SlideWindow, m_SlideFocalPlane);
 }
 
 bool

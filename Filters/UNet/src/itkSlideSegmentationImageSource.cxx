@@ -10,6 +10,7 @@
 #include "gigapixelTissueSource.h"
 
 #include "itkGigapixelFileSource.h"
+#include "itkGigapixelNetworkSource.h"
 #include "itkImageAlgorithm.h"
 #include "itkMultiThreaderBase.h"
 #include "itkRGBPixel.h"
@@ -217,10 +218,10 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
   const auto          content =
     GigapixelContentForModel(slide.GetFileName(),
                              { slide.GetImage(), slide.GetFocalPlane(), slide.GetChannels(), slide.GetWindow() },
-                             m_Stages->model->channels,
-                             m_Stages->model->window);
+                             *m_Stages->model);
   const gigapixel::NetworkDescription & network = m_Stages->model->network;
   GigapixelRefuseWindow(content.window, network);
+  slide.SetFocalPlane(content.plane);
   slide.SetChannels(content.channels);
   slide.SetWindow(content.window);
   slide.SetGray(false);
@@ -386,6 +387,7 @@ void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
   GigapixelCheckTiling(m_Patches.has_value(), m_Computing.tileSize, m_Computing.sharedMemory);
+  GigapixelRefuseSharedMemory(m_Computing.sharedMemory, m_Stages->model->network);
   if (m_Patches)
   {
     CheckPatches(*m_Patches, m_Stages->model->network);
@@ -551,6 +553,10 @@ SlideSegmentationImageSource<TOutputImage>::FindNormalization()
   gigapixel::PhysicalImage image;
   image.name = m_Stages->slide->GetFileName();
   image.measured = GigapixelMeasuredSource(m_Stages->slide);
+  for (const auto & channel : m_Stages->slide->GetChannelEntries())
+  {
+    image.channels.push_back(channel.name);
+  }
   try
   {
     m_Stages->normalization = GigapixelFindNormalization(image, network, [this](double) {

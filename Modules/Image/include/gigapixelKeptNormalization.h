@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace gigapixel
 {
@@ -32,6 +33,10 @@ public:
    * \param pixels the same ones each time, in another source or the same one */
   std::shared_ptr<PixelSource> Apply(std::shared_ptr<PixelSource>        pixels,
                                      const std::function<bool(double)> & goesOn = {});
+
+  /** Channels, from 0, of which nearly all values are the same: a deviation of 0, or two percentiles of one value; once
+   * the statistics are found. */
+  std::vector<std::size_t> GetFlatChannels() const;
 
 private:
   struct Found;

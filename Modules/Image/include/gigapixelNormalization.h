@@ -26,7 +26,8 @@ struct GigapixelImage_EXPORT Normalization
   {
     None,        ///< values are what the file says
     ZScore,      ///< (value - mean) / deviation, that of all N values (divided by N, not by N - 1); 1 where it is 0
-    Percentiles, ///< clipped to those from low to high (0..100), which become 0..1; 0 where both are the same value
+    Percentiles, ///< clipped to those from low to high (0..100), which become 0..1; if both are the same, more becomes
+                 ///< 1
     Window,      ///< clipped to the values from low to high, which become 0..1
     Clip         ///< clipped to the values from low to high, and nothing else
   };
@@ -72,12 +73,11 @@ using Normalizations = std::vector<Normalization>;
 GigapixelImage_EXPORT std::string Describe(const Normalizations & normalizations);
 
 /** The source with its values normalized, which are floats then, channel by channel; the source itself where none is
- * changed. What is needed of the source is computed here: one pass for a z-score, two for percentiles, which are exact:
- * of n values sorted from 0 on, p is the one at (n - 1) p / 100, or between its two neighbors in proportion (NumPy's
- * "linear"); one more where not all voxels of a volume, or those of a channel by itself, count.
- * \param goesOn called with 0..1; returning false stops
- * \return null where it was stopped
- * \throw std::invalid_argument as Validate(), or they are for another number of channels; what the source throws */
+ * changed. What is needed of the source is computed here: one pass for a z-score, three for percentiles, which are
+ * exact: of n values sorted from 0 on, p is the one at (n - 1) p / 100, or between its two neighbors in proportion
+ * (NumPy's "linear"); one more where not all voxels of a volume, or those of a channel by itself, count. \param goesOn
+ * called with 0..1; returning false stops \return null where it was stopped \throw std::invalid_argument as Validate(),
+ * or they are for another number of channels; what the source throws */
 GigapixelImage_EXPORT std::shared_ptr<PixelSource> Normalize(std::shared_ptr<PixelSource>        pixels,
                                                              const Normalizations &              normalizations,
                                                              const std::function<bool(double)> & goesOn = {});

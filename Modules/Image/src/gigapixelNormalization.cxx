@@ -8,9 +8,10 @@
 #include "gigapixelNonZeroVoxels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
-#include <map>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -26,7 +27,8 @@ struct Scale
   double least{ -HUGE_VAL };
   double most{ HUGE_VAL };
   double offset{ 0 };
-  double divisor{ 1 };
+  double divisor{ 1 };    ///< 0: values above the offset become 1, and others 0
+  bool   isFlat{ false }; ///< nearly all values are the same, or there are none
 
   /** What is no number has the value 0, and so has what is infinite, unless it is clipped. */
   float
@@ -36,6 +38,10 @@ struct Scale
     {
       return 0;
     }
+    if (divisor == 0)
+    {
+      return value > offset ? 1 : 0;
+    }
     return static_cast<float>((std::clamp(static_cast<double>(value), least, most) - offset) / divisor);
   }
 };
@@ -43,7 +49,7 @@ struct Scale
 Scale
 MakeScaleOf(double low, double high)
 {
-  return { low, high, low, high > low ? high - low : 1 };
+  return { low, high, low, high - low, high <= low };
 }
 
 /** Of one channel, in double. A piece's deviations are taken around the first value of it, and pieces are merged as
@@ -85,6 +91,7 @@ public:
     Scale        scale;
     scale.offset = m_Mean;
     scale.divisor = deviation > 0 ? deviation : 1;
+    scale.isFlat = deviation == 0;
     return scale;
   }
 
@@ -117,82 +124,126 @@ GetFloat(std::uint32_t order)
   return value;
 }
 
-/** Values of one channel by their ranks: counted by the upper half of their bits first, and by the lower half of those
- * alone among which a rank that is asked for lies. */
-class Ranks
+/** \class Percentiles
+ * \brief Two percentiles of the values of one channel, in three passes over them: counted by the first bits of their
+ * numbers, and then by the next bits of those alone among which a percentile lies. Tables take 64 KiB. */
+class Percentiles
 {
 public:
+  static constexpr int Passes = 3;
+
+  explicit Percentiles(const Normalization & how)
+    : m_Percentages{ how.low, how.high }
+    , m_Tables(1)
+  {}
+
   void
   Count(float value)
   {
-    ++m_Upper[GetOrder(value) >> 16];
-    ++m_Count;
-  }
-
-  void
-  AskFor(double percentile)
-  {
-    const double rank = static_cast<double>(m_Count - 1) * percentile / 100;
-    for (const double neighbor : { std::floor(rank), std::ceil(rank) })
+    const std::uint64_t number = std::uint64_t{ GetOrder(value) } << 1; // of three times as many bits as a pass has
+    const std::uint64_t start = number >> (m_Shift + Bits);
+    const auto          is = [start](const Table & table) { return table.start == start; };
+    if (const auto table = std::find_if(m_Tables.begin(), m_Tables.end(), is); table != m_Tables.end())
     {
-      const auto [upper, before] = Find(m_Upper, static_cast<std::int64_t>(neighbor));
-      m_Lower.try_emplace(upper, Counts(Half));
+      ++table->counts[number >> m_Shift & (Places - 1)];
     }
   }
 
   void
-  CountAgain(float value)
+  EndPass()
   {
-    const std::uint32_t order = GetOrder(value);
-    const auto          found = m_Lower.find(order >> 16);
-    if (found != m_Lower.end())
+    if (m_Count == 0)
     {
-      ++found->second[order & 0xFFFFu];
+      this->FindRanks();
     }
+    std::vector<Table> next;
+    for (std::size_t i = 0; i < m_Ranks.size() && m_Count > 0; ++i)
+    {
+      const std::uint64_t start = this->Narrow(m_Ranks[i]);
+      if (std::none_of(next.begin(), next.end(), [start](const Table & table) { return table.start == start; }))
+      {
+        next.emplace_back();
+        next.back().start = start;
+      }
+    }
+    m_Tables = std::move(next);
+    m_Shift -= Bits;
   }
 
-  double
-  GetPercentile(double percentile) const
-  {
-    const double rank = static_cast<double>(m_Count - 1) * percentile / 100;
-    const double below = GetValue(std::floor(rank)), above = GetValue(std::ceil(rank));
-    return below + (above - below) * (rank - std::floor(rank));
-  }
-
+  /** Whether there was no value. */
   bool
   IsEmpty() const
   {
     return m_Count == 0;
   }
 
-private:
-  using Counts = std::vector<std::int64_t>;
-
-  /** The place that the rank falls to, and how many lie before it. */
-  static std::pair<std::uint32_t, std::int64_t>
-  Find(const Counts & counts, std::int64_t rank)
-  {
-    std::int64_t  before = 0;
-    std::uint32_t place = 0;
-    while (before + counts[place] <= rank)
-    {
-      before += counts[place++];
-    }
-    return { place, before };
-  }
-
+  /** \param which 0: the lower one, 1: the upper one */
   double
-  GetValue(double rank) const
+  Get(std::size_t which) const
   {
-    const auto whole = static_cast<std::int64_t>(rank);
-    const auto [upper, before] = Find(m_Upper, whole);
-    return GetFloat(upper << 16 | Find(m_Lower.at(upper), whole - before).first);
+    const double below = GetFloat(static_cast<std::uint32_t>(m_Ranks[2 * which].start >> 1));
+    const double above = GetFloat(static_cast<std::uint32_t>(m_Ranks[2 * which + 1].start >> 1));
+    const double place = this->GetPlace(which);
+    return below + (above - below) * (place - std::floor(place));
   }
 
-  static constexpr std::size_t    Half = 1 << 16;
-  Counts                          m_Upper = Counts(Half);
-  std::map<std::uint32_t, Counts> m_Lower;
-  std::int64_t                    m_Count{ 0 };
+private:
+  static constexpr int         Bits = 11;
+  static constexpr std::size_t Places = 1 << Bits;
+
+  /** The values whose numbers have these first bits, by the next ones. */
+  struct Table
+  {
+    std::uint64_t             start{ 0 };
+    std::vector<std::int64_t> counts = std::vector<std::int64_t>(Places);
+  };
+
+  /** A value of those whose numbers have these first bits. */
+  struct Rank
+  {
+    std::uint64_t start{ 0 };
+    std::int64_t  before{ 0 }; ///< how many of them are smaller, or stand before it
+  };
+
+  /** Among all values in their order. */
+  double
+  GetPlace(std::size_t which) const
+  {
+    return static_cast<double>(m_Count - 1) * m_Percentages[which] / 100;
+  }
+
+  void
+  FindRanks()
+  {
+    const auto & counts = m_Tables.front().counts;
+    m_Count = std::accumulate(counts.begin(), counts.end(), std::int64_t{ 0 });
+    for (std::size_t which = 0; which < m_Percentages.size(); ++which)
+    {
+      const double place = this->GetPlace(which);
+      m_Ranks[2 * which].before = static_cast<std::int64_t>(std::floor(place));
+      m_Ranks[2 * which + 1].before = static_cast<std::int64_t>(std::ceil(place));
+    }
+  }
+
+  /** \return the first bits of its number, and the next ones */
+  std::uint64_t
+  Narrow(Rank & rank) const
+  {
+    const auto   is = [&rank](const Table & table) { return table.start == rank.start; };
+    const auto & counts = std::find_if(m_Tables.begin(), m_Tables.end(), is)->counts;
+    std::size_t  place = 0;
+    while (counts[place] <= rank.before)
+    {
+      rank.before -= counts[place++];
+    }
+    return rank.start = rank.start << Bits | place;
+  }
+
+  std::array<double, 2> m_Percentages;
+  std::array<Rank, 4>   m_Ranks{}; ///< below and above each percentage
+  std::vector<Table>    m_Tables;
+  std::int64_t          m_Count{ 0 };
+  int                   m_Shift{ 2 * Bits };
 };
 
 using Kind = Normalization::Kind;
@@ -256,14 +307,14 @@ public:
     , m_Normalizations(normalizations)
     , m_There(there)
     , m_Moments(normalizations.size())
-    , m_Ranks(normalizations.size())
+    , m_Percentiles(normalizations.size())
   {
     for (std::size_t c = 0; c < normalizations.size(); ++c)
     {
       if (normalizations[c].kind == Kind::Percentiles)
       {
-        m_Ranks[c].emplace();
-        m_HasRanks = true;
+        m_Percentiles[c].emplace(normalizations[c]);
+        m_Passes = Percentiles::Passes;
       }
     }
   }
@@ -272,17 +323,29 @@ public:
   std::vector<Scale>
   Find(const std::function<bool(double)> & goesOn)
   {
-    const double share = m_HasRanks ? 0.5 : 1;
-    const auto   see = [this](std::size_t c, float value) {
-      m_Ranks[c] ? m_Ranks[c]->Count(value) : m_Moments[c].See(value);
-    };
-    if (!this->GoOverCounted(see, [&](double done) { return !goesOn || goesOn(share * done); }))
+    for (int pass = 0; pass < m_Passes; ++pass)
     {
-      return {};
-    }
-    if (m_HasRanks && !this->FindRanks([&](double done) { return !goesOn || goesOn(0.5 + 0.5 * done); }))
-    {
-      return {};
+      const auto see = [this, pass](std::size_t c, float value) {
+        if (m_Percentiles[c])
+        {
+          m_Percentiles[c]->Count(value);
+        }
+        else if (pass == 0)
+        {
+          m_Moments[c].See(value);
+        }
+      };
+      if (!this->GoOverCounted(see, [&](double done) { return !goesOn || goesOn((pass + done) / m_Passes); }))
+      {
+        return {};
+      }
+      for (auto & percentiles : m_Percentiles)
+      {
+        if (percentiles)
+        {
+          percentiles->EndPass();
+        }
+      }
     }
     return this->MakeScales();
   }
@@ -324,28 +387,12 @@ private:
       std::for_each(m_Moments.begin(), m_Moments.end(), [](Moments & moments) { moments.EndPiece(); });
     };
     // Whole rows of a slide may be more than memory has, and its tiles would be decoded again for each of them.
-    constexpr std::int64_t WidestRows = 2048, SideOfPieces = 512;
-    return GoOver(m_Pixels, seePiece, goesOn, m_Pixels.GetSize().width > WidestRows ? SideOfPieces : 0);
-  }
-
-  bool
-  FindRanks(const std::function<bool(double)> & goesOn)
-  {
-    for (std::size_t c = 0; c < m_Ranks.size(); ++c)
-    {
-      if (m_Ranks[c] && !m_Ranks[c]->IsEmpty())
-      {
-        m_Ranks[c]->AskFor(m_Normalizations[c].low);
-        m_Ranks[c]->AskFor(m_Normalizations[c].high);
-      }
-    }
-    const auto see = [this](std::size_t c, float value) {
-      if (m_Ranks[c])
-      {
-        m_Ranks[c]->CountAgain(value);
-      }
-    };
-    return this->GoOverCounted(see, goesOn);
+    constexpr std::int64_t WidestRows = 2048, SideOfPieces = 512, LeastSide = 64, MostSamples = 8 << 20;
+    const auto             most = static_cast<double>(MostSamples / m_Pixels.GetNumberOfChannels());
+    const auto             fitting = static_cast<std::int64_t>(std::sqrt(most)) / LeastSide * LeastSide;
+    const auto             side = std::clamp(fitting, LeastSide, SideOfPieces);
+    const bool             isWide = m_Pixels.GetSize().width > WidestRows || side < SideOfPieces;
+    return GoOver(m_Pixels, seePiece, goesOn, isWide ? side : 0);
   }
 
   Scale
@@ -357,8 +404,8 @@ private:
       case Kind::ZScore:
         return m_Moments[channel].MakeScale();
       case Kind::Percentiles: {
-        const Ranks & ranks = *m_Ranks[channel];
-        return ranks.IsEmpty() ? Scale() : MakeScaleOf(ranks.GetPercentile(how.low), ranks.GetPercentile(how.high));
+        const Percentiles & found = *m_Percentiles[channel];
+        return found.IsEmpty() ? MakeScaleOf(0, 0) : MakeScaleOf(found.Get(0), found.Get(1));
       }
       case Kind::Window:
         return MakeScaleOf(how.low, how.high);
@@ -370,12 +417,12 @@ private:
     return {};
   }
 
-  PixelSource &                     m_Pixels;
-  const Normalizations &            m_Normalizations;
-  const NonZeroVoxels * const       m_There;
-  std::vector<Moments>              m_Moments; ///< of the channels
-  std::vector<std::optional<Ranks>> m_Ranks;   ///< of those channels whose percentiles are taken
-  bool                              m_HasRanks{ false };
+  PixelSource &                           m_Pixels;
+  const Normalizations &                  m_Normalizations;
+  const NonZeroVoxels * const             m_There;
+  std::vector<Moments>                    m_Moments;     ///< of the channels
+  std::vector<std::optional<Percentiles>> m_Percentiles; ///< of those channels that are to have them
+  int                                     m_Passes{ 1 };
 };
 
 class NormalizedSource : public PixelSource
@@ -568,6 +615,20 @@ KeptNormalization::Find(const std::shared_ptr<PixelSource> & pixels, const std::
 {
   m_Found->scales.clear();
   return this->Apply(pixels, goesOn) != nullptr;
+}
+
+std::vector<std::size_t>
+KeptNormalization::GetFlatChannels() const
+{
+  std::vector<std::size_t> flat;
+  for (std::size_t channel = 0; channel < m_Found->scales.size(); ++channel)
+  {
+    if (m_Found->scales[channel].isFlat)
+    {
+      flat.push_back(channel);
+    }
+  }
+  return flat;
 }
 
 std::shared_ptr<PixelSource>

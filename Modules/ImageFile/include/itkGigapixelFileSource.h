@@ -7,6 +7,11 @@
 #include "itkGigapixelImageIOSource.h"
 #include "itkSmartPointer.h"
 
+namespace gigapixel
+{
+struct Diagnostic;
+}
+
 #include <string>
 #include <vector>
 
@@ -42,15 +47,6 @@ struct GigapixelResolution
   GigapixelSlideContent content;          ///< image, channels and window
 };
 
-/** What is read of a slide with a model that was trained on channels: what is chosen, and where no channels or no
- * window are, those of the training. Channels are found by their names alone, wherever they stand in the file.
- * \param channels,window of the model; no channels: it was trained on slides as they are
- * \throw std::runtime_error the slide does not have exactly one channel of such a name (E-SLIDE-CHANNEL) */
-GigapixelImageFile_EXPORT GigapixelSlideContent GigapixelContentForModel(const std::string &              fileName,
-                                                                         GigapixelSlideContent            chosen,
-                                                                         const std::vector<std::string> & channels,
-                                                                         const std::string &              window);
-
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
  * luma-only decoding and its account of what was scanned; else what itk::ImageIOFactory finds, which has level 0 only.
  * Samples of other types than unsigned char are converted as GigapixelImageIOSource() says, or as `asStored` does.
@@ -80,12 +76,15 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std
                                                                        HighSamples high = HighSamples::RefusedAsLabels);
 
 /** A mask of tissue, of one slide: pyramids of ours say which slide they were made of. That may also be the one that
- * the slide was converted from. Masks that name no slide are taken.
+ * the slide was converted from. Masks that name no slide are taken, and those of another focal plane.
  * \param content image and focal plane of the slide \throw std::runtime_error as GigapixelMaskSource(), and if it was
  * made of another slide */
 GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string &           fileName,
                                                                          const std::string &           slide,
                                                                          const GigapixelSlideContent & content = {});
+
+/** Shows a warning as ITK shows it, of what is no object. */
+GigapixelImageFile_EXPORT void GigapixelWarn(const gigapixel::Diagnostic & warning);
 
 /** Warns of a tissue mask that leaves nothing out of the slide (W-DOUBT-MASK-FULL). */
 GigapixelImageFile_EXPORT void GigapixelWarnOfFullTissue(const gigapixel::TissueMask & tissue,

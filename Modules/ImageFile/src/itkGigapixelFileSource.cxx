@@ -30,11 +30,9 @@
 
 namespace itk
 {
-namespace
-{
 
 void
-Warn(const gigapixel::Diagnostic & warning)
+GigapixelWarn(const gigapixel::Diagnostic & warning)
 {
   if (Object::GetGlobalWarningDisplay())
   {
@@ -42,14 +40,17 @@ Warn(const gigapixel::Diagnostic & warning)
   }
 }
 
+namespace
+{
+
 /** JPEG changes values where they change from pixel to pixel. */
 void
 WarnOfLoss(const std::string & mask)
 {
-  Warn(gigapixel::Diagnostic("W-MASK-LOSSY",
-                             "it is compressed as JPEG, which changes labels near their edges",
-                             "give a mask that is compressed without loss, such as PNG")
-         .OfFile(mask));
+  GigapixelWarn(gigapixel::Diagnostic("W-MASK-LOSSY",
+                                      "it is compressed as JPEG, which changes labels near their edges",
+                                      "give a mask that is compressed without loss, such as PNG")
+                  .OfFile(mask));
 }
 
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
@@ -202,15 +203,17 @@ GigapixelMeasuredSource(const SmartPointer<WholeSlideImageIO> & slide)
 namespace
 {
 
-/** The names of those that were chosen, or shown with a window. */
+/** Names of the channels that are read, which models find them by; none of slides that are gray or RGB as they are. */
 std::vector<std::string>
-FindChosenChannels(const WholeSlideImageIO & slide)
+FindChannelNames(const WholeSlideImageIO & slide)
 {
   std::vector<std::string> names;
-  for (const auto & channel :
-       slide.GetChannelChoice().empty() ? std::vector<WholeSlideImageIO::ChannelEntry>() : slide.GetChannelEntries())
+  if (!slide.GetChannelChoice().empty() || slide.GetPixelType() == IOPixelEnum::VECTOR)
   {
-    names.push_back(channel.name);
+    for (const auto & channel : slide.GetChannelEntries())
+    {
+      names.push_back(channel.name);
+    }
   }
   return names;
 }
@@ -285,7 +288,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(*slide)
                                                             : gigapixel::IdentifyFile(fileName, bytes);
   result.madeOf = FindMadeOf(*slide);
-  result.channels = FindChosenChannels(*slide);
+  result.channels = FindChannelNames(*slide);
   result.downsamples = slide->GetLevelDownsamples(slide->GetLevel());
   result.decodingBytes =
     slide->IsResampled() ? static_cast<std::int64_t>(slide->GetDecodingBytes(slide->GetLevel())) : std::int64_t{ 0 };
@@ -451,73 +454,26 @@ IdentifyImage(const std::string & fileName, const GigapixelSlideContent & conten
   return OpenFile(fileName, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
 }
 
+/** Whether a mask that says what it was made of is of that slide, or of the one that it was converted from. */
+bool
+IsMadeOf(const gigapixel::PhysicalImage & mask, const std::string & slide, const GigapixelSlideContent & content)
+{
+  const gigapixel::PhysicalImage made = IdentifyImage(slide, content);
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  if (gigapixel::AreOfOneImage(slide, mask.madeOf, made.content))
+  {
+    return true;
+  }
+#endif
+  return mask.madeOf == made.content || mask.madeOf == made.madeOf;
+}
+
 } // namespace
 
 gigapixel::PhysicalImage
 GigapixelFileSource(const std::string & fileName, const GigapixelResolution & resolution, unsigned channels)
 {
   return OpenFile(fileName, resolution, channels, gigapixel::HashedBytes::Samples, HighSamples::Refused);
-}
-
-GigapixelSlideContent
-GigapixelContentForModel(const std::string &                               fileName,
-                         GigapixelSlideContent                             chosen,
-                         [[maybe_unused]] const std::vector<std::string> & channels,
-                         const std::string &                               window)
-{
-  if (channels.empty())
-  {
-    return chosen;
-  }
-  chosen.window = chosen.window.empty() ? window : chosen.window;
-  if (!chosen.channels.empty())
-  {
-    if (chosen.channels != channels && chosen.channels.size() == channels.size() &&
-        std::is_permutation(chosen.channels.begin(), chosen.channels.end(), channels.begin()))
-    {
-      throw gigapixel::Refusal(
-        gigapixel::Diagnostic("E-SLIDE-CHANNEL",
-                              "the channels are those that the model was trained on, in another order",
-                              "leave them out, and they are found by their names: " + gigapixel::JoinNames(channels))
-          .OfFile(fileName)
-          .OfOption("--channel", gigapixel::JoinNames(chosen.channels)));
-    }
-    return chosen;
-  }
-  chosen.channels = channels;
-#ifdef GIGAPIXEL_HAS_WHOLESLIDE
-  const auto slide = WholeSlideImageIO::New();
-  slide->SetFileName(fileName);
-  slide->SetImage(chosen.image);
-  slide->SetFocalPlane(chosen.plane);
-  slide->GiveWarningsOff(); // whoever reads the slide gives them
-  try
-  {
-    slide->ReadImageInformation();
-  }
-  catch (const ExceptionObject & error)
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
-  }
-  const auto entries = slide->GetChannelEntries();
-  for (const std::string & name : channels)
-  {
-    const auto found =
-      std::count_if(entries.begin(), entries.end(), [&name](const auto & entry) { return entry.name == name; });
-    if (found != 1)
-    {
-      throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-CHANNEL",
-                                                     "it has " +
-                                                       std::string(found == 0 ? "no channel" : "several channels") +
-                                                       " '" + name + "', which the model was trained on",
-                                                     "choose the channels that stand for " +
-                                                       gigapixel::JoinNames(channels) + " (--channel, SetChannels())")
-                                 .OfFile(fileName)
-                                 .OfValue(name));
-    }
-  }
-#endif
-  return chosen;
 }
 
 gigapixel::PhysicalImage
@@ -538,10 +494,8 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 gigapixel::PhysicalImage
 GigapixelTissueSource(const std::string & fileName, const std::string & slide, const GigapixelSlideContent & content)
 {
-  gigapixel::PhysicalImage       mask = GigapixelMaskSource(fileName);
-  const gigapixel::PhysicalImage made =
-    mask.madeOf.empty() ? gigapixel::PhysicalImage() : IdentifyImage(slide, content);
-  if (mask.madeOf != made.content && mask.madeOf != made.madeOf && !mask.madeOf.empty())
+  gigapixel::PhysicalImage mask = GigapixelMaskSource(fileName);
+  if (!mask.madeOf.empty() && !IsMadeOf(mask, slide, content))
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-MASK-GRID",
                                                    "the tissue mask was made of another slide than " + slide,
@@ -556,11 +510,12 @@ GigapixelWarnOfFullTissue(const gigapixel::TissueMask & tissue, const std::strin
 {
   if (tissue.IsFull())
   {
-    Warn(gigapixel::Diagnostic("W-DOUBT-MASK-FULL",
-                               "the tissue mask " + fileName + " has no glass: it leaves nothing of " + slide + " out",
-                               "check that the mask belongs to this image, and its values")
-           .OfFile(fileName)
-           .OfValue("1"));
+    GigapixelWarn(
+      gigapixel::Diagnostic("W-DOUBT-MASK-FULL",
+                            "the tissue mask " + fileName + " has no glass: it leaves nothing of " + slide + " out",
+                            "check that the mask belongs to this image, and its values")
+        .OfFile(fileName)
+        .OfValue("1"));
   }
 }
 

@@ -37,6 +37,7 @@ struct GigapixelNetwork_EXPORT Model
    * them ("LOW,HIGH" or "auto"; empty: none). None: slides as they are. */
   std::vector<std::string> channels{};
   std::string              window{}; ///< see channels
+  std::string              plane{};  ///< focal plane that was chosen: a number, "middle", "max" or "focus"; empty: none
 
   /** A ready model by its name (see GetNames()), a model file, or a training run's folder (its best weights). A folder
    * that has the name of a ready model is loaded as "./name".

@@ -119,8 +119,10 @@ public:
   /** Resolution of all samples, kept in the model; 0: unknown. */
   void SetMicronsPerPixel(double micronsPerPixel);
 
-  /** Channels and window of all samples, kept in the model: see Model. */
-  void SetChannels(const std::vector<std::string> & channels, const std::string & window);
+  /** Channels, window and focal plane of all samples, kept in the model: see Model. */
+  void SetSlideContent(const std::vector<std::string> & channels,
+                       const std::string &              window,
+                       const std::string &              plane);
 
   /** Gets what need not be wrong, but mostly is: training masks (256 places of each are looked at, of a
    * volume in each of 16 slices) or validation masks that lack a class, a budget that makes tiles smaller. */

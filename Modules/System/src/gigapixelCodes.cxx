@@ -604,6 +604,12 @@ GetCodes()
       "Name its meaning in the tag ExtraSamples if it is alpha.",
       "gigapixel convert four.tif new.tif",
       "gigapixel convert slide.tif new.tif" },
+    { "W-SLIDE-CHANNEL-FLAT",
+      "Nearly all values of a channel are the same, so that its percentiles are. Values above become 1, or 255 of a "
+      "window, and all others 0.",
+      "Look at the channel, or leave it out.",
+      "gigapixel convert sparse.ome.tif new.tif --channel empty --window auto",
+      "gigapixel convert sparse.ome.tif new.tif --channel DAPI --window auto" },
     { "W-SLIDE-CHANNELS-ALL",
       "No channel of the slide was chosen, and all with signal are used together.",
       "Choose channels with --channel where it matters.",

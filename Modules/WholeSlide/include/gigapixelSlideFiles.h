@@ -51,6 +51,12 @@ GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path,
 /** As above, of the slide that is read, with the channels and windows that were chosen before it. */
 GigapixelWholeSlide_EXPORT std::string IdentifySlide(const itk::WholeSlideImageIO & slide);
 
+/** Whether both are of one image of the file, as IdentifySlide() identifies it, or of focal planes of one stack: these
+ * share their geometry. \throw SlideError the file cannot be opened */
+GigapixelWholeSlide_EXPORT bool AreOfOneImage(const std::string & path,
+                                              const std::string & one,
+                                              const std::string & other);
+
 } // namespace gigapixel
 
 #endif

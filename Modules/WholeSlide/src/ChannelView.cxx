@@ -209,6 +209,32 @@ ChannelView::SetWindows(const ChannelChoice & choice, const OpeningProgress & pr
     {
       KeepChannelsWithSignal(ranges);
     }
+    if (isAutomatic)
+    {
+      WarnOfFlatChannels();
+    }
+  }
+}
+
+void
+ChannelView::WarnOfFlatChannels()
+{
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < m_Chosen.size(); ++i)
+  {
+    if (m_Windows[i].low == m_Windows[i].high)
+    {
+      names.push_back(m_Available[m_Chosen[i]].name);
+    }
+  }
+  if (!names.empty())
+  {
+    m_Warnings.push_back(Diagnostic("W-SLIDE-CHANNEL-FLAT",
+                                    "nearly all values are the same in " + JoinNames(names) +
+                                      ": values above are shown as 255, and all others as 0",
+                                    "state a window (--window LOW,HIGH), or leave these channels out")
+                           .OfFile(m_Slide->GetPath())
+                           .OfValue(std::to_string(names.size())));
   }
 }
 

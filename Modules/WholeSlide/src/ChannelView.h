@@ -54,6 +54,7 @@ private:
   unsigned FindChannel(const std::string & wanted) const;
   void     SetWindows(const ChannelChoice & choice, const OpeningProgress & progress);
   void     KeepChannelsWithSignal(const std::vector<ChannelRange> & ranges);
+  void     WarnOfFlatChannels();
   void     FillTables();
   void     SetColors();
   void     AddPlanes();

@@ -90,6 +90,48 @@ IsReadAsLabels(const std::string & path)
   return SlideFile(path).IsTIFF();
 }
 
+namespace
+{
+const std::string ImageMark = "image=";
+
+/** What IdentifySlide() says, taken apart. */
+struct SlideIdentity
+{
+  std::string number; // of the image, or of the first one of a stack; empty for the main one
+  std::string file;
+
+  explicit SlideIdentity(const std::string & text)
+    : file(text)
+  {
+    if (text.rfind(ImageMark, 0) == 0)
+    {
+      const std::size_t end = text.find(' ');
+      const std::string image = text.substr(ImageMark.size(), end - ImageMark.size()); // "2" or "max:2"
+      number = image.substr(image.find(':') + 1);
+      file = end == std::string::npos ? std::string() : text.substr(end + 1);
+    }
+  }
+};
+} // namespace
+
+bool
+AreOfOneImage(const std::string & path, const std::string & one, const std::string & other)
+{
+  const SlideIdentity a(one), b(other);
+  if (one == other || a.file != b.file)
+  {
+    return one == other;
+  }
+  const auto slide = Slide::Open(path, {});
+  const auto find = [&images = slide->GetImages()](const std::string & number) {
+    return std::find_if(images.begin(), images.end(), [&number](const SlideImage & image) {
+      return number.empty() ? image.isMain : std::to_string(image.number) == number;
+    });
+  };
+  const auto ofA = find(a.number), ofB = find(b.number), none = slide->GetImages().end();
+  return ofA != none && ofB != none && ofA->depth && ofB->depth && ofA->stack == ofB->stack;
+}
+
 std::string
 IdentifySlide(const std::string & path, const std::string & image, const std::string & plane)
 {
@@ -99,11 +141,11 @@ IdentifySlide(const std::string & path, const std::string & image, const std::st
     const auto slide = Slide::Open(path, asked);
     if (const auto stack = std::dynamic_pointer_cast<const FocalStack>(slide))
     {
-      prefix = "image=" + stack->GetIdentity() + ' ';
+      prefix = ImageMark + stack->GetIdentity() + ' ';
     }
     for (const SlideImage & each : slide->GetImages())
     {
-      prefix = each.isRead && !each.isMain ? "image=" + std::to_string(each.number) + ' ' : prefix;
+      prefix = each.isRead && !each.isMain ? ImageMark + std::to_string(each.number) + ' ' : prefix;
     }
   }
   std::string text = prefix + IdentifyFile(path, HashedBytes::Samples, FindSlideDescription(path));

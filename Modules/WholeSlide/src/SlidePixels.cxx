@@ -51,7 +51,7 @@ RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels, bool no
 {
   using Type = itk::IOComponentEnum;
   const Type type = slide.GetComponentType();
-  if (normalizes && type != Type::UCHAR && type != Type::USHORT && type != Type::FLOAT)
+  if (type != Type::UCHAR && type != Type::USHORT && type != Type::FLOAT)
   {
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",
                              "it has " + DescribePixels(slide) + " of the type " +
@@ -71,7 +71,7 @@ RequireChannels(const itk::WholeSlideImageIO & slide, unsigned channels, bool no
                     .OfValue(itk::ImageIOBase::GetComponentTypeAsString(slide.GetComponentType())));
   }
   const unsigned given = slide.GetNumberOfComponents();
-  const bool     isMade = IsPicture(slide) && (channels == 1 || channels == 3);
+  const bool     isMade = IsPicture(slide) && (channels == 1 || (channels == 3 && !normalizes));
   if (given != channels && !isMade)
   {
     throw Refusal(Diagnostic("E-SLIDE-CHANNELS",

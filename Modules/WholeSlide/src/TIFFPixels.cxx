@@ -244,7 +244,7 @@ DescribeNumbers(const TIFFPage & page)
   return kind + " of " + std::to_string(page.bits) + " bit";
 }
 
-const char * const convertNumbers = "convert it to 8-bit gray or RGB";
+const char * const convertNumbers = "convert it to integers of 8 or 16 bit without sign, or to floats of 32 bit";
 
 bool
 IsYCbCrJPEG2000(const TIFFPage & page)

@@ -17,6 +17,7 @@
 #include "gigapixelClassifier.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
+#include "gigapixelSlideFiles.h"
 
 #include "itkGigapixelClassifier.h"
 
@@ -245,6 +246,7 @@ Classify(const SlideForModel &  slide,
   json["width"] = size.width;
   json["height"] = size.height;
   AddResolution(json, slide.image.grid);
+  json["content"] = IdentifySlide(*slide.file);
   if (!mapTarget.file.empty())
   {
     json["map"] = WriteMap(map, slide, mapTarget, model.network, session);

@@ -11,6 +11,7 @@
 #include "SlideForModel.h"
 
 #include "gigapixelClassifier.h"
+#include "gigapixelSlideFiles.h"
 
 #include <nlohmann/json.hpp>
 
@@ -197,6 +198,7 @@ RunTask(const SlideTask &      task,
   json["width"] = size.width;
   json["height"] = size.height;
   AddResolution(json, slide.image.grid);
+  json["content"] = IdentifySlide(*slide.file);
   json["peakBytes"] = GetPeakMemory();
   json["cpuSeconds"] = GetCPUSeconds() - begin;
   json["damagedTiles"] = wasThere ? std::stoll(ReadHDF5Text(task.output, DamageAttribute))

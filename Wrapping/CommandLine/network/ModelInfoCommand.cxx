@@ -47,6 +47,10 @@ Describe(const std::string & name)
     json["slideChannels"] = model.channels;
     json["window"] = model.window.empty() ? JSON() : JSON(model.window);
   }
+  if (!model.plane.empty())
+  {
+    json["focalPlane"] = model.plane;
+  }
   return json;
 }
 
@@ -74,6 +78,10 @@ Format(const std::string & name, const JSON & json)
   {
     text += "  of slides   channels " + JoinNames(json["slideChannels"].get<std::vector<std::string>>()) +
             (json["window"].is_null() ? "" : ", window " + json["window"].get<std::string>()) + '\n';
+  }
+  if (json.contains("focalPlane"))
+  {
+    text += "  of slides   focal plane " + json["focalPlane"].get<std::string>() + '\n';
   }
   return text + "  tiles       of " + json["tileSize"].dump() + GetUnit(json) + '\n';
 }

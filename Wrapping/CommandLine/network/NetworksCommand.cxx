@@ -41,6 +41,10 @@ DescribeNetwork(const NetworkDescription & network)
   json["axes"] = network.graph.GetNumberOfAxes();
   json["channels"] = network.channels;
   json["classes"] = network.GetNumberOfClasses();
+  if (network.TakesFloats())
+  {
+    json["normalization"] = gigapixel::Describe(network.normalization);
+  }
   json["learningRate"] = GetDefaultLearningRate(network);
   json["arrays"] = JSON::array();
   for (const ParameterDescription & parameter : network.GetParameters())
@@ -76,7 +80,8 @@ Format(const JSON & json)
           (json["axes"] == 3 ? "voxel\n" : "pixel\n");
   text += "  channels " + json["channels"].dump() + ", classes " + json["classes"].dump() + ", halo " +
           json["halo"].dump() + GetUnit(json) + ", stride " + json["stride"].dump() + GetUnit(json) +
-          ", learning rate " + json["learningRate"].dump() + '\n';
+          ", learning rate " + json["learningRate"].dump() + '\n' +
+          (json.contains("normalization") ? "  input " + json["normalization"].get<std::string>() + '\n' : "");
   for (const JSON & tile : json["tiles"])
   {
     text += "  tile of " + tile["side"].dump() + GetUnit(json) + ": training " +

@@ -16,7 +16,7 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelUsableCores.h"
 
-#include "itkGigapixelImageSource.h"
+#include "itkGigapixelNetworkSource.h"
 
 #include <nlohmann/json.hpp>
 
@@ -352,7 +352,7 @@ FindContent(const ArgumentValues & values)
     return asked;
   }
   const Model model = Model::Load(network);
-  return itk::GigapixelContentForModel(values.GetText("SLIDE"), asked, model.channels, model.window);
+  return itk::GigapixelContentForModel(values.GetText("SLIDE"), asked, model);
 }
 
 /** \throw std::runtime_error the network cannot take it */

@@ -17,6 +17,7 @@
 
 #include "gigapixelModel.h"
 
+#include "itkGigapixelNetworkSource.h"
 #include "itkSlideSegmentationImageSource.h"
 
 #include <nlohmann/json.hpp>
@@ -419,8 +420,8 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto content = itk::GigapixelContentForModel(task.slide, GetContent(values), model->channels, model->window);
-  const auto slide = OpenSlide(task.slide, content, values, session);
+  const auto         content = itk::GigapixelContentForModel(task.slide, GetContent(values), *model);
+  const auto         slide = OpenSlide(task.slide, content, values, session);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
   if (HasOwnMask(segmentation))
   {
@@ -477,6 +478,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
     RequireSameAxes(slide, model->network, "the model " + values.GetText("model"));
   }
   Tiling tiling = GetTiling(values, session);
+  itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
   tiling.patches = GetPatches(values, model->network);
   auto                   tasks = AssignOutputs(list, values.GetText("output"), "--output");
   const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";

@@ -8,6 +8,7 @@
 #include "gigapixelPrintable.h"
 
 #include "itkGigapixelClassifier.h"
+#include "itkGigapixelNetworkSource.h"
 
 namespace gigapixel::commandline
 {
@@ -76,7 +77,7 @@ SlideForModel::SlideForModel(const std::string &    fileName,
                              const ArgumentValues & values,
                              const Session &        session)
   : name(fileName)
-  , content(itk::GigapixelContentForModel(fileName, GetContent(values), model.channels, model.window))
+  , content(itk::GigapixelContentForModel(fileName, GetContent(values), model))
   , file(OpenSlide(fileName, content, values, session))
   , image(OpenImage(fileName, model, values))
   , tiling(MakeTiling(model, values))

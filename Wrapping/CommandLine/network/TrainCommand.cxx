@@ -21,6 +21,7 @@
 #include "gigapixelUsableCores.h"
 #include "gigapixelVolumePrediction.h"
 
+#include "itkGigapixelNetworkSource.h"
 #include "itkGigapixelUNetTrainer.h"
 
 #include <nlohmann/json.hpp>
@@ -153,6 +154,7 @@ MeasureCohort(const Cohort &             cohort,
 {
   Workload workload;
   itk::GigapixelRefuseWindow(GetContent(values).window, network);
+  itk::GigapixelRefuseSharedMemory(values.Has("shared-memory"), network);
   for (const CohortEntry & entry : cohort.entries)
   {
     if (entry.split == CohortEntry::Split::Test)

@@ -13,6 +13,8 @@
 #include "gigapixelProcessMemory.h"
 #include "gigapixelVolumePrediction.h"
 
+#include "itkGigapixelNetworkSource.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -327,6 +329,7 @@ SegmentVolumes(const ArgumentValues & values, const Session & session, const std
 {
   RefuseOptionsOfSlides(values, "the model " + values.GetText("model") + " takes volumes");
   Tiling tiling = GetTiling(values, session);
+  itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
   tiling.volumePatches = GetVolumePatches(values, model->network);
   tiling.axes = model->network.graph.GetNumberOfAxes();
   const auto list = FindVolumes(values.GetTexts("SLIDE"), session);

@@ -36,6 +36,7 @@ const char * const writeAgain = "write the model again, by train or import";
 const char * const TissueKey = "tissue_only"; ///< absent in models of earlier versions
 const char * const ChannelsKey = "channels";  ///< names as a JSON array; absent where none were chosen
 const char * const WindowKey = "window";
+const char * const PlaneKey = "focal_plane";
 
 std::string
 GetText(const SafeTensors & file, const std::string & path, const char * key)
@@ -49,6 +50,14 @@ GetText(const SafeTensors & file, const std::string & path, const char * key)
                     .OfFile(path));
   }
   return found->second;
+}
+
+/** Empty: the file does not say. */
+std::string
+FindText(const SafeTensors & file, const char * key)
+{
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? std::string() : found->second;
 }
 
 template <typename T>
@@ -206,10 +215,8 @@ ToModel(const SafeTensors & file, const std::string & path)
       model.tissueOnly = found->second == "true";
     }
     model.channels = ReadChannels(file);
-    if (const auto found = file.metadata.find(WindowKey); found != file.metadata.end())
-    {
-      model.window = found->second;
-    }
+    model.window = FindText(file, WindowKey);
+    model.plane = FindText(file, PlaneKey);
     for (const auto & [name, tensor] : file.tensors)
     {
       if (name.rfind(TrainingPrefix, 0) == 0)
@@ -269,6 +276,10 @@ FromModel(const Model & model)
   if (!model.window.empty())
   {
     file.metadata[WindowKey] = model.window;
+  }
+  if (!model.plane.empty())
+  {
+    file.metadata[PlaneKey] = model.plane;
   }
   for (const auto & [name, parameter] : model.parameters)
   {

@@ -50,10 +50,13 @@ Trainer::SetMicronsPerPixel(double micronsPerPixel)
 }
 
 void
-Trainer::SetChannels(const std::vector<std::string> & channels, const std::string & window)
+Trainer::SetSlideContent(const std::vector<std::string> & channels,
+                         const std::string &              window,
+                         const std::string &              plane)
 {
   m_Implementation->channels = channels;
   m_Implementation->window = window;
+  m_Implementation->plane = plane;
 }
 
 void

@@ -502,7 +502,8 @@ Trainer::Implementation::GetLast()
 Model
 Trainer::Implementation::MakeModel() const
 {
-  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {}, channels, window };
+  Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {}, channels, window,
+               plane };
   if (network.LabelsImage())
   {
     model.tissueOnly = std::any_of(training.begin(), training.end(), [](const Sample & sample) {

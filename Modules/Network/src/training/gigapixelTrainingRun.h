@@ -31,6 +31,7 @@ struct Trainer::Implementation
   double                                  micronsPerPixel{ 0 };
   std::vector<std::string>                channels; ///< of the samples; none: none were chosen
   std::string                             window;
+  std::string                             plane;
   std::function<void(const Diagnostic &)> warning;
   std::function<void(const MemoryPlan &)> planObserver;
   Model                                   best;

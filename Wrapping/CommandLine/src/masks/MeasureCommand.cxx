@@ -301,6 +301,7 @@ Measure(const MaskImage &                mask,
   {
     AddLevel(json, slide->GetSlide());
     AddChannels(json, slide->GetSlide());
+    json["content"] = IdentifySlide(slide->GetSlide());
     json["slidePixels"] = { slide->GetMatch().axes[0].ratio, slide->GetMatch().axes[1].ratio };
   }
   json["damagedTiles"] = slide ? slide->GetSlide().GetNumberOfDamagedTiles() : 0;

@@ -73,10 +73,14 @@ ToColor(const std::array<unsigned char, 3> & color)
   return text;
 }
 
-/** What of the slide's file the results of a row were made of: as the mask says, else the command's options. */
+/** What of the slide's file the results of a row were made of: as they say, else the mask, or the command's options. */
 itk::GigapixelSlideContent
 FindContent(const ReportRow & row)
 {
+  if (!row.read.empty())
+  {
+    return FindContentOfMaking("read " + row.read);
+  }
   const std::string madeBy = row.mask.empty() ? std::string() : FindMadeBy(row.mask);
   if (!madeBy.empty())
   {

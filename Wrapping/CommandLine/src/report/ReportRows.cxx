@@ -139,13 +139,14 @@ ReportRow::AddProbability(const std::string & name, double probability)
 }
 
 ReportRow &
-ReportRows::FindRow(const std::string & slide)
+ReportRows::FindRow(const std::string & slide, const std::string & mask)
 {
   const std::string name = GetSlideName(slide);
   for (const std::size_t place : m_ByName[name])
   {
     ReportRow & row = m_Rows[place];
-    if (row.slide.empty() || MayBeSame(row.slide, slide))
+    const bool  isMask = mask.empty() || row.mask.empty() || MayBeSame(row.mask, mask);
+    if (isMask && (row.slide.empty() || MayBeSame(row.slide, slide)))
     {
       std::error_code ignored;
       row.slide = row.slide.empty() || !fs::exists(row.slide, ignored) ? slide : row.slide;
@@ -197,7 +198,7 @@ bool
 ReportRows::AddResult(Json result, const std::string & folder)
 {
   const std::string slide = GetText(result, "slide");
-  const std::string mask = GetText(result, slide.empty() ? "prediction" : "mask");
+  const std::string mask = Resolve(GetText(result, slide.empty() ? "prediction" : "mask"), folder);
   if (slide.empty() && (mask.empty() || !result.contains("dice")))
   {
     if (result.contains("rocAUC") || result.contains("objective"))
@@ -207,8 +208,9 @@ ReportRows::AddResult(Json result, const std::string & folder)
     }
     return false;
   }
-  ReportRow & row = slide.empty() ? this->FindRowOfMask(Resolve(mask, folder)) : this->FindRow(Resolve(slide, folder));
-  row.mask = row.mask.empty() && !mask.empty() ? Resolve(mask, folder) : row.mask;
+  ReportRow & row = slide.empty() ? this->FindRowOfMask(mask) : this->FindRow(Resolve(slide, folder), mask);
+  row.mask = row.mask.empty() ? mask : row.mask;
+  row.read = GetText(result, "content").empty() ? row.read : GetText(result, "content");
   result = MoveSlide(std::move(result), row.slide); // a warning that two inputs tell names one file
   if (!result.contains("error"))
   {

@@ -19,10 +19,11 @@ namespace gigapixel::commandline
 /** What is known of one slide. */
 struct ReportRow
 {
-  std::string            name;  ///< GetSlideName()
-  std::string            slide; ///< its file, as somebody named it; empty: nobody did
-  std::string            mask;  ///< its file; empty: there is none
-  nlohmann::ordered_json data;  ///< as Modules/Report/page/report.js shows it
+  std::string            name;   ///< GetSlideName()
+  std::string            slide;  ///< its file, as somebody named it; empty: nobody did
+  std::string            mask;   ///< its file; empty: there is none
+  nlohmann::ordered_json data;   ///< as Modules/Report/page/report.js shows it
+  std::string            read{}; ///< what of the slide's file was read, as IdentifySlide() says it; empty: unknown
 
   /** Says what the row lacks. \param what a clause without names */
   void Miss(const std::string & what, const std::exception & error);
@@ -36,8 +37,8 @@ nlohmann::ordered_json DescribeMissing(const std::string & what, const Diagnosti
 
 /** \class ReportRows
  * \brief The slides of a report, from whatever names them: masks, tables, results of commands. What is said of one
- * slide in several places makes one row. Paths of files that are not there are of one slide where one ends as the other
- * does. */
+ * slide in several places makes one row, but for several masks of it. Paths of files that are not there are of one
+ * slide where one ends as the other does. */
 class ReportRows
 {
 public:
@@ -83,7 +84,7 @@ public:
   }
 
 private:
-  ReportRow &              FindRow(const std::string & slide);
+  ReportRow &              FindRow(const std::string & slide, const std::string & mask = {});
   std::vector<ReportRow *> FindRowsThere(const std::string & slide);
   ReportRow &              FindRowOfMask(const std::string & mask);
   bool                     AddResult(nlohmann::ordered_json result, const std::string & folder);

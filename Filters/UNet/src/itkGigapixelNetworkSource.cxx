@@ -1,0 +1,231 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "itkGigapixelNetworkSource.h"
+
+#include "gigapixelDiagnostic.h"
+#include "gigapixelJoinNames.h"
+#include "itkProcessObject.h"
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+#  include "itkWholeSlideImageIO.h"
+#endif
+
+#include <algorithm>
+
+namespace itk
+{
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+namespace
+{
+
+WholeSlideImageIO::Pointer
+OpenQuietly(const std::string & fileName, const std::string & image, const std::string & plane)
+{
+  const auto slide = WholeSlideImageIO::New();
+  slide->SetFileName(fileName);
+  slide->SetImage(image);
+  slide->SetFocalPlane(plane);
+  slide->GiveWarningsOff(); // whoever reads the slide gives them
+  try
+  {
+    slide->ReadImageInformation();
+  }
+  catch (const ExceptionObject & error)
+  {
+    throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error));
+  }
+  return slide;
+}
+
+bool
+HasFocalPlanes(const std::string & fileName, const std::string & image)
+{
+  try
+  {
+    OpenQuietly(fileName, image, "1");
+    return true;
+  }
+  catch (const gigapixel::Refusal & refusal)
+  {
+    if (refusal.GetDiagnostic().option == "--plane")
+    {
+      return false;
+    }
+    throw;
+  }
+}
+
+/** \throw std::runtime_error the slide does not have exactly one channel of each name */
+void
+RequireChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::string> & channels)
+{
+  const auto entries = slide.GetChannelEntries();
+  for (const std::string & name : channels)
+  {
+    const auto found =
+      std::count_if(entries.begin(), entries.end(), [&name](const auto & entry) { return entry.name == name; });
+    if (found != 1)
+    {
+      throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-CHANNEL",
+                                                     "it has " +
+                                                       std::string(found == 0 ? "no channel" : "several channels") +
+                                                       " '" + name + "', which the model was trained on",
+                                                     "choose the channels that stand for " +
+                                                       gigapixel::JoinNames(channels) + " (--channel, SetChannels())")
+                                 .OfFile(slide.GetFileName())
+                                 .OfValue(name));
+    }
+  }
+}
+
+} // namespace
+#endif
+
+GigapixelSlideContent
+GigapixelContentForModel(const std::string & fileName, GigapixelSlideContent chosen, const gigapixel::Model & model)
+{
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+  if (chosen.plane.empty() && !model.plane.empty() && HasFocalPlanes(fileName, chosen.image))
+  {
+    chosen.plane = model.plane;
+  }
+#endif
+  const auto & channels = model.channels;
+  if (channels.empty())
+  {
+    return chosen;
+  }
+  chosen.window = chosen.window.empty() ? model.window : chosen.window;
+  if (chosen.channels.empty())
+  {
+    chosen.channels = channels;
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+    RequireChannelsOfModel(*OpenQuietly(fileName, chosen.image, chosen.plane), channels);
+#endif
+    return chosen;
+  }
+  if (chosen.channels != channels && chosen.channels.size() == channels.size() &&
+      std::is_permutation(chosen.channels.begin(), chosen.channels.end(), channels.begin()))
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-SLIDE-CHANNEL",
+                            "the channels are those that the model was trained on, in another order",
+                            "leave them out, and they are found by their names: " + gigapixel::JoinNames(channels))
+        .OfFile(fileName)
+        .OfOption("--channel", gigapixel::JoinNames(chosen.channels)));
+  }
+  return chosen;
+}
+
+void
+GigapixelRequireSampleType(gigapixel::SampleType                 type,
+                           const gigapixel::NetworkDescription & network,
+                           const std::string &                   name)
+{
+  if (!network.IsNormalized() && type != gigapixel::SampleType::UInt8)
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-MODEL-INPUT",
+                            "it has floats, and the network " + network.name + " takes 8 bit",
+                            "cast it, or take a network with a normalization, such as unet:normalization=percentiles")
+        .OfFile(name));
+  }
+}
+
+namespace
+{
+
+/** By their names, where these are known. */
+void
+WarnOfFlatChannels(const gigapixel::KeptNormalization & kept, const gigapixel::PhysicalImage & image)
+{
+  std::vector<std::string> names;
+  for (const std::size_t channel : kept.GetFlatChannels())
+  {
+    names.push_back(channel < image.channels.size() ? image.channels[channel] : std::to_string(channel + 1));
+  }
+  if (!names.empty())
+  {
+    GigapixelWarn(gigapixel::Diagnostic("W-SLIDE-CHANNEL-FLAT",
+                                        "nearly all values are the same in channels that are normalized: " +
+                                          gigapixel::JoinNames(names),
+                                        "look at these channels, or train a network without them")
+                    .OfFile(image.name)
+                    .OfValue(std::to_string(names.size())));
+  }
+}
+
+} // namespace
+
+std::shared_ptr<gigapixel::KeptNormalization>
+GigapixelFindNormalization(const gigapixel::PhysicalImage &      image,
+                           const gigapixel::NetworkDescription & network,
+                           const std::function<bool(double)> &   goesOn)
+{
+  const auto kept = std::make_shared<gigapixel::KeptNormalization>(network.normalization);
+  const auto measured = gigapixel::AdaptChannels(
+    image.measured ? image.measured : image.pixels, static_cast<unsigned>(network.channels), image.name);
+  try
+  {
+    if (!kept->Find(measured, goesOn))
+    {
+      return nullptr;
+    }
+  }
+  catch (const gigapixel::Refusal & refusal)
+  {
+    gigapixel::Diagnostic diagnostic = refusal.GetDiagnostic();
+    diagnostic.why += diagnostic.code == "E-SLIDE-DAMAGED" ? "; statistics of its channels are of all pixels" : "";
+    throw gigapixel::Refusal(diagnostic);
+  }
+  WarnOfFlatChannels(*kept, image);
+  return kept;
+}
+
+std::shared_ptr<gigapixel::PixelSource>
+GigapixelSourceForNetwork(const gigapixel::PhysicalImage &                     image,
+                          const gigapixel::NetworkDescription &                network,
+                          const std::shared_ptr<const gigapixel::TissueMask> & tissue,
+                          const std::function<bool(double)> &                  goesOn)
+{
+  auto pixels = gigapixel::AdaptChannels(image.pixels, static_cast<unsigned>(network.channels), image.name);
+  GigapixelRequireSampleType(pixels->GetSampleType(), network, image.name);
+  pixels = tissue ? gigapixel::PaintGlass(pixels, tissue, network.GetGlass(pixels->GetSampleType())) : pixels;
+  if (!network.IsNormalized())
+  {
+    return pixels;
+  }
+  const auto normalization = GigapixelFindNormalization(image, network, goesOn);
+  if (!normalization)
+  {
+    throw ProcessAborted(__FILE__, __LINE__);
+  }
+  return normalization->Apply(pixels);
+}
+
+void
+GigapixelRefuseWindow(const std::string & window, const gigapixel::NetworkDescription & network)
+{
+  if (!window.empty() && network.IsNormalized())
+  {
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "a window makes 8 bit of samples, and the network " + network.name +
+                                                     " takes them as they are stored and normalizes them: " +
+                                                     gigapixel::Describe(network.normalization),
+                                                   "leave the window out, or take a network without a normalization")
+                               .OfOption("--window", window));
+  }
+}
+
+void
+GigapixelRefuseSharedMemory(bool isAskedFor, const gigapixel::NetworkDescription & network)
+{
+  if (isAskedFor && network.TakesFloats())
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-APPLIES",
+                            "networks for volumes or normalized values do not compute in shared memory",
+                            "leave out shared memory (--shared-memory), the result is the same")
+        .OfOption("--shared-memory"));
+  }
+}
+
+} // namespace itk
