@@ -59,6 +59,7 @@ set(rpath $ORIGIN/../../itk)
 gigapixel_share_rooms(gigapixel)
 set_target_properties(gigapixel PROPERTIES INSTALL_RPATH ${rpath})
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
+add_subdirectory(reader)
 # Arguments of Python's functions are made of the program's table of options.
 add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/option_table.py $<TARGET_FILE:gigapixel> ${CMAKE_CURRENT_BINARY_DIR}/option_table.py

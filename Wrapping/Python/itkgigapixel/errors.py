@@ -226,9 +226,12 @@ _lock = threading.Lock()  # of the list, and of the switch that follows it
 
 
 def _readers():
-    """The class of the readers, if its library is loaded."""
-    itk = sys.modules.get("itk")
-    return None if itk is None or not sys.modules.keys() & {"itk._GigapixelPython", "itk.GigapixelPython"} else itk.WholeSlideImageIO
+    """The module of the readers, if its library is loaded or ITK's modules are that use it."""
+    if not sys.modules.keys() & {"itkgigapixel.slide_reader", "itk._GigapixelPython", "itk.GigapixelPython"}:
+        return None
+    from itkgigapixel import slide_reader
+
+    return slide_reader
 
 
 def keep_warnings() -> None:
@@ -259,17 +262,11 @@ def _give_warnings(failed: bool) -> None:
 
 
 def find_fields(text: str, otherwise: str) -> dict:
-    """The fields of a text of the C++ classes. The libraries that are loaded keep those of their last texts."""
-    found = {}
-    itk = sys.modules.get("itk")
-    for library, name in (("GigapixelPython", "WholeSlideImageIO"), ("GigapixelNetworkPython", "GigapixelModel")):
-        if itk is None or f"itk._{library}" not in sys.modules and f"itk.{library}" not in sys.modules:
-            continue
-        values = getattr(itk, name).FindDiagnostic(text)
-        fields = dict(zip(("code", "file", "option", "value", "why", "do"), (value or None for value in values)))
-        if fields["code"] and (not found or sum(map(bool, fields.values())) > sum(map(bool, found.values()))):
-            found = fields
-    return found or fields_of_text(text, otherwise)
+    """The fields of a text of the C++ classes, whose library keeps those of its last texts."""
+    readers = _readers()
+    values = () if readers is None else readers.FindDiagnostic(text)
+    found = dict(zip(("code", "file", "option", "value", "why", "do"), (value or None for value in values)))
+    return found if found.get("code") else fields_of_text(text, otherwise)
 
 
 def fields_of_text(text: str, otherwise: str) -> dict:

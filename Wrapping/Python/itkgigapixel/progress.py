@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import signal
 import threading
+from typing import Callable
 
 import itk
 
@@ -129,6 +130,12 @@ def _stopped_by_ctrl_c(*processes):
         del _stoppable[-len(processes) :]
 
 
+def _observe(process, call: Callable[[], None]) -> int:
+    """Has a process object call at each progress event. One of ``itk`` loads ITK's wrapped libraries for it; our reader does not."""
+    ours = getattr(process, "AddProgressObserver", None)
+    return process.AddObserver(itk.ProgressEvent(), call) if ours is None else ours(call)
+
+
 @contextlib.contextmanager
 def running(process, description: str, show: bool, source=None):
     """For a block that updates an ITK process object: Ctrl-C stops it at its next progress event, and where *show* is
@@ -150,7 +157,7 @@ def running(process, description: str, show: bool, source=None):
     heard = [(process, follow)]
     if source is not None:
         heard.append((source, listen))
-    tags = [(each, each.AddObserver(itk.ProgressEvent(), call)) for each, call in heard]
+    tags = [(each, _observe(each, call)) for each, call in heard]
     try:
         processes = [each for each, _ in heard]
         with interruptible(), in_a_sentence(), _counted(*processes), _stopped_by_ctrl_c(*processes):

@@ -43,6 +43,13 @@ def file_name(path: Path) -> str:
     return name
 
 
+def new_reader():
+    """A reader of slides in C++. Its library is loaded now, where it was not, and none of ITK's wrapped ones."""
+    from itkgigapixel.slide_reader import SlideReader
+
+    return SlideReader()
+
+
 def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
     """:raises ValueError: it is given, and is no resolution"""
     if mpp is not None and not 0 < float(mpp) < math.inf:
@@ -256,11 +263,11 @@ class Slide:
     def _open(self, mpp: Optional[float] = None):
         if isinstance(self._io, _Closed):
             self._io.Open  # refuses
-        io = itk.WholeSlideImageIO.New()
+        io = new_reader()
         keep_warnings()
         io.SetFileName(self.path)
         if self.strict:  # else the default of the process holds
-            io.StrictOn()
+            io.SetStrict(True)
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
         io.SetImage(self._content.image)
@@ -373,7 +380,7 @@ class Slide:
     @property
     def dtype(self) -> np.dtype:
         """The type of a sample: uint8, uint16, float32, or uint32 of labels that number objects."""
-        name = self._io.GetComponentTypeAsString(self._io.GetComponentType())
+        name = self._io.GetSampleType()
         return np.dtype({"unsigned_char": np.uint8, "unsigned_short": np.uint16, "unsigned_int": np.uint32, "float": np.float32}[name])
 
     @property
@@ -395,7 +402,7 @@ class Slide:
 
     def _is_picture(self) -> bool:
         """Whether it is RGB or gray of 8 bits, which are read as either."""
-        kind = self._io.GetPixelTypeAsString(self._io.GetPixelType())
+        kind = self._io.GetPixelKind()
         is_chosen = bool(self._content.channels or self._content.window) and not self._as_picture
         return self.dtype == np.uint8 and kind in ("rgb", "scalar") and not is_chosen
 
@@ -410,8 +417,8 @@ class Slide:
     @property
     def properties(self) -> dict[str, str]:
         """All properties under OpenSlide's names."""
-        dictionary = self._io.GetMetaDataDictionary()
-        return {key: str(dictionary[key]) for key in dictionary.GetKeys()}
+        texts = self._io.ListProperties()
+        return dict(zip(texts[::2], texts[1::2]))
 
     @property
     def associated(self) -> dict[str, np.ndarray]:
@@ -420,9 +427,13 @@ class Slide:
 
     @in_a_sentence()
     def _associated(self, name: str) -> np.ndarray:
-        io = itk.WholeSlideImageIO.New()
+        io = new_reader()
+        io.SetFileName(self.path)
         io.SetAssociatedImage(name)
-        return itk.array_from_image(itk.imread(self.path, imageio=io))
+        io.ReadImageInformation()
+        pixels = np.empty((io.GetDimensions(1), io.GetDimensions(0), io.GetNumberOfComponents()), np.uint8)
+        io.ReadImage(pixels)
+        return pixels
 
     @names_arguments
     @in_a_sentence()

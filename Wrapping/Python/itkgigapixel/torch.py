@@ -22,7 +22,7 @@ import torch
 from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
-from itkgigapixel.slide import Path, Slide
+from itkgigapixel.slide import Path, Slide, new_reader
 
 __all__ = ["PatchDataset", "PatchStream"]
 
@@ -85,16 +85,16 @@ class _Target:
 
     def _open(self, name: str, slide: Slide, downsample: float):
         """Spacing and origin of the coarsest level that is not coarser than the patches."""
-        io = itk.WholeSlideImageIO.New()
+        io = new_reader()
         io.SetFileName(name)
-        io.StoredValuesOn()
+        io.SetStoredValues(True)
         io.ReadImageInformation()
         finest = slide.levels[0].width / io.GetLevelSize(0)[0]
         fine = [k for k in range(io.GetNumberOfLevels()) if io.GetLevelDownsample(k) * finest <= downsample * 1.01]
         self._level = fine[-1] if fine else 0
         io.SetLevel(self._level)
         io.ReadImageInformation()
-        kind = io.GetComponentTypeAsString(io.GetComponentType())
+        kind = io.GetSampleType()
         if io.GetNumberOfComponents() != 1 or kind not in _TYPES:
             raise error_of(ValueError, "E-MASK-FORMAT", "it is not one channel of whole numbers", file=name, option="masks")
         self._io, self._dtype, self._size = io, _TYPES[kind], io.GetLevelSize(self._level)

@@ -108,6 +108,33 @@ print(*before, imported())
     assert python(code, drawn[0]) == "set() set() set()\n"
 
 
+def test_reading_loads_none_of_itks_wrapped_libraries(drawn):
+    """They take 260 MB and seconds. Associated images, channels and a bar of nothing come without them, too."""
+    code = """
+import sys, itkgigapixel as gp
+slide = gp.Slide(sys.argv[1])
+pixels = slide.read(mpp=4.0), slide.thumbnail(), slide.associated, slide.channel_entries, slide.properties, repr(slide)
+resident = next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmRSS')) / 1024
+print({name for name in sys.modules if name.startswith('itk._')}, resident < 120)
+"""
+    assert python(code, drawn[0]) == "set() True\n"
+
+
+def test_itk_and_the_reader_count_modifications_together(drawn):
+    """Whichever comes first: a pipeline of objects with two counters would miss changes."""
+    for before, after in (("", "read()"), ("read()", "")):
+        code = f"""
+import sys, itk, itkgigapixel as gp
+read = lambda: [gp.Slide(sys.argv[1]).read(level=2) for _ in range(50)]
+{before}
+times = [make().GetMTime() for make in 3 * [itk.Image[itk.UC, 2].New, itk.SlideTissueImageSource.New]]
+{after}
+times += [make().GetMTime() for make in 3 * [itk.SlideTissueImageSource.New, itk.Image[itk.UC, 2].New]]
+print(all(a < b for a, b in zip(times, times[1:])))
+"""
+        assert python(code, drawn[0]) == "True\n"
+
+
 def test_functions_of_itk_take_tensors_and_xarrays():
     """The function is of ITKCommon, which is loaded in any case: those of other modules load up to half a gigabyte of libraries."""
     code = """

@@ -59,7 +59,7 @@ def interrupted(self, name):
     return look(self, name)
 type(itk).__getattribute__ = interrupted
 try:
-    gp.Slide(sys.argv[1])
+    gp.label(sys.argv[1])
 except KeyboardInterrupt:
     print("interrupted", *seen)
 """

@@ -1,0 +1,85 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef WarningWindow_h
+#define WarningWindow_h
+
+#include "gigapixelDiagnostic.h"
+#include "gigapixelPlainMessage.h"
+
+#include "itkOutputWindow.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+/** Keeps warnings that have a code, while it is the window where ITK's texts go. Others go on to the window before it.
+ */
+class WarningWindow : public itk::OutputWindow
+{
+public:
+  using Self = WarningWindow;
+  using Superclass = itk::OutputWindow;
+  using Pointer = itk::SmartPointer<Self>;
+  itkNewMacro(Self);
+
+  void
+  DisplayText(const char * text) override
+  {
+    const std::string            sentence = gigapixel::CleanMessage(text);
+    std::unique_lock<std::mutex> lock(m_Mutex);
+    if (!gigapixel::Diagnostic::OfText(sentence, std::string()).code.empty())
+    {
+      m_Texts.push_back(sentence);
+      return;
+    }
+    const auto before = m_Before;
+    lock.unlock(); // whatever that window does
+    before->DisplayText(text);
+  }
+
+  static void
+  Install()
+  {
+    const auto                        ours = GetOurs();
+    const auto                        now = itk::OutputWindow::GetInstance();
+    const std::lock_guard<std::mutex> lock(ours->m_Mutex);
+    if (now.GetPointer() != ours.GetPointer())
+    {
+      ours->m_Before = now;
+      itk::OutputWindow::SetInstance(ours);
+    }
+  }
+
+  static void
+  Remove()
+  {
+    const auto                        ours = GetOurs();
+    const std::lock_guard<std::mutex> lock(ours->m_Mutex);
+    if (itk::OutputWindow::GetInstance().GetPointer() == ours.GetPointer())
+    {
+      itk::OutputWindow::SetInstance(ours->m_Before);
+    }
+  }
+
+  static std::vector<std::string>
+  Take()
+  {
+    const auto                        ours = GetOurs();
+    const std::lock_guard<std::mutex> lock(ours->m_Mutex);
+    return std::exchange(ours->m_Texts, {});
+  }
+
+private:
+  static Pointer
+  GetOurs()
+  {
+    static const Pointer ours = New();
+    return ours;
+  }
+
+  itk::OutputWindow::Pointer m_Before;
+  std::mutex                 m_Mutex;
+  std::vector<std::string>   m_Texts;
+};
+
+#endif
