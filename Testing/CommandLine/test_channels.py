@@ -452,8 +452,11 @@ def test_a_palette_of_one_color_is_of_a_channel(ome, color, tmp_path):
     tifffile.imwrite(path, pixels, colormap=ramp, **options)
     info = run("info", path, "--json").json
     assert info["channels"] == 1 and info["channelEntries"][0]["color"] == "#" + bytes(color).hex()
-    run("convert", path, tmp_path / "out.ome.tif", "--compression", "deflate", "--content", "picture")
-    assert numpy.array_equal(tifffile.imread(tmp_path / "out.ome.tif", series=0, level=0), pixels)
+    for words in ([], ["--compression", "deflate"]):
+        run("convert", path, tmp_path / "out.ome.tif", "--overwrite", *words)
+        assert numpy.array_equal(tifffile.imread(tmp_path / "out.ome.tif", series=0, level=0), pixels)
+        info = run("info", tmp_path / "out.ome.tif", "--json").json
+        assert info["channels"] == 1 and info["channelEntries"][0]["color"] == "#" + bytes(color).hex()
     ramp[:, 100] = (0, 0, 65535)
     tifffile.imwrite(path, pixels, colormap=ramp, **options)
     assert run("info", path, "--json").json["channels"] == 3

@@ -100,7 +100,10 @@ HasChannels(const WholeSlideImageIO & slide)
 bool
 IsMeasured(const WholeSlideImageIO & slide)
 {
-  return slide.GetComponentType() == IOComponentEnum::FLOAT ||
+  const auto channels = slide.GetChannelEntries();
+  const auto color = channels.size() == 1 ? gigapixel::ReadHexColor(channels.front().color) : std::nullopt;
+  const bool isColored = color && ((*color)[0] != (*color)[1] || (*color)[1] != (*color)[2]); // programs name white
+  return slide.GetComponentType() == IOComponentEnum::FLOAT || isColored ||
          slide.GetMetaDataDictionary().HasKey("gigapixel.channel-names");
 }
 

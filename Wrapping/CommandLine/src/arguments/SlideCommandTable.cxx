@@ -424,7 +424,7 @@ Convert()
         { "automatic", "picture", "labels" },
         "automatic",
         "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-        "say of themselves; else color, JPEG, floats and channels with a name or that are chosen are pictures, another "
+        "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are pictures, another "
         "single channel or a palette is labels, whose values are kept."),
       Choice(
         "colors",
