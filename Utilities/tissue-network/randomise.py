@@ -10,11 +10,13 @@ import numpy
 from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, is_dark
 from marks import draw_bubble, draw_dots, draw_field, draw_frame, draw_letters, draw_pen, draw_print, draw_shadow
 from marks import draw_soft_ink, draw_specks, find_border
-from network import stretch
+from network import make_stretch, stretch
 
 # The network's grid in µm, and the side of a crop in its pixels.
 GRID = 8.0
 SIDE = 256
+# The part of the crops that keep the image's own colors: a slide's own light and statistics are seen nowhere else.
+PLAIN = 0.3
 # What dyes and chromogens absorb of red, green and blue, mostly of Ruifrok and Johnston 2001. Each direction is changed
 # a little or a lot whenever it is drawn.
 DYES = {
@@ -68,6 +70,7 @@ class Specimen:
         self.name, self.source, self.mpp = image["name"], image["source"], image["mpp"]
         pixels, classes = image["pixels"], image["classes"]
         self.dark = is_dark(pixels)
+        self.counts = [numpy.bincount(pixels[..., k].ravel(), minlength=256) for k in range(3)]
         self.levels = [(pixels, classes)]
         while min(self.levels[-1][1].shape) >= 256:
             size = [length // 2 for length in self.levels[-1][1].shape[::-1]]
@@ -336,8 +339,23 @@ def weigh(rng, changed, classes, shines):
     return numpy.concatenate([changed, rows]), numpy.concatenate([weights, more])
 
 
+def make_plain_crop(rng, specimen):
+    """A crop in the image's own colors, hardly changed, stretched as the whole image is."""
+    pixels, classes, _ = crop(rng, specimen)
+    seen, stretched = [], []
+    for k in range(3):
+        gain = numpy.exp(rng.normal(0, 0.04))
+        changed = numpy.clip(numpy.arange(256) * gain + rng.normal(0, 2), 0, 255).astype(numpy.uint8)
+        counts = numpy.bincount(changed, specimen.counts[k], 256)
+        seen.append(changed[pixels[..., k]])
+        stretched.append(make_stretch(counts)[seen[k]])
+    return numpy.stack(seen + stretched, axis=2), classes
+
+
 def make_crop(rng, specimen):
     """What the network sees, SIDE x SIDE x 6, and the classes."""
+    if rng.random() < PLAIN:
+        return make_plain_crop(rng, specimen)
     pixels, classes, resolution = crop(rng, specimen)
     amounts = specimen.get_amounts(pixels)
     if (classes == TISSUE).mean() > 0.4 and rng.random() < 0.25:

@@ -496,8 +496,8 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.735;
-  constexpr double slope = 19.9;
+  constexpr double middle = 0.757;
+  constexpr double slope = 22.8;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 
