@@ -282,9 +282,13 @@ def test_a_model_keeps_its_plane(tmp_path, plane, others):
         run("convert", path, tmp_path / f"{which}.slide.tif", "--plane", which, "--content", "picture", "--compression", "deflate")
         return segment(tmp_path / f"{which}.slide.tif", f"{which}.flat")
 
-    assert numpy.array_equal(segment(path, "kept"), flatten(plane))
+    kept = segment(path, "kept")
+    assert numpy.array_equal(kept, flatten(plane))
     for other in others:
-        assert numpy.array_equal(segment(path, other, "--plane", other), flatten(other))
+        found = segment(path, other, "--plane", other)
+        assert numpy.array_equal(found, flatten(other)) and not numpy.array_equal(found, kept)
+    # An image that is one of the planes is that plane.
+    assert numpy.array_equal(segment(path, "second", "--image", 2), flatten(2))
 
 
 def test_a_folder_of_stacks(tmp_path):

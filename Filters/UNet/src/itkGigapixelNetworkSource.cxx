@@ -3,7 +3,6 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelJoinNames.h"
-#include "itkProcessObject.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "itkWholeSlideImageIO.h"
 #endif
@@ -35,9 +34,19 @@ OpenQuietly(const std::string & fileName, const std::string & image, const std::
   return slide;
 }
 
+/** Whether a plane can be chosen: not where the image is one, by its number or by a name of its own. */
 bool
 HasFocalPlanes(const std::string & fileName, const std::string & image)
 {
+  if (!image.empty())
+  {
+    const auto images = OpenQuietly(fileName, image, "")->GetImages();
+    const bool isNumber = image.find_first_not_of("0123456789") == std::string::npos || image.rfind("number:", 0) == 0;
+    if (isNumber || std::any_of(images.begin(), images.end(), [&image](const auto & each) { return each.name == image; }))
+    {
+      return false;
+    }
+  }
   try
   {
     OpenQuietly(fileName, image, "1");
@@ -53,15 +62,26 @@ HasFocalPlanes(const std::string & fileName, const std::string & image)
   }
 }
 
-/** \throw std::runtime_error the slide does not have exactly one channel of each name */
-void
-RequireChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::string> & channels)
+/** The channels of the slide that a model was trained on; none, which stands for all as they are, where several of these
+ * have one name. \throw std::runtime_error the slide does not have exactly one channel of each name */
+std::vector<std::string>
+FindChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::string> & channels)
 {
-  const auto entries = slide.GetChannelEntries();
+  std::vector<std::string> names;
+  for (const auto & entry : slide.GetChannelEntries())
+  {
+    names.push_back(entry.name);
+  }
+  const auto isTwice = [&channels](const std::string & name) {
+    return std::count(channels.begin(), channels.end(), name) > 1;
+  };
+  if (names == channels && std::any_of(channels.begin(), channels.end(), isTwice))
+  {
+    return {};
+  }
   for (const std::string & name : channels)
   {
-    const auto found =
-      std::count_if(entries.begin(), entries.end(), [&name](const auto & entry) { return entry.name == name; });
+    const auto found = std::count(names.begin(), names.end(), name);
     if (found != 1)
     {
       throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-CHANNEL",
@@ -74,6 +94,7 @@ RequireChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::s
                                  .OfValue(name));
     }
   }
+  return channels;
 }
 
 } // namespace
@@ -96,9 +117,10 @@ GigapixelContentForModel(const std::string & fileName, GigapixelSlideContent cho
   chosen.window = chosen.window.empty() ? model.window : chosen.window;
   if (chosen.channels.empty())
   {
-    chosen.channels = channels;
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-    RequireChannelsOfModel(*OpenQuietly(fileName, chosen.image, chosen.plane), channels);
+    chosen.channels = FindChannelsOfModel(*OpenQuietly(fileName, chosen.image, chosen.plane), channels);
+#else
+    chosen.channels = channels;
 #endif
     return chosen;
   }

@@ -156,8 +156,12 @@ public:
     {
       this->FindRanks();
     }
+    if (m_Count == 0)
+    {
+      return;
+    }
     std::vector<Table> next;
-    for (std::size_t i = 0; i < m_Ranks.size() && m_Count > 0; ++i)
+    for (std::size_t i = 0; i < m_Ranks.size(); ++i)
     {
       const std::uint64_t start = this->Narrow(m_Ranks[i]);
       if (std::none_of(next.begin(), next.end(), [start](const Table & table) { return table.start == start; }))

@@ -151,7 +151,7 @@ public:
   itkGetConstMacro(Bilevel, bool);
   itkBooleanMacro(Bilevel);
 
-  /** BigTIFF, be the file as small as it may. Default off: where the file may grow beyond 4 GiB. */
+  /** BigTIFF, whatever the size. Default off: where the file may grow beyond 4 GiB. */
   itkSetMacro(BigTIFF, bool);
   itkGetConstMacro(BigTIFF, bool);
   itkBooleanMacro(BigTIFF);

@@ -72,7 +72,7 @@ struct PyramidMetadata
 {
   std::array<double, 2>     pixelsPerCentimeter{ 0, 0 }; // of level 0; 0 = unknown
   std::vector<std::uint8_t> colorProfile;                // ICC; empty: none
-  bool                      isBig{ false };              // BigTIFF, be the file as small as it may
+  bool                      isBig{ false };              // BigTIFF, whatever the size
   bool                      isOME{ false };              // the levels are children of level 0, as OME-TIFF has them
 };
 
