@@ -52,8 +52,7 @@ GigapixelUNet_EXPORT void GigapixelRefuseWindow(const std::string &             
                                                 const gigapixel::NetworkDescription & network);
 
 /** \throw std::runtime_error shared memory is asked for, and the network takes floats (E-OPTION-APPLIES) */
-GigapixelUNet_EXPORT void GigapixelRefuseSharedMemory(bool                                  isAskedFor,
-                                                      const gigapixel::NetworkDescription & network);
+GigapixelUNet_EXPORT void GigapixelRefuseSharedMemory(bool isAskedFor, const gigapixel::NetworkDescription & network);
 
 } // namespace itk
 

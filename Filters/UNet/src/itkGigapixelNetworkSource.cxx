@@ -42,7 +42,8 @@ HasFocalPlanes(const std::string & fileName, const std::string & image)
   {
     const auto images = OpenQuietly(fileName, image, "")->GetImages();
     const bool isNumber = image.find_first_not_of("0123456789") == std::string::npos || image.rfind("number:", 0) == 0;
-    if (isNumber || std::any_of(images.begin(), images.end(), [&image](const auto & each) { return each.name == image; }))
+    if (isNumber ||
+        std::any_of(images.begin(), images.end(), [&image](const auto & each) { return each.name == image; }))
     {
       return false;
     }
@@ -62,8 +63,8 @@ HasFocalPlanes(const std::string & fileName, const std::string & image)
   }
 }
 
-/** The channels of the slide that a model was trained on; none, which stands for all as they are, where several of these
- * have one name. \throw std::runtime_error the slide does not have exactly one channel of each name */
+/** The channels of the slide that a model was trained on; none, which stands for all as they are, where several of
+ * these have one name. \throw std::runtime_error the slide does not have exactly one channel of each name */
 std::vector<std::string>
 FindChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::string> & channels)
 {

@@ -95,7 +95,7 @@ private:
 };
 
 /** \class CommonChannels
- * \brief The channels that were chosen of all slides: a network tells them apart by their places alone. */
+ * \brief The channels that are read of all slides: a network tells them apart by their places alone. */
 class CommonChannels
 {
 public:

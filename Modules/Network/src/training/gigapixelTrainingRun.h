@@ -29,7 +29,7 @@ struct Trainer::Implementation
   std::vector<Sample>                     training;
   std::vector<Sample>                     validation;
   double                                  micronsPerPixel{ 0 };
-  std::vector<std::string>                channels; ///< of the samples; none: none were chosen
+  std::vector<std::string>                channels; ///< of the samples; none: not known
   std::string                             window;
   std::string                             plane;
   std::function<void(const Diagnostic &)> warning;

@@ -419,13 +419,12 @@ Convert()
       Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
       Choice(
         "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
-      Choice(
-        "content",
-        { "automatic", "picture", "labels" },
-        "automatic",
-        "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-        "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are pictures, another "
-        "single channel or a palette is labels, whose values are kept."),
+      Choice("content",
+             { "automatic", "picture", "labels" },
+             "automatic",
+             "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
+             "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are "
+             "pictures, another single channel or a palette is labels, whose values are kept."),
       Choice(
         "colors",
         { "stored", "srgb", "luma", "gray" },
