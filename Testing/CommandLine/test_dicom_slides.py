@@ -67,14 +67,14 @@ def test_a_tile_with_one_focal_plane_needs_no_choice(tmp_path):
     assert numpy.array_equal(found, pixels) and warnings == []
 
 
-@pytest.mark.parametrize("spacing", ["", "0.0015"])
+@pytest.mark.parametrize("spacing", ["", "0.0015", "0", "-0.0015"])
 def test_full_focal_planes_are_in_order(tmp_path, spacing):
     planes = [pattern(seed=seed) for seed in (0, 20, 40, 60)]
     frames = [tile.tobytes() for plane in planes for tile in cut(plane)]
     add = [element(0x48, 0x303, b"UL", (4).to_bytes(4, "little"))] + ([element(0x18, 0x88, b"DS", spacing)] if spacing else [])
     slide = write_dicom(tmp_path / "a.dcm", (112, 80), frames, add=add)
     pixels, warnings = read(slide, tmp_path)
-    assert run("info", slide, "--json").json["focalPlanes"]["spacingUm"] == (1.5 if spacing else None)
+    assert run("info", slide, "--json").json["focalPlanes"]["spacingUm"] == (1.5 if spacing == "0.0015" else None)
     assert numpy.array_equal(pixels, planes[1]) and warnings == [("W-SLIDE-PLANES", "2 of 4")]
     unnamed = write_dicom(tmp_path / "b.dcm", (112, 80), frames, series="1.2.3.9")
     said = fails("info", unnamed)

@@ -563,3 +563,35 @@ def test_descriptions_of_stacks_that_are_wrong(tmp_path, text):
     tifffile.imwrite(path, pixels, photometric="minisblack", metadata=None, description=text)
     assert run("info", path, "--json").json["focalPlanes"] is None
     assert numpy.array_equal(convert(path), pixels)
+
+
+@pytest.mark.parametrize("key", ["Channel", "axes", "truncated", "other"])
+def test_descriptions_that_nest_deeply(tmp_path, key):
+    """Valid JSON that would take a stack of its own to walk through."""
+    depth, pixels = 300000, numpy.zeros((90, 70), numpy.uint16)
+    path = tmp_path / "s.tif"
+    text = f'{{"shape": [90, 70], "{key}": {"[" * depth}{"]" * depth}}}'
+    tifffile.imwrite(path, pixels, photometric="minisblack", metadata=None, description=text)
+    assert run("info", path, "--json").json["channels"] == 1
+
+
+def test_descriptions_with_numbers_that_are_none(tmp_path):
+    """Python writes them as words, which JSON does not have."""
+    planes = numpy.random.default_rng(0).integers(0, 60000, (2, 40, 50), numpy.uint16)
+    names = ["NaN [\\", 'Infinity "{']
+    metadata = {"axes": "CYX", "Channel": {"Name": names}, "a": float("nan"), "b": [float("inf"), -float("inf")]}
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, photometric="minisblack", metadata=metadata)
+    with tifffile.TiffFile(path) as file:
+        assert all(word in file.pages[0].description for word in ("NaN,", "[Infinity", "-Infinity]"))
+    told = run("info", path, "--json").json
+    assert [channel["name"] for channel in told["channelEntries"]] == names
+    assert numpy.array_equal(convert(path), numpy.moveaxis(planes, 0, -1))
+
+
+def test_stacks_of_more_pages_than_are_read(tmp_path):
+    planes = numpy.zeros((4097, 4, 4), numpy.uint8)
+    path = tmp_path / "s.tif"
+    tifffile.imwrite(path, planes, truncate=True, photometric="minisblack", metadata={"axes": "CYX"})
+    (warning,) = (each for each in run("info", path, "--json").json["warnings"] if each["code"] == "W-SLIDE-PLANES")
+    assert warning["value"] == "1 of 4097" and "4096" in warning["why"]

@@ -352,3 +352,12 @@ def test_a_tiff_that_has_the_description_of_others(tmp_path):
     write_pages(tmp_path / "b.ome.tif", [planes[1, 0]], binary)
     for name in ("a.ome.tif", "b.ome.tif"):
         assert numpy.array_equal(read(tmp_path / name, tmp_path), planes[:, 0])
+
+
+def test_a_mask_is_of_all_files(tmp_path):
+    planes, mask, path = draw(2), tmp_path / "m.tif", tmp_path / "C0.ome.tif"
+    write_set(tmp_path, planes, {f"C{c}.ome.tif": [(c, 0)] for c in range(2)})
+    run("label", path, "-o", mask, "--preset", "rules", "--downsample", 2)
+    run("measure", mask, "--slide", path, "-o", tmp_path / "m.csv")
+    write_set(tmp_path, planes[::-1], {f"C{c}.ome.tif": [(c, 0)] for c in range(2)})
+    assert fails("measure", mask, "--slide", path, "-o", tmp_path / "other.csv").code == "E-MASK-GRID"

@@ -113,3 +113,41 @@ def test_channels_of_different_sizes(tmp_path):
 
     (tmp_path / "s-1.ndpi").write_bytes(vendor_slides.ndpi(take_level)["slide.ndpi"])
     assert fails("info", path).code == "E-SLIDE-PARTS"
+
+
+def test_a_mask_of_a_set_is_of_all_its_files(tmp_path):
+    path, mask = write(tmp_path), tmp_path / "m.tif"
+    run("label", path, "-o", mask, "--preset", "rules", "--downsample", 2)
+    run("measure", mask, "--slide", path, "-o", tmp_path / "m.csv")
+    (tmp_path / "s-2.ndpi").write_bytes((tmp_path / "s-1.ndpi").read_bytes())
+    assert fails("measure", mask, "--slide", path, "-o", tmp_path / "other.csv").code == "E-MASK-GRID"
+
+
+def replace(path, *changed):
+    """An NDPI that has these entries on its first page."""
+    tags = [entry[0] for entry in changed]
+    path.write_bytes(vendor_slides.ndpi(lambda entries: sorted([*(entry for entry in entries if entry[0] not in tags), *changed]))["slide.ndpi"])
+
+
+def test_channels_of_different_resolutions(tmp_path):
+    path = write(tmp_path, CHANNELS[:2])
+    replace(tmp_path / "s-1.ndpi", (282, 4, 1, 40200), (283, 4, 1, 40200))  # pixels per cm, of which the others have 40000
+    assert run("info", path, "--json").json["mpp"] == 0.25
+    replace(tmp_path / "s-1.ndpi", (282, 4, 1, 20000), (283, 4, 1, 20000))
+    assert fails("info", path).code == "E-SLIDE-PARTS"
+
+
+def test_warnings_of_all_channels(tmp_path):
+    path = write(tmp_path, CHANNELS[:2])
+    replace(tmp_path / "s-1.ndpi", (282, 4, 1, 400), (283, 4, 1, 400))  # 25 micrometers
+    told, alone = (run("info", tmp_path / name, "--json").json["warnings"] for name in ("s.ndpis", "s-1.ndpi"))
+    assert [warning["file"] for warning in told] == [str(tmp_path / "s-1.ndpi")] and told == alone
+
+
+def test_channels_of_16_bit(tmp_path):
+    path = write(tmp_path, CHANNELS[:2])
+    stored = tmp_path / "s-1.ndpi"
+    replace(stored, (258, 3, 1, 16), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1), (279, 4, 1, 256 * 128 * 2))
+    stored.write_bytes(stored.read_bytes() + bytes(256 * 128 * 2))
+    refused = fails("info", path)
+    assert (refused.code, refused.value, refused.file) == ("E-SLIDE-PARTS", "16", str(path))

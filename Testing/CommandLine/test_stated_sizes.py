@@ -2,6 +2,7 @@
 """Files that state much and hold little take neither memory nor time."""
 
 import io
+import json
 import os
 import resource
 import struct
@@ -214,3 +215,17 @@ def test_long_names_that_pages_share(tmp_path):
     slide = tmp_path / "named.svs"
     write_pages(slide, pages, first + b"Aperio\n" + b"a" * length)
     assert run_small("info", slide).returncode == 0
+
+
+@UNSANITIZED
+def test_pages_without_tables_share_the_table_of_the_first(tmp_path):
+    """Thousands of pages of one byte, and a table of thousands of entries."""
+    text = b"ImageJ=1.54f\nimages=4096\nchannels=4096\n\0"
+    strip = [(258, 3, 1, 8), (259, 3, 1, 1), (270, 2, len(text), text), (273, 4, 1, 16), (278, 3, 1, 1), (279, 4, 1, 1)]
+    unknown = [(40000 + number, 3, 1, 0) for number in range(4000)]
+    path = write_page(tmp_path / "s.tif", [(256, 3, 1, 1), (257, 3, 1, 1), *strip, *unknown])
+    with open(tmp_path / "told.json", "w+") as told:
+        process = subprocess.Popen([PROGRAM, "info", path, "--json"], stdout=told)
+        _, process.returncode, used = os.wait4(process.pid, 0)
+    assert process.returncode == 0 and json.loads((tmp_path / "told.json").read_text())["channels"] == 4096
+    assert used.ru_maxrss < 300 << 10  # less than half of what a table for each page takes

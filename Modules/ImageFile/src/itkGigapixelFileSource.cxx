@@ -147,17 +147,24 @@ FindMadeOf(const WholeSlideImageIO & pyramid)
   std::string description;
   ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
   const std::string madeBy = PyramidTIFFImageIO::GetMadeByOfDescription(description);
-  // "bytes=123 hash=1f" at its end
+  // "bytes=123 hash=1f" at its end, and the same before that for each further file of the slide
   const auto skip = [&](std::size_t place, const char * digits) {
     const std::size_t end = std::min(madeBy.size(), madeBy.find_first_not_of(digits, place));
     return end > place ? end : std::string::npos;
   };
   const std::string bytes = "bytes=", hash = " hash=";
-  const std::size_t begin = madeBy.rfind(bytes);
-  const std::size_t next = begin == std::string::npos ? begin : skip(begin + bytes.size(), "0123456789");
-  const bool        hasHash = next != std::string::npos && madeBy.compare(next, hash.size(), hash) == 0;
-  const bool        isWhole = hasHash && skip(next + hash.size(), "0123456789abcdef") == madeBy.size();
-  if (!isWhole)
+  const auto        isPair = [&](std::size_t pair, std::size_t end) {
+    const std::size_t next = pair == std::string::npos ? pair : skip(pair + bytes.size(), "0123456789");
+    return next != std::string::npos && madeBy.compare(next, hash.size(), hash) == 0 &&
+           skip(next + hash.size(), "0123456789abcdef") == end;
+  };
+  std::size_t begin = madeBy.size();
+  for (std::size_t pair = madeBy.rfind(bytes), end = begin; isPair(pair, end); pair = madeBy.rfind(bytes, end))
+  {
+    begin = pair;
+    end = pair > 0 && madeBy[pair - 1] == ' ' ? pair - 1 : 0;
+  }
+  if (begin == madeBy.size())
   {
     return std::string();
   }

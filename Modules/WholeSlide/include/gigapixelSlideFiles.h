@@ -34,6 +34,9 @@ GigapixelWholeSlide_EXPORT SlideSeries FindSlideSeries(const std::string & path)
  * all that show the same images. Empty where a file is a slide by itself. They need not be there. */
 GigapixelWholeSlide_EXPORT std::vector<std::string> FindSlideParts(const std::string & path);
 
+/** Whether the file, by its name, makes one slide of others that are slides by themselves, as an NDPIS does. */
+GigapixelWholeSlide_EXPORT bool NamesSlides(const std::string & path);
+
 /** What hinders reading a file that is named as DICOM files are (.dcm), in a few words: it is empty, something else, or
  * damaged. Empty where nothing does, whatever kind of image it is, and where it has another name. */
 GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path);

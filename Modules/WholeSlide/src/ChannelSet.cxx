@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ChannelSet.h"
 
+#include "NumberText.h"
+
 #include "gigapixelDiagnostic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
@@ -37,6 +40,7 @@ ChannelSet::ChannelSet(const std::string & path, std::vector<SetChannel> channel
   {
     RequireAlike(channel);
     m_Channels.push_back(channel.about);
+    m_Warnings.insert(m_Warnings.end(), channel.slide->m_Warnings.begin(), channel.slide->m_Warnings.end());
     m_MissingParts.insert(
       m_MissingParts.end(), channel.slide->m_MissingParts.begin(), channel.slide->m_MissingParts.end());
   }
@@ -51,7 +55,6 @@ ChannelSet::ChannelSet(const std::string & path, std::vector<SetChannel> channel
     }
   }
   m_Decoder = first.m_Decoder;
-  m_Warnings = first.m_Warnings;
   m_Origin = first.m_Origin;
   m_Properties = first.m_Properties;
   m_Images = first.m_Images;
@@ -63,10 +66,12 @@ void
 ChannelSet::RequireAlike(const SetChannel & channel) const
 {
   const Slide & slide = *channel.slide;
+  const Slide & first = *m_Set.front().slide;
   const auto    isAlike = [](const SlidePlane & one, const SlidePlane & other) {
     return one.width == other.width && one.height == other.height && one.tileWidth == other.tileWidth &&
            one.tileHeight == other.tileHeight && other.IsPicture();
   };
+  const auto getName = [](const Slide & of) { return std::filesystem::path(of.GetPath()).filename().string(); };
   const auto levels = static_cast<std::ptrdiff_t>(m_NumberOfLevels + m_NumberOfReducedLevels);
   const bool hasLevels =
     slide.m_NumberOfLevels == m_NumberOfLevels && slide.m_NumberOfReducedLevels == m_NumberOfReducedLevels;
@@ -74,9 +79,19 @@ ChannelSet::RequireAlike(const SetChannel & channel) const
   {
     throw SlideError("E-SLIDE-PARTS",
                      GetPath(),
-                     "its channels differ in size, levels or tiles: " +
-                       std::filesystem::path(m_Set.front().slide->GetPath()).filename().string() + " and " +
-                       std::filesystem::path(slide.GetPath()).filename().string(),
+                     "its channels differ in size, levels or tiles: " + getName(first) + " and " + getName(slide),
+                     "name one of these slides");
+  }
+  const auto of = slide.GetMicronsPerPixel(), ofFirst = first.GetMicronsPerPixel();
+  const auto differs = [](double one, double other) { // 0 is unknown
+    return one > 0.0 && other > 0.0 && std::abs(one - other) > 0.01 * std::max(one, other);
+  };
+  if (differs(of[0], ofFirst[0]) || differs(of[1], ofFirst[1]))
+  {
+    throw SlideError("E-SLIDE-PARTS",
+                     GetPath(),
+                     "its channels differ in micrometers per pixel: " + getName(first) + " has " + ToText(ofFirst[0]) +
+                       ", " + getName(slide) + " has " + ToText(of[0]),
                      "name one of these slides");
   }
 }
@@ -88,12 +103,29 @@ ChannelSet::GetDecodingBytes(unsigned plane) const
   return first.GetDecodingBytes(plane) + std::size_t{ m_Planes[plane].tileWidth } * m_Planes[plane].tileHeight * 3;
 }
 
+/** Slides that the plane is made of: associated images are those of the first one. */
+std::size_t
+ChannelSet::CountSlides(unsigned plane) const
+{
+  return plane < m_NumberOfLevels + m_NumberOfReducedLevels ? m_Set.size() : 1;
+}
+
 bool
 ChannelSet::HasTile(unsigned plane, std::uint64_t tile) const
 {
-  return std::any_of(m_Set.begin(), m_Set.end(), [plane, tile](const SetChannel & channel) {
-    return channel.slide->HasTile(channel.slide->GetSource(plane), tile);
-  });
+  return std::any_of(
+    m_Set.begin(), m_Set.begin() + static_cast<std::ptrdiff_t>(CountSlides(plane)), [&](const SetChannel & channel) {
+      return channel.slide->HasTile(channel.slide->GetSource(plane), tile);
+    });
+}
+
+void
+ChannelSet::Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const
+{
+  for (std::size_t i = 0; i < CountSlides(plane); ++i)
+  {
+    m_Set[i].slide->Prefetch(m_Set[i].slide->GetSource(plane), first, last);
+  }
 }
 
 std::string

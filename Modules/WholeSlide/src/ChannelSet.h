@@ -48,9 +48,11 @@ protected:
                              const std::vector<unsigned> &      channels,
                              const PixelSpan &                  out,
                              std::unique_ptr<unsigned char[]> * scanned) const override;
+  void        Prefetch(unsigned plane, std::uint64_t first, std::uint64_t last) const override;
 
 private:
   void        RequireAlike(const SetChannel & channel) const;
+  std::size_t CountSlides(unsigned plane) const;
   std::string DecodeAssociated(unsigned plane, std::uint64_t tile, const PixelSpan & out) const;
 
   std::vector<SetChannel> m_Set;

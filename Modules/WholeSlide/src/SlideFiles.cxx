@@ -42,15 +42,21 @@ FindSlideSeries(const std::string & path)
   }
 }
 
+bool
+NamesSlides(const std::string & path)
+{
+  const SlideFormat * const format = FindFormatByExtension(path);
+  return format != nullptr && format->areCompanionsSlides;
+}
+
 std::vector<std::string>
 FindSlideParts(const std::string & path)
 {
-  const SlideFormat * const format = FindFormatByExtension(path);
-  if (format == nullptr || !format->areCompanionsSlides)
+  if (!NamesSlides(path))
   {
     return FindOMEParts(path);
   }
-  auto parts = format->findCompanions(path);
+  auto parts = FindFormatByExtension(path)->findCompanions(path);
   parts.push_back(path);
   std::sort(parts.begin(), parts.end());
   return parts;

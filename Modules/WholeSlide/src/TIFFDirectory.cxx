@@ -326,7 +326,7 @@ TIFFFile::ReadBytes(const TIFFEntry & entry, std::uint64_t limit) const
 
 TIFFPage::TIFFPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & next)
   : m_File(file)
-  , m_Entries(file.ReadEntries(offset, next))
+  , m_Entries(std::make_shared<const std::vector<TIFFEntry>>(file.ReadEntries(offset, next)))
 {
   width = GetInteger(TIFFTag::ImageWidth, 0);
   height = GetInteger(TIFFTag::ImageLength, 0);
@@ -358,10 +358,10 @@ TIFFPage::TIFFPage(const TIFFFile & file, std::uint64_t offset, std::uint64_t & 
 const TIFFEntry *
 TIFFPage::Find(TIFFTag tag) const
 {
-  const auto found = std::find_if(m_Entries.begin(), m_Entries.end(), [tag](const TIFFEntry & entry) {
+  const auto found = std::find_if(m_Entries->begin(), m_Entries->end(), [tag](const TIFFEntry & entry) {
     return entry.tag == static_cast<std::uint16_t>(tag);
   });
-  return found == m_Entries.end() ? nullptr : &*found;
+  return found == m_Entries->end() ? nullptr : &*found;
 }
 
 std::uint64_t

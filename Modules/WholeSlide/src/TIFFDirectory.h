@@ -172,7 +172,7 @@ public:
   std::size_t
   GetNumberOfEntries() const
   {
-    return m_Entries.size();
+    return m_Entries->size();
   }
 
   const TIFFEntry * Find(TIFFTag tag) const;
@@ -249,9 +249,9 @@ public:
 private:
   std::string ReadText(TIFFTag tag, std::uint64_t most) const;
 
-  const TIFFFile &       m_File;
-  std::vector<TIFFEntry> m_Entries;
-  std::uint64_t          m_Shift{ 0 }; // of its pieces, from where the entries say that they are
+  const TIFFFile &                              m_File;
+  std::shared_ptr<const std::vector<TIFFEntry>> m_Entries;    // which thousands of following pages have together
+  std::uint64_t                                 m_Shift{ 0 }; // of its pieces, from where the entries say that they are
 };
 
 } // namespace gigapixel

@@ -12,8 +12,6 @@ namespace gigapixel
 namespace
 {
 
-constexpr std::size_t pageLimit = 4096;
-
 bool
 IsAlike(const TIFFPage & one, const TIFFPage & other)
 {
@@ -57,13 +55,13 @@ TIFFLayout::AddFile(const std::string & path)
   const std::size_t first = m_Pages.size();
   m_Bytes += file.GetFile().GetSize();
   std::uint64_t next = file.GetFirstPage();
-  while (next != 0 && m_Offsets.insert({ &file, next }).second && m_Pages.size() < pageLimit)
+  while (next != 0 && m_Offsets.insert({ &file, next }).second && m_Pages.size() < MostPages)
   {
     std::uint64_t behind = 0;
     AddPage(file, next, behind);
     next = behind;
   }
-  if (m_Files.size() > 1 && m_Pages.size() >= pageLimit)
+  if (m_Files.size() > 1 && m_Pages.size() >= MostPages)
   {
     throw Refusal(Diagnostic("E-FILE-LIMIT", "the files of the slide have too many pages together"));
   }
@@ -80,7 +78,7 @@ TIFFLayout::AddPagesWithoutTables(std::uint64_t pages)
 {
   const TIFFPage &    first = *m_Pages.front();
   const std::uint64_t bytes = m_Pages.size() == 1 ? first.GetBareBytes() : 0;
-  if (bytes == 0 || pages > pageLimit || bytes > (m_Bytes - first.ReadPieces().offsets.front()) / pages)
+  if (bytes == 0 || pages > MostPages || bytes > (m_Bytes - first.ReadPieces().offsets.front()) / pages)
   {
     return false;
   }
@@ -105,13 +103,13 @@ TIFFLayout::ReadChildren(std::size_t page)
   if (children != nullptr)
   {
     const TIFFFile & file = m_Pages[page]->GetFile();
-    for (const std::uint64_t child : file.ReadIntegers(*children, pageLimit))
+    for (const std::uint64_t child : file.ReadIntegers(*children, MostPages))
     {
       if (child == 0 || !m_Offsets.insert({ &file, child }).second) // one page once, be it named by several
       {
         continue;
       }
-      if (m_Pages.size() >= 2 * pageLimit)
+      if (m_Pages.size() >= 2 * MostPages)
       {
         throw Refusal(Diagnostic("E-TIFF-FORMAT",
                                  "it has too many pages")); // a few bytes may name the same children again and again

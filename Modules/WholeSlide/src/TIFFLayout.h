@@ -64,6 +64,8 @@ struct PageRules
 class TIFFLayout
 {
 public:
+  static constexpr std::size_t MostPages = 4096; // of the main ones
+
   struct Level
   {
     std::size_t              page;

@@ -238,9 +238,13 @@ DICOMSlide::KeepShown(const std::vector<PlacedFrame> & frames, const std::vector
     constexpr double micrometer = 1.0;
     AddFocalPlaneSpacing(m_Properties, m_Images, micrometer);
   }
-  else if (!part.file.GetNumbers(DICOMTag::SpacingBetweenSlices).empty()) // millimeters between planes that are counted
+  else // millimeters between planes that are counted
   {
-    AddFocalPlaneSpacing(m_Properties, m_Images, 1e3 * part.file.GetNumbers(DICOMTag::SpacingBetweenSlices).front());
+    const auto spacing = part.file.GetNumbers(DICOMTag::SpacingBetweenSlices);
+    if (!spacing.empty() && std::isfinite(spacing.front()) && spacing.front() > 0.0)
+    {
+      AddFocalPlaneSpacing(m_Properties, m_Images, 1e3 * spacing.front());
+    }
   }
 }
 

@@ -94,6 +94,15 @@ OpenChannel(const std::string & path, const std::string & name, const AskedImage
                                 "get that file again from where it came")
                        .OfFile(path));
   }
+  if (page->bits != 8)
+  {
+    throw SlideError(Diagnostic("E-SLIDE-PARTS",
+                                "a channel of it, " + fs::path(part).filename().string() + ", has " +
+                                  std::to_string(page->bits) + " bit per sample, where sets are read of 8",
+                                "name that slide itself")
+                       .OfFile(path)
+                       .OfValue(std::to_string(page->bits)));
+  }
   SetChannel channel;
   channel.slide = Slide::Open(part, image);
   channel.about.name = page->GetShortText(nameTag);
@@ -128,12 +137,12 @@ Open(const SlideFile & file)
   const KeyFile       values = ReadKeyFile(path);
   const auto          names = FindNames(values);
   const std::uint64_t stated = std::max<std::uint64_t>(GetStatedNumber(values), names.size());
-  if (stated > OMEDescription::MostFiles)
+  if (stated > MostFiles)
   {
     throw SlideError("E-FILE-LIMIT",
                      path,
-                     "it states " + FormatCount(stated, "channel") + ", where up to " +
-                       std::to_string(OMEDescription::MostFiles) + " files are read as one",
+                     "it states " + FormatCount(stated, "channel") + ", where up to " + std::to_string(MostFiles) +
+                       " files are read as one",
                      "check that the right file is named");
   }
   if (names.empty() || stated > names.size())

@@ -92,8 +92,6 @@ private:
 class OMEDescription
 {
 public:
-  static constexpr std::size_t MostFiles = 256; // each stays open
-
   explicit OMEDescription(const std::string & xml);
 
   /** Whether a text is OME-XML, be it damaged further on. */

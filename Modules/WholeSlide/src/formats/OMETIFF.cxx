@@ -278,7 +278,7 @@ FindOMEParts(const std::string & path)
     std::set<std::string> names(named.begin(), named.end());
     names.insert({ own, elsewhere });
     const bool isAlone = elsewhere.empty() && !IsCompanion(file) && (described.IsWhole() || names.size() < 3);
-    if (isAlone || named.size() > OMEDescription::MostFiles)
+    if (isAlone || named.size() > MostFiles)
     {
       return {};
     }

@@ -230,6 +230,7 @@ WarnOfPlanes(TIFFLayout & layout, std::uint64_t stated)
   const std::size_t   pages = layout.GetNumberOfMainPages();
   const std::uint64_t depth = layout.GetPage(0).GetInteger(TIFFTag::ImageDepth, 1);
   const bool          isCut = stated > pages;
+  const bool          isBeyondLimit = stated > TIFFLayout::MostPages;
   if (!isCut && depth <= 1)
   {
     return;
@@ -237,9 +238,12 @@ WarnOfPlanes(TIFFLayout & layout, std::uint64_t stated)
   const std::string count = FormatCount(isCut ? stated : depth, "plane");
   layout.warnings.push_back(
     (isCut ? Diagnostic("W-SLIDE-PLANES",
-                        "it says that it is a stack of " + count + ", but it holds " + FormatCount(pages, "page") +
-                          " that can be read",
-                        "get the file again from where it came, or write the stack again without compression")
+                        "it says that it is a stack of " + count +
+                          (isBeyondLimit ? ", where up to " + std::to_string(TIFFLayout::MostPages) + " can be read"
+                                         : ", but it holds " + FormatCount(pages, "page") + " that can be read"),
+                        isBeyondLimit
+                          ? "write the stack again as several files"
+                          : "get the file again from where it came, or write the stack again without compression")
            : Diagnostic("W-SLIDE-PLANES",
                         "its page holds a stack of " + count + ", and only the first one is read",
                         "export another one where it matters"))

@@ -13,6 +13,8 @@
 namespace gigapixel
 {
 
+constexpr std::size_t MostFiles = 256; // of one slide; each stays open
+
 /** A file whose format is looked for: what formats know their files by, read once for all of them. */
 class SlideFile
 {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 namespace gigapixel
@@ -62,6 +64,46 @@ FindImageJLabels(const TIFFPage & page)
   }
 }
 
+namespace
+{
+/** JSON as Python writes it, made what the standard has: NaN and the infinities are null. Empty where it nests deeper
+ * than any program writes, which would take the whole stack of whoever walks through it. */
+std::string
+MakeStandardJSON(const std::string & text)
+{
+  constexpr int     deepest = 64;
+  const std::string words[] = { "NaN", "-Infinity", "Infinity" };
+  std::string       standard;
+  int               depth = 0;
+  bool              isInString = false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+  {
+    const auto isHere = [&](const std::string & word) { return text.compare(i, word.size(), word) == 0; };
+    const auto word = isInString ? std::end(words) : std::find_if(std::begin(words), std::end(words), isHere);
+    if (word != std::end(words))
+    {
+      standard += "null";
+      i += word->size() - 1;
+      continue;
+    }
+    standard += text[i];
+    if (isInString && text[i] == '\\' && i + 1 < text.size())
+    {
+      standard += text[++i];
+      continue;
+    }
+    isInString = isInString != (text[i] == '"');
+    depth += isInString ? 0 : (text[i] == '[' || text[i] == '{') - (text[i] == ']' || text[i] == '}');
+    if (depth > deepest)
+    {
+      return {};
+    }
+  }
+  return standard;
+}
+
+} // namespace
+
 ShapedStack
 ReadShapedStack(const TIFFPage & page)
 {
@@ -71,21 +113,26 @@ ReadShapedStack(const TIFFPage & page)
   {
     return {};
   }
-  const auto  json = nlohmann::json::parse(text, nullptr, false);
-  ShapedStack stack;
-  if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array())
+  const auto           json = nlohmann::json::parse(MakeStandardJSON(text), nullptr, false);
+  ShapedStack          stack;
+  const nlohmann::json none;
+  const auto           find = [&none](const nlohmann::json & values, const char * key) -> const nlohmann::json & {
+    const auto found = values.is_object() ? values.find(key) : values.end();
+    return found == values.end() ? none : *found;
+  };
+  const nlohmann::json & shape = find(json, "shape");
+  if (!shape.is_array())
   {
     return stack;
   }
-  for (const auto & size : json["shape"])
+  for (const auto & size : shape)
   {
     stack.shape.push_back(size.is_number_unsigned() ? size.get<std::uint64_t>() : 0);
   }
   const auto getText = [](const nlohmann::json & value) { return value.is_string() ? value.get<std::string>() : ""; };
-  stack.axes = getText(json.value("axes", nlohmann::json()));
-  stack.isTruncated = json.value("truncated", nlohmann::json()) == true;
-  const auto channel = json.value("Channel", nlohmann::json());
-  const auto names = channel.is_object() ? channel.value("Name", nlohmann::json()) : nlohmann::json();
+  stack.axes = getText(find(json, "axes"));
+  stack.isTruncated = find(json, "truncated") == true;
+  const nlohmann::json & names = find(find(json, "Channel"), "Name");
   for (std::size_t i = 0; names.is_array() && i < names.size(); ++i)
   {
     stack.channelNames.push_back(getText(names[i]));

@@ -134,7 +134,7 @@ KeepOneOfEachSeries(const std::vector<std::string> & files)
   std::set<std::string>              ofCompanions;
   for (const std::string & file : files)
   {
-    const bool namesOthers = EndsWith(file, CompanionEnding) || GetLowerExtension(file) == ".ndpis";
+    const bool namesOthers = EndsWith(file, CompanionEnding) || NamesSlides(file);
     for (const std::string & part : namesOthers ? FindSlideParts(file) : std::vector<std::string>())
     {
       part == file ? void() : void(ofCompanions.insert(part));
