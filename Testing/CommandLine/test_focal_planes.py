@@ -291,6 +291,18 @@ def test_a_model_keeps_its_plane(tmp_path, plane, others):
     assert numpy.array_equal(segment(path, "second", "--image", 2), flatten(2))
 
 
+def test_a_run_that_goes_on_keeps_its_plane(tmp_path):
+    """The middle plane is read where none is named, so that the images are those of the run."""
+    planes = draw(3, 150, 210)
+    path = write(tmp_path / "s.ome.tif", planes)
+    tifffile.imwrite(tmp_path / "mask.tif", (planes[0, 0] > 90).astype(numpy.uint8) * 255, tile=(TILE, TILE))
+    (tmp_path / "c.csv").write_text(f"slide,mask,split\n{path},{tmp_path / 'mask.tif'},train\n")
+    words = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run"]
+    run(*words, "--network", "unet:channels=1,base=2,depth=1", "--plane", 2, "--epochs", 1)
+    run(*words, "--epochs", 2, "--resume")
+    assert run("info", tmp_path / "run", "--json").json["focalPlane"] == "2"
+
+
 def test_a_folder_of_stacks(tmp_path):
     (tmp_path / "slides").mkdir()
     for name, seed in (("a.ome.tif", 0), ("b.OME.TIFF", 1)):

@@ -250,6 +250,18 @@ def test_a_mask_of_another_slide(tmp_path):
     run("measure", *words, tmp_path / "a.tif")
 
 
+def test_a_mask_that_was_converted(tmp_path, synthetic):
+    """It tells the file that it was converted from, which is no slide."""
+    slide, mask, converted = synthetic[0], tmp_path / "m.tif", tmp_path / "c.ome.tif"
+    run("label", slide, "-o", mask)
+    run("convert", mask, converted)
+    tables = []
+    for made in (mask, converted):
+        run("measure", made, "--slide", slide, "-o", tmp_path / "t.csv", "--overwrite")
+        tables.append([{**row, "mask": None} for row in read_table(tmp_path / "t.csv")])
+    assert tables[0] == tables[1] and tables[0]
+
+
 def test_refusals(tmp_path):
     mask = write_slide(tmp_path / "m.tif", blobs(300, 400, 1))
     table = tmp_path / "t.csv"

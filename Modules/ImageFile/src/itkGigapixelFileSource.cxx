@@ -140,13 +140,19 @@ private:
   IOComponentEnum            m_Type;
 };
 
+std::string
+FindMadeBy(const WholeSlideImageIO & pyramid)
+{
+  std::string description;
+  ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
+  return PyramidTIFFImageIO::GetMadeByOfDescription(description);
+}
+
 /** What a pyramid of ours says to have been made of: its description ends with that. */
 std::string
 FindMadeOf(const WholeSlideImageIO & pyramid)
 {
-  std::string description;
-  ExposeMetaData(pyramid.GetMetaDataDictionary(), "tiff.ImageDescription", description);
-  const std::string madeBy = PyramidTIFFImageIO::GetMadeByOfDescription(description);
+  const std::string madeBy = FindMadeBy(pyramid);
   // "bytes=123 hash=1f" at its end, and the same before that for each further file of the slide
   const auto skip = [&](std::size_t place, const char * digits) {
     const std::size_t end = std::min(madeBy.size(), madeBy.find_first_not_of(digits, place));
@@ -294,7 +300,9 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   result.grid = gigapixel::Grid::Of(*slide);
   result.content = bytes == gigapixel::HashedBytes::Samples ? gigapixel::IdentifySlide(*slide)
                                                             : gigapixel::IdentifyFile(fileName, bytes);
-  result.madeOf = FindMadeOf(*slide);
+  // A converted mask tells what mask it was, and not of which slide.
+  const bool isConverted = FindMadeBy(*slide).rfind("convert ", 0) == 0;
+  result.madeOf = isConverted ? std::string() : FindMadeOf(*slide);
   result.channels = FindChannelNames(*slide);
   result.downsamples = slide->GetLevelDownsamples(slide->GetLevel());
   result.decodingBytes =

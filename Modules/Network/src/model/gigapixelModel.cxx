@@ -36,7 +36,6 @@ const char * const writeAgain = "write the model again, by train or import";
 const char * const TissueKey = "tissue_only"; ///< absent in models of earlier versions
 const char * const ChannelsKey = "channels";  ///< names as a JSON array; absent where none were chosen
 const char * const WindowKey = "window";
-const char * const PlaneKey = "focal_plane";
 
 std::string
 GetText(const SafeTensors & file, const std::string & path, const char * key)

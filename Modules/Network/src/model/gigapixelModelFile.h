@@ -11,6 +11,9 @@ namespace gigapixel
 /** Of a model: as much as a command may ask for. */
 constexpr std::int64_t MaximumTileSize = 65536;
 
+/** The text of Model::plane. */
+constexpr const char * PlaneKey = "focal_plane";
+
 /** Arrays and texts under this prefix belong to a training run, not to its model. */
 constexpr const char * TrainingPrefix = "training.";
 

@@ -4,6 +4,7 @@
 #include "gigapixelFrozenParameters.h"
 #include "execute/gigapixelFixedPointSum.h"
 #include "model/gigapixelInitialWeights.h"
+#include "model/gigapixelModelFile.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelNetworkPresets.h"
 #include "import/gigapixelWeightsFile.h"
@@ -489,6 +490,10 @@ Trainer::Implementation::Resume(std::string && content)
     return GetSettings(checkpoint.metadata, file);
   });
   CheckSettings(kept, settings, folderPath);
+  if (const auto found = checkpoint.metadata.find(PlaneKey); plane.empty() && found != checkpoint.metadata.end())
+  {
+    plane = found->second; // the content of the samples is that of the run, whatever was said of the plane
+  }
   settings = KeepFirstWeights(kept, settings, options.weights, folderPath);
   state = ReadRunFile(MakeLastFileError, folderPath, [&] {
     TrainingState read = TrainingState::FromFile(checkpoint, network, Optimizer(options, network), file);
