@@ -172,7 +172,8 @@ def test_files(drawn, tmp_path):
     gp.features(drawn[0], Small(), tmp_path / "one.h5", patch=256, overlap=0.5)
     with h5py.File(tmp_path / "one.h5") as file:
         assert np.array_equal(file["features"], found) and np.array_equal(file["coords"], coordinates)
-        assert dict(file["coords"].attrs) == {"patch_size": 256, "patch_size_level0": 256, "overlap": 128, "mpp": 0.5}
+        wanted = {"patch_size": 256, "patch_size_level0": 256, "overlap": 128, "mpp": 0.5, "level0_width": 3000, "level0_height": 2000}
+        assert dict(file["coords"].attrs) == {**wanted, "level0_magnification": 20, "target_magnification": 20}
 
 
 @pytest.mark.parametrize(
