@@ -62,7 +62,7 @@ def test_training_sees_the_channels(folder):
     assert weights(folder / "slide.ome.tif.run") == weights(folder / "plain.tif.run")
     model = run("info", folder / "slide.ome.tif.run", "--json").json
     assert (model["slideChannels"], model["window"]) == (["CD3", "DAPI"], "100,2000")
-    assert "slideChannels" not in run("info", folder / "plain.tif.run", "--json").json
+    assert run("info", folder / "plain.tif.run", "--json").json["slideChannels"] == ["first", "second"]
 
 
 def test_one_channel_is_gray(folder, tmp_path):

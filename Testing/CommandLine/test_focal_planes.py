@@ -298,7 +298,7 @@ def test_a_run_that_goes_on_keeps_its_plane(tmp_path):
     tifffile.imwrite(tmp_path / "mask.tif", (planes[0, 0] > 90).astype(numpy.uint8) * 255, tile=(TILE, TILE))
     (tmp_path / "c.csv").write_text(f"slide,mask,split\n{path},{tmp_path / 'mask.tif'},train\n")
     words = ["train", "--cohort", tmp_path / "c.csv", "-o", tmp_path / "run"]
-    run(*words, "--network", "unet:channels=1,base=2,depth=1", "--plane", 2, "--epochs", 1)
+    run(*words, "--network", "unet:channels=1,base=2,depth=1,normalization=percentiles", "--plane", 2, "--epochs", 1)
     run(*words, "--epochs", 2, "--resume")
     assert run("info", tmp_path / "run", "--json").json["focalPlane"] == "2"
 

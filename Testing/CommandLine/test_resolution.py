@@ -134,17 +134,17 @@ def test_label_resamples(tmp_path):
     tissue = (x - 600) ** 2 + (y - 500) ** 2 < 350**2
     pixels = numpy.where(tissue[..., None], (200, 80, 140), 240).astype(numpy.uint8)
     path = write_slide(tmp_path / "slide.tif", (pixels + noise(1100, 1300, 3) // 32).astype(numpy.uint8))
-    result = run("label", path, "-o", tmp_path / "mask.tif", "--mpp", 1.3, "--json").json
+    result = run("label", "--preset", "robust", path, "-o", tmp_path / "mask.tif", "--mpp", 1.3, "--json").json
     assert (result["mppX"], result["mppY"], result["mpp"], result["downsample"]) == pytest.approx((1.3, 1.3, 1.3, 2.6))
     assert (result["width"], result["height"], result["level"], result["resampledFrom"]) == (500, 424, None, 0)
     assert result["tissueMm2"] == pytest.approx(math.pi * (350 * 0.0005) ** 2, rel=0.02)
     run("convert", path, tmp_path / "coarse.tif", "--mpp", 1.3, "--compression", "deflate")
-    run("label", tmp_path / "coarse.tif", "-o", tmp_path / "coarse.mask.tif", "--downsample", 1)
+    run("label", "--preset", "robust", tmp_path / "coarse.tif", "-o", tmp_path / "coarse.mask.tif", "--downsample", 1)
     assert numpy.array_equal(tifffile.imread(tmp_path / "mask.tif"), tifffile.imread(tmp_path / "coarse.mask.tif"))
-    assert run("label", path, "-o", tmp_path / "mask.tif", "--mpp", 1.3, "--json").json["skipped"]
+    assert run("label", "--preset", "robust", path, "-o", tmp_path / "mask.tif", "--mpp", 1.3, "--json").json["skipped"]
     # A whole downsample is the same grid by another name.
     for options in (["--mpp", 2], ["--downsample", 4]):
-        result = run("label", path, "-o", tmp_path / f"{options[1]}.tif", *options, "--json").json
+        result = run("label", "--preset", "robust", path, "-o", tmp_path / f"{options[1]}.tif", *options, "--json").json
         assert (result["downsample"], result["mpp"]) == (4, pytest.approx(2))
     assert numpy.array_equal(tifffile.imread(tmp_path / "2.tif"), tifffile.imread(tmp_path / "4.tif"))
     refused = fails("label", path, "-o", tmp_path / "full.tif", "--mpp", 1.3, "--full-resolution")
