@@ -183,7 +183,7 @@ GigapixelFindNormalization(const gigapixel::PhysicalImage &      image,
                            const gigapixel::NetworkDescription & network,
                            const std::function<bool(double)> &   goesOn)
 {
-  const auto kept = std::make_shared<gigapixel::KeptNormalization>(network.normalization);
+  auto       kept = std::make_shared<gigapixel::KeptNormalization>(network.normalization);
   const auto measured = gigapixel::AdaptChannels(
     image.measured ? image.measured : image.pixels, static_cast<unsigned>(network.channels), image.name);
   try

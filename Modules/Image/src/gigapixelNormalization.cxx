@@ -392,7 +392,7 @@ private:
     };
     // Whole rows of a slide may be more than memory has, and its tiles would be decoded again for each of them.
     constexpr std::int64_t WidestRows = 2048, SideOfPieces = 512, LeastSide = 64, MostSamples = 8 << 20;
-    const auto             most = static_cast<double>(MostSamples / m_Pixels.GetNumberOfChannels());
+    const auto             most = static_cast<double>(MostSamples) / m_Pixels.GetNumberOfChannels();
     const auto             fitting = static_cast<std::int64_t>(std::sqrt(most)) / LeastSide * LeastSide;
     const auto             side = std::clamp(fitting, LeastSide, SideOfPieces);
     const bool             isWide = m_Pixels.GetSize().width > WidestRows || side < SideOfPieces;

@@ -72,7 +72,7 @@ ChannelSet::RequireAlike(const SetChannel & channel) const
            one.tileHeight == other.tileHeight && other.IsPicture();
   };
   const auto getName = [](const Slide & of) { return std::filesystem::path(of.GetPath()).filename().string(); };
-  const auto levels = static_cast<std::ptrdiff_t>(m_NumberOfLevels + m_NumberOfReducedLevels);
+  const auto levels = std::ptrdiff_t{ m_NumberOfLevels } + m_NumberOfReducedLevels;
   const bool hasLevels =
     slide.m_NumberOfLevels == m_NumberOfLevels && slide.m_NumberOfReducedLevels == m_NumberOfReducedLevels;
   if (!hasLevels || !std::equal(m_Planes.begin(), m_Planes.begin() + levels, slide.m_Planes.begin(), isAlike))

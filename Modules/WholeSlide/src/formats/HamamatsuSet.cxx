@@ -154,6 +154,7 @@ Open(const SlideFile & file)
                      "name one of its .ndpi files, or get the file again from where it came");
   }
   std::vector<SetChannel> channels;
+  channels.reserve(names.size());
   for (const auto & [number, name] : names)
   {
     channels.push_back(OpenChannel(path, name, file.GetImage()));
