@@ -68,11 +68,7 @@ HasFocalPlanes(const std::string & fileName, const std::string & image)
 std::vector<std::string>
 FindChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::string> & channels)
 {
-  std::vector<std::string> names;
-  for (const auto & entry : slide.GetChannelEntries())
-  {
-    names.push_back(entry.name);
-  }
+  const auto names = GigapixelChannelNames(slide);
   const auto isTwice = [&channels](const std::string & name) {
     return std::count(channels.begin(), channels.end(), name) > 1;
   };

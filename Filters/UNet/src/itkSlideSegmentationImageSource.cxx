@@ -553,10 +553,7 @@ SlideSegmentationImageSource<TOutputImage>::FindNormalization()
   gigapixel::PhysicalImage image;
   image.name = m_Stages->slide->GetFileName();
   image.measured = GigapixelMeasuredSource(m_Stages->slide);
-  for (const auto & channel : m_Stages->slide->GetChannelEntries())
-  {
-    image.channels.push_back(channel.name);
-  }
+  image.channels = GigapixelChannelNames(*m_Stages->slide);
   try
   {
     m_Stages->normalization = GigapixelFindNormalization(image, network, [this](double) {

@@ -7,13 +7,13 @@
 #include "itkGigapixelImageIOSource.h"
 #include "itkSmartPointer.h"
 
+#include <string>
+#include <vector>
+
 namespace gigapixel
 {
 struct Diagnostic;
 }
-
-#include <string>
-#include <vector>
 
 namespace itk
 {
@@ -61,6 +61,9 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelFileSource(const std
  * floats. */
 GigapixelImageFile_EXPORT std::shared_ptr<gigapixel::PixelSource> GigapixelMeasuredSource(
   const SmartPointer<WholeSlideImageIO> & slide);
+
+/** Names of the channels that a slide is read with; "" where the file has no name. */
+GigapixelImageFile_EXPORT std::vector<std::string> GigapixelChannelNames(const WholeSlideImageIO & slide);
 
 /** What GigapixelFileSource() opens where WholeSlideImageIO does not claim the file, but its `content`, for which all
  * of the file is read: enough to know how much memory it takes. */

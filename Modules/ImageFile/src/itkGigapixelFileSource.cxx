@@ -6,7 +6,6 @@
 #include "gigapixelFileIdentity.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelGridMatch.h"
-#include "gigapixelJoinNames.h"
 #include "gigapixelWholeFile.h"
 #include "itkGigapixelPNGMask.h"
 #include "itkImageIOFactory.h"
@@ -213,22 +212,25 @@ GigapixelMeasuredSource(const SmartPointer<WholeSlideImageIO> & slide)
   return std::make_shared<SlideSource>(slide, slide->GetMeasuredLevel());
 }
 
+std::vector<std::string>
+GigapixelChannelNames(const WholeSlideImageIO & slide)
+{
+  std::vector<std::string> names;
+  for (const auto & channel : slide.GetChannelEntries())
+  {
+    names.push_back(channel.name);
+  }
+  return names;
+}
+
 namespace
 {
 
-/** Names of the channels that are read, which models find them by; none of slides that are gray or RGB as they are. */
-std::vector<std::string>
-FindChannelNames(const WholeSlideImageIO & slide)
+/** Whether models find the channels by their names: not those of slides that are gray or RGB as they are. */
+bool
+HasNamedChannels(const WholeSlideImageIO & slide)
 {
-  std::vector<std::string> names;
-  if (!slide.GetChannelChoice().empty() || slide.GetPixelType() == IOPixelEnum::VECTOR)
-  {
-    for (const auto & channel : slide.GetChannelEntries())
-    {
-      names.push_back(channel.name);
-    }
-  }
-  return names;
+  return !slide.GetChannelChoice().empty() || slide.GetPixelType() == IOPixelEnum::VECTOR;
 }
 
 /** Pages of the same size may be masks of anything. */
@@ -303,7 +305,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
   // A converted mask tells what mask it was, and not of which slide.
   const bool isConverted = FindMadeBy(*slide).rfind("convert ", 0) == 0;
   result.madeOf = isConverted ? std::string() : FindMadeOf(*slide);
-  result.channels = FindChannelNames(*slide);
+  result.channels = HasNamedChannels(*slide) ? GigapixelChannelNames(*slide) : std::vector<std::string>();
   result.downsamples = slide->GetLevelDownsamples(slide->GetLevel());
   result.decodingBytes =
     slide->IsResampled() ? static_cast<std::int64_t>(slide->GetDecodingBytes(slide->GetLevel())) : std::int64_t{ 0 };

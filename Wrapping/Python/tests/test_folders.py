@@ -76,3 +76,4 @@ def test_a_folder_needs_a_folder(folder, start):
     for function, arguments in ((gp.label, ()), (gp.segment, (start,)), (gp.features, (Means(),))):
         with refused(ValueError, "E-OPTION-NEEDS", option="output"):
             function(folder, *arguments)
+    assert sorted(file.name for file in folder.iterdir()) == ["a.tif", "b.tif", "cut.tif"]
