@@ -5,6 +5,7 @@
 #include "GigapixelTissueExport.h"
 #include "gigapixelClassMap.h"
 #include "gigapixelColorStretch.h"
+#include "gigapixelTissueCorrection.h"
 
 #include <memory>
 #include <string>
@@ -60,19 +61,26 @@ public:
    * \param channels of its pixels: 1 (gray) or 3 (RGB)
    * \param counts of all its pixels
    * \param model the name of a ready model, or a model file
-   * \param threads 0: as many as the machine has cores; changes no result */
+   * \param threads 0: as many as the machine has cores; changes no result
+   * \param correction of what the network says of tissue, made of hints by another one on the same label grid */
   TissueNetwork(std::size_t         width,
                 std::size_t         height,
                 unsigned            channels,
                 unsigned            factor,
                 const ColorCounts & counts,
                 const std::string & model,
-                int                 threads);
+                int                 threads,
+                TissueCorrection    correction = {});
   ~TissueNetwork();
 
   /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none); after
-   * the last one the classes are complete. */
-  void AddRow(const unsigned char * pixels, const unsigned char * evidence);
+   * the last one the classes are complete.
+   * \param hints what a person says: 0 nothing, else 1 more than the TissueClass, which the pixel then has; null: of no
+   * pixel anything */
+  void AddRow(const unsigned char * pixels, const unsigned char * evidence, const unsigned char * hints = nullptr);
+
+  /** After the last row: what the hints correct, for another network on the same label grid. */
+  TissueCorrection TakeCorrection();
 
   /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();

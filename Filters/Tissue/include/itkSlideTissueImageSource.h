@@ -5,6 +5,7 @@
 #include "GigapixelTissueExport.h"
 #include "itkImage.h"
 #include "itkImageSource.h"
+#include "itkPoint.h"
 
 #include <array>
 #include <functional>
@@ -47,6 +48,8 @@ public:
   using Pointer = SmartPointer<Self>;
   using ConstPointer = SmartPointer<const Self>;
 
+  using Point2 = Point<double, 2>; ///< pixels of level 0
+
   itkNewMacro(Self);
   itkTypeMacro(SlideTissueImageSource, ImageSource);
 
@@ -65,6 +68,17 @@ public:
    * default: the ready one. */
   itkSetStringMacro(Model);
   itkGetStringMacro(Model);
+
+  /** \name What a person says of the slide, where its mask is wrong: a file of outlines as drawn with a brush in
+   * QuPath, each of a class of gigapixel::GetTissueHintNames(). What lies in them is what they say, and what looks like
+   * it, nearby above all, is judged anew (gigapixel::TissueCorrection). Of use with the preset "model" alone; refused
+   * with others (E-OPTION-APPLIES). Empty, the default: none. @{ */
+  itkSetStringMacro(Hints);
+  itkGetStringMacro(Hints);
+  /** Where (0, 0) of the outlines lies, in level-0 pixels; default (0, 0). See AnnotationImageSource. */
+  itkSetMacro(HintsOrigin, Point2);
+  itkGetConstMacro(HintsOrigin, Point2);
+  /** @} */
 
   /** The values are 0 glass, 1 tissue and, with the preset "model", 2 pen and 3 artifact, in place of 0 and 255; their
    * names and colors are in the output's meta data dictionary, from where they get into pyramids. Default off. */
@@ -143,6 +157,7 @@ private:
   void SelectGrid();
   void ChoosePreset();
   void ConnectStages();
+  void ReadHints();
   void DescribeMaking();
   void NameClasses();
   /** Hands progress on, and an abort back to the stage. */
@@ -158,6 +173,8 @@ private:
   std::string             m_ChosenPreset;
   std::string             m_MadeBy;
   std::string             m_Model;
+  std::string             m_Hints;
+  Point2                  m_HintsOrigin;
   bool                    m_OutputClasses{ false };
   unsigned int            m_Downsample{ 8 };
   unsigned int            m_GridDownsample{ 8 }; // 0: the label grid is resampled

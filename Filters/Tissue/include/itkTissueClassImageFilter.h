@@ -22,7 +22,7 @@ namespace itk
  * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of
  * stream divisions and threads gives the same bits.
  *
- * Input: RGB or gray, the label grid; and, as Evidence, a mask on it. */
+ * Input: RGB or gray, the label grid; and on it, as Evidence, a mask, and as Hints, strokes of a person. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueClassImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {
@@ -41,6 +41,12 @@ public:
    * None, the default: the network decides alone. */
   itkSetInputMacro(Evidence, TOutputImage);
   itkGetInputMacro(Evidence, TOutputImage);
+
+  /** What a person says, on the same grid: 0 nothing, else 1 more than the gigapixel::TissueClass that the pixel is. It
+   * corrects what the network says of places like those (gigapixel::TissueCorrection), in a pass of its own over the
+   * input. None, the default: nobody says anything. */
+  itkSetInputMacro(Hints, TOutputImage);
+  itkGetInputMacro(Hints, TOutputImage);
 
   /** Pixels of the label grid along a side of a pixel of the network's grid: gigapixel::TissueNetwork::GetFactor(). */
   itkSetClampMacro(ShrinkFactor, unsigned int, 1, 256);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <utility>
 
 namespace itk
 {
@@ -16,16 +18,17 @@ template <typename TInputImage, typename TOutputImage>
 TissueClassImageFilter<TInputImage, TOutputImage>::TissueClassImageFilter()
 {
   this->AddOptionalInputName("Evidence");
+  this->AddOptionalInputName("Hints");
 }
 
 template <typename TInputImage, typename TOutputImage>
 bool
 TissueClassImageFilter<TInputImage, TOutputImage>::ClassesAreCurrent() const
 {
-  const auto   time = m_ClassesTime.GetMTime();
-  const auto * evidence = this->GetEvidence();
-  return m_ClassesAreComplete && time > std::max(this->GetMTime(), GetContentMTime(this->GetInput())) &&
-         (evidence == nullptr || time > GetContentMTime(evidence));
+  const auto time = m_ClassesTime.GetMTime();
+  const auto isOlder = [time](const DataObject * input) { return input == nullptr || time > GetContentMTime(input); };
+  return m_ClassesAreComplete && time > this->GetMTime() && isOlder(this->GetInput()) && isOlder(this->GetEvidence()) &&
+         isOlder(this->GetHints());
 }
 
 template <typename TInputImage, typename TOutputImage>
@@ -35,9 +38,12 @@ TissueClassImageFilter<TInputImage, TOutputImage>::GenerateInputRequestedRegion(
   auto *     input = const_cast<TInputImage *>(this->GetInput());
   const bool isCurrent = this->ClassesAreCurrent();
   input->SetRequestedRegion(GetFirstStrip(input, isCurrent));
-  if (auto * evidence = const_cast<TOutputImage *>(this->GetEvidence()))
+  for (const TOutputImage * other : { this->GetEvidence(), this->GetHints() })
   {
-    evidence->SetRequestedRegion(GetFirstStrip(evidence, isCurrent));
+    if (auto * const image = const_cast<TOutputImage *>(other))
+    {
+      image->SetRequestedRegion(GetFirstStrip(image, isCurrent));
+    }
   }
 }
 
@@ -82,6 +88,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
 {
   auto *             input = const_cast<TInputImage *>(this->GetInput());
   auto *             evidence = const_cast<TOutputImage *>(this->GetEvidence());
+  auto *             hints = const_cast<TOutputImage *>(this->GetHints());
   const auto         whole = input->GetLargestPossibleRegion();
   constexpr unsigned channels = TissuePixel<typename TInputImage::PixelType>::Channels;
   const auto         visitRows = [input](const ImageRegion<2> & region, const auto & visit) {
@@ -102,31 +109,57 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
     evidence->UpdateOutputInformation();
     UpdateRegion(evidence, GetFirstStrip(evidence, false));
   }
-  gigapixel::TissueNetwork network(whole.GetSize(0),
-                                   whole.GetSize(1),
-                                   channels,
-                                   m_ShrinkFactor,
-                                   CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count),
-                                   m_Model,
-                                   this->CountThreads());
-  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
-    if (evidence != nullptr)
-    {
-      UpdateRegion(evidence, strip);
-      UpdateRegion(input, strip); // which the evidence may be made of, too
-    }
-    visitRows(strip, [&](const unsigned char * row, const Index<2> & index) {
-      network.AddRow(row,
-                     evidence == nullptr ? nullptr : evidence->GetBufferPointer() + evidence->ComputeOffset(index));
+  const auto counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
+  const auto makeNetwork = [&](gigapixel::TissueCorrection correction) {
+    return std::make_unique<gigapixel::TissueNetwork>(whole.GetSize(0),
+                                                      whole.GetSize(1),
+                                                      channels,
+                                                      m_ShrinkFactor,
+                                                      counts,
+                                                      m_Model,
+                                                      this->CountThreads(),
+                                                      std::move(correction));
+  };
+  const auto addRows = [&](gigapixel::TissueNetwork & network, float begin, float end) {
+    VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
+      for (TOutputImage * const other : { evidence, hints })
+      {
+        if (other != nullptr)
+        {
+          UpdateRegion(other, strip);
+        }
+      }
+      if (evidence != nullptr)
+      {
+        UpdateRegion(input, strip); // which the evidence may be made of, too
+      }
+      visitRows(strip, [&](const unsigned char * row, const Index<2> & index) {
+        const auto rowOf = [&index](const TOutputImage * image) {
+          return image == nullptr ? nullptr : image->GetBufferPointer() + image->ComputeOffset(index);
+        };
+        network.AddRow(row, rowOf(evidence), rowOf(hints));
+      });
+      this->UpdateProgress(begin + (end - begin) * share);
+      if (this->GetAbortGenerateData())
+      {
+        throw ProcessAborted(__FILE__, __LINE__);
+      }
     });
-    this->UpdateProgress(0.2f + 0.7f * share);
-    if (this->GetAbortGenerateData())
-    {
-      throw ProcessAborted(__FILE__, __LINE__);
-    }
-  });
-  m_Classes = network.TakeClasses();
-  m_ExpectedOverlap = network.GetExpectedOverlap();
+  };
+  float                       begin = 0.2f;
+  gigapixel::TissueCorrection correction;
+  if (hints != nullptr)
+  {
+    hints->UpdateOutputInformation();
+    const auto uncorrected = makeNetwork({});
+    addRows(*uncorrected, begin, 0.55f);
+    begin = 0.55f;
+    correction = uncorrected->TakeCorrection();
+  }
+  const auto network = makeNetwork(std::move(correction));
+  addRows(*network, begin, 0.9f);
+  m_Classes = network->TakeClasses();
+  m_ExpectedOverlap = network->GetExpectedOverlap();
 }
 
 template <typename TInputImage, typename TOutputImage>

@@ -119,6 +119,15 @@ public:
     this->Modified();
   }
 
+  /** What a person says, on the grid of the pixels that are judged: those of the input where JudgeInputPixels is on.
+   * See TissueClassImageFilter::SetHints(); of use with the method Network alone. */
+  void
+  SetHints(const TOutputImage * hints)
+  {
+    m_Classes->SetHints(hints);
+    this->Modified();
+  }
+
   /** The output's values are those of gigapixel::TissueClass in place of 0 and 255: pen and artifacts as well, where
    * the method is Network, else just glass and tissue. Default off. */
   itkSetMacro(OutputClasses, bool);
@@ -214,6 +223,8 @@ private:
   std::vector<ProcessObject *> GetStages() const;
   /** Hands the progress of a stage on, and an abort back to the stages. */
   void FollowProgress(double share);
+  /** What a person says counts whatever the stages made of it, such as a hole that they filled. */
+  void DrawHints(TOutputImage * judged);
   /** Puts classes in the place of 0 and 255 in an image of judged pixels. */
   void PaintClasses(TOutputImage * judged);
   /** The judged pixels of label pixels. */

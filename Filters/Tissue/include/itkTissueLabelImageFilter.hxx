@@ -332,6 +332,7 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::GenerateData()
   TOutputImage * const judged = m_Last->GetOutput();
   judged->SetRequestedRegion(this->GetJudgedRegion(this->GetOutput()->GetRequestedRegion()));
   judged->Update();
+  this->DrawHints(judged);
   const bool hasClasses = m_OutputClasses || m_Method == MethodType::Network;
   if (hasClasses)
   {
@@ -374,6 +375,30 @@ TissueLabelImageFilter<TInputImage, TOutputImage>::ReduceJudgedPixels(const TOut
                                 m_JudgedPerSide,
                                 tissue,
                                 output->GetBufferPointer() + output->ComputeOffset(row.GetIndex()));
+  }
+}
+
+template <typename TInputImage, typename TOutputImage>
+void
+TissueLabelImageFilter<TInputImage, TOutputImage>::DrawHints(TOutputImage * judged)
+{
+  auto * const hints = const_cast<TOutputImage *>(m_Classes->GetHints());
+  if (m_Method != MethodType::Network || hints == nullptr)
+  {
+    return;
+  }
+  const auto region = judged->GetRequestedRegion();
+  UpdateRegion(hints, region);
+  auto index = region.GetIndex();
+  for (SizeValueType y = 0; y < region.GetSize(1); ++y, ++index[1])
+  {
+    const unsigned char * hint = hints->GetBufferPointer() + hints->ComputeOffset(index);
+    unsigned char *       row = judged->GetBufferPointer() + judged->ComputeOffset(index);
+    std::transform(row, row + region.GetSize(0), hint, row, [](unsigned char mask, unsigned char said) {
+      constexpr auto tissue =
+        static_cast<unsigned char>(1 + static_cast<unsigned char>(gigapixel::TissueClass::Tissue));
+      return said == 0 ? mask : static_cast<unsigned char>(said == tissue ? 255 : 0);
+    });
   }
 }
 

@@ -37,7 +37,8 @@ TissueNetwork::TissueNetwork(std::size_t,
                              unsigned,
                              const ColorCounts &,
                              const std::string &,
-                             int)
+                             int,
+                             TissueCorrection)
 {
   throw Refusal(Diagnostic(
     "E-INSTALLATION", "This build has no networks (Gigapixel_BUILD_NETWORK is off)", "use another tissue preset"));
@@ -46,8 +47,14 @@ TissueNetwork::TissueNetwork(std::size_t,
 TissueNetwork::~TissueNetwork() = default;
 
 void
-TissueNetwork::AddRow(const unsigned char *, const unsigned char *)
+TissueNetwork::AddRow(const unsigned char *, const unsigned char *, const unsigned char *)
 {}
+
+TissueCorrection
+TissueNetwork::TakeCorrection()
+{
+  return {};
+}
 
 ClassMap
 TissueNetwork::TakeClasses()

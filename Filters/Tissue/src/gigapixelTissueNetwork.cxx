@@ -203,7 +203,8 @@ struct TissueNetwork::Implementation
                  unsigned            blockSide,
                  const ColorCounts & counts,
                  const std::string & model,
-                 int                 threadsAsked)
+                 int                 threadsAsked,
+                 TissueCorrection    known)
     : width(labelWidth)
     , height(labelHeight)
     , channels(pixelChannels)
@@ -215,8 +216,11 @@ struct TissueNetwork::Implementation
     , blocks(GetBlocks(labelWidth, labelHeight, blockSide))
     , input(Align(blocks))
     , predictor(LoadModel(model), threadsAsked)
+    , correction(std::move(known))
+    , workers(correction.IsEmpty() ? 1 : threads)
     , sums(static_cast<std::size_t>(blocks.width) * InputChannels)
     , blended(static_cast<std::size_t>(blocks.width))
+    , hintsOfBlocks(static_cast<std::size_t>(blocks.width))
     , row(labelWidth)
   {
     classes.Reset(width);
@@ -226,12 +230,16 @@ struct TissueNetwork::Implementation
     }
   }
 
-  void AddToSums(const unsigned char * pixels);
-  void FinishRow(std::size_t rows);
-  void Predict();
-  void JudgeTiles(const Region & tiles);
-  void BlendRows(std::int64_t label);
-  void AppendClasses();
+  void                    AddToSums(const unsigned char * pixels);
+  void                    AddHints(const unsigned char * hints);
+  void                    FinishRow(std::size_t rows);
+  void                    Predict();
+  void                    JudgeTiles(const Region & tiles);
+  TissueCorrection::Block MakeBlock(std::int64_t x, std::int64_t y, const float * ofPixel) const;
+  void                    Correct(const Region & some);
+  void                    LearnHints(const Region & some);
+  void                    BlendRows(std::int64_t label);
+  void                    AppendClasses();
 
   std::size_t                width;
   std::size_t                height;
@@ -242,10 +250,23 @@ struct TissueNetwork::Implementation
   Size                       blocks;
   RowWindow                  input; ///< of the aligned size
   Predictor                  predictor;
+  TissueCorrection           correction;
+  Workers                    workers;
   std::vector<std::uint32_t> sums; ///< of a row of blocks
   std::size_t                rowsAdded{ 0 };
   /** Rows of the label grid whose classes are not known yet, not 0 where the evidence says tissue. */
   std::deque<std::vector<unsigned char>> evidence;
+  std::deque<std::vector<unsigned char>> hints; ///< of the same rows; without one where nobody says anything
+  /** A block that a stroke covers. */
+  struct HintedBlock
+  {
+    std::int64_t            x, y;
+    bool                    isTissue;
+    double                  logOdds;
+    TissueCorrection::Block block;
+  };
+  std::vector<HintedBlock>               hinted;         ///< not predicted yet, row by row
+  TissueCorrection                       learned;        ///< of those that are
   std::int64_t                           predicted{ 0 }; ///< rows of the network's grid
   std::unique_ptr<float[]>               probabilities;  ///< not a vector, which would write zeros first
   std::size_t                            probabilitiesSize{ 0 };
@@ -255,8 +276,9 @@ struct TissueNetwork::Implementation
   double                                 sumWithin{ 0.0 };  ///< of their posterior probabilities of tissue
   double                                 sumBeyond{ 0.0 };  ///< and of the other pixels
   std::array<std::array<double, 256>, 2> posteriors{ { MakePosteriors(Likely), MakePosteriors(Possible) } };
-  std::vector<Place>                     columns; ///< of the label grid
-  std::vector<int>                       blended; ///< tissue, at the height of a row of the label grid
+  std::vector<Place>                     columns;       ///< of the label grid
+  std::vector<int>                       blended;       ///< tissue, at the height of a row of the label grid
+  std::vector<int>                       hintsOfBlocks; ///< of a row: pixels that are tissue, less those that are not
   std::vector<unsigned char>             row;
   ClassMap                               classes;
 };
@@ -284,8 +306,26 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels)
 }
 
 void
+TissueNetwork::Implementation::AddHints(const unsigned char * hintsOfRow)
+{
+  hints.emplace_back(hintsOfRow, hintsOfRow + width);
+  for (std::size_t x = 0; x < width; ++x)
+  {
+    constexpr auto tissue = static_cast<unsigned char>(TissueClass::Tissue);
+    hintsOfBlocks[x / factor] += hintsOfRow[x] == 0 ? 0 : hintsOfRow[x] == 1 + tissue ? 1 : -1;
+  }
+}
+
+void
 TissueNetwork::Implementation::FinishRow(std::size_t rows)
 {
+  for (std::size_t x = 0; x < hintsOfBlocks.size(); ++x)
+  {
+    if (const int sum = std::exchange(hintsOfBlocks[x], 0); sum != 0)
+    {
+      hinted.push_back({ static_cast<std::int64_t>(x), input.GetEnd(), sum > 0, 0.0, {} });
+    }
+  }
   std::vector<std::uint8_t> means(sums.size());
   const std::size_t         last = sums.size() - InputChannels;
   const std::size_t         lastWidth = width - last / InputChannels * factor;
@@ -344,6 +384,8 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
       probabilitiesSize = size;
     }
     predictor.Predict(input, some, probabilities.get());
+    this->LearnHints(some);
+    this->Correct(some);
     const float * ofPixel = probabilities.get();
     for (std::int64_t y = 0; y < some.height; ++y)
     {
@@ -355,6 +397,58 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
     }
     x += some.width;
   }
+  auto next = hinted.begin();
+  for (; next != hinted.end() && next->y < tiles.y + tiles.height; ++next)
+  {
+    learned.Add(next->block, next->isTissue, next->logOdds);
+  }
+  hinted.erase(hinted.begin(), next);
+}
+
+TissueCorrection::Block
+TissueNetwork::Implementation::MakeBlock(std::int64_t x, std::int64_t y, const float * ofPixel) const
+{
+  const auto           longest = static_cast<double>(std::max(blocks.width, blocks.height));
+  const std::uint8_t * stretched = input.GetRow(y).data() + x * InputChannels + 3;
+  return TissueCorrection::MakeBlock(
+    stretched, ofPixel, static_cast<double>(x) / longest, static_cast<double>(y) / longest);
+}
+
+/** Looks at the blocks among these that strokes cover. */
+void
+TissueNetwork::Implementation::LearnHints(const Region & some)
+{
+  for (HintedBlock & each : hinted)
+  {
+    if (each.x >= some.x && each.x < some.x + some.width && each.y < some.y + some.height)
+    {
+      const float * ofPixel =
+        probabilities.get() + ((each.y - some.y) * some.width + each.x - some.x) * ClassMap::Classes;
+      each.block = this->MakeBlock(each.x, each.y, ofPixel);
+      each.logOdds = TissueCorrection::GetLogOdds(ofPixel[static_cast<unsigned char>(TissueClass::Tissue)]);
+    }
+  }
+}
+
+/** Changes the probabilities of tissue as the strokes say. */
+void
+TissueNetwork::Implementation::Correct(const Region & some)
+{
+  if (correction.IsEmpty())
+  {
+    return;
+  }
+  workers.ForEachPart(static_cast<std::size_t>(some.width * some.height), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+    {
+      float * const ofPixel = probabilities.get() + i * ClassMap::Classes;
+      float &       tissue = ofPixel[static_cast<unsigned char>(TissueClass::Tissue)];
+      const auto    at = static_cast<std::int64_t>(i);
+      const double added = correction.Get(this->MakeBlock(some.x + at % some.width, some.y + at / some.width, ofPixel));
+      const double logOdds = TissueCorrection::GetLogOdds(static_cast<double>(tissue)) + added;
+      tissue = static_cast<float>(1.0 / (1.0 + std::exp(-logOdds)));
+    }
+  });
 }
 
 /** The probability of tissue between the rows of the network's grid, in parts of twice the factor. */
@@ -382,7 +476,7 @@ TissueNetwork::Implementation::AppendClasses()
   const auto         likely = static_cast<int>(std::lround(certain * Likely));
   const auto         possible = static_cast<int>(std::lround(certain * Possible));
   const int          half = 2 * side * side; // of one part of 255
-  for (; !evidence.empty(); evidence.pop_front())
+  for (; !evidence.empty(); evidence.pop_front(), hints.pop_front())
   {
     const auto         label = static_cast<std::int64_t>(classes.GetHeight());
     const Place        place = FindPlace(label, side, blocks.height);
@@ -405,6 +499,10 @@ TissueNetwork::Implementation::AppendClasses()
         posteriors[isEvident[x] == 0 ? 0 : 1][static_cast<std::size_t>((tissue + half) / (2 * half))];
       row[static_cast<std::size_t>(x)] =
         isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : others[x / side].other;
+    }
+    for (std::size_t x = 0; x < hints.front().size(); ++x)
+    {
+      row[x] = hints.front()[x] == 0 ? row[x] : static_cast<unsigned char>(hints.front()[x] - 1);
     }
     classes.AppendRow(row.data());
   }
@@ -453,17 +551,27 @@ TissueNetwork::TissueNetwork(std::size_t         width,
                              unsigned            factor,
                              const ColorCounts & counts,
                              const std::string & model,
-                             int                 threads)
-  : m_Implementation(std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads))
+                             int                 threads,
+                             TissueCorrection    correction)
+  : m_Implementation(
+      std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads, std::move(correction)))
 {}
 
 TissueNetwork::~TissueNetwork() = default;
 
 void
-TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * evidence)
+TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * evidence, const unsigned char * hints)
 {
   Implementation & state = *m_Implementation;
   state.AddToSums(pixels);
+  if (hints == nullptr)
+  {
+    state.hints.emplace_back();
+  }
+  else
+  {
+    state.AddHints(hints);
+  }
   std::vector<unsigned char> kept(state.width, 0);
   if (evidence != nullptr)
   {
@@ -477,6 +585,13 @@ TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * eviden
     state.FinishRow(rest == 0 ? state.factor : rest);
     state.Predict();
   }
+}
+
+TissueCorrection
+TissueNetwork::TakeCorrection()
+{
+  m_Implementation->learned.Solve();
+  return std::move(m_Implementation->learned);
 }
 
 ClassMap

@@ -7,9 +7,12 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelSlideFiles.h"
 #include "gigapixelSlidePixels.h"
+#include "gigapixelTissueHints.h"
 #include "gigapixelTissuePresets.h"
 
+#include "itkAnnotationImageSource.h"
 #include "itkBlockMeanImageFilter.h"
+#include "itkChangeInformationImageFilter.h"
 #include "itkExtractImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkMetaDataObject.h"
@@ -121,6 +124,8 @@ struct SlideTissueImageSource::Stages
   ImageSource<MaskType>::Pointer      last;
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
+  AnnotationImageSource::Pointer      hints;
+  ProcessObject::Pointer              placedHints;
   std::function<double()>             getPenShare;
   std::function<double()>             getArtifactShare;
   std::function<double()>             getExpectedOverlap;
@@ -180,6 +185,26 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
   {
     tissue->SetModel(source.GetModel());
   }
+  if (!source.m_Hints.empty())
+  {
+    // They lie on the pixels that are judged, wherever the slide says that it is.
+    blocks->UpdateOutputInformation();
+    const auto * judged = blocks->GetOutput();
+    const auto   extent = judged->GetLargestPossibleRegion().GetSize();
+    hints->SetSize(extent[0], extent[1]);
+    const auto downsamples = source.GetGridDownsamples();
+    hints->SetDownsample((downsamples[0] + downsamples[1]) / 2 / source.m_JudgedPerSide);
+    const auto placed = ChangeInformationImageFilter<MaskType>::New();
+    placed->SetInput(hints->GetOutput());
+    placed->SetOutputOrigin(judged->GetOrigin());
+    placed->SetOutputSpacing(judged->GetSpacing());
+    placed->SetOutputDirection(judged->GetDirection());
+    placed->ChangeOriginOn();
+    placed->ChangeSpacingOn();
+    placed->ChangeDirectionOn();
+    placedHints = placed.GetPointer();
+    tissue->SetHints(placed->GetOutput());
+  }
   getPenShare = [filter = tissue.GetPointer()] { return filter->GetPenShare(); };
   getArtifactShare = [filter = tissue.GetPointer()] { return filter->GetArtifactShare(); };
   getExpectedOverlap = [filter = tissue.GetPointer()] { return filter->GetExpectedOverlap(); };
@@ -201,7 +226,9 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
 SlideTissueImageSource::SlideTissueImageSource()
   : m_Preset(gigapixel::DefaultTissuePreset)
   , m_Stages(std::make_unique<Stages>())
-{}
+{
+  m_HintsOrigin.Fill(0.0);
+}
 
 SlideTissueImageSource::~SlideTissueImageSource() = default;
 
@@ -272,6 +299,30 @@ SlideTissueImageSource::GetAdvice() const
 }
 
 void
+SlideTissueImageSource::ReadHints()
+{
+  m_Stages->hints = nullptr;
+  if (m_Hints.empty())
+  {
+    return;
+  }
+  if (gigapixel::GetTissuePreset(m_ChosenPreset).method != gigapixel::TissueMethod::Network)
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-APPLIES",
+                            "hints correct the network, which the preset " + m_ChosenPreset + " does not use",
+                            "say --preset model (SetPreset()), or leave the hints out")
+        .OfOption("--hints", m_Hints));
+  }
+  m_Stages->hints = AnnotationImageSource::New();
+  m_Stages->hints->SetOutlineOrigin(m_HintsOrigin);
+  for (const gigapixel::Diagnostic & warning : gigapixel::AddTissueHints(m_Hints, *m_Stages->hints))
+  {
+    itkWarningMacro(<< gigapixel::Remember(warning));
+  }
+}
+
+void
 SlideTissueImageSource::DescribeMaking()
 {
   const WholeSlideImageIO & slide = *m_Stages->slide;
@@ -283,6 +334,15 @@ SlideTissueImageSource::DescribeMaking()
   else if (gigapixel::GetTissuePreset(m_ChosenPreset).method == gigapixel::TissueMethod::Network)
   {
     model = " model=" + gigapixel::TissueNetwork::Identify(gigapixel::TissueNetwork::ReadyModel);
+  }
+  if (!m_Hints.empty())
+  {
+    model += " hints=" + gigapixel::IdentifyFile(m_Hints, gigapixel::HashedBytes::All);
+    if (m_HintsOrigin != Point2{})
+    {
+      model +=
+        " origin=" + gigapixel::FormatShortest(m_HintsOrigin[0]) + ',' + gigapixel::FormatShortest(m_HintsOrigin[1]);
+    }
   }
   std::ostringstream text;
   text.imbue(std::locale::classic());
@@ -407,6 +467,7 @@ SlideTissueImageSource::GenerateOutputInformation()
     gigapixel::RequirePicture(slide);
     this->SelectGrid();
     this->ChoosePreset();
+    this->ReadHints();
     this->DescribeMaking();
     this->ConnectStages();
   }
@@ -552,6 +613,8 @@ SlideTissueImageSource::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "Preset: " << m_Preset << '\n';
   os << indent << "ChosenPreset: " << m_ChosenPreset << '\n';
   os << indent << "Model: " << m_Model << '\n';
+  os << indent << "Hints: " << m_Hints << '\n';
+  os << indent << "HintsOrigin: " << m_HintsOrigin << '\n';
   os << indent << "OutputClasses: " << (m_OutputClasses ? "On" : "Off") << '\n';
   os << indent << "Downsample: " << m_Downsample << '\n';
   os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';

@@ -11,7 +11,7 @@ from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Content, Path, Picture, Slide, Window
+from itkgigapixel.slide import Channels, Content, Path, Picture, Slide, Window, file_name
 
 
 @interruptible()
@@ -39,6 +39,7 @@ def label(
     output: Optional[Path] = None,
     *,
     preset: Optional[str] = None,
+    hints: Optional[Path] = None,
     downsample: int = 8,
     full_resolution: bool = False,
     classes: bool = False,
@@ -63,6 +64,10 @@ def label(
         ``*.ome.tif`` an OME-TIFF.
     preset : str, optional
         One of :func:`presets`. None: the first of them.
+    hints : path-like, optional
+        Outlines that say what a place is, where a mask is wrong: GeoJSON in pixels of level 0, each outline of the class
+        Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew. Of a folder of
+        slides a folder with SLIDE-NAME.geojson. None: there are none.
     downsample : int, default 8
         Pixels of level 0 along a side of a pixel of the mask, 1 to 256. With 8, the mask of a slide at 20x has 4
         micrometers per pixel, which outlines of tissue need.
@@ -103,7 +108,7 @@ def label(
         why = f"the mask is 1 to 256 times coarser than level 0, not {downsample} times"
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="downsample", value=downsample)
     if is_folder(slide):
-        options = {"preset": preset, "downsample": downsample, "full-resolution": full_resolution, "classes": classes, "slide-mpp": slide_mpp}
+        options = {"preset": preset, "hints": "" if hints is None else file_name(hints), "downsample": downsample, "full-resolution": full_resolution, "classes": classes, "slide-mpp": slide_mpp}
         return run_in_folder("label", slide, output, {**options, **Content().but(channels, window).options()})
     slide, io = open_source(slide, slide_mpp, channels, window, Picture)
     if output is not None:
@@ -112,6 +117,8 @@ def label(
     tissue.SetOutputClasses(bool(classes))
     if preset is not None:
         tissue.SetPreset(preset)
+    if hints is not None:
+        tissue.SetHints(file_name(hints))
     tissue.UpdateOutputInformation()
     advice = tissue.GetAdvice()
     if advice:

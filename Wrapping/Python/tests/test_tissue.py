@@ -1,6 +1,7 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
 
+import json
 import resource
 import shutil
 import signal
@@ -15,6 +16,7 @@ import scipy.ndimage
 import skimage.measure
 import skimage.morphology
 from itkgigapixel.files import write
+from itkgigapixel.program import run
 from conftest import refused, refused_by_itk
 
 RGB = itk.Image[itk.RGBPixel[itk.UC], 2]
@@ -238,3 +240,16 @@ def test_annotation_is_skimages():
     assert np.array_equal(itk.array_from_image(source.GetOutput())[3:, 2:], mask[:-3, :-2])
     with pytest.raises(TypeError, match="sequence of rings"):
         source.AddAnnotation([[1, 2]], 7)
+
+
+def test_hints_are_those_of_the_program(tmp_path, drawn):
+    ring = [[64, 64], [320, 64], [320, 320], [64, 320], [64, 64]]
+    stroke = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [ring]}, "properties": {"classification": "Glass"}}
+    hints = tmp_path / "strokes.geojson"
+    hints.write_text(json.dumps({"type": "FeatureCollection", "features": [stroke]}))
+    run("label", {"output": tmp_path / "mask.tif", "hints": hints}, [drawn[0]])
+    mask = itk.array_from_image(gp.label(drawn[0], hints=hints))
+    assert not mask[8:40, 8:40].any()
+    assert np.array_equal(mask, itk.array_from_image(itk.imread(tmp_path / "mask.tif")))
+    with refused(gp.GigapixelError, "E-OPTION-APPLIES"):
+        gp.label(drawn[0], hints=hints, preset="robust")

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
 #include "Doubt.h"
+#include "OutlineOrigin.h"
 #include "OutputCheck.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
@@ -9,6 +10,7 @@
 #include "SlideFile.h"
 #include "TissueShares.h"
 
+#include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 #include "gigapixelTissuePresets.h"
 
@@ -19,12 +21,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 namespace gigapixel::commandline
 {
 namespace
 {
+namespace fs = std::filesystem;
+
 using MaskType = itk::Image<unsigned char, 2>;
 
 /** Blocks of level 0, or a resolution. */
@@ -43,17 +48,68 @@ SetGrid(itk::SlideTissueImageSource & source,
   source.SetMicronsPerPixel(values.GetNumber("mpp"));
 }
 
-/** Whoever names a model wants it used, and most presets have none. */
+/** Whoever names a model, or hints at what it does not see, wants it used, and most presets have none. */
 void
-RefuseUnusedModel(const ArgumentValues & values)
+RefuseUnused(const ArgumentValues & values)
 {
   const std::string preset = values.GetText("preset");
-  if (values.IsGiven("model") && !MayUseTissueNetwork(preset))
+  for (const char * const name : { "model", "hints" })
   {
-    throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                "the preset " + preset + " does not use a model",
-                                "say --preset model, or leave --model out")
-                       .OfOption("--model", values.GetText("model")));
+    if (values.IsGiven(name) && !MayUseTissueNetwork(preset))
+    {
+      const std::string option = std::string("--") + name;
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  "the preset " + preset + " does not use a model",
+                                  "say --preset model, or leave " + option + " out")
+                         .OfOption(option, values.GetText(name)));
+    }
+  }
+}
+
+/** The outlines that tell of a slide: the file that is named, or the one of the slide's name in a folder. Empty: there
+ * are none. */
+std::string
+FindHints(const ArgumentValues & values, const std::string & slide)
+{
+  const std::string named = values.IsGiven("hints") ? values.GetText("hints") : std::string();
+  if (named.empty() || !fs::is_directory(named))
+  {
+    return named;
+  }
+  const std::string ofSlide = named + '/' + GetSlideName(slide) + ".geojson";
+  return fs::exists(ofSlide) ? ofSlide : std::string();
+}
+
+/** One file cannot tell of several slides, and a folder that tells of none is another one. */
+void
+CheckHints(const ArgumentValues & values, const std::vector<SlideTask> & tasks)
+{
+  if (!values.IsGiven("hints"))
+  {
+    return;
+  }
+  const std::string named = values.GetText("hints");
+  if (!fs::is_directory(named))
+  {
+    CheckInputFile(named);
+    if (tasks.size() > 1)
+    {
+      throw UsageError(Diagnostic("E-OPTION-CONFLICT",
+                                  "one file of hints is of one slide, and there are " + std::to_string(tasks.size()),
+                                  "give a folder with SLIDE-NAME.geojson for each slide that needs hints")
+                         .OfOption("--hints", named));
+    }
+    return;
+  }
+  const auto has = [&values](const SlideTask & task) { return !FindHints(values, task.slide).empty(); };
+  if (!tasks.empty() && std::none_of(tasks.begin(), tasks.end(), has))
+  {
+    throw Refusal(Diagnostic("E-ANNOTATION-EMPTY",
+                             "the folder has no hints for any of the slides, such as " +
+                               GetSlideName(tasks.front().slide) + ".geojson",
+                             "name the files after the slides, or leave --hints out")
+                    .OfFile(named)
+                    .OfOption("--hints", named));
   }
 }
 
@@ -160,6 +216,8 @@ Describe(const SlideTask &              task,
   const auto             tissue = static_cast<double>(CountTissuePixels(*mask, value, ranks));
   nlohmann::ordered_json json{ { "slide", task.slide }, { "mask", task.output }, { "skipped", wasThere } };
   json["preset"] = source.GetChosenPreset();
+  const std::string hints = source.GetHints();
+  json["hints"] = hints.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(hints);
   const bool isResampled = source.GetReadSlide()->IsResampled();
   json["downsample"] = isResampled ? nlohmann::ordered_json((grid[0] + grid[1]) / 2)
                                    : nlohmann::ordered_json(static_cast<unsigned>(grid[0]));
@@ -238,6 +296,11 @@ RunTask(const SlideTask &              task,
   source->SetFullResolution(isFull);
   source->SetOutputClasses(values.Has("classes"));
   source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());
+  if (const std::string hints = FindHints(values, task.slide); !hints.empty())
+  {
+    source->SetHints(hints);
+    source->SetHintsOrigin(GetOutlineOrigin(*slide, values, session).data());
+  }
   if (ranks->GetRank() == 0) // which alone reads the sample that a preset is chosen by
   {
     source->SetPreset(preset);
@@ -289,9 +352,10 @@ RunTask(const SlideTask &              task,
 int
 RunLabel(const ArgumentValues & values, const Session & session)
 {
-  RefuseUnusedModel(values);
+  RefuseUnused(values);
   const auto list = FindSlides(values.GetTexts("SLIDE"), session);
   const auto tasks = AssignOutputs(list, values.GetText("output"), "--output");
+  CheckHints(values, tasks);
   return RunSharedBatch(values,
                         session,
                         tasks,
