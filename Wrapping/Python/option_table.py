@@ -85,7 +85,7 @@ def describe(option: dict, for_slides: bool) -> str:
     text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
     if "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
         text += f" {option['minimum']:.16g} to {option['maximum']:.16g}."
-    return text + (f" None: {option['default']}." if "mayBeUnset" in option and for_slides else "")
+    return text + (f" None: {option['default']}." if {"mayBeUnset", "default"} <= option.keys() and for_slides else "")
 
 
 def parameter(name: str, kind: str, text: str) -> str:
