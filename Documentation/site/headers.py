@@ -10,8 +10,8 @@ import re
 
 COMMENT = r"/\*\*(?:(?!\*/).)*\*/"
 LIST = re.compile(r'^#include "(\w+OptionList\.h)"$', re.M)
-ENTRY = re.compile(rf"({COMMENT})\s*GIGAPIXEL_(?:LEARNING|COMPUTING|SHARING|MAPS)_OPTION\(\s*((?:[^,<]|<[^>]*>)+),\s*(\w+),\s*(\w+),", re.S)
-MACRO = re.compile(r"\bitk(Set|Get|Boolean|GigapixelOption|GigapixelSetOptions|New|FactorylessNew)(\w*?)Macro\(([^()]*)\);?")
+ENTRY = re.compile(rf"({COMMENT})\s*GIGAPIXEL_(\w+)_OPTION\(\s*((?:[^,<]|<[^>]*>)+),\s*(\w+),\s*(\w+),", re.S)
+MACRO = re.compile(r"\bitk(Set|Get|Boolean|GigapixelOption|GigapixelSetOptions|GigapixelPatches|New|FactorylessNew)(\w*?)Macro\(([^()]*)\);?")
 # A base class describes what a member without a comment overrides; copies are what one expects.
 LEFT_OUT = [re.compile(pattern, re.M | re.S) for pattern in (
     r"^#[ \t]*define (?:[^\n]*\\\n)*[^\n]*$",
@@ -29,8 +29,11 @@ LEFT_OUT = [re.compile(pattern, re.M | re.S) for pattern in (
 def expand_list(text, of_class):
     """The entries of a list of options on one line: Set and Get of a class, else fields."""
     members = []
-    for comment, kind, name, field in ENTRY.findall(text):
+    for comment, macro, kind, name, field in ENTRY.findall(text):
         set_and_get = f"void Set{name}(const {kind} & value); /** See Set{name}(). */ {kind} Get{name}() const;"
+        if macro == "OPTIONAL":
+            set_and_get += f" /** Takes Set{name}() back. */ void Clear{name}();"
+            kind = f"std::optional<{kind}>"
         members += [" ".join(comment.replace(" * ", " ").split()), set_and_get if of_class else f"{kind} {field};"]
     return " ".join(members)
 
@@ -47,6 +50,8 @@ def expand_macro(match):
         return "/** Makes an object. */ static Pointer New();"
     if action == "Boolean":
         return f"/** See Set{first}(). */ void {first}On(); /** See Set{first}(). */ void {first}Off();"
+    if action == "GigapixelPatches":
+        return "void SetPatches(const gigapixel::Patches & patches); /** See SetPatches(). */ void ClearPatches(); /** See SetPatches(). */ std::optional<gigapixel::Patches> GetPatches() const;"
     if action == "GigapixelSetOptions":
         return f"void Set{first}(const gigapixel::{first} & options);"
     if action == "GigapixelOption":

@@ -1,7 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelClassificationOptions.h"
 #include "gigapixelComputingOptions.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLearningOptions.h"
+#include "gigapixelPatchOptions.h"
+#include "gigapixelSegmentationOptions.h"
+#include "gigapixelSlideOptions.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +23,7 @@ using namespace gigapixel;
 const Option &
 Find(const std::string & name)
 {
-  for (const LearningOption & entry : GetLearningOptionTable())
+  for (const LearningOption & entry : GetOptionTable<LearningOptions>())
   {
     if (entry.option.name == name)
     {
@@ -47,11 +51,11 @@ GetRefusedOption(const LearningOptions & options, const std::string & code = "E-
 /** Names of options whose default the help says as another text than the code has as a value. */
 template <typename TOptions>
 std::vector<std::string>
-FindOtherDefaults(const std::vector<OptionEntry<TOptions>> & table)
+FindOtherDefaults()
 {
   const TOptions           defaults;
   std::vector<std::string> others;
-  VisitOptions(table, [&](const Option & option, auto member) {
+  VisitOptions<TOptions>([&](const Option & option, auto member) {
     const auto & value = defaults.*member;
     using Value = std::decay_t<decltype(value)>;
     bool isSame = true;
@@ -79,18 +83,87 @@ FindOtherDefaults(const std::vector<OptionEntry<TOptions>> & table)
 
 TEST(LearningOptions, SayTheDefaultThatTheyHave)
 {
-  EXPECT_EQ(FindOtherDefaults(GetLearningOptionTable()), std::vector<std::string>());
+  EXPECT_EQ(FindOtherDefaults<LearningOptions>(), std::vector<std::string>());
 }
 
 TEST(ComputingOptions, SayTheDefaultThatTheyHave)
 {
-  EXPECT_EQ(FindOtherDefaults(GetComputingOptionTable()), std::vector<std::string>());
+  EXPECT_EQ(FindOtherDefaults<ComputingOptions>(), std::vector<std::string>());
+}
+
+// Get of a filter has its default from the list, the help from the option; both are the same.
+TEST(OptionTables, SayTheDefaultThatTheyHave)
+{
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  EXPECT_TRUE((option).defaultValue.empty() || (option).defaultValue == FormatOption<type>(otherwise)) << #Name;
+#include "gigapixelPatchOptionList.h"
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  EXPECT_TRUE((option).defaultValue.empty() || (option).defaultValue == FormatOption<type>(otherwise)) << #Name;
+#include "gigapixelSegmentationOptionList.h"
+  EXPECT_EQ(FindOtherDefaults<PatchOptions>(), std::vector<std::string>());
+  EXPECT_EQ(FindOtherDefaults<SegmentationOptions>(), std::vector<std::string>());
+  EXPECT_EQ(FindOtherDefaults<SlideOptions>(), std::vector<std::string>());
+  EXPECT_EQ(FindOtherDefaults<ClassificationOptions>(), std::vector<std::string>());
+}
+
+template <typename TOptions>
+std::string
+GetRefusal(const TOptions & options)
+{
+  try
+  {
+    CheckOptions(options);
+  }
+  catch (const InvalidArgument & refusal)
+  {
+    return refusal.GetDiagnostic().code + ' ' + refusal.GetDiagnostic().option;
+  }
+  return {};
+}
+
+TEST(OptionTables, HoldOptionsThatMayBeUnsetToTheirRanges)
+{
+  EXPECT_EQ(GetRefusal(SegmentationOptions{}), "");
+  EXPECT_EQ(GetRefusal(SegmentationOptions{ 0.3 }), "");
+  EXPECT_EQ(GetRefusal(SegmentationOptions{ 1.5 }), "E-OPTION-VALUE --threshold");
+  PatchOptions patches;
+  patches.blending = "gaussian"; // its default, but given
+  EXPECT_EQ(GetRefusal(patches), "E-OPTION-NEEDS --blending");
+  patches.slidingWindow = true;
+  EXPECT_EQ(GetRefusal(patches), "");
+  patches.blending = "mean";
+  EXPECT_EQ(GetRefusal(patches), "E-OPTION-VALUE --blending");
+  patches = { true, 0 };
+  EXPECT_EQ(GetRefusal(patches), "E-OPTION-VALUE --patch");
+}
+
+TEST(OptionTables, KnowWhatIsOfSlidesOnly)
+{
+  EXPECT_EQ(FindOptionOfSlides(SlideOptions{}), "");
+  SlideOptions slides;
+  slides.tissue = "masks";
+  EXPECT_EQ(FindOptionOfSlides(slides), "--tissue");
+  EXPECT_EQ(FindOptionOfSlides(SegmentationOptions{ 0.3, false }), "");
+  EXPECT_EQ(FindOptionOfSlides(SegmentationOptions{ 0.3, true }), "--fill-holes");
+}
+
+// What is made of it says so, but for options that results name in their own words.
+TEST(OptionTables, DescribeWhatDecidesOnTheResult)
+{
+  EXPECT_EQ(DescribeOptions(SegmentationOptions{ 0.3, true }), " threshold=0.3 fill-holes=on");
+  EXPECT_EQ(DescribeOptions(SegmentationOptions{ 0.3, true }, { "threshold" }), " fill-holes=on");
+  LearningOptions learning;
+  EXPECT_EQ(DescribeOptions(learning), "");
+  learning.epochs = 3;
+  learning.freeze = { "a", "b" };
+  learning.earlyStopping = 2; // decides nothing
+  EXPECT_EQ(DescribeOptions(learning), " freeze=a,b epochs=3");
 }
 
 TEST(ComputingOptions, AreThoseOfTheFilters)
 {
   std::vector<std::string> names;
-  for (const ComputingOption & entry : GetComputingOptionTable())
+  for (const ComputingOption & entry : GetOptionTable<ComputingOptions>())
   {
     names.push_back(entry.option.name + ' ' + entry.option.property);
   }
@@ -103,7 +176,7 @@ TEST(ComputingOptions, AreThoseOfTheFilters)
 TEST(LearningOptions, AreOfOneNameAndExplainedInALine)
 {
   std::set<std::string> names;
-  for (const LearningOption & entry : GetLearningOptionTable())
+  for (const LearningOption & entry : GetOptionTable<LearningOptions>())
   {
     const Option & option = entry.option;
     EXPECT_TRUE(names.insert(option.GetSettingName()).second) << option.name;

@@ -302,9 +302,8 @@ TEST(SlideSegmentationImageSource, TheSameValueChangesNothing)
   EXPECT_FALSE(changes([&] { source->ClearThreshold(); }));
   EXPECT_TRUE(changes([&] { source->SetThreshold(0.5); })); // which refuses a network of several outputs
   EXPECT_FALSE(changes([&] { source->SetThreshold(0.5); }));
-  EXPECT_TRUE(changes([&] { source->SetThreshold(7); }));
-  EXPECT_EQ(source->GetThreshold(), 1);
-  EXPECT_FALSE(changes([&] { source->SetThreshold(1); }));
+  EXPECT_TRUE(changes([&] { source->SetThreshold(0.25); }));
+  EXPECT_EQ(source->GetThreshold(), 0.25);
   EXPECT_TRUE(changes([&] { source->ClearThreshold(); }));
   EXPECT_EQ(source->GetThreshold(), 0.5);
   EXPECT_FALSE(changes([&] { source->ClearPatches(); }));
@@ -313,7 +312,12 @@ TEST(SlideSegmentationImageSource, TheSameValueChangesNothing)
   EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25 }); }));
   EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25, gigapixel::Patches::Blending::Constant }); }));
   EXPECT_TRUE(changes([&] { source->SetPatches({ 128, 0.25, gigapixel::Patches::Blending::Constant, true }); }));
+  EXPECT_EQ(source->GetPatchSize(), 128);
+  EXPECT_EQ(source->GetBlending(), "constant");
+  EXPECT_TRUE(source->GetMirror());
   EXPECT_TRUE(changes([&] { source->ClearPatches(); }));
+  EXPECT_EQ(source->GetPatchSize(), 512);
+  EXPECT_FALSE(source->GetSlidingWindow());
   EXPECT_FALSE(changes([&] { source->ClearLevel(); }));
   EXPECT_TRUE(changes([&] { source->SetLevel(0); }));
   EXPECT_FALSE(changes([&] { source->SetLevel(0); }));
@@ -333,7 +337,12 @@ TEST(SlideSegmentationImageSource, RefusesInASentence)
   three->FillHolesOff();
   three->SetThreshold(0.4);
   EXPECT_REFUSAL(three->Update(), "E-OPTION-APPLIES");
+  three->SetThreshold(7);
+  EXPECT_REFUSAL(three->Update(), "E-OPTION-VALUE");
   three->ClearThreshold();
+  three->SetPatchSize(128);
+  EXPECT_REFUSAL(three->Update(), "E-OPTION-NEEDS");
+  three->ClearPatchSize();
   three->UpdateLargestPossibleRegion();
   three->SetOutputMode(GigapixelUNetOutput::Probability);
   EXPECT_REFUSAL(three->Update(), "E-MODEL-OUTPUT");

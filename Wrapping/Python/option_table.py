@@ -10,12 +10,28 @@ import subprocess
 import sys
 import textwrap
 
-#: of a parameter's text in NumPy's style, in the docstring of a function
+#: Of a parameter's text in NumPy's style, in the docstring of a function
 INDENT = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
 TYPES = {"switch": "bool", "integer": "int", "number": "float", "choice": "str", "text": "str", "file": "str | os.PathLike", "memory": "int | str"}
 
-#: the commands whose arguments functions of the same name have
-FUNCTIONS = ("train", "segment")
+#: Of what a :class:`Slide` may have been given already.
+GIVEN = ("slide_mpp", "channels", "window")
+OF_SLIDE = " None: what the :class:`Slide` was given, if one was."
+
+#: The command whose arguments a function has, and whether it is for slides.
+FUNCTIONS = {"train": ("train", True), "segment": ("segment", True), "segment_volume": ("segment", False), "classify": ("classify", True), "plan": ("plan", True)}
+
+#: Options that functions take in Python's own forms: the argument and its type. The image and its plane are a :class:`Slide`'s.
+IN_OWN_FORM = {
+    "level": ("level", "int, optional"),
+    "mpp": ("mpp", "float, optional"),
+    "slide-mpp": ("slide_mpp", "float, optional"),
+    "image": None,
+    "plane": None,
+    "channel": ("channels", "str, int or sequence of these, optional"),
+    "window": ("window", '"auto" or (float, float), optional'),
+    "tissue": ("tissue", 'path-like or array of shape (y, x), default ""'),
+}
 
 
 def to_argument(option: dict) -> str:
@@ -23,6 +39,11 @@ def to_argument(option: dict) -> str:
     if option["name"].startswith("no-"):
         return re.sub(r"(?<!^)(?=[A-Z])", "_", option["property"]).lower()
     return option["name"].replace("-", "_")
+
+
+def to_class(function: str) -> str:
+    """Of the arguments of a function: SegmentVolumeOptions."""
+    return "".join(word.capitalize() for word in function.split("_")) + "Options"
 
 
 def to_type(option: dict) -> str:
@@ -38,7 +59,7 @@ def get_default(option: dict) -> object:
     """None where the table has none: it depends on other things, as the description says."""
     if option["type"] == "switch":
         return option["name"].startswith("no-")
-    if "default" not in option:
+    if "default" not in option or "mayBeUnset" in option:
         return () if option["repeated"] else None
     return {"integer": int, "number": float}.get(option["type"], str)(option["default"])
 
@@ -54,8 +75,8 @@ def describe_type(option: dict) -> str:
     return f"{kind}, optional" if default is None else f"{kind}, default {shown}"
 
 
-def describe(option: dict) -> str:
-    """In words, with choices or range. A switch that turns off is described by what it leaves out."""
+def describe(option: dict, for_slides: bool) -> str:
+    """In words, with choices or range. Volumes have other defaults. A switch that turns off is described by what it leaves out."""
     text = " ".join(option[part] for part in ("description", "details") if part in option)
     if option["name"].startswith("no-"):
         text = f"False: {text[0].lower()}{text[1:]}"
@@ -64,7 +85,11 @@ def describe(option: dict) -> str:
     text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
     if "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
         text += f" {option['minimum']:.16g} to {option['maximum']:.16g}."
-    return text
+    return text + (f" None: {option['default']}." if {"mayBeUnset", "default"} <= option.keys() and for_slides else "")
+
+
+def parameter(name: str, kind: str, text: str) -> str:
+    return f"    {name} : {kind}\n{textwrap.fill(text, 120, **INDENT)}"
 
 
 def make_module(commands: list[dict]) -> str:
@@ -75,15 +100,22 @@ def make_module(commands: list[dict]) -> str:
         "from typing import Optional, Sequence, TypedDict",
     ]
     tables, documentation = [], []
-    for command in [command for command in commands if command["name"] in FUNCTIONS]:
-        options = {to_argument(option): option for option in command["arguments"] if "property" in option}
-        lines += ["", "", f"class {command['name'].capitalize()}Options(TypedDict, total=False):"]
+    described = {command["name"]: command["arguments"] for command in commands}
+    for function, (command, for_slides) in FUNCTIONS.items():
+        options = {
+            to_argument(option): option
+            for option in described[command]
+            if "property" in option and option["name"] not in IN_OWN_FORM and (for_slides or "scope" not in option)
+        }
+        lines += ["", "", f"class {to_class(function)}(TypedDict, total=False):"]
         lines += [f"    {name}: {to_type(option)}" for name, option in options.items()]
-        tables += [f"    {command['name']!r}: {{"]
+        tables += [f"    {function!r}: {{"]
         tables += [f"        {name!r}: ({option['property']!r}, {get_default(option)!r})," for name, option in options.items()]
         tables += ["    },"]
-        words = [f"    {name} : {describe_type(option)}\n{textwrap.fill(describe(option), 120, **INDENT)}" for name, option in options.items()]
-        documentation += [f"    {command['name']!r}: {chr(10).join(words)!r},"]
+        in_own_form = [(IN_OWN_FORM[option["name"]], option) for option in described[command] if for_slides and IN_OWN_FORM.get(option["name"])]
+        words = [parameter(*form, describe(option, for_slides) + OF_SLIDE * (form[0] in GIVEN)) for form, option in in_own_form]
+        words += [parameter(name, describe_type(option), describe(option, for_slides)) for name, option in options.items()]
+        documentation += [f"    {function!r}: {chr(10).join(words)!r},"]
     lines += ["", "", "# By function and argument: the property of the filter in ITK, and the default.", "TABLES = {", *tables, "}"]
     return "\n".join([*lines, "", "DOCUMENTATION = {", *documentation, "}", ""])
 

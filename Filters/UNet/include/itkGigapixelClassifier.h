@@ -3,7 +3,9 @@
 #define itkGigapixelClassifier_h
 
 #include "GigapixelUNetExport.h"
+#include "gigapixelClassificationOptions.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelSlideOptions.h"
 #include "gigapixelActivationMap.h"
 #include "gigapixelModel.h"
 #include "itkGigapixelFileSource.h"
@@ -92,46 +94,25 @@ public:
   void SetSlide(const std::string & fileName);
   /** @} */
 
-  /** Number (from 1) or name of the image to read, of a slide's file with several; empty, the default: the main one. */
-  itkSetStringMacro(SlideImage);
-  itkGetStringMacro(SlideImage);
-
-  /** Which focal plane of it, as WholeSlideImageIO::SetFocalPlane() takes it. */
-  itkSetStringMacro(SlideFocalPlane);
-  itkGetStringMacro(SlideFocalPlane);
-
-  /** Channels of a slide's file, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; by default
-   * those that the model was trained on, or the slide as it is. @{ */
-  itkGigapixelOptionMacro(std::vector<std::string>, SlideChannels, m_SlideChannels);
-  itkSetStringMacro(SlideWindow);
-  itkGetStringMacro(SlideWindow);
+  /** \name What is read of a slide's file: Set and Get of each entry of gigapixelSlideOptionList.h, and ClearLevel().
+   * The label is made of the tissue alone. @{ */
+#define GIGAPIXEL_RESAMPLING_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_SLIDE_OPTION(type, Name, member, value, option) itkGigapixelOptionMacro(type, Name, m_Slide.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Slide.member, otherwise)
+#include "gigapixelSlideOptionList.h"
   /** @} */
-
-  /** The level of a slide to read, where the resolution of the slide or of the model is unknown. By default pixels of
-   * the model's resolution are read, or level 0. */
-  void SetLevel(unsigned int level);
-  void ClearLevel();
-
-  /** Resolution of slides whose files have none; 0, the default: unknown. */
-  itkSetMacro(LevelZeroMicronsPerPixel, double);
-  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
-
-  /** Where there is tissue: a mask (1 or 255) of the slide, on any grid, or a folder that holds it under the name that
-   * gigapixel label gives it (gigapixel::FindMask). The label is made of the tissue alone, and nothing else is read.
-   * Empty, the default: everything counts. */
-  itkSetStringMacro(Tissue);
-  itkGetStringMacro(Tissue);
 
   /** Whether the map is computed, too; off by default. */
   itkSetMacro(ComputeMap, bool);
   itkGetConstMacro(ComputeMap, bool);
   itkBooleanMacro(ComputeMap);
 
-  /** Class whose activation the map shows. Empty, the default: of two classes the second one, which is the finding, of
-   * several the most probable one. Or the finding, grade or value: by default the most probable, the predicted and the
-   * first one. */
-  itkSetStringMacro(MapClass);
-  itkGetStringMacro(MapClass);
+  /** \name What is said beside the label: Set and Get of each entry of gigapixelClassificationOptionList.h. @{ */
+#define GIGAPIXEL_CLASSIFICATION_OPTION(type, Name, member, value, option)                                             \
+  itkGigapixelOptionMacro(type, Name, m_Options.member)
+#include "gigapixelClassificationOptionList.h"
+  /** @} */
 
   /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
    * SetDevice(). @{ */
@@ -212,30 +193,20 @@ private:
   /** \throw ExceptionObject before the first Update() */
   void RequireResult() const;
 
-  std::string                 m_ModelFileName;
-  std::string                 m_SlideImage;
-  std::string                 m_SlideFocalPlane;
-  std::vector<std::string>    m_SlideChannels;
-  std::string                 m_SlideWindow;
-  std::optional<unsigned int> m_Level;
-  double                      m_LevelZeroMicronsPerPixel{ 0 };
-  std::string                 m_Tissue;
-  bool                        m_ComputeMap{ false };
-  std::string                 m_MapClass;
-  gigapixel::ComputingOptions m_Computing;
+  std::string                      m_ModelFileName;
+  gigapixel::SlideOptions          m_Slide;
+  bool                             m_ComputeMap{ false };
+  gigapixel::ClassificationOptions m_Options;
+  gigapixel::ComputingOptions      m_Computing;
 
   struct Implementation;
   std::unique_ptr<Implementation> m_Implementation;
 };
 
 /** How a slide is opened for a model that labels images. */
-struct GigapixelSlideOptions
+struct GigapixelSlideOptions : gigapixel::SlideOptions
 {
-  std::optional<unsigned> level;                         ///< none: that of the model's resolution
-  double                  levelZeroMicronsPerPixel{ 0 }; ///< µm/px of level 0 where the file has none; 0: unknown
-  std::string             tissue;                        ///< a mask, or a folder of masks; empty: everything is
-  GigapixelSlideContent   content;                       ///< image, channels and window to read
-  bool                    onlyGrid{ false };             ///< the pixels are not read: statistics of them are not found
+  bool onlyGrid{ false }; ///< the pixels are not read: statistics of them are not found
   /** Called with 0..1 while the statistics are found of a network that states a normalization; false stops. */
   std::function<bool(double)> goesOn{};
 };

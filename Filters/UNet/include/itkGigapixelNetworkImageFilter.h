@@ -4,6 +4,7 @@
 
 #include "GigapixelUNetExport.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelSegmentationOptions.h"
 #include "gigapixelVolumePrediction.h"
 #include "itkGigapixelOptions.h"
 #include "itkImageToImageFilter.h"
@@ -63,16 +64,15 @@ public:
   /** A model at hand, as the trainer gives it. Takes the place of SetModelFileName(). */
   void SetModel(const gigapixel::Model & model);
 
-  /** For labels by a network with one output channel: class 1 is where its probability is at least this, 0 to 1;
-   * without it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that
-   * was set is refused. */
-  void SetThreshold(double threshold);
-  void ClearThreshold();
-  double
-  GetThreshold() const
-  {
-    return m_Threshold.value_or(0.5);
-  }
+  /** \name What becomes of probabilities: Set and Get of each entry of gigapixelSegmentationOptionList.h, Clear of
+   * those that may be unset. @{ */
+#define GIGAPIXEL_MASK_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_SEGMENTATION_OPTION(type, Name, member, value, option)                                               \
+  itkGigapixelOptionMacro(type, Name, m_Segmentation.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Segmentation.member, otherwise)
+#include "gigapixelSegmentationOptionList.h"
+  /** @} */
 
   /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
    * SetDevice(). @{ */
@@ -103,7 +103,7 @@ private:
 
   std::string                             m_ModelFileName;
   std::shared_ptr<const gigapixel::Model> m_Model;
-  std::optional<double>                   m_Threshold;
+  gigapixel::SegmentationOptions          m_Segmentation;
   gigapixel::ComputingOptions             m_Computing;
 };
 

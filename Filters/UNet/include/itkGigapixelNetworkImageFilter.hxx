@@ -94,20 +94,6 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::SetModel(const gigapixel
 }
 
 template <typename TInputImage, typename TOutputImage>
-void
-GigapixelNetworkImageFilter<TInputImage, TOutputImage>::SetThreshold(double threshold)
-{
-  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
-GigapixelNetworkImageFilter<TInputImage, TOutputImage>::ClearThreshold()
-{
-  GigapixelSetMember(*this, m_Threshold, std::nullopt);
-}
-
-template <typename TInputImage, typename TOutputImage>
 gigapixel::Size
 GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GetInputSize() const
 {
@@ -150,7 +136,8 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::GenerateOutputInformatio
       m_Model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
     }
     GigapixelCheckTakesVolume(*m_Model, this->GetInputSize(), this->GetInput()->GetNumberOfComponentsPerPixel());
-    GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
+    gigapixel::CheckOptions(m_Segmentation);
+    GigapixelCheckThreshold(*m_Model, m_Segmentation.threshold.has_value());
   }
   catch (const std::exception & error)
   {
@@ -239,11 +226,8 @@ GigapixelNetworkImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream &
   Superclass::PrintSelf(os, indent);
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
-  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
-#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
-#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
-  os << indent << #Name ": " << m_Computing.member << '\n';
-#include "gigapixelComputingOptionList.h"
+  GigapixelPrintOptions(os, indent, m_Segmentation);
+  GigapixelPrintOptions(os, indent, m_Computing);
 }
 
 } // namespace itk

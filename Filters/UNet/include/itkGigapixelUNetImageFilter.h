@@ -7,6 +7,8 @@
 #include "gigapixelComputingOptions.h"
 #include "gigapixelKeptNormalization.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelChosenPatches.h"
+#include "gigapixelSegmentationOptions.h"
 #include "gigapixelTilePrediction.h"
 #include "itkGigapixelImageSource.h"
 #include "itkGigapixelNetworkSource.h"
@@ -82,17 +84,18 @@ public:
   /** The same without a copy of its weights. */
   void SetSharedModel(const std::shared_ptr<const gigapixel::Model> & model);
 
-  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without it,
-   * the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set is
-   * refused.
-   */
-  void SetThreshold(double threshold);
-  void ClearThreshold();
-  double
-  GetThreshold() const
-  {
-    return m_Threshold.value_or(0.5);
-  }
+  /** \name What becomes of probabilities: Set and Get of each entry of gigapixelSegmentationOptionList.h, Clear of
+   * those that may be unset. @{ */
+#define GIGAPIXEL_MASK_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_SEGMENTATION_OPTION(type, Name, member, value, option)                                               \
+  itkGigapixelOptionMacro(type, Name, m_Segmentation.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Segmentation.member, otherwise)
+#include "gigapixelSegmentationOptionList.h"
+
+  /** All of them at once. */
+  itkGigapixelSetOptionsMacro(SegmentationOptions, m_Segmentation);
+  /** @} */
 
   /** Labels or probabilities; Automatic, the default, goes by the output's pixel type. */
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
@@ -109,15 +112,15 @@ public:
   itkGigapixelSetOptionsMacro(ComputingOptions, m_Computing);
   /** @} */
 
-  /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it. Without any, the
-   * default: over the whole image. @{ */
-  void SetPatches(const gigapixel::Patches & patches);
-  void ClearPatches();
-  const std::optional<gigapixel::Patches> &
-  GetPatches() const
-  {
-    return m_Patches;
-  }
+  /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it, or over the whole
+   * image, the default: Set and Get of each entry of gigapixelPatchOptionList.h. @{ */
+#define GIGAPIXEL_PATCH_OPTION(type, Name, member, value, option) itkGigapixelOptionMacro(type, Name, m_Patching.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Patching.member, otherwise)
+#include "gigapixelPatchOptionList.h"
+
+  /** All of them at once. */
+  itkGigapixelPatchesMacro(m_Patching);
   /** @} */
 
   /** The network's normalization with statistics that were found already, those of a slide in a coarser level. Null,
@@ -177,10 +180,10 @@ private:
 
   std::string                                   m_ModelFileName;
   std::shared_ptr<const gigapixel::Model>       m_Model;
-  std::optional<double>                         m_Threshold;
+  gigapixel::SegmentationOptions                m_Segmentation;
   GigapixelUNetOutput                           m_OutputMode{ GigapixelUNetOutput::Automatic };
   gigapixel::ComputingOptions                   m_Computing;
-  std::optional<gigapixel::Patches>             m_Patches;
+  gigapixel::PatchOptions                       m_Patching;
   std::shared_ptr<gigapixel::Ranks>             m_Ranks;
   std::shared_ptr<gigapixel::KeptNormalization> m_GivenNormalization;
   std::shared_ptr<gigapixel::KeptNormalization> m_Normalization; ///< null: the network states none

@@ -64,34 +64,6 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::GetFormat() const
 
 template <typename TInputImage, typename TOutputImage>
 void
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetPatches(const gigapixel::Patches & patches)
-{
-  GigapixelSetMember(*this, m_Patches, std::make_optional(patches));
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::ClearPatches()
-{
-  GigapixelSetMember(*this, m_Patches, std::nullopt);
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetThreshold(double threshold)
-{
-  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
-GigapixelUNetImageFilter<TInputImage, TOutputImage>::ClearThreshold()
-{
-  GigapixelSetMember(*this, m_Threshold, std::nullopt);
-}
-
-template <typename TInputImage, typename TOutputImage>
-void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
 {
   GigapixelSetMember(*this, m_Ranks, ranks);
@@ -198,8 +170,10 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
   try
   {
     GigapixelCheckTakesImages(*m_Model);
-    GigapixelCheckTiling(m_Patches.has_value(), m_Computing.tileSize, m_Computing.sharedMemory);
-    GigapixelCheckThreshold(*m_Model, m_Threshold.has_value());
+    gigapixel::CheckOptions(m_Segmentation);
+    gigapixel::CheckOptions(m_Patching);
+    GigapixelCheckTiling(m_Patching.slidingWindow, m_Computing.tileSize, m_Computing.sharedMemory);
+    GigapixelCheckThreshold(*m_Model, m_Segmentation.threshold.has_value());
     const std::string ofWeights = m_Model->GetWarning();
     for (const gigapixel::Diagnostic & warning :
          { GigapixelCheckResolution(m_Model->micronsPerPixel, grid.GetMicronsPerPixel()),
@@ -218,7 +192,7 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
                                                                limit,
                                                                this->FindDevice(),
                                                                m_Ranks,
-                                                               m_Patches,
+                                                               this->GetPatches(),
                                                                m_Computing.tileSize,
                                                                m_Computing.scratchFolder,
                                                                m_BesideBytes);
@@ -352,14 +326,12 @@ void
 GigapixelUNetImageFilter<TInputImage, TOutputImage>::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
-  os << indent << #Name ": " << m_Computing.member << '\n';
-#include "gigapixelComputingOptionList.h"
+  GigapixelPrintOptions(os, indent, m_Computing);
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (m_Model ? m_Model->network.name : "(none)") << '\n';
-  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
+  GigapixelPrintOptions(os, indent, m_Segmentation);
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
-  os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole image)") << '\n';
+  GigapixelPrintOptions(os, indent, m_Patching);
   os << indent << "BesideBytes: " << (m_BesideBytes ? "counted" : "none") << '\n';
   os << indent << "NumberOfComputedTiles: " << this->GetNumberOfComputedTiles() << '\n';
 }

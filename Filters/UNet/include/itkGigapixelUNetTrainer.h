@@ -4,6 +4,7 @@
 
 #include "GigapixelUNetExport.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelSlideOptions.h"
 #include "gigapixelBegunRun.h"
 #include "gigapixelCohort.h"
 #include "gigapixelTrainer.h"
@@ -195,39 +196,16 @@ public:
 
   void ClearSamples(); ///< forgets all images, slides and cohorts
 
-  /** Where there is tissue: a mask (1 or 255) of the only sample, on any grid, or a folder of masks that are named as
-   * gigapixel label names them (gigapixel::FindMask). What is no tissue is white to the network and takes no part in
-   * the loss, and it is not even read. Empty, the default: everything counts. */
-  itkSetStringMacro(Tissue);
-  itkGetStringMacro(Tissue);
+  /** \name What is read of slides that are given as files: Set and Get of each entry of gigapixelSlideOptionList.h.
+   * Slides have to have the same names for their channels. The model keeps names and window, and finds the channels of
+   * other slides by their names. @{ */
+#define GIGAPIXEL_SLIDE_OPTION(type, Name, member, value, option) itkGigapixelOptionMacro(type, Name, m_Slide.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Slide.member, otherwise)
+#include "gigapixelSlideOptionList.h"
 
-  /** Level that slides are read at; default 0. */
-  itkSetMacro(Level, unsigned int);
-  itkGetConstMacro(Level, unsigned int);
-
-  /** If not 0, the default, slides are resampled to this resolution; see WholeSlideImageIO::SetMicronsPerPixel(). */
-  itkSetMacro(MicronsPerPixel, double);
-  itkGetConstMacro(MicronsPerPixel, double);
-
-  /** Resolution of slides whose files have none; 0, the default: unknown. */
-  itkSetMacro(LevelZeroMicronsPerPixel, double);
-  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
-
-  /** Which image of slides with several, as WholeSlideImageIO::SetImage() takes it; empty, the default: the main one.
-   * It counts for slides that are given as files. */
-  itkSetStringMacro(SlideImage);
-  itkGetStringMacro(SlideImage);
-
-  /** Which focal plane of it, as WholeSlideImageIO::SetFocalPlane() takes it. */
-  itkSetStringMacro(SlideFocalPlane);
-  itkGetStringMacro(SlideFocalPlane);
-
-  /** Channels of slides, and the window that makes 8 bit of them, as WholeSlideImageIO takes both; none, the default:
-   * slides as they are. They count for slides that are given as files, which have to have the same names for them. The
-   * model keeps names and window, and finds the channels of other slides by their names. @{ */
-  itkGigapixelOptionMacro(std::vector<std::string>, SlideChannels, m_SlideChannels);
-  itkSetStringMacro(SlideWindow);
-  itkGetStringMacro(SlideWindow);
+  /** All of them at once. */
+  itkGigapixelSetOptionsMacro(SlideOptions, m_Slide);
   /** @} */
 
   /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
@@ -318,14 +296,7 @@ private:
   std::vector<double>         m_ClassWeights;
   int                         m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
   std::string                 m_RunFolder;
-  std::string                 m_Tissue;
-  unsigned int                m_Level{ 0 };
-  double                      m_MicronsPerPixel{ 0 };
-  double                      m_LevelZeroMicronsPerPixel{ 0 };
-  std::string                 m_SlideImage;
-  std::string                 m_SlideFocalPlane;
-  std::vector<std::string>    m_SlideChannels;
-  std::string                 m_SlideWindow;
+  gigapixel::SlideOptions     m_Slide;
   bool                        m_Resume{ false };
 
   struct Implementation;

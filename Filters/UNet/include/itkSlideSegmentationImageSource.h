@@ -25,10 +25,9 @@ class WholeSlideImageIO;
 /** Whether slides can be segmented with the model like this.
  * \throw std::runtime_error a sentence where the model tells more than two classes apart and probabilities or filled
  * holes are asked for, or has an output for each class and a threshold is given */
-GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model & model,
-                                                 GigapixelUNetOutput      content,
-                                                 bool                     fillHoles,
-                                                 bool                     hasThreshold);
+GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model &               model,
+                                                 GigapixelUNetOutput                    content,
+                                                 const gigapixel::SegmentationOptions & options);
 
 /** \class SlideSegmentationImageSource
  * \brief A slide's file, segmented with a trained network.
@@ -92,25 +91,22 @@ public:
   itkSetStringMacro(Tissue);
   itkGetStringMacro(Tissue);
 
-  /** For a network with one output channel: the object is where its probability is at least this, 0 to 1; without
-   * it, the default, 0.5. Where there is an output for each class, the greatest decides, and a threshold that was set
-   * is refused. */
-  void SetThreshold(double threshold);
-  void ClearThreshold();
-  double
-  GetThreshold() const
-  {
-    return m_Threshold.value_or(0.5);
-  }
+  /** \name What becomes of probabilities: Set and Get of each entry of gigapixelSegmentationOptionList.h, Clear of
+   * those that may be unset. @{ */
+#define GIGAPIXEL_SEGMENTATION_OPTION(type, Name, member, value, option)                                               \
+  itkGigapixelOptionMacro(type, Name, m_Segmentation.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Segmentation.member, otherwise)
+#include "gigapixelSegmentationOptionList.h"
+  itkBooleanMacro(FillHoles);
+
+  /** All of them at once. */
+  itkGigapixelSetOptionsMacro(SegmentationOptions, m_Segmentation);
+  /** @} */
 
   /** Labels or probabilities; Automatic, the default, goes by the output's pixel type. */
   itkSetEnumMacro(OutputMode, GigapixelUNetOutput);
   itkGetEnumMacro(OutputMode, GigapixelUNetOutput);
-
-  /** Makes holes in the object part of it, whatever their size; labels of two classes only. Default off. */
-  itkSetMacro(FillHoles, bool);
-  itkGetConstMacro(FillHoles, bool);
-  itkBooleanMacro(FillHoles);
 
   /** \name Where and how it is computed: Set and Get of each entry of gigapixelComputingOptionList.h, such as
    * SetDevice(). @{ */
@@ -123,16 +119,19 @@ public:
   itkGigapixelSetOptionsMacro(ComputingOptions, m_Computing);
   /** @} */
 
-  /** \name As of GigapixelUNetImageFilter. @{ */
-  void SetPatches(const gigapixel::Patches & patches);
-  void ClearPatches();
-  const std::optional<gigapixel::Patches> &
-  GetPatches() const
-  {
-    return m_Patches;
-  }
-  void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
+  /** \name The network over patches, each by itself, as MONAI's sliding window inference applies it, or over the whole
+   * image, the default: Set and Get of each entry of gigapixelPatchOptionList.h. @{ */
+#define GIGAPIXEL_PATCH_OPTION(type, Name, member, value, option) itkGigapixelOptionMacro(type, Name, m_Patching.member)
+#define GIGAPIXEL_OPTIONAL_OPTION(type, Name, member, otherwise, option)                                               \
+  itkGigapixelOptionalMacro(type, Name, m_Patching.member, otherwise)
+#include "gigapixelPatchOptionList.h"
+
+  /** All of them at once. */
+  itkGigapixelPatchesMacro(m_Patching);
   /** @} */
+
+  /** As of GigapixelUNetImageFilter. */
+  void SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks);
 
   /** Opens the slide at the level and finds the region, without preparing the network: for those who plan with it.
    * \throw ExceptionObject one sentence that names the file */
@@ -203,11 +202,10 @@ private:
   gigapixel::Region                 m_Region;
   std::optional<unsigned int>       m_Level;
   std::string                       m_Tissue;
-  std::optional<double>             m_Threshold;
   GigapixelUNetOutput               m_OutputMode{ GigapixelUNetOutput::Automatic };
-  bool                              m_FillHoles{ false };
+  gigapixel::SegmentationOptions    m_Segmentation;
   gigapixel::ComputingOptions       m_Computing;
-  std::optional<gigapixel::Patches> m_Patches;
+  gigapixel::PatchOptions           m_Patching;
   std::shared_ptr<gigapixel::Ranks> m_Ranks;
   ImageRegion<2>                    m_SlideRegion;
   std::unique_ptr<Stages>           m_Stages;

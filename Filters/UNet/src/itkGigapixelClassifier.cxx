@@ -93,18 +93,6 @@ GigapixelClassifier::SetSlide(const std::string & fileName)
 }
 
 void
-GigapixelClassifier::SetLevel(unsigned int level)
-{
-  GigapixelSetMember(*this, m_Level, std::make_optional(level));
-}
-
-void
-GigapixelClassifier::ClearLevel()
-{
-  GigapixelSetMember(*this, m_Level, std::nullopt);
-}
-
-void
 GigapixelClassifier::LoadModel()
 {
   auto & model = m_Implementation->model;
@@ -145,14 +133,7 @@ GigapixelClassifier::OpenImage(bool onlyGrid)
   };
   if (!state.open)
   {
-    GigapixelSlideOptions options;
-    options.level = m_Level;
-    options.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
-    options.tissue = m_Tissue;
-    options.content = { m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
-    options.onlyGrid = onlyGrid;
-    options.goesOn = goesOn;
-    return GigapixelSlideForModel(state.slide, model, options);
+    return GigapixelSlideForModel(state.slide, model, { m_Slide, onlyGrid, goesOn });
   }
   gigapixel::PhysicalImage image = state.open();
   const auto               warning = GigapixelCheckResolution(model.micronsPerPixel, image.grid.GetMicronsPerPixel());
@@ -165,9 +146,9 @@ GigapixelClassifier::OpenImage(bool onlyGrid)
     return image;
   }
   const auto tissue =
-    m_Tissue.empty()
+    m_Slide.tissue.empty()
       ? nullptr
-      : std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Tissue), image.grid, image.name);
+      : std::make_shared<const gigapixel::TissueMask>(GigapixelMaskSource(m_Slide.tissue), image.grid, image.name);
   image.pixels = GigapixelSourceForNetwork(image, model.network, tissue, goesOn);
   return image;
 }
@@ -194,7 +175,7 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
   {
     gigapixel::SlideMemory memory{ model.network, image.grid.size, gigapixel::Purpose::Inference };
     memory.tileSize = run.tileSize;
-    const GigapixelSlideContent chosen{ m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
+    const auto chosen = GigapixelContentOf(m_Slide);
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
                            GigapixelContentForModel(m_Implementation->slide, chosen, model),
@@ -283,7 +264,7 @@ GigapixelClassifier::GenerateData()
   this->InSentences([&] {
     this->LoadModel();
     const gigapixel::Model &       model = *state.model;
-    const int                      mapClass = GigapixelFindMapClass(model.network, m_MapClass);
+    const int                      mapClass = GigapixelFindMapClass(model.network, m_Options.mapClass);
     const gigapixel::PhysicalImage image = this->OpenImage(false);
     grid = image.grid;
     model.network.CheckImage(grid.size);
@@ -404,20 +385,10 @@ GigapixelClassifier::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "ModelFileName: " << m_ModelFileName << '\n';
   os << indent << "Model: " << (state.model ? state.model->network.name : "(none)") << '\n';
   os << indent << "Slide: " << (state.open ? "(an image)" : state.slide) << '\n';
-  os << indent << "Level: " << m_Level.value_or(0) << (m_Level ? "" : " (not set)") << '\n';
-  os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
-  os << indent << "SlideImage: " << m_SlideImage << '\n';
-  os << indent << "SlideFocalPlane: " << m_SlideFocalPlane << '\n';
-  os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
-  os << indent << "SlideWindow: " << m_SlideWindow << '\n';
-  os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
+  GigapixelPrintOptions(os, indent, m_Slide);
   os << indent << "ComputeMap: " << (m_ComputeMap ? "On" : "Off") << '\n';
-  os << indent << "MapClass: " << (m_MapClass.empty() ? "(by itself)" : m_MapClass) << '\n';
-#define GIGAPIXEL_SHARING_OPTION(type, Name, member, value, option)
-#define GIGAPIXEL_MAPS_OPTION(type, Name, member, value, option)
-#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
-  os << indent << #Name ": " << m_Computing.member << '\n';
-#include "gigapixelComputingOptionList.h"
+  GigapixelPrintOptions(os, indent, m_Options);
+  GigapixelPrintOptions(os, indent, m_Computing);
 }
 
 gigapixel::PhysicalImage
@@ -431,7 +402,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
   resolution.tolerance = gigapixel::ResolutionTolerance;
   resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
-  resolution.content = GigapixelContentForModel(fileName, options.content, model);
+  resolution.content = GigapixelContentForModel(fileName, GigapixelContentOf(options), model);
   resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
   resolution.asStored = model.network.IsNormalized();
   GigapixelRefuseWindow(resolution.content.window, model.network);
@@ -440,7 +411,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
-    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options.content);
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, GigapixelContentOf(options));
     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
     image.content = "tissue=(" + mask.content + ") " + image.content;

@@ -343,24 +343,24 @@ GigapixelUNetTrainer::SetRanks(const std::shared_ptr<gigapixel::Ranks> & ranks)
 std::unique_ptr<gigapixel::PhysicalImage>
 GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
 {
-  if (m_Tissue.empty())
+  if (m_Slide.tissue.empty())
   {
     return nullptr;
   }
-  const std::string mask = gigapixel::FindMask(m_Tissue, sample);
+  const std::string mask = gigapixel::FindMask(m_Slide.tissue, sample);
   const std::size_t slides = CountTrainingSlides(m_Implementation->samples);
-  if (mask == m_Tissue && slides > 1)
+  if (mask == m_Slide.tissue && slides > 1)
   {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-OPTION-CONFLICT",
-                            "the tissue mask " + m_Tissue + " is of one slide, but there are " + std::to_string(slides),
-                            "name a folder with a mask for each")
-        .OfFile(m_Tissue));
+    throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-CONFLICT",
+                                                   "the tissue mask " + m_Slide.tissue +
+                                                     " is of one slide, but there are " + std::to_string(slides),
+                                                   "name a folder with a mask for each")
+                               .OfFile(m_Slide.tissue));
   }
   std::error_code error;
   return std::make_unique<gigapixel::PhysicalImage>(
     std::filesystem::is_regular_file(sample, error)
-      ? GigapixelTissueSource(mask, sample, { m_SlideImage, m_SlideFocalPlane, {}, {} })
+      ? GigapixelTissueSource(mask, sample, { m_Slide.image, m_Slide.plane, {}, {} })
       : GigapixelMaskSource(mask));
 }
 
@@ -403,14 +403,13 @@ LimitMemory(gigapixel::Trainer & trainer, const gigapixel::SlideMemory & memory,
 void
 GigapixelUNetTrainer::AddVolumesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
-  if (!m_Tissue.empty() || m_Level != 0 || m_MicronsPerPixel > 0 || m_LevelZeroMicronsPerPixel > 0 ||
-      !m_SlideImage.empty() || !m_SlideFocalPlane.empty() || !m_SlideChannels.empty() || !m_SlideWindow.empty())
+  if (const std::string option = gigapixel::FindOptionOfSlides(m_Slide); !option.empty())
   {
-    throw gigapixel::Refusal(gigapixel::Diagnostic(
-      "E-OPTION-APPLIES",
-      "tissue, level, micrometers per pixel, image, focal plane, channels and window are of slides, and the network " +
-        network.name + " takes volumes",
-      "leave them out"));
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-OPTION-APPLIES",
+                            option + " is for slides, and the network " + network.name + " takes volumes",
+                            "leave it out")
+        .OfOption(option));
   }
   GigapixelTrainingVolumes volumes;
   for (const GigapixelTrainingSample & definition : m_Implementation->samples)
@@ -449,13 +448,13 @@ void
 GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel::NetworkDescription & network)
 {
   GigapixelResolution resolution;
-  resolution.level = m_Level;
-  resolution.micronsPerPixel = m_MicronsPerPixel;
-  resolution.levelZeroMicronsPerPixel = m_LevelZeroMicronsPerPixel;
-  resolution.content = { m_SlideImage, m_SlideFocalPlane, m_SlideChannels, m_SlideWindow };
+  resolution.level = this->GetLevel();
+  resolution.micronsPerPixel = m_Slide.micronsPerPixel;
+  resolution.levelZeroMicronsPerPixel = m_Slide.levelZeroMicronsPerPixel;
+  resolution.content = GigapixelContentOf(m_Slide);
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
   resolution.asStored = network.IsNormalized();
-  GigapixelRefuseWindow(m_SlideWindow, network);
+  GigapixelRefuseWindow(m_Slide.window, network);
   GigapixelRefuseSharedMemory(m_Computing.sharedMemory, network);
   CommonResolution       common;
   CommonChannels         channels;
@@ -506,7 +505,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
     itkWarningMacro(<< gigapixel::Remember(warning));
   }
   trainer.SetMicronsPerPixel(common.Get());
-  trainer.SetSlideContent(channels.Get(), channels.Get().empty() ? std::string() : m_SlideWindow, m_SlideFocalPlane);
+  trainer.SetSlideContent(channels.Get(), channels.Get().empty() ? std::string() : m_Slide.window, m_Slide.plane);
 }
 
 bool
@@ -663,28 +662,9 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
   os << '\n' << indent << "IgnoredLabel: " << m_IgnoredLabel << '\n';
   os << indent << "RunFolder: " << m_RunFolder << '\n';
   os << indent << "Samples: " << m_Implementation->samples.size() << '\n';
-  os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
-  os << indent << "Level: " << m_Level << '\n';
-  os << indent << "MicronsPerPixel: " << m_MicronsPerPixel << '\n';
-  os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
-  os << indent << "SlideImage: " << m_SlideImage << '\n';
-  os << indent << "SlideFocalPlane: " << m_SlideFocalPlane << '\n';
-  os << indent << "SlideChannels: " << gigapixel::JoinNames(m_SlideChannels) << '\n';
-  os << indent << "SlideWindow: " << m_SlideWindow << '\n';
-#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
-  os << indent << #Name ": " << m_Computing.member << '\n';
-#include "gigapixelComputingOptionList.h"
-  gigapixel::VisitLearningOptions([&](const gigapixel::Option & option, auto member) {
-    os << indent << option.property << ": ";
-    if constexpr (std::is_same_v<decltype(member), std::vector<std::string> gigapixel::LearningOptions::*>)
-    {
-      os << gigapixel::JoinNames(m_Options.*member) << '\n';
-    }
-    else
-    {
-      os << m_Options.*member << '\n';
-    }
-  });
+  GigapixelPrintOptions(os, indent, m_Slide);
+  GigapixelPrintOptions(os, indent, m_Computing);
+  GigapixelPrintOptions(os, indent, m_Options);
   os << indent << "Resume: " << m_Resume << '\n';
 }
 

@@ -80,7 +80,9 @@ CheckPatches(const gigapixel::Patches & patches, const gigapixel::NetworkDescrip
 } // namespace
 
 void
-CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput content, bool fillHoles, bool hasThreshold)
+CheckSlideSegmentation(const gigapixel::Model &               model,
+                       GigapixelUNetOutput                    content,
+                       const gigapixel::SegmentationOptions & options)
 {
   const int classes = model.network.GetNumberOfClasses();
   if (model.network.LabelsImage())
@@ -95,18 +97,18 @@ CheckSlideSegmentation(const gigapixel::Model & model, GigapixelUNetOutput conte
                                                      " classes apart, whose probabilities do not fit into one picture",
                                                    "ask for labels"));
   }
-  if (fillHoles && classes > 2)
+  if (options.fillHoles && classes > 2)
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-APPLIES",
                                                    "it tells " + std::to_string(classes) +
                                                      " classes apart; holes are filled in the masks of two only"));
   }
-  if (fillHoles && content == GigapixelUNetOutput::Probability)
+  if (options.fillHoles && content == GigapixelUNetOutput::Probability)
   {
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-OPTION-CONFLICT", "a filled hole has no probability", "ask for labels"));
   }
-  GigapixelCheckThreshold(model, hasThreshold);
+  GigapixelCheckThreshold(model, options.threshold.has_value());
 }
 
 template <typename TOutputImage>
@@ -156,38 +158,10 @@ SlideSegmentationImageSource<TOutputImage>::ClearLevel()
 
 template <typename TOutputImage>
 void
-SlideSegmentationImageSource<TOutputImage>::SetThreshold(double threshold)
-{
-  GigapixelSetMember(*this, m_Threshold, std::make_optional(std::clamp(threshold, 0.0, 1.0)));
-}
-
-template <typename TOutputImage>
-void
-SlideSegmentationImageSource<TOutputImage>::ClearThreshold()
-{
-  GigapixelSetMember(*this, m_Threshold, std::nullopt);
-}
-
-template <typename TOutputImage>
-void
 SlideSegmentationImageSource<TOutputImage>::SetRegion(const gigapixel::Region & region)
 {
   m_Region = region;
   this->Modified();
-}
-
-template <typename TOutputImage>
-void
-SlideSegmentationImageSource<TOutputImage>::SetPatches(const gigapixel::Patches & patches)
-{
-  GigapixelSetMember(*this, m_Patches, std::make_optional(patches));
-}
-
-template <typename TOutputImage>
-void
-SlideSegmentationImageSource<TOutputImage>::ClearPatches()
-{
-  GigapixelSetMember(*this, m_Patches, std::nullopt);
 }
 
 template <typename TOutputImage>
@@ -358,8 +332,17 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
   }
   try
   {
+    gigapixel::CheckOptions(m_Segmentation);
+    gigapixel::CheckOptions(m_Patching);
+  }
+  catch (const gigapixel::InvalidArgument & wrong)
+  {
+    itkGigapixelExceptionMacro(wrong.GetDiagnostic());
+  }
+  try
+  {
     GigapixelCheckTakesImages(*m_Stages->model);
-    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_FillHoles, m_Threshold.has_value());
+    CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_Segmentation);
   }
   catch (const std::runtime_error & unsuitable)
   {
@@ -386,11 +369,11 @@ template <typename TOutputImage>
 void
 SlideSegmentationImageSource<TOutputImage>::CheckTileSize() const
 {
-  GigapixelCheckTiling(m_Patches.has_value(), m_Computing.tileSize, m_Computing.sharedMemory);
+  GigapixelCheckTiling(m_Patching.slidingWindow, m_Computing.tileSize, m_Computing.sharedMemory);
   GigapixelRefuseSharedMemory(m_Computing.sharedMemory, m_Stages->model->network);
-  if (m_Patches)
+  if (const auto patches = this->GetPatches())
   {
-    CheckPatches(*m_Patches, m_Stages->model->network);
+    CheckPatches(*patches, m_Stages->model->network);
     return;
   }
   if (m_Computing.tileSize == gigapixel::WholeImage && m_Region.width > 0)
@@ -436,7 +419,7 @@ SlideSegmentationImageSource<TOutputImage>::GetEffectiveTileSize() const
 {
   const auto all = m_Stages->slide->GetLevelSize(m_Stages->slide->GetLevel());
   return gigapixel::FindTileSize(*m_Stages->model,
-                                 m_Patches,
+                                 this->GetPatches(),
                                  { static_cast<std::int64_t>(all[0]), static_cast<std::int64_t>(all[1]) },
                                  m_Computing.tileSize);
 }
@@ -495,16 +478,18 @@ SlideSegmentationImageSource<TOutputImage>::GetMadeBy(GigapixelUNetOutput conten
   text.precision(17);
   text << "segment model=" << m_Stages->model->GetIdentity();
   isProbability ? text << " probability" : text << " threshold=" << this->GetThreshold(); // it knows no threshold
-  if (m_Patches)
+  if (const auto patches = this->GetPatches())
   {
-    text << ' ' << m_Patches->Describe();
+    text << ' ' << patches->Describe();
   }
   const double stated = m_Stages->slide->GetLevelZeroMicronsPerPixel();
   if (stated > 0 && std::abs(gigapixel::GetLevelZeroResolution(*m_Stages->slide) / stated - 1) < 1e-12)
   {
     text << " slide-mpp=" << stated; // the file says none
   }
-  text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "") << (m_FillHoles ? " holes filled" : "")
+  text << (m_Stages->tissue ? " tissue=(" + m_Stages->tissueIdentity + ")" : "")
+       << (m_Segmentation.fillHoles ? " holes filled" : "")
+       << gigapixel::DescribeOptions(m_Segmentation, { "threshold", "fill-holes" })
        << (m_Computing.tileSize == 0 ? "" : " tiles=" + std::to_string(this->GetEffectiveTileSize()))
        << (m_Computing.precision == "fp32" ? "" : " precision=" + m_Computing.precision);
   m_Stages->slide->IsResampled() ? text << " resolution=" << this->GetMicronsPerPixel()
@@ -634,7 +619,7 @@ SlideSegmentationImageSource<TOutputImage>::CountSlideMemory() const
                                  gigapixel::Purpose::Inference };
   memory.tileSize = m_Computing.tileSize == gigapixel::WholeImage ? m_Computing.tileSize : this->GetEffectiveTileSize();
   memory.sharedMemory = m_Computing.sharedMemory;
-  memory.patches = m_Patches;
+  memory.patches = this->GetPatches();
   memory.part = size(this->GetComputedRegion().GetSize());
   memory.reading.AddTiles(slide, memory.network.channels);
   memory.reading.AddResampling(slide);
@@ -660,7 +645,7 @@ SizeValueType
 SlideSegmentationImageSource<TOutputImage>::GetBandHeight(const ImageRegion<2> & region) const
 {
   // Holes are filled in the whole mask, and a network that sees all of the image reads it at once.
-  const bool seesAll = !m_Patches && m_Stages->model->network.graph.SeesWholeImage();
+  const bool seesAll = !m_Patching.slidingWindow && m_Stages->model->network.graph.SeesWholeImage();
   if (m_Computing.memoryLimit == 0 || m_Stages->fill || seesAll || CountFurtherBytes<TOutputImage>(region) == 0)
   {
     return region.GetSize(1);
@@ -750,13 +735,10 @@ SlideSegmentationImageSource<TOutputImage>::PrintSelf(std::ostream & os, Indent 
      << '\n';
   os << indent << "SlideRegion: " << m_SlideRegion << '\n';
   os << indent << "Tissue: " << (m_Tissue.empty() ? "(everything)" : m_Tissue) << '\n';
-  os << indent << "Threshold: " << this->GetThreshold() << (m_Threshold ? "" : " (not set)") << '\n';
   os << indent << "OutputMode: " << static_cast<int>(m_OutputMode) << '\n';
-  os << indent << "FillHoles: " << (m_FillHoles ? "On" : "Off") << '\n';
-#define GIGAPIXEL_COMPUTING_OPTION(type, Name, member, value, option)                                                  \
-  os << indent << #Name ": " << m_Computing.member << '\n';
-#include "gigapixelComputingOptionList.h"
-  os << indent << "Patches: " << (m_Patches ? m_Patches->Describe() : "(the whole slide)") << '\n';
+  GigapixelPrintOptions(os, indent, m_Segmentation);
+  GigapixelPrintOptions(os, indent, m_Computing);
+  GigapixelPrintOptions(os, indent, m_Patching);
   os << indent << "Ranks: " << (m_Ranks ? m_Ranks->GetNumberOfRanks() : 1) << '\n';
 }
 

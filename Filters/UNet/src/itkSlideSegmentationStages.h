@@ -144,16 +144,13 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
   unet->SetSharedModel(model);
   unet->SetNormalization(normalization);
   gigapixel::ComputingOptions computing = source.m_Computing;
-  computing.tileSize = source.GetPatches() ? 0 : source.GetEffectiveTileSize();
+  computing.tileSize = source.m_Patching.slidingWindow ? 0 : source.GetEffectiveTileSize();
   unet->SetComputingOptions(computing);
-  if (source.m_Threshold)
-  {
-    unet->SetThreshold(*source.m_Threshold);
-  }
+  unet->SetSegmentationOptions(source.m_Segmentation);
   unet->SetOutputMode(source.m_OutputMode);
-  if (source.m_Patches)
+  if (const auto patches = source.GetPatches())
   {
-    unet->SetPatches(*source.m_Patches);
+    unet->SetPatches(*patches);
   }
   unet->SetRanks(source.m_Ranks);
   int threads = GigapixelCountThreads(source);
@@ -185,7 +182,7 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     extract->SetExtractionRegion(source.m_SlideRegion);
     region = extract.GetPointer();
   }
-  fill = source.m_FillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
+  fill = source.m_Segmentation.fillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
 }
 
 } // namespace itk

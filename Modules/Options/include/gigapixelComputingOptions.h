@@ -16,8 +16,8 @@ struct GigapixelOptions_EXPORT ComputingOptions
 
 using ComputingOption = OptionEntry<ComputingOptions>; ///< an entry of the table
 
-/** The entries of gigapixelComputingOptionList.h, in their order. */
-GigapixelOptions_EXPORT const std::vector<ComputingOption> & GetComputingOptionTable();
+template <>
+GigapixelOptions_EXPORT const std::vector<ComputingOption> & GetOptionTable<ComputingOptions>();
 
 } // namespace gigapixel
 

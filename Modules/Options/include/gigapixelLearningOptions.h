@@ -16,15 +16,21 @@ struct GigapixelOptions_EXPORT LearningOptions
 
 using LearningOption = OptionEntry<LearningOptions>; ///< an entry of the table
 
-/** The entries of gigapixelLearningOptionList.h, in their order. */
-GigapixelOptions_EXPORT const std::vector<LearningOption> & GetLearningOptionTable();
+template <>
+GigapixelOptions_EXPORT const std::vector<LearningOption> & GetOptionTable<LearningOptions>();
 
-/** Calls visitor(option, member) for each entry, where options.*member is its value. */
+/** Calls visitor(option, member) for each entry, where options.*member is its value. None may be unset: runs keep all.
+ */
 template <typename TVisitor>
 void
 VisitLearningOptions(const TVisitor & visitor)
 {
-  VisitOptions(GetLearningOptionTable(), visitor);
+  VisitOptions<LearningOptions>([&](const Option & option, auto member) {
+    if constexpr (!IsOptional<std::decay_t<decltype(std::declval<LearningOptions>().*member)>>)
+    {
+      visitor(option, member);
+    }
+  });
 }
 
 /** What is known of an optimizer beside its rule. */

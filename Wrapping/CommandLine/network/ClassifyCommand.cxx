@@ -14,6 +14,7 @@
 #include "UnfinishedTable.h"
 
 #include "gigapixelAtomicFile.h"
+#include "gigapixelClassificationOptions.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
@@ -44,8 +45,7 @@ constexpr const char * MapKey = "map identity";     ///< of what is kept of a ba
 int
 GetMapClass(const Model & model, const ArgumentValues & values)
 {
-  return itk::GigapixelFindMapClass(model.network,
-                                    values.Has("map-class") ? values.GetText("map-class") : std::string());
+  return itk::GigapixelFindMapClass(model.network, GetOptions<ClassificationOptions>(values).mapClass);
 }
 
 /** The picture beside the map's pyramid. */
@@ -280,9 +280,10 @@ ClassifyOnce(const std::string &    file,
              UnfinishedTable &      unfinished)
 {
   const SlideForModel slide(file, model, values, session);
-  const std::string   mapClass = values.Has("map-class") ? values.GetText("map-class") : std::string();
+  const auto          options = GetOptions<ClassificationOptions>(values);
   const std::string   madeBy = slide.DescribeMaking("classify", model, values) +
-                             (map.file.empty() ? "" : " map=" + map.file + " map-class=" + mapClass);
+                             (map.file.empty() ? "" : " map=" + map.file + " map-class=" + options.mapClass) +
+                             DescribeOptions(options, { "map-class" });
   const auto said = unfinished.Find(madeBy);
   const bool isMapThere = said && (map.file.empty() || said->value(MapKey, "") == IdentifyMap(map.file));
   if (isMapThere && (!values.Has("strict") || said->at("damagedTiles") == 0)) // else it is refused

@@ -4,6 +4,7 @@
 
 #include "ArgumentText.h"
 
+#include "gigapixelChosenPatches.h"
 #include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinNames.h"
@@ -18,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -119,7 +119,7 @@ ComputingOptions
 GetComputing(const ArgumentValues & values, const Tiling & tiling)
 {
   ComputingOptions options;
-  VisitOptions(GetComputingOptionTable(), [&](const Option & option, auto member) {
+  VisitOptions<ComputingOptions>([&](const Option & option, auto member) {
     if (values.GetCommand().Find(option.name) && option.name != "tile-size")
     {
       TakeOption(values, option, options.*member);
@@ -148,13 +148,27 @@ TakesPatches(const ArgumentValues & values)
   return isPatch;
 }
 
-template <typename TPatches>
-TPatches
-Validated(const TPatches & patches, const NetworkDescription & network, const ArgumentValues & values)
+/** \throw UsageError they do not suit each other, or the network */
+template <typename TPatches, typename TMake>
+std::optional<TPatches>
+MakePatches(const ArgumentValues & values, const NetworkDescription & network, const TMake & make)
 {
+  if (!TakesPatches(values))
+  {
+    return {};
+  }
+  std::optional<TPatches> patches;
   try
   {
-    patches.Validate(network);
+    patches = make(GetOptions<PatchOptions>(values));
+  }
+  catch (const InvalidArgument & unsuitable)
+  {
+    throw UsageError(unsuitable.GetDiagnostic());
+  }
+  try
+  {
+    patches->Validate(network);
   }
   catch (const std::invalid_argument & unsuitable)
   {
@@ -170,53 +184,14 @@ Validated(const TPatches & patches, const NetworkDescription & network, const Ar
 std::optional<Patches>
 GetPatches(const ArgumentValues & values, const NetworkDescription & network)
 {
-  if (!TakesPatches(values))
-  {
-    return {};
-  }
-  Patches patches;
-  patches.side = values.GetInteger("patch");
-  patches.overlap = values.GetNumber("overlap");
-  const bool constant = values.GetCommand().Find("blending") && values.GetText("blending") == "constant";
-  patches.blending = constant ? Patches::Blending::Constant : Patches::Blending::Gaussian;
-  patches.mirror = values.Has("mirror");
-  return Validated(patches, network, values);
+  return MakePatches<Patches>(values, network, &ChoosePatches);
 }
 
 std::optional<VolumePatches>
 GetVolumePatches(const ArgumentValues & values, const NetworkDescription & network)
 {
-  if (!TakesPatches(values))
-  {
-    return {};
-  }
-  VolumePatches patches = network.patches;
-  if (values.IsGiven("patch"))
-  {
-    const std::int64_t side = values.GetInteger("patch");
-    patches.size = { side, side, side };
-  }
-  else if (!patches.IsKnown())
-  {
-    throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                "--sliding-window needs --patch: the network " + network.name +
-                                  " does not say what patches it was trained on")
-                       .OfOption("--patch"));
-  }
-  patches.overlap = values.IsGiven("overlap") ? values.GetNumber("overlap") : patches.overlap;
-  if (values.GetCommand().Find("blending") && values.IsGiven("blending"))
-  {
-    patches.gaussian = values.GetText("blending") == "gaussian";
-  }
-  constexpr std::array<bool, 3> None{}, All{ true, true, true };
-  if (values.Has("mirror") && network.patches.IsKnown() && network.patches.mirror == None)
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-APPLIES", "--mirror: the network " + network.name + " was not trained on mirrored patches")
-        .OfOption("--mirror"));
-  }
-  patches.mirror = !values.Has("mirror") ? None : network.patches.IsKnown() ? network.patches.mirror : All;
-  return Validated(patches, network, values);
+  return MakePatches<VolumePatches>(
+    values, network, [&](const PatchOptions & options) { return ChooseVolumePatches(options, network); });
 }
 
 Tiling

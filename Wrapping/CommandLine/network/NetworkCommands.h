@@ -2,6 +2,7 @@
 #ifndef NetworkCommands_h
 #define NetworkCommands_h
 
+#include "TableValues.h"
 #include "gigapixelComputingOptions.h"
 #include "gigapixelSlideMemory.h"
 
@@ -16,7 +17,6 @@
 
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace gigapixel::commandline
@@ -42,37 +42,6 @@ void BoundMemory(std::int64_t budget);
 /** Refuses a folder for --scratch that cannot be written into, whether it will be needed or not.
  * \param bytes of room that it has to have \throw std::runtime_error */
 void CheckScratch(const ArgumentValues & values, std::int64_t bytes = 0);
-
-/** What is given of an option; without it \a value stays. */
-template <typename TValue>
-void
-TakeOption(const ArgumentValues & values, const Option & option, TValue & value)
-{
-  if constexpr (std::is_same_v<TValue, bool>)
-  {
-    value = values.Has(option.name) != option.TurnsOff();
-  }
-  else if (values.Has(option.name))
-  {
-    if constexpr (std::is_same_v<TValue, std::vector<std::string>>)
-    {
-      value = values.GetTexts(option.name);
-    }
-    else if constexpr (std::is_same_v<TValue, std::string>)
-    {
-      value = values.GetText(option.name);
-    }
-    else if constexpr (std::is_same_v<TValue, double>)
-    {
-      value = values.GetNumber(option.name);
-    }
-    else
-    {
-      value = static_cast<TValue>(option.type == OptionType::Memory ? values.GetMemory(option.name)
-                                                                    : values.GetInteger(option.name));
-    }
-  }
-}
 
 /** How slides are cut into tiles. */
 struct Tiling

@@ -184,12 +184,8 @@ MakeSource(const Segmentation & segmentation)
     source->SetLevel(static_cast<unsigned>(values.GetInteger("level")));
   }
   source->SetRegion(GetRegion(values));
-  source->SetTissue(values.Has("tissue") ? values.GetText("tissue") : "");
-  if (values.IsGiven("threshold"))
-  {
-    source->SetThreshold(values.GetNumber("threshold"));
-  }
-  source->SetFillHoles(values.Has("fill-holes"));
+  source->SetTissue(GetSlideOptions(values).tissue);
+  source->SetSegmentationOptions(GetOptions<SegmentationOptions>(values));
   source->SetComputingOptions(GetComputing(values, segmentation.tiling));
   if (const auto & patches = segmentation.tiling.patches)
   {
@@ -440,10 +436,8 @@ LoadModel(const ArgumentValues & values, const Session & session)
   auto model = std::make_shared<const Model>(Model::Load(name));
   try
   {
-    itk::CheckSlideSegmentation(*model,
-                                values.Has("probability") ? Output::Probability : Output::Label,
-                                values.Has("fill-holes"),
-                                values.IsGiven("threshold"));
+    itk::CheckSlideSegmentation(
+      *model, values.Has("probability") ? Output::Probability : Output::Label, GetOptions<SegmentationOptions>(values));
   }
   catch (const std::exception &)
   {

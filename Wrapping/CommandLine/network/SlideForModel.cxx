@@ -18,16 +18,8 @@ namespace
 PhysicalImage
 OpenImage(const std::string & fileName, const Model & model, const ArgumentValues & values)
 {
-  itk::GigapixelSlideOptions options;
-  if (values.Has("level"))
-  {
-    options.level = static_cast<unsigned>(values.GetInteger("level"));
-  }
-  options.levelZeroMicronsPerPixel = values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0;
-  options.tissue = values.Has("tissue") ? values.GetText("tissue") : std::string();
-  options.content = GetContent(values);
-  options.goesOn = [](double) { return !IsInterruptionRequested(); };
-  return itk::GigapixelSlideForModel(fileName, model, options);
+  return itk::GigapixelSlideForModel(
+    fileName, model, { GetSlideOptions(values), false, [](double) { return !IsInterruptionRequested(); } });
 }
 
 Tiling

@@ -212,7 +212,7 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
 void
 CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 {
-  for (const LearningOption & entry : GetLearningOptionTable())
+  for (const LearningOption & entry : GetOptionTable<LearningOptions>())
   {
     const Option & option = entry.option;
     if (values.IsGiven(option.name) && !IsInUse(option, options))
@@ -249,15 +249,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
                                                       : LabelSource::Ignored);
   trainer.SetRunFolder(values.GetText("output"));
-  trainer.SetTissue(values.Has("tissue") ? values.GetText("tissue") : "");
-  trainer.SetLevel(values.Has("level") ? static_cast<unsigned>(values.GetInteger("level")) : 0);
-  trainer.SetMicronsPerPixel(values.Has("mpp") ? values.GetNumber("mpp") : 0);
-  trainer.SetLevelZeroMicronsPerPixel(values.Has("slide-mpp") ? values.GetNumber("slide-mpp") : 0);
-  const itk::GigapixelSlideContent content = GetContent(values);
-  trainer.SetSlideImage(content.image);
-  trainer.SetSlideFocalPlane(content.plane);
-  trainer.SetSlideChannels(content.channels);
-  trainer.SetSlideWindow(content.window);
+  trainer.SetSlideOptions(GetSlideOptions(values));
   trainer.SetResume(values.Has("resume"));
 }
 

@@ -11,6 +11,7 @@
 #include "gigapixelFileIdentity.h"
 #include "gigapixelHash.h"
 #include "gigapixelProcessMemory.h"
+#include "gigapixelSegmentationOptions.h"
 #include "gigapixelVolumePrediction.h"
 
 #include "itkGigapixelNetworkSource.h"
@@ -76,7 +77,8 @@ DescribeMaking(const std::string & volume, const Model & model, const ArgumentVa
   text.precision(17);
   text << model.GetIdentity() << ' ' << values.GetNumber("threshold") << ' ' << tiling.tileSize << ' '
        << values.GetText("precision") << ' ' << (tiling.volumePatches ? tiling.volumePatches->Describe() : "") << ' '
-       << itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(volume), HashedBytes::All);
+       << itk::GigapixelIdentifyVolume(itk::GigapixelSplitModalities(volume), HashedBytes::All)
+       << DescribeOptions(GetOptions<SegmentationOptions>(values), { "threshold" });
   Hash hash;
   hash.Add(text.str().data(), text.str().size());
   std::array<char, 16> digits{};

@@ -7,7 +7,7 @@ import operator
 import os
 import pathlib
 import tempfile
-from typing import NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence, Unpack
 
 import itk
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_fields, names_arguments, renamed, warn
 from itkgigapixel.files import content_of, stated_of, with_mask
+from itkgigapixel.option_table import ClassifyOptions
+from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
@@ -44,21 +46,18 @@ class Classifications(list):
 @names_arguments
 @with_mask("tissue")
 @interruptible()
+@takes_options
 def classify(
     slides: Path | Slide | Sequence[Path | Slide],
     model,
     *,
-    tissue: Path | np.ndarray = "",
     maps: bool = False,
-    map_class: str = "",
     level: Optional[int] = None,
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
-    memory: int | str = 0,
-    tile_size: int | str = 0,
-    device: str = "cpu",
-    precision: str = "fp32",
+    tissue: Path | np.ndarray = "",
+    **options: Unpack[ClassifyOptions],
 ):
     """Classifies whole slides with a network that was trained on slide-level labels.
 
@@ -72,31 +71,11 @@ def classify(
         A slide, several, or a folder of them.
     model : itk.GigapixelModel or path-like
         What :func:`train` returned of slides with labels, a model file, or the folder of a run (its best model).
-    tissue : path-like or array of shape (y, x), default ""
-        Where there is tissue, as the model was trained: a mask of the slide, or a folder of masks that are named as
-        :func:`label` names them, or an array (y, x) of bool or uint8 that covers it. "": everything counts.
     maps : bool, default False
         Say also what each label comes from: attention, of networks that pool by it, else the activation of a class
         (grad-CAM); takes twice the time.
-    map_class : str, default ""
-        The class, finding, grade or value whose activation the maps show. "": of two classes the second one, of several the
-        most probable one; of findings the most probable one; else the grade, or the first value.
-    level : int, optional
-        The level of the slides to read, for slides or models of unknown resolution. None: that of the model's resolution.
-    slide_mpp : float, optional
-        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what each :class:`Slide` was given.
-    channels : str, int or sequence of these, optional
-        Channels of the slides, as :class:`Slide` takes them. None: those that the model was trained on, by their names.
-    window : "auto" or (float, float), optional
-        Values that become 0 and 255, as :class:`Slide` takes them. None: that of the model's training.
-    memory : int or str, default 0
-        Peak bytes, or a text such as "2G" or "512M" (powers of 1024). It changes no result. 0: what is free.
-    tile_size : int or str, default 0
-        Side of a tile's core in pixels, or "image": the slide in one piece. 0: that of the model's training.
-    device : str, default "cpu"
-        What computes, "cpu", "cuda", "cuda:1", ... or "auto".
-    precision : str, default "fp32"
-        How numbers are kept, "fp32", "tf32", "bf16" or "fp16".
+    **options
+        What is said beside the label, and how it is computed.
 
     Returns
     -------
@@ -124,23 +103,19 @@ def classify(
     if not names:
         raise error_of(ValueError, "E-OPTION-MISSING", "there is no slide to classify", option="slides")
     slide_mpp, strict = stated_of(given, slide_mpp)
-    options = {
+    own = {
         "tissue": file_name(tissue),
-        "map-class": map_class,
         "level": "" if level is None else operator.index(level),
         "slide-mpp": "" if slide_mpp is None else slide_mpp,
-        "memory": "" if memory == 0 else memory,
-        "tile-size": "" if tile_size == 0 else tile_size,
         **content_of(given, channels, window).options(),
         "strict": strict or "",
-        "device": device,
-        "precision": precision,
+        **program_options(options),
     }
     with tempfile.TemporaryDirectory() as folder:
-        options["model"] = file_of_model(model, folder)
-        options["output"] = pathlib.Path(folder) / "predictions.csv"
-        options["maps"] = pathlib.Path(folder) / "maps" if maps else ""
-        told = run("classify", options, names)
+        own["model"] = file_of_model(model, folder)
+        own["output"] = pathlib.Path(folder) / "predictions.csv"
+        own["maps"] = pathlib.Path(folder) / "maps" if maps else ""
+        told = run("classify", own, names)
         rows = [told] if isinstance(told, dict) else told
         images = [_read_map(row["map"]) if maps and not row.get("error") else None for row in rows]
     found = Classifications(

@@ -18,7 +18,7 @@ from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, SLIDING_WINDOW, error_of,
 from itkgigapixel.files import check_mask, check_output, content_of, open_source, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
-from itkgigapixel.options import set_options, takes_options
+from itkgigapixel.options import program_options, set_options, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Channels, Content, Path, Region, Slide, Window, check_mpp, file_name
 
@@ -36,17 +36,17 @@ def train(
     labels: bool = False,
     objective: str = "",
     network: Optional[Path] = None,
-    tissue: Path | np.ndarray = "",
-    level: int = 0,
-    mpp: Optional[float] = None,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
     loss: str = "",
     class_weights: Sequence[float] = (),
     ignored_label: Optional[int] = None,
     resume: bool = False,
     progress: bool = False,
+    level: Optional[int] = None,
+    mpp: Optional[float] = None,
+    slide_mpp: Optional[float] = None,
+    channels: Optional[Channels] = None,
+    window: Optional[Window] = None,
+    tissue: Path | np.ndarray = "",
     **options: Unpack[TrainOptions],
 ):
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
@@ -75,23 +75,6 @@ def train(
         A preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is taken.
         None: with *resume* the run's, else "unet", or "resnet18" where slides have labels. These two take RGB and need
         PyTorch; "remedios2023", small and gray, does not.
-    tissue : path-like or array of shape (y, x), default ""
-        Where there is tissue: the mask of one slide, at any resolution, or a folder of masks that are named as
-        :func:`label` names them, or an array of bool or uint8 that covers one slide. What is no tissue is white to the
-        network and takes no part. "": everything counts.
-    level : int, default 0
-        The level of slide files to read.
-    mpp : float, optional
-        Micrometers per pixel that slide files are resampled to, as :class:`Slide` says it, instead of *level*. None: the
-        level as it is.
-    slide_mpp : float, optional
-        Micrometers per pixel of level 0, of slide files that say none, or nonsense. None: what each :class:`Slide` was
-        given.
-    channels : str, int or sequence of these, optional
-        Channels of slide files, as :class:`Slide` takes them, in the network's order. The model keeps their names, and
-        finds the channels of other slides by these. None: what each :class:`Slide` was given, or slides as they are.
-    window : "auto" or (float, float), optional
-        Values that become 0 and 255, as :class:`Slide` takes them. The model keeps them. None: slides as they are.
     loss : str, default ""
         "cross-entropy", "dice", "dice+cross-entropy" or "focal". "": what the network says.
     class_weights : sequence of float, default ()
@@ -142,7 +125,8 @@ def train(
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetRunFolder(file_name(folder))
     trainer.SetTissue(file_name(tissue))
-    trainer.SetLevel(level)
+    if level:
+        trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
     content = content_of(files, channels, window)
@@ -282,20 +266,13 @@ def segment(
     output: Optional[Path] = None,
     *,
     probability: bool = False,
-    threshold: Optional[float] = None,
-    fill_holes: bool = False,
-    tissue: Path | np.ndarray = "",
-    level: Optional[int] = None,
     region: Optional[Region] = None,
+    progress: bool = False,
+    level: Optional[int] = None,
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
-    sliding_window: bool = False,
-    patch: int = 512,
-    overlap: float = 0.25,
-    blending: str = "gaussian",
-    mirror: bool = False,
-    progress: bool = False,
+    tissue: Path | np.ndarray = "",
     **options: Unpack[SegmentOptions],
 ):
     """Segments a slide with a trained network, streamed, with the channels and at the resolution that it was trained on.
@@ -315,41 +292,12 @@ def segment(
     probability : bool, default False
         Give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes gives their
         numbers, and no probabilities here.
-    threshold : float, optional
-        The object is where its probability is at least this, 0 to 1. It is for models with one output: where there is one
-        for each class, the greatest decides. None: 0.5.
-    fill_holes : bool, default False
-        Make holes in the object part of it, whatever their size; labels of two classes only.
-    tissue : path-like or array of shape (y, x), default ""
-        Where there is tissue: a mask of the slide, at any resolution, or the folder that holds it as ``NAME.pyramid.tif``,
-        or an array of bool or uint8 that covers the slide. What is no tissue is white to the network and becomes 0. "":
-        everything counts.
-    level : int, optional
-        The level of the slide to read, for slides or models of unknown resolution. A level of another resolution than the
-        model's is refused. None: the level of the model's resolution (10 % allowed).
     region : (int, int, int, int), optional
         Only this rectangle, (x, y, width, height) in pixels of level 0. None: all.
-    slide_mpp : float, optional
-        Micrometers per pixel of level 0, where the slide says none, or nonsense.
-    channels : str, int or sequence of these, optional
-        Channels of the slide, as :class:`Slide` takes them. None: those that the model was trained on, by their names.
-    window : "auto" or (float, float), optional
-        Values that become 0 and 255, as :class:`Slide` takes them. None: that of the model's training.
-    sliding_window : bool, default False
-        The network sees each patch by itself, as MONAI and nnU-Net apply networks, and not the whole slide, exactly. The
-        next four are of a sliding window.
-    patch : int, default 512
-        Side of a patch in pixels of the model's resolution, a multiple of the network's stride.
-    overlap : float, default 0.25
-        What neighboring patches share of a side, 0 to 0.95.
-    blending : {"gaussian", "constant"}, default "gaussian"
-        The weight of a patch's pixel where patches overlap, "gaussian" or "constant".
-    mirror : bool, default False
-        The mean of the logits of each patch and its three mirror images.
     progress : bool, default False
         Show a tqdm bar.
     **options
-        How it is computed.
+        What becomes of probabilities, whether the network sees patches, and how it is computed.
 
     Returns
     -------
@@ -363,7 +311,7 @@ def segment(
         What cannot be read or written; a slide without a level at the model's resolution, or of unknown resolution where
         the model's is known; what the model cannot give; a device that is not there.
     ValueError
-        A *threshold* out of its range; a *blending* of another name; what is of patches without *sliding_window*; a
+        What is not in its range, or of patches without *sliding_window*; a
         *level* below 0, or a *region* that is not inside the slide; an *output* that is the slide itself, or of a kind that
         ITK does not write, or with lossy compression (.jpg), or an OME-TIFF; a *memory* or *tile_size* that is none.
 
@@ -372,21 +320,13 @@ def segment(
     >>> gp.segment("slide.svs", "run", "slide.tumor.pyramid.tif", tissue="slide.mask.pyramid.tif")
     'slide.tumor.pyramid.tif'
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        why = f"the threshold is a probability from 0 to 1, not {threshold}"
-        raise error_of(ValueError, "E-OPTION-VALUE", why, option="threshold", value=threshold)
-    if not sliding_window and (patch, overlap, blending, mirror) != (512, 0.25, "gaussian", False):
-        raise error_of(ValueError, "E-OPTION-NEEDS", "patch, overlap, blending and mirror are of sliding_window=True", option="sliding_window")
     if is_folder(slide):
         if probability or region is not None:
             why = "of the slides of a folder, labels of the whole are written"
             raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give the slides one by one", option="probability" if probability else "region")
-        own = {"threshold": threshold, "fill-holes": fill_holes, "tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp}
-        if sliding_window:
-            own |= {"sliding-window": True, "patch": patch, "overlap": overlap, "blending": blending, "mirror": mirror}
-        computed = {name.replace("_", "-"): value for name, value in options.items()}
+        own = {"tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp, **program_options(options)}
         with tempfile.TemporaryDirectory() as folder:
-            own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options(), **computed}
+            own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options()}
             return run_in_folder("segment", slide, output, own)
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
@@ -402,18 +342,14 @@ def segment(
         name = check_output(output, slide.path)
         if not probability:
             check_mask(name)
-    source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io, FillHoles=bool(fill_holes))
+    source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io)
     source.SetModel(model)
-    if threshold is not None:
-        source.SetThreshold(threshold)
     source.SetTissue(file_name(tissue))
     if level is not None:
         source.SetLevel(operator.index(level))
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")
-    if sliding_window:
-        source.SetPatches({"side": operator.index(patch), "overlap": overlap, "blending": blending, "mirror": mirror})
     set_options(source, "segment", options)
     source.UpdateSlideInformation()
     if output is None:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import re
-from typing import Callable, TypeVar
+from typing import Callable, Sequence, TypeVar
 
 from itkgigapixel.errors import error_of
 from itkgigapixel import option_table
@@ -22,7 +22,7 @@ def takes_options(function: Function) -> Function:
     """For a function with ``**options``: help and completion show each of them, and one that is none is refused."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    types = getattr(option_table, f"{function.__name__.capitalize()}Options").__annotations__
+    types = getattr(option_table, "".join(word.capitalize() for word in function.__name__.split("_")) + "Options").__annotations__
     of_table = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
         for name, (_, default) in TABLES[function.__name__].items()
@@ -59,6 +59,19 @@ def set_options(process, function: str, options: dict) -> None:
         elif isinstance(value, (str, os.PathLike)):
             value = file_name(value)
         getattr(process, f"Set{setter}")(value)
+
+
+def program_options(options: dict) -> dict:
+    """The same for the program; switches that are off, and what holds without the option, are left out."""
+    given = {}
+    for name, value in options.items():
+        if isinstance(value, (bytes, os.PathLike)):
+            value = file_name(value)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            value = tuple(value)
+        if value is not None and value is not False and value not in ("", ()) and (value != 0 or name not in _CONVERSIONS):
+            given[name.replace("_", "-")] = value
+    return given
 
 
 def _bytes(memory: int | str) -> int:

@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Unpack
 
 import itk
 
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import SLIDING_WINDOW, error_of, names_arguments, renamed
 from itkgigapixel.files import check_mask
+from itkgigapixel.option_table import SegmentVolumeOptions
+from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Path, file_name
@@ -21,20 +23,12 @@ from itkgigapixel.slide import Path, file_name
 @renamed(semantics=SLIDING_WINDOW)
 @names_arguments
 @interruptible()
+@takes_options
 def segment_volume(
     volume,
     model,
     output: Optional[Path] = None,
-    *,
-    threshold: Optional[float] = None,
-    memory: int | str = 0,
-    tile_size: int | str = 0,
-    scratch: Path = "",
-    sliding_window: bool = False,
-    patch: Optional[int] = None,
-    overlap: Optional[float] = None,
-    mirror: bool = False,
-    device: str = "cpu",
+    **options: Unpack[SegmentVolumeOptions],
 ):
     """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
 
@@ -51,28 +45,8 @@ def segment_volume(
         (its best model).
     output : path-like, optional
         A file to write (``.nii.gz``, ``.nrrd``, ...), in place of what stands there.
-    threshold : float, optional
-        Class 1 is where its probability is at least this, 0 to 1. It is for models with one output: where there is one for
-        each class, the greatest decides. None: 0.5.
-    memory : int or str, default 0
-        Peak bytes, or a text such as "2G" or "512M" (powers of 1024). It changes no label but where two are equally
-        probable. 0: what is free.
-    tile_size : int or str, default 0
-        Side of a tile's core in voxels, or "image": the volume in one piece. 0: what the memory plan takes.
-    scratch : path-like, default ""
-        Folder on a fast disk for maps that are kept, where norms see the whole volume or halos are wide. "": in memory.
-    sliding_window : bool, default False
-        The network sees each patch by itself, blended as nnU-Net does it, and not the whole volume, exactly. The next three
-        are of a sliding window.
-    patch : int, optional
-        Side of a patch in voxels. None: those that the network was trained on, if the model says so.
-    overlap : float, optional
-        What neighboring patches share of a side at least, 0 to 0.95. None: the model's, or 0.5.
-    mirror : bool, default False
-        The mean of the logits of each patch and its mirror images, along the axes that the model names, else along all
-        three.
-    device : str, default "cpu"
-        What computes, "cpu", "cuda", "cuda:1", ... or "auto".
+    **options
+        What becomes of probabilities, whether the network sees patches, and how it is computed.
 
     Returns
     -------
@@ -95,22 +69,14 @@ def segment_volume(
     if output is not None:
         check_mask(file_name(output))
     with tempfile.TemporaryDirectory() as folder:
-        options = {
+        given = {
             "model": file_of_model(model, folder),
             "output": pathlib.Path(folder) / "labels.nrrd" if output is None else file_name(output),
             "overwrite": True,
-            "threshold": "" if threshold is None else threshold,
-            "memory": "" if memory == 0 else memory,
-            "tile-size": "" if tile_size == 0 else tile_size,
-            "scratch": file_name(scratch),
-            "sliding-window": sliding_window or "",
-            "patch": "" if patch is None else patch,
-            "overlap": "" if overlap is None else overlap,
-            "mirror": mirror or "",
-            "device": device,
+            **program_options(options),
         }
-        run("segment", options, [_name_of(volume, folder)])
-        return itk.imread(str(options["output"]), itk.UC) if output is None else output
+        run("segment", given, [_name_of(volume, folder)])
+        return itk.imread(str(given["output"]), itk.UC) if output is None else output
 
 
 def _name_of(volume: Path | Sequence[Path] | object, folder: str) -> str:

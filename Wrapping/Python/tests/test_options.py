@@ -11,13 +11,14 @@ import pytest
 from itkgigapixel.option_table import TABLES
 from itkgigapixel.program import PROGRAM
 
+OF_SLIDES = ("level", "mpp", "slide-mpp", "image", "plane", "channel", "window", "tissue")  # which functions take in their own forms
 FILTERS = {"train": itk.GigapixelUNetTrainer, "segment": itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]]}
 
 
-@pytest.mark.parametrize("function, least", [("train", 27), ("segment", 6)])
+@pytest.mark.parametrize("function, least", [("train", 27), ("segment", 13), ("classify", 5), ("plan", 9)])
 def test_functions_have_each_option_of_their_table(function, least):
     described = json.loads(subprocess.run([PROGRAM, "--describe"], capture_output=True, check=True).stdout)
-    (options,) = ([o for o in command["arguments"] if "property" in o] for command in described if command["name"] == function)
+    (options,) = ([o for o in command["arguments"] if "property" in o and o["name"] not in OF_SLIDES] for command in described if command["name"] == function)
     table, called = TABLES[function], getattr(gp, function)
     assert [table[name][0] for name in table] == [option["property"] for option in options] and len(table) >= least
     parameters = inspect.signature(called).parameters
@@ -31,6 +32,10 @@ def test_defaults_are_those_of_the_filter(function):
     process = FILTERS[function].New()
     for name, (prop, default) in TABLES[function].items():
         value = getattr(process, f"Get{prop}")()
+        if hasattr(process, f"Clear{prop}"):  # None is no value, in place of which there is one that says nothing of being set
+            assert default is None
+            getattr(process, f"Set{prop}")(value)
+            continue
         if function == "train" and name == "precision":
             default = ""  # that of the run that goes on
         assert value == default if default not in (None, ()) else not value or value == -1, name

@@ -35,7 +35,7 @@ def members(following: str) -> list[str]:
     for kind, name in MACRO.findall(following):
         names += [f"{name}On", f"{name}Off"] if kind == "Boolean" else [f"{kind}{name}"]
     for name in ENTRY.findall(following):
-        names += [f"Set{name}", f"Get{name}"]
+        names += [f"Set{name}", f"Get{name}", f"Clear{name}"]
     return names + METHOD.findall(following)
 
 

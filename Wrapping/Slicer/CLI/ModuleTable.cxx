@@ -220,12 +220,12 @@ SlideRegion()
          commandline::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
          region,
          maximum,
-         commandline::SlideImage(),
-         commandline::SlideFocalPlane(),
-         commandline::SlideChannel(),
+         commandline::SlideOption("image"),
+         commandline::SlideOption("plane"),
+         commandline::SlideOption("channel"),
          commandline::SlideWindow("Several channels are added up in their colors.",
                                   "auto where a channel is chosen, and where the slide is not gray or RGB of 8 bit"),
-         commandline::SlideResolution(),
+         commandline::SlideOption("slide-mpp"),
          commandline::CommonArguments().front() })
   {
     module.arguments.push_back(FromTable(argument));

@@ -120,7 +120,7 @@ Show(const Json & value)
 std::string
 NameOther(const std::string & setting)
 {
-  for (const LearningOption & entry : GetLearningOptionTable())
+  for (const LearningOption & entry : GetOptionTable<LearningOptions>())
   {
     if (entry.option.GetSettingName() == setting)
     {

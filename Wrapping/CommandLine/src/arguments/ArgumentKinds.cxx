@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ArgumentKinds.h"
 
+#include "gigapixelSlideOptions.h"
+
 #include <utility>
 
 namespace gigapixel::commandline
@@ -12,7 +14,6 @@ using Channel = ArgumentChannel;
 
 // Headings of the help.
 constexpr const char * Reading = "Slides";
-constexpr const char * Window = "Sliding window";
 constexpr const char * Computing = "Computing";
 constexpr const char * Running = "Running";
 
@@ -94,55 +95,27 @@ Resolution(const std::string & name, const std::string & value, const std::strin
 }
 
 Argument
-SlideResolution()
+SlideOption(const std::string & name)
 {
-  return Resolution("slide-mpp", "", "Resolution of level 0, where a file tells none or nonsense.")
-    .Details("What a file tells holds, and is not to be contradicted.")
-    .Group(Reading)
-    .OfSlideFiles();
-}
-
-Argument
-SlideImage()
-{
-  return OptionText("image", "N|NAME", "Image of a file with several. Default: the largest.")
-    .Details("By its number or name; gigapixel info lists them. number:2 is a number where names are numbers, too.")
-    .Group(Reading)
-    .OfSlideFiles();
-}
-
-Argument
-SlideFocalPlane()
-{
-  return OptionInteger("plane", "", 1, 65535, "Focal plane, by its number from the lowest.")
-    .Words({ "middle", "max", "focus" })
-    .Details("max: the maximum of all planes. focus: the sharpest pixels of them. With --image: a plane of that image. "
-             "Without it: the plane nearest to the focus (SVS, NDPI), else the middle one.")
-    .Group(Reading)
-    .OfSlideFiles();
-}
-
-Argument
-SlideChannel()
-{
-  return OptionText("channel", "N|NAME", "Channel of the slide.")
-    .Details("By its name or its number from 1, a name first; gigapixel info lists them.")
-    .Group(Reading)
-    .OfSlideFiles()
-    .Repeated();
+  return FindOption<SlideOptions>(name);
 }
 
 Argument
 SlideWindow(const std::string & several, const std::string & otherwise)
 {
-  Argument window{ "window", ArgumentType::Interval, "LOW,HIGH", "Values of channels that become 0 and 255." };
-  return window.Words({ "auto" })
-    .Details(
-      "Values between are scaled, others cut. auto: the 0.1 and 99.9 percentile of each channel, on the coarsest "
-      "level of a million pixels or more, the same for the whole slide. " +
-      several + " Without it: " + otherwise + '.')
-    .Group(Reading)
-    .OfSlideFiles();
+  const Argument window = SlideOption("window");
+  return window.Details(window.details + several + " Without it: " + otherwise + '.');
+}
+
+std::vector<Argument>
+Join(const std::vector<std::vector<Argument>> & parts)
+{
+  std::vector<Argument> all;
+  for (const std::vector<Argument> & part : parts)
+  {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
 }
 
 Argument
@@ -157,23 +130,6 @@ OneOf(const std::string & alternative, Argument argument)
 {
   argument.alternative = alternative;
   return argument;
-}
-
-Argument
-Level()
-{
-  return OneOf("level", Integer("level", "", 0, 63, "Pyramid level; 0 is the finest, and the default."))
-    .Group(Reading)
-    .OfSlideFiles();
-}
-
-Argument
-LevelResolution()
-{
-  return OneOf("level", Resolution("mpp", "", "Resample to exactly this resolution."))
-    .Details("Each pixel is the mean of its area.")
-    .Group(Reading)
-    .OfSlideFiles();
 }
 
 Argument
@@ -254,59 +210,6 @@ CommonArguments()
     help,
     Switch("help-all", "Show the arguments with details and ranges.").Group(Running).DecidesNothing()
   };
-}
-
-Argument
-SlidingWindow()
-{
-  return Switch("sliding-window", "The network sees each patch by itself, not the whole slide.")
-    .Details(
-      "As MONAI and nnU-Net apply networks that were trained on patches of that size. The network pads at the borders "
-      "of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.")
-    .Group(Window)
-    .Formerly("semantics", "patch", "whole");
-}
-
-Argument
-PatchSize()
-{
-  Argument side = Integer("patch", "512", 1, 8192, "Side of a patch, in pixels of the model's resolution.");
-  side.unit = "px";
-  return side
-    .Details("A multiple of the network's stride. A slide that is smaller lies in the middle of it, on white. Of "
-             "volumes in voxels, any side; without it the patches that the model "
-             "was trained on.")
-    .Group(Window)
-    .Needs("sliding-window");
-}
-
-Argument
-PatchOverlap()
-{
-  return Number("overlap", "0.25", 0, 0.95, "What neighboring patches share of a side.")
-    .Details("Of volumes at least, 0.5 where it is not given.")
-    .Group(Window)
-    .Needs("sliding-window");
-}
-
-Argument
-PatchBlending()
-{
-  return Choice("blending", { "gaussian", "constant" }, "gaussian", "Weights of a patch's pixels.")
-    .Details("gaussian: a Gaussian around the patch's center (sigma an eighth of the side); constant: 1.")
-    .Group(Window)
-    .Needs("sliding-window");
-}
-
-Argument
-Mirror()
-{
-  return Switch("mirror", "The mean over mirror images of each patch, four times as long.")
-    .Details(
-      "The mean of the logits of each patch and its three mirror images; of volumes along the axes that the model "
-      "was trained with, or all three: eight times as long.")
-    .Group(Window)
-    .Needs("sliding-window");
 }
 
 } // namespace gigapixel::commandline

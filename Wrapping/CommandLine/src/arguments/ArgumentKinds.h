@@ -4,6 +4,9 @@
 
 #include "gigapixelArgument.h"
 
+#include "gigapixelOptionTable.h"
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -32,6 +35,33 @@ GigapixelCommandLine_EXPORT Argument Output(const std::string & placeholder,
                                             const std::string & content,
                                             const std::string & text);
 
+/** The options of a table, but for those that are named. */
+template <typename TOptions>
+std::vector<Argument>
+OptionsOf(const std::vector<std::string> & without = {})
+{
+  std::vector<Argument> arguments;
+  VisitOptions<TOptions>([&](const Option & option, auto) {
+    if (std::find(without.begin(), without.end(), option.name) == without.end())
+    {
+      arguments.push_back(option);
+    }
+  });
+  return arguments;
+}
+
+/** One of them. */
+template <typename TOptions>
+Argument
+FindOption(const std::string & name)
+{
+  const std::vector<Argument> all = OptionsOf<TOptions>();
+  return *std::find_if(all.begin(), all.end(), [&](const Argument & argument) { return argument.name == name; });
+}
+
+/** The arguments of all parts. */
+GigapixelCommandLine_EXPORT std::vector<Argument> Join(const std::vector<std::vector<Argument>> & parts);
+
 // Short names of what every table of options has.
 inline constexpr auto & Switch = OptionSwitch;
 inline constexpr auto & Choice = OptionChoice;
@@ -43,24 +73,16 @@ GigapixelCommandLine_EXPORT Argument Resolution(const std::string & name,
                                                 const std::string & value,
                                                 const std::string & text);
 
-GigapixelCommandLine_EXPORT Argument SlideResolution();
+/** An option of gigapixelSlideOptionList.h. */
+GigapixelCommandLine_EXPORT Argument SlideOption(const std::string & name);
 
-/** Which image of a file with several. */
-GigapixelCommandLine_EXPORT Argument SlideImage();
-GigapixelCommandLine_EXPORT Argument SlideFocalPlane();
-
-/** Which channels, and which of their values are seen.
+/** Which values of channels are seen.
  * \param several what becomes of several channels, a sentence \param otherwise what they are without a window */
-GigapixelCommandLine_EXPORT Argument SlideChannel();
 GigapixelCommandLine_EXPORT Argument SlideWindow(const std::string & several, const std::string & otherwise);
 
 GigapixelCommandLine_EXPORT Argument Required(Argument argument);
 
 GigapixelCommandLine_EXPORT Argument OneOf(const std::string & alternative, Argument argument);
-
-GigapixelCommandLine_EXPORT Argument Level();
-
-GigapixelCommandLine_EXPORT Argument LevelResolution();
 
 GigapixelCommandLine_EXPORT Argument Network();
 
@@ -78,13 +100,6 @@ GigapixelCommandLine_EXPORT Argument Retry();
 
 /** Of all commands that read pixels of slides. */
 GigapixelCommandLine_EXPORT Argument Strict();
-
-// What a network sees, and of patches.
-GigapixelCommandLine_EXPORT Argument SlidingWindow();
-GigapixelCommandLine_EXPORT Argument PatchSize();
-GigapixelCommandLine_EXPORT Argument PatchOverlap();
-GigapixelCommandLine_EXPORT Argument PatchBlending();
-GigapixelCommandLine_EXPORT Argument Mirror();
 
 /** Those that every command takes. */
 GigapixelCommandLine_EXPORT std::vector<Argument> CommonArguments();

@@ -2,12 +2,14 @@
 #include "ArgumentKinds.h"
 #include "SlideCommandTable.h"
 #include "itkGigapixelVolumeFormats.h"
+#include "gigapixelClassificationOptions.h"
 #include "gigapixelComputingOptions.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelLearningOptions.h"
 #include "gigapixelObjective.h"
+#include "gigapixelPatchOptions.h"
+#include "gigapixelSegmentationOptions.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace gigapixel::commandline
@@ -52,9 +54,9 @@ Info()
     "from.",
     { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: " +
              itk::GigapixelNameVolumeFormats() + " files."),
-      SlideResolution(),
-      SlideImage(),
-      SlideFocalPlane(),
+      SlideOption("slide-mpp"),
+      SlideOption("image"),
+      SlideOption("plane"),
       OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
         .OfSlideFiles(),
       Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
@@ -75,13 +77,8 @@ Info()
 Argument
 Tissue(const std::string & consequence)
 {
-  return InputFile("tissue", "MASK|FOLDER", "label", "Mask of tissue, or label's folder of masks.")
-    .Details(
-      "The mask of one slide, at any resolution, or those of several (SLIDE-NAME.pyramid.tif). What is no tissue "
-      "is white to the network and not even read; " +
-      consequence)
-    .Group("Slides")
-    .OfSlides();
+  const Argument tissue = SlideOption("tissue");
+  return tissue.Details(tissue.details + consequence);
 }
 
 Argument
@@ -93,7 +90,7 @@ NetworkWindow(const std::string & otherwise)
 Argument
 ModelChannel()
 {
-  return SlideChannel().Details(
+  return SlideOption("channel").Details(
     "By its name or its number from 1, a name first; gigapixel info lists them. Without it: those that the model was "
     "trained on, found by their names, else all.");
 }
@@ -109,134 +106,104 @@ TrainingLoss()
     .Group("Learning");
 }
 
-/** The options of a table. */
-template <typename TOptions>
-std::vector<Argument>
-ArgumentsOf(const std::vector<OptionEntry<TOptions>> & table)
-{
-  std::vector<Argument> arguments;
-  arguments.reserve(table.size());
-  for (const OptionEntry<TOptions> & entry : table)
-  {
-    arguments.push_back(entry.option);
-  }
-  return arguments;
-}
-
-Argument
-Find(const std::vector<Argument> & all, const std::string & name)
-{
-  return *std::find_if(all.begin(), all.end(), [&](const Argument & argument) { return argument.name == name; });
-}
-
-Argument
-Learning(const std::string & name)
-{
-  return Find(ArgumentsOf(GetLearningOptionTable()), name);
-}
-
 Argument
 Computing(const std::string & name)
 {
-  return Find(ArgumentsOf(GetComputingOptionTable()), name);
-}
-
-Command
-WithLearning(Command command)
-{
-  const auto learning = ArgumentsOf(GetLearningOptionTable());
-  command.arguments.insert(command.arguments.end(), learning.begin(), learning.end());
-  return command;
+  return FindOption<ComputingOptions>(name);
 }
 
 Command
 Train()
 {
-  return WithLearning(
-    { "train",
-      "a network on whole slides",
-      "Trains a network on whole slides, one slide a step, exactly, in the memory that you allow. With masks it trains "
-      "networks that label pixels, with one label for each slide those that label images; in place of a slide a region "
-      "may stand. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
-      { Required(InputFile("cohort", "CSV", "table", "Table with the columns slide, split, and mask or label."))
-          .Details(
-            "split is train, validation or test. If wanted, region (x,y,width,height in level-0 pixels) and patient "
-            "(none is in two splits). label is the class of the whole slide, by a name, for networks that label "
-            "images; without masks and --network resnet18 is taken. In place of label other truths of whole slides: "
-            "label:NAME for each of several findings (1: there, 0: not, empty: not known), grade (a whole number), "
-            "or value:NAME for each of several values (a number, with its unit in the name if you like). Paths are "
-            "relative to the table's folder; where the table is a link, to the link's folder or to that of the "
-            "table. Masks are pyramids, PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; "
-            "label values are classes)."),
-        Required(Output("RUN", "folder", "Folder of this run.")),
-        Switch("resume", "Go on with the run that the folder holds, or begin it.")
-          .Details(
-            "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
-            "what is in the files. To be given again, where they were, are --cohort, --objective, --tissue, --level, "
-            "--mpp, --slide-mpp, --channel and --window. All others that decide on the result, such as --network, "
-            "--loss, --weights, "
-            "--optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New ones "
-            "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
-            "--scratch and --shared-memory. Where there is no run yet, one begins, which is said: a script may "
-            "always give --resume."),
-        Level(),
-        LevelResolution(),
-        SlideResolution(),
-        SlideImage(),
-        SlideFocalPlane(),
-        SlideChannel().Details(
-          "By its name or its number from 1, a name first. All slides have the same names for them. The model keeps "
-          "names and window, and finds the channels of other slides by their names."),
-        NetworkWindow("values as they are stored, of 8 bit"),
-        Tissue("it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
-        Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
-          .Details(
-            "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
-            "the object, and cannot be ignored.")
-          .Group("Slides"),
-        Choice("objective", NameObjectives(), "auto", "What is learnt of whole slides.")
-          .Details("Where the table has several kinds: columns of " + DescribeObjectives() +
-                   ". auto: classes "
-                   "where there is the column label or mask, else the only kind that there is.")
-          .Group("Slides"),
-        Integer("folds", "", 2, 100, "Cross-validation with so many folds.")
-          .Details(
-            "Of networks that label images. The slides of the split train (all, where there is no column split) are "
-            "dealt out to so many folds, "
-            "those of a patient to one, each label evenly, by a rule that depends on names alone. For each fold a "
-            "network is trained on the others, in RUN/fold-1 and so on, and says what it makes of the slides that "
-            "were held back; together that is RUN/predictions.csv, which evaluate takes. Slides of the split "
-            "validation validate in each. With --resume, finished folds are kept.")
-          .Group("Slides"),
-        Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.")
-          .Group("Slides")
-          .Needs("folds"),
-        Network(),
-        TrainingLoss(),
-        OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
-          .Group("Learning"),
-        Computing("device"),
-        Computing("precision"),
-        Computing("tile-size"),
-        Computing("shared-memory"),
-        Computing("memory"),
-        Computing("scratch"),
-        Strict() },
-      { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
-        "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
-        "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
-        "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
-        "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
-        "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" } });
+  return {
+    "train",
+    "a network on whole slides",
+    "Trains a network on whole slides, one slide a step, exactly, in the memory that you allow. With masks it trains "
+    "networks that label pixels, with one label for each slide those that label images; in place of a slide a region "
+    "may stand. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
+    Join(
+      { { Required(InputFile("cohort", "CSV", "table", "Table with the columns slide, split, and mask or label."))
+            .Details(
+              "split is train, validation or test. If wanted, region (x,y,width,height in level-0 pixels) and patient "
+              "(none is in two splits). label is the class of the whole slide, by a name, for networks that label "
+              "images; without masks and --network resnet18 is taken. In place of label other truths of whole slides: "
+              "label:NAME for each of several findings (1: there, 0: not, empty: not known), grade (a whole number), "
+              "or value:NAME for each of several values (a number, with its unit in the name if you like). Paths are "
+              "relative to the table's folder; where the table is a link, to the link's folder or to that of the "
+              "table. Masks are pyramids, PNG, MetaImage or NRRD, such as a segmentation of 3D Slicer (.seg.nrrd; "
+              "label values are classes)."),
+          Required(Output("RUN", "folder", "Folder of this run.")),
+          Switch("resume", "Go on with the run that the folder holds, or begin it.")
+            .Details(
+              "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
+              "what is in the files. To be given again, where they were, are --cohort, --objective, --tissue, --level, "
+              "--mpp, --slide-mpp, --channel and --window. All others that decide on the result, such as --network, "
+              "--loss, --weights, "
+              "--optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New ones "
+              "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
+              "--scratch and --shared-memory. Where there is no run yet, one begins, which is said: a script may "
+              "always give --resume."),
+          OneOf("level", SlideOption("level")),
+          OneOf("level", SlideOption("mpp")),
+          SlideOption("slide-mpp"),
+          SlideOption("image"),
+          SlideOption("plane"),
+          SlideOption("channel").Details(
+            "By its name or its number from 1, a name first. All slides have the same names for them. The model keeps "
+            "names and window, and finds the channels of other slides by their names."),
+          NetworkWindow("values as they are stored, of 8 bit"),
+          Tissue(
+            "it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
+          Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
+            .Details(
+              "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
+              "the object, and cannot be ignored.")
+            .Group("Slides"),
+          Choice("objective", NameObjectives(), "auto", "What is learnt of whole slides.")
+            .Details("Where the table has several kinds: columns of " + DescribeObjectives() +
+                     ". auto: classes "
+                     "where there is the column label or mask, else the only kind that there is.")
+            .Group("Slides"),
+          Integer("folds", "", 2, 100, "Cross-validation with so many folds.")
+            .Details(
+              "Of networks that label images. The slides of the split train (all, where there is no column split) are "
+              "dealt out to so many folds, "
+              "those of a patient to one, each label evenly, by a rule that depends on names alone. For each fold a "
+              "network is trained on the others, in RUN/fold-1 and so on, and says what it makes of the slides that "
+              "were held back; together that is RUN/predictions.csv, which evaluate takes. Slides of the split "
+              "validation validate in each. With --resume, finished folds are kept.")
+            .Group("Slides"),
+          Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.")
+            .Group("Slides")
+            .Needs("folds"),
+          Network(),
+          TrainingLoss(),
+          OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
+            .Group("Learning"),
+          Computing("device"),
+          Computing("precision"),
+          Computing("tile-size"),
+          Computing("shared-memory"),
+          Computing("memory"),
+          Computing("scratch"),
+          Strict() },
+        OptionsOf<LearningOptions>() }),
+    { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
+      "gigapixel train --cohort labels.csv -o study --network resnet18 --balance --folds 5 --resume",
+      "gigapixel train --cohort findings.csv -o run --network resnet18 --objective findings",
+      "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
+      "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" }
+  };
 }
 
 Argument
 LevelOfModel()
 {
-  return Integer("level", "", 0, 63, "Pyramid level, for slides or models of unknown resolution.")
-    .Details("Without it: the level of the model's resolution (10 % allowed), else pixels are resampled to it.")
-    .Group("Slides")
-    .OfSlideFiles();
+  Argument level = SlideOption("level").Details(
+    "Without it: the level of the model's resolution (10 % allowed), else pixels are resampled to it.");
+  level.description = "Pyramid level, for slides or models of unknown resolution.";
+  return level;
 }
 
 Command
@@ -252,74 +219,55 @@ Segment()
     "where the probability reaches the threshold, else 0 (class numbers for more than two classes). Slides have as "
     "many channels as the network takes, of 8 bits; color is made gray where it takes one. Models for volumes write "
     "volumes of class numbers, with the place in the patient that the input has.",
-    { Slides("Slide files, folders, patterns ('*.svs'), tables or manifests; or volumes.")
-        .Details(
-          "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the table. A "
-          "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are " +
-          itk::GigapixelNameVolumeFormats() +
-          " files, or folders of "
-          "them; the files of several modalities are joined by commas (flair.nii.gz,t1.nii.gz), in the network's "
-          "order."),
-      Required(InputFile("model", "NAME|RUN|FILE", "model", "A ready model, a run's folder, or a .safetensors file."))
-        .Details("A ready model is tissue (tissue from glass, at 0.5 µm/px). Of a run its best weights are taken."),
-      Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several."))
-        .Details(
-          "A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder of them, or ending "
-          "in /) that gets SLIDE-NAME.pyramid.tif for each. Of volumes: " +
-          itk::GigapixelNameLabelEndings() +
-          ", in a folder NAME.nii.gz; "
-          "what exists is an error without --overwrite."),
-      OutputFile("probability", "FILE", "probability", "Write the probabilities, too, as a pyramid; 255 is 1.")
-        .Details("The same rules as for --output.")
-        .OfSlides(),
-      Number("threshold", "0.5", 0, 1, "Least probability of the object.")
-        .Details("Of networks with one output; where there is one for each class, the greatest decides."),
-      Switch("fill-holes", "Make holes in the object part of it, whatever their size.")
-        .Details(
-          "As label does; a network cannot see that a hole wider than its reach (32 µm for remedios2023) is one. "
-          "For two classes, without --probability.")
-        .OfSlides(),
-      LevelOfModel(),
-      SlideResolution(),
-      SlideImage(),
-      SlideFocalPlane(),
-      ModelChannel(),
-      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
-      region,
-      Tissue("it becomes 0."),
-      Computing("device"),
-      Computing("precision"),
-      SlidingWindow(),
-      PatchSize(),
-      PatchOverlap(),
-      PatchBlending(),
-      Mirror(),
-      Computing("tile-size"),
-      Computing("shared-memory"),
-      Computing("memory"),
-      Computing("scratch"),
-      ReportOfBatch(),
-      Strict(),
-      Retry(),
-      Overwrite() },
+    Join(
+      { { Slides("Slide files, folders, patterns ('*.svs'), tables or manifests; or volumes.")
+            .Details(
+              "In a folder, a DICOM series is one slide. A table has a column slide, with paths as seen from the "
+              "table. A "
+              "manifest is the manifest.json of a folder of results. Volumes, for a model for volumes, are " +
+              itk::GigapixelNameVolumeFormats() +
+              " files, or folders of "
+              "them; the files of several modalities are joined by commas (flair.nii.gz,t1.nii.gz), in the network's "
+              "order."),
+          Required(
+            InputFile("model", "NAME|RUN|FILE", "model", "A ready model, a run's folder, or a .safetensors file."))
+            .Details("A ready model is tissue (tissue from glass, at 0.5 µm/px). Of a run its best weights are taken."),
+          Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several."))
+            .Details("A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder of "
+                     "them, or ending "
+                     "in /) that gets SLIDE-NAME.pyramid.tif for each. Of volumes: " +
+                     itk::GigapixelNameLabelEndings() +
+                     ", in a folder NAME.nii.gz; "
+                     "what exists is an error without --overwrite."),
+          OutputFile("probability", "FILE", "probability", "Write the probabilities, too, as a pyramid; 255 is 1.")
+            .Details("The same rules as for --output.")
+            .OfSlides() },
+        OptionsOf<SegmentationOptions>(),
+        { LevelOfModel(),
+          SlideOption("slide-mpp"),
+          SlideOption("image"),
+          SlideOption("plane"),
+          ModelChannel(),
+          NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
+          region,
+          Tissue("it becomes 0."),
+          Computing("device"),
+          Computing("precision") },
+        OptionsOf<PatchOptions>(),
+        { Computing("tile-size"),
+          Computing("shared-memory"),
+          Computing("memory"),
+          Computing("scratch"),
+          ReportOfBatch(),
+          Strict(),
+          Retry(),
+          Overwrite() } }),
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
       "gigapixel segment slide.svs --model run -o mask.tif --sliding-window --patch 256 --mirror",
       "gigapixel segment t1.nii.gz --model brain.safetensors -o labels.nii.gz --memory 4G",
       "gigapixel segment t1.nii.gz --model nnunet.safetensors -o labels.nii.gz --sliding-window --mirror" }
-  };
-}
-
-Argument
-MapClass()
-{
-  return {
-    "map-class",
-    Type::Text,
-    "NAME",
-    "Class, finding, grade or value whose activation the maps show. Without it: of two classes the second one, of "
-    "several the most probable one of each slide, likewise of findings; its grade; the first value."
   };
 }
 
@@ -336,49 +284,52 @@ Classify()
     "(p_grade:GRADE), or the values (predicted_value:NAME). A batch that was interrupted goes on where it was when it "
     "is "
     "started again.",
-    { SlidesOfBatch(),
-      Required(
-        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
-      Required(Output("CSV", "table", "The table, a .csv file.")),
-      InputFile("cohort",
-                "CSV",
-                "table",
-                "Table with the columns slide and patient or label (or the other truths that train takes), which the "
-                "output then has as well. Slides are known "
-                "by the ends of their paths."),
-      OutputFile(
-        "per-patient",
-        "CSV",
-        "table",
-        "A table with a row for each patient of --cohort: the means of the probabilities, or values, of all slides."),
-      LevelOfModel(),
-      SlideResolution(),
-      SlideImage(),
-      SlideFocalPlane(),
-      ModelChannel(),
-      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
-      InputFile(
-        "tissue",
-        "MASK|FOLDER",
-        "label",
-        "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the label "
-        "is "
-        "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
-      OutputFile(
-        "maps",
-        "FOLDER",
-        "folder",
-        "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
-        "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
-        "it is the attention, for others the class activation (grad-CAM). Takes twice the time."),
-      MapClass(),
-      Computing("device"),
-      Computing("precision"),
-      Computing("tile-size"),
-      Computing("memory"),
-      ReportOfBatch(),
-      Strict(),
-      Replace() },
+    Join(
+      { { SlidesOfBatch(),
+          Required(InputFile(
+            "model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+          Required(Output("CSV", "table", "The table, a .csv file.")),
+          InputFile(
+            "cohort",
+            "CSV",
+            "table",
+            "Table with the columns slide and patient or label (or the other truths that train takes), which the "
+            "output then has as well. Slides are known "
+            "by the ends of their paths."),
+          OutputFile("per-patient",
+                     "CSV",
+                     "table",
+                     "A table with a row for each patient of --cohort: the means of the probabilities, or values, of "
+                     "all slides."),
+          LevelOfModel(),
+          SlideOption("slide-mpp"),
+          SlideOption("image"),
+          SlideOption("plane"),
+          ModelChannel(),
+          NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
+          InputFile(
+            "tissue",
+            "MASK|FOLDER",
+            "label",
+            "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the "
+            "label "
+            "is "
+            "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
+          OutputFile(
+            "maps",
+            "FOLDER",
+            "folder",
+            "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
+            "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
+            "it is the attention, for others the class activation (grad-CAM). Takes twice the time.") },
+        OptionsOf<ClassificationOptions>(),
+        { Computing("device"),
+          Computing("precision"),
+          Computing("tile-size"),
+          Computing("memory"),
+          ReportOfBatch(),
+          Strict(),
+          Replace() } }),
     { "gigapixel classify slides/ --model run -o predictions.csv",
       "gigapixel classify slides/ --model run -o slides.csv --cohort cohort.csv --per-patient patients.csv",
       "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
@@ -406,9 +357,9 @@ Features()
                       "ending in /) that gets "
                       "SLIDE-NAME.h5 for each.")),
       LevelOfModel(),
-      SlideResolution(),
-      SlideImage(),
-      SlideFocalPlane(),
+      SlideOption("slide-mpp"),
+      SlideOption("image"),
+      SlideOption("plane"),
       ModelChannel(),
       NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
       InputFile("tissue",
@@ -443,26 +394,21 @@ Plan()
            "memory and in one piece: tiles, their number, estimated peak memory of the process. With networks of wide "
            "halos training, and segmentation of volumes, is in segments: which maps are kept between them, and what "
            "room these take, is said, too.",
-           { slide,
-             size,
-             Network(),
-             Level(),
-             LevelResolution(),
-             SlideResolution(),
-             SlideImage(),
-             SlideFocalPlane(),
-             SlideChannel(),
-             NetworkWindow("values as they are stored, of 8 bit"),
-             TrainingLoss(),
-             Learning("freeze"),
-             Computing("precision"),
-             SlidingWindow(),
-             PatchSize(),
-             PatchOverlap(),
-             Mirror(),
-             Computing("tile-size"),
-             Computing("memory"),
-             Computing("scratch") },
+           Join({ { slide,
+                    size,
+                    Network(),
+                    OneOf("level", SlideOption("level")),
+                    OneOf("level", SlideOption("mpp")),
+                    SlideOption("slide-mpp"),
+                    SlideOption("image"),
+                    SlideOption("plane"),
+                    SlideOption("channel"),
+                    NetworkWindow("values as they are stored, of 8 bit"),
+                    TrainingLoss(),
+                    FindOption<LearningOptions>("freeze"),
+                    Computing("precision") },
+                  OptionsOf<PatchOptions>({ "blending" }),
+                  { Computing("tile-size"), Computing("memory"), Computing("scratch") } }),
            { "gigapixel plan slide.svs --memory 2G",
              "gigapixel plan --size 16000x64000 --json",
              "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" } };
@@ -532,7 +478,7 @@ Import()
         "weights",
         "All weights of the network, by name and shape: a model, a PyTorch module's state_dict as torch.save writes it "
         "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
-      Learning("weights-set"),
+      FindOption<LearningOptions>("weights-set"),
       name,
       logits,
       mean,

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelArgument.h"
+#include "gigapixelOptionTable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -195,6 +196,14 @@ Describe(const Argument & argument)
   if (!argument.property.empty())
   {
     json["property"] = argument.property;
+  }
+  if (MayBeUnset(argument))
+  {
+    json["mayBeUnset"] = true;
+  }
+  if (argument.scope != OptionScope::All)
+  {
+    json["scope"] = "slides";
   }
   if (!argument.group.empty())
   {

@@ -9,6 +9,7 @@
 #include "ReportLock.h"
 #include "ReportPictures.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 
 #include "gigapixelFormatCount.h"
 #include "gigapixelReportPage.h"
@@ -85,7 +86,7 @@ GetDrawing(const ArgumentValues & values)
 {
   const auto has = [&](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
   return { has("picture-size") ? values.GetInteger("picture-size") : 0,
-           has("slide-mpp") ? values.GetNumber("slide-mpp") : 0,
+           GetSlideOptions(values).levelZeroMicronsPerPixel,
            GetContent(values) };
 }
 

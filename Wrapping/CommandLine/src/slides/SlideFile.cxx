@@ -2,6 +2,7 @@
 #include "SlideFile.h"
 
 #include "ArgumentText.h"
+#include "TableValues.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelSlideFiles.h"
@@ -152,14 +153,19 @@ NormalizeInteger(const std::string & text)
 }
 } // namespace
 
+SlideOptions
+GetSlideOptions(const ArgumentValues & values)
+{
+  auto options = GetOptions<SlideOptions>(values);
+  options.plane = NormalizeInteger(options.plane);
+  return options;
+}
+
 itk::GigapixelSlideContent
 GetContent(const ArgumentValues & values)
 {
-  const auto has = [&values](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
-  return { has("image") ? values.GetText("image") : std::string(),
-           has("plane") ? NormalizeInteger(values.GetText("plane")) : std::string(),
-           has("channel") ? values.GetTexts("channel") : std::vector<std::string>(),
-           has("window") ? values.GetText("window") : std::string() };
+  const SlideOptions options = GetSlideOptions(values);
+  return { options.image, options.plane, options.channels, options.window };
 }
 
 itk::WholeSlideImageIO::Pointer
