@@ -7,6 +7,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelTorchModule.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
 #include <iterator>
@@ -165,7 +166,7 @@ CheckDevice(const NetworkDescription & network, const Device & device)
 {
   if (network.graph.IsEmpty())
   {
-    if (device.cuda >= 0 && network.HasPixelLoss())
+    if (device.cuda >= 0 && !network.GetLoss().formula.IsFused())
     {
       throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
                                        "the loss of the network \"" + network.name +

@@ -9,11 +9,13 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelUniqueKeys.h"
 #include "gigapixelValueBounds.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -112,24 +114,21 @@ ReadLayer(const Json & json, std::size_t index)
   return layer;
 }
 
-/** The losses' names in JSON. */
-const std::vector<std::string> LossNames{
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) file,
-#include "gigapixelLossList.h"
-};
-
 void
 ReadLoss(const Json & json, NetworkDescription & network)
 {
   const std::string where = "\"loss\"";
   CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
-  const std::string type = Get<std::string>(json, where, "type", LossNames.front());
-  const auto        found = std::find(LossNames.begin(), LossNames.end(), type);
-  if (found == LossNames.end())
+  const auto &      all = LossEntry::GetAll();
+  const std::string type = Get<std::string>(json, where, "type", all.front().name);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto & entry) { return entry.name == type; });
+  if (found == all.end())
   {
-    Refuse("unknown loss \"" + type + "\"; use " + JoinWithOr(LossNames));
+    std::vector<std::string> names;
+    std::transform(all.begin(), all.end(), std::back_inserter(names), [](const auto & entry) { return entry.name; });
+    Refuse("unknown loss \"" + type + "\"; use " + JoinWithOr(names));
   }
-  network.loss = static_cast<NetworkDescription::Loss>(found - LossNames.begin());
+  network.loss = static_cast<NetworkDescription::Loss>(found - all.begin());
   const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
   if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
   {
@@ -415,7 +414,7 @@ NetworkDescription::ToJSON() const
   {
     json["probabilities"] = "sigmoid";
   }
-  json["loss"] = { { "type", LossNames[static_cast<std::size_t>(loss)] } };
+  json["loss"] = { { "type", GetLoss().name } };
   if (!classWeights.empty())
   {
     json["loss"]["class weights"] = classWeights;
