@@ -362,12 +362,7 @@ GigapixelClassifier::GetPredictedClass() const
 {
   const std::vector<double>        probabilities = this->GetProbabilities();
   const gigapixel::ObjectiveKind & kind = m_Implementation->objective.GetKind();
-  if (kind.choose)
-  {
-    return m_Implementation->classNames[static_cast<std::size_t>(kind.choose(probabilities))];
-  }
-  const auto greatest = std::max_element(probabilities.begin(), probabilities.end());
-  return m_Implementation->classNames[greatest - probabilities.begin()];
+  return m_Implementation->classNames[static_cast<std::size_t>(kind.choose(probabilities))];
 }
 
 GigapixelClassifier::ProbabilitiesType *

@@ -446,7 +446,7 @@ StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * pr
                       progress,
                       m_UniformProbabilities,
                       [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
-                        m_Tiles.Predict(tile, GetProbabilityValue(m_Network), target, pitch);
+                        m_Tiles.Predict(tile, GetPredictedValue(m_Network), target, pitch);
                       });
 }
 

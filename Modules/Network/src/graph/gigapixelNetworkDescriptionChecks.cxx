@@ -357,7 +357,7 @@ CheckOutput(const NetworkDescription & network)
            std::to_string(channels) + "; choose another loss");
   }
   if (network.probabilities == NetworkDescription::Probabilities::Sigmoid &&
-      (channels < 2 || network.graph.IsEmpty() || network.objective.HasTargets()))
+      (channels < 2 || network.graph.IsEmpty() || !network.objective.GetKind().takesProbabilities))
   {
     Refuse("\"probabilities\" by \"sigmoid\" are of several classes, by a network of operations: leave it out");
   }

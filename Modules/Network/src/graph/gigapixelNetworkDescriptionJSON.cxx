@@ -155,7 +155,7 @@ ReadProbabilities(const Json & json, NetworkDescription & network)
 void
 Settle(NetworkDescription & network)
 {
-  if (!network.graph.IsEmpty() && !network.objective.HasTargets())
+  if (!network.graph.IsEmpty() && network.objective.GetKind().takesProbabilities)
   {
     if (SettleOutput(network.graph).isOfEach)
     {
@@ -432,7 +432,7 @@ NetworkDescription::ToJSON() const
   {
     json["class names"] = classNames;
   }
-  if (objective.HasTargets())
+  if (!objective.names.empty()) // else it is classes
   {
     json["objective"] = WriteObjective(objective);
   }

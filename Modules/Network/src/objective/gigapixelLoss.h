@@ -14,8 +14,12 @@ GigapixelNetwork_EXPORT LossTerms MakeLossTerms(const NetworkDescription & netwo
 
 /** The values that ObjectiveKind::predict() takes. */
 inline PixelValue
-GetProbabilityValue(const NetworkDescription & network)
+GetPredictedValue(const NetworkDescription & network)
 {
+  if (!network.objective.GetKind().takesProbabilities)
+  {
+    return PixelValue::Logit;
+  }
   return network.probabilities == NetworkDescription::Probabilities::Sigmoid ? PixelValue::EachProbability
                                                                              : PixelValue::Probability;
 }
