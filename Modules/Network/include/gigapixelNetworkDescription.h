@@ -16,7 +16,7 @@
 namespace gigapixel
 {
 
-struct LossEntry; // objective/losses/gigapixelLossEntry.h
+struct LossEntry; // src/losses/gigapixelLossEntry.h
 
 /** One layer: a convolution or a transposed convolution with square kernel, zero padding on its own map, a bias, an
  * activation, and an optional additive skip: the (activated) output of an earlier layer is added after the

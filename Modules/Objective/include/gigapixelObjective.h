@@ -34,7 +34,7 @@ struct GigapixelObjective_EXPORT Objective
   /** The columns of tables in which the truths stand, in their order: "label:tumor", "grade". */
   std::vector<std::string> GetColumns() const;
 
-  /** The same of those that are an ImageTruth: none where an image has a class. */
+  /** Columns of an ImageTruth: none where an image has a class. */
   std::vector<std::string> GetTruthColumns() const;
 
   /** How many truths an image has; 0: it has a class. */
@@ -97,7 +97,7 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** What images have that have this target, of the logistic ones: "the finding tumor". */
   std::string (*describeTarget)(const Objective & objective, int output, bool target){ nullptr };
 
-  /** What training begins with, so that a network without knowledge predicts what is frequent.
+  /** Biases that training begins with: a network without knowledge predicts the shares.
    * \param shares of the images of each class, or for each output of those that have the target 1 */
   std::vector<double> (*getBiases)(int outputs, const std::vector<double> & shares){ nullptr };
 
