@@ -69,14 +69,6 @@ TissueClassImageFilter<TInputImage, TOutputImage>::UpdateClasses()
 
 /** Work units are more than threads, and each tile that is computed at a time has its memory. */
 template <typename TInputImage, typename TOutputImage>
-int
-TissueClassImageFilter<TInputImage, TOutputImage>::CountThreads() const
-{
-  const ThreadIdType most = this->GetMultiThreader()->GetMaximumNumberOfThreads();
-  return static_cast<int>(std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), most));
-}
-
-template <typename TInputImage, typename TOutputImage>
 void
 TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
 {
@@ -102,13 +94,14 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
     evidence->UpdateOutputInformation();
     UpdateRegion(evidence, GetFirstStrip(evidence, false));
   }
-  gigapixel::TissueNetwork network(whole.GetSize(0),
-                                   whole.GetSize(1),
-                                   channels,
-                                   m_ShrinkFactor,
-                                   CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count),
-                                   m_Model,
-                                   this->CountThreads());
+  gigapixel::TissueNetwork network(
+    whole.GetSize(0),
+    whole.GetSize(1),
+    channels,
+    m_ShrinkFactor,
+    CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count),
+    m_Model,
+    gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
   VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
     if (evidence != nullptr)
     {

@@ -139,10 +139,7 @@ GigapixelClassifier::OpenImage(bool onlyGrid)
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-CALL-ORDER", "nothing to classify", "call SetImage() or SetSlide()"));
   }
-  const auto goesOn = [this](double) {
-    this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
-    return !this->GetAbortGenerateData();
-  };
+  const auto goesOn = GigapixelAskWhetherToGoOn(*this);
   if (!state.open)
   {
     GigapixelSlideOptions options;

@@ -481,11 +481,12 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       channels.Add(pixels);
     }
     const auto              tissue = this->OpenTissue(pixels.name);
-    const gigapixel::Sample sample = MakeTrainingSample(
-      pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network, [this](double) {
-        this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
-        return !this->GetAbortGenerateData();
-      });
+    const gigapixel::Sample sample = MakeTrainingSample(pixels,
+                                                        { mask, definition.label, definition.truth },
+                                                        tissue.get(),
+                                                        definition.region,
+                                                        network,
+                                                        GigapixelAskWhetherToGoOn(*this));
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
     if (m_Computing.memoryLimit > 0 && !definition.pixelsFile.empty())
