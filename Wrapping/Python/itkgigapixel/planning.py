@@ -36,8 +36,9 @@ def plan(
     tile_size: int | str = 0,
     memory: int | str = 0,
     scratch: Path = "",
+    measure: bool = False,
 ) -> dict[str, Any]:
-    """Plans what training and inference will take on this machine: memory, tiles and time.
+    """Plans what training and inference will take on this machine: memory and tiles, and time where it is asked for.
 
     It is the program ``gigapixel plan`` of the package that does it, in a process of its own.
 
@@ -79,6 +80,8 @@ def plan(
         Peak bytes, or a text such as "2G". 0: what is free.
     scratch : path-like, default ''
         Folder on a fast disk for maps that are kept. "": in memory.
+    measure : bool, default False
+        Adds the seconds that each takes, by computing a small image.
 
     Returns
     -------
@@ -119,5 +122,6 @@ def plan(
             "tile-size": tile_size or "",
             "memory": memory or "",
             "scratch": file_name(scratch),
+            "measure": measure or "",
         }
         return run("plan", {name: "" if value is None else value for name, value in given.items()}, [path_of(each) for each in slides])
