@@ -173,6 +173,14 @@ CheckDevice(const NetworkDescription & network, const Device & device)
                                          "\" has no kernel for GPUs, which a chain of layers needs",
                                        "choose --device cpu, or a network of operations"));
     }
+    if (device.cuda < 0 && (device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16))
+    {
+      throw InvalidArgument(Diagnostic("E-PRECISION",
+                                       "the network \"" + network.name + "\" is computed in " +
+                                         GetName(device.precision) + " on GPUs only: a CPU would gain nothing by it",
+                                       "choose --precision fp32 or bf16, or --device cuda")
+                              .OfValue(GetName(device.precision)));
+    }
     return;
   }
   const std::string subject = "the network \"" + network.name + "\" is made of operations, which ";
