@@ -274,6 +274,29 @@ WriteLayer(const Layer & layer)
   return item;
 }
 
+double
+ReadLearningRate(const Json & json)
+{
+  const double rate = json.is_number() ? json.get<double>() : 0;
+  if (!(rate >= NetworkDescription::LeastLearningRate && rate <= NetworkDescription::GreatestLearningRate))
+  {
+    Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(json));
+  }
+  return rate;
+}
+
+/** Operations that are a chain become layers, which have no constants, and no probabilities of each class. */
+void
+TakeChain(NetworkDescription & network)
+{
+  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
+      network.probabilities == NetworkDescription::Probabilities::Softmax)
+  {
+    network.layers = FindChain(network);
+    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
+  }
+}
+
 NetworkDescription
 ReadNetwork(const std::string & text)
 {
@@ -331,13 +354,7 @@ ReadNetwork(const std::string & text)
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
   if (json.contains("learning rate"))
   {
-    const Json & rate = json.at("learning rate");
-    const double value = rate.is_number() ? rate.get<double>() : 0;
-    if (!(value >= NetworkDescription::LeastLearningRate && value <= NetworkDescription::GreatestLearningRate))
-    {
-      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(rate));
-    }
-    network.learningRate = value;
+    network.learningRate = ReadLearningRate(json.at("learning rate"));
   }
   network.classNames = ReadNames(json, "class names");
   if (json.contains("objective"))
@@ -355,13 +372,7 @@ ReadNetwork(const std::string & text)
   ReadProbabilities(json, network);
   Settle(network);
   network.Validate();
-  // Layers have no constants, and probabilities of each class.
-  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
-      network.probabilities == NetworkDescription::Probabilities::Softmax)
-  {
-    network.layers = FindChain(network);
-    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
-  }
+  TakeChain(network);
   return network;
 }
 
