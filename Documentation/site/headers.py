@@ -90,8 +90,6 @@ def convert(text, group, lists):
     text = re.sub(r"^protected:$", "private:", text, flags=re.M)
     for pattern in LEFT_OUT:
         text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
-    # The first place in a header is that of the enumeration.
-    text = text.replace('#include "gigapixelLossList.h"', expand_losses(lists["gigapixelLossList.h"]), 1)
-    text = text.replace('#include "gigapixelLossList.h"', "")
+    text = text.replace('#include "gigapixelLossList.h"', expand_losses(lists["gigapixelLossList.h"]))
     text = LIST.sub(lambda match: expand_list(lists[match[1]], of_class), text)
     return describe_paragraphs(MACRO.sub(expand_macro, text))

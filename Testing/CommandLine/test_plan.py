@@ -32,7 +32,7 @@ def test_doctor_misses_the_folder_for_temporary_files(tmp_path):
 
 
 def test_plan():
-    plan = run("plan", "--size", "16000x64000", *CHAIN, "--memory", "2G", "--json").json
+    plan = run("plan", "--size", "16000x64000", *CHAIN, "--memory", "2G", "--measure", "--json").json
     assert plan["parameters"] == 4492 and plan["stride"] == 32 and plan["halo"] == 64
     rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
     assert len(rows) == 6
@@ -44,6 +44,8 @@ def test_plan():
     whole = rows["training", "--tile-size image"]
     assert not whole["fits"] and "without --tile-size image" in whole["reason"]
     assert "training" in run("plan", "--size", "16000x64000", *CHAIN).out
+    unmeasured = run("plan", "--size", "16000x64000", *CHAIN, "--memory", "2G", "--json").json["plans"]
+    assert [set(row) for row in unmeasured] == [set(row) - {"seconds", "networkSeconds"} for row in plan["plans"]]
     small = run("plan", "--size", "2000x2000", *CHAIN, "--precision", "bf16", "--json").json["plans"]
     rows = {(row["purpose"], row["options"]): row for row in small}
     extra = rows["training", "--shared-memory"]["peakBytes"] - rows["training", ""]["peakBytes"]
@@ -55,8 +57,8 @@ def test_plan():
     assert '8 to 65536 px' in run("plan", "--size", "9x9", "--tile-size", "4", code=2).err
     small = run("plan", "--size", "9x9", *CHAIN, "--memory", "1").out
     assert "the memory limit of 1 byte is too small" in small and "0 bytes" not in small
-    assert "less than 0.1 s" in run("plan", "--size", "9x9", *CHAIN).out
-    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G").out
+    assert "less than 0.1 s" in run("plan", "--size", "9x9", *CHAIN, "--measure").out
+    slow = run("plan", "--size", "400000x200000", "--network", "unet:base=64", "--memory", "64G", "--measure").out
     assert re.search(r"about \d+ days \d\d h ", slow)
     assert 'a whole number or image, not "whole"' in run("plan", "--size", "9x9", "--tile-size", "whole", code=2).err
     assert "--size" in run("plan", code=2).err
@@ -99,7 +101,7 @@ def test_plan_tells_segments_and_where_their_maps_lie(tmp_path):
 
 def test_networks_that_label_slides_keep_maps_in_a_scratch_folder(tmp_path):
     """Where the weights take most of the memory, small tiles at once would compute their halos again and again."""
-    arguments = ["plan", "--size", "8192x8192", "--network", "resnet34:pool=attention", "--memory", "2150M", "--threads", "1", "--json"]
+    arguments = ["plan", "--size", "8192x8192", "--network", "resnet34:pool=attention", "--memory", "2150M", "--threads", "1", "--measure", "--json"]
     atOnce, inSegments = (run(*arguments, *more).json["plans"][0] for more in ([], ["--scratch", tmp_path]))
     assert atOnce["segments"] == [] and atOnce["keptBytes"] == 0
     maps = [segment["map"] for segment in inSegments["segments"]]
@@ -109,7 +111,7 @@ def test_networks_that_label_slides_keep_maps_in_a_scratch_folder(tmp_path):
 
 def test_more_threads_than_cores_are_no_faster(tmp_path):
     cores = len(os.sched_getaffinity(0))
-    words = ["plan", "--size", "16000x16000", *CHAIN, "--memory", "2G", "--threads"]
+    words = ["plan", "--size", "16000x16000", *CHAIN, "--memory", "2G", "--measure", "--threads"]
     many, all_of_them = run(*words, 16 * cores, "--json"), run(*words, cores, "--json")
     assert f"--threads {16 * cores}" in many.err and "--threads" not in all_of_them.err
     for there, here in zip(many.json["plans"], all_of_them.json["plans"]):

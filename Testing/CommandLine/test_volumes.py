@@ -607,7 +607,7 @@ def test_labels_lie_where_a_tilted_volume_lies(integers, tmp_path):
 @pytest.mark.usefixtures("network")
 def test_plan_of_volumes(volume, tmp_path):
     words = ["plan", "--network", "unet3d:base=8", "--json"]
-    plan = run(*words, "--size", "240x240x155", "--memory", "2G").json
+    plan = run(*words, "--measure", "--size", "240x240x155", "--memory", "2G").json
     assert (plan["width"], plan["height"], plan["depth"]) == (240, 240, 155)
     rows = {(row["purpose"], row["options"]): row for row in plan["plans"]}
     assert set(rows) == {(p, o) for p in ("training", "inference") for o in ("", "--tile-size image")}

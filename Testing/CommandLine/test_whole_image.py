@@ -38,7 +38,7 @@ def test_training_and_segmentation_have_the_same_bits_in_memory_and_in_files(nor
 
 
 def test_plan_tells_what_norms_keep(tmp_path):
-    words = ["plan", "--size", "4096x4096", "--network", "unet:norm=instance", "--memory"]
+    words = ["plan", "--size", "4096x4096", "--network", "unet:norm=instance", "--measure", "--memory"]
     rows = run(*words, "24G", "--json").json["plans"]
     training, inference = (next(row for row in rows if row["purpose"] == purpose) for purpose in ("training", "inference"))
     values = 16 * 4096 * 4096 * 4  # of the first map alone

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "BFloat16.h"
+#include "RefusalCode.h"
 #include "SyntheticSources.h"
 #include "model/gigapixelInitialWeights.h"
 #include "objective/gigapixelLoss.h"
@@ -107,16 +108,18 @@ TEST(Precision, HasAName)
 namespace
 {
 
-/** A tile's gradient with class weights of this size, divided by it. */
+/** A tile's gradient with class weights of this size, divided by it.
+ * \param fromEnd of the layer whose weights are amplified */
 std::vector<double>
-GetGradient(Precision precision, double size, double amplify)
+GetGradient(Precision precision, double size, double amplify, std::size_t fromEnd = 1)
 {
   NetworkDescription network = NetworkDescription::Load("remedios2023");
   network.classWeights = { size, size };
   TileNetwork         tiles(network, { -1, precision });
   std::vector<double> parameters = MakeInitialWeights(network, 1, { 0.5, 0.5 });
-  const auto          last = GetParameterLayout(network).back();
-  for (std::size_t i = last.weight; i < last.bias; ++i)
+  const auto          layout = GetParameterLayout(network);
+  const auto          layer = layout[layout.size() - fromEnd];
+  for (std::size_t i = layer.weight; i < layer.bias; ++i)
   {
     parameters[i] *= amplify;
   }
@@ -157,4 +160,9 @@ TEST(Precision, Float16HoldsGradientsOfAnySize)
   EXPECT_LT(GetError(GetGradient(Precision::Float16, 1, 1), GetGradient(Precision::Float, 1, 1)), 1e-2);
   EXPECT_LT(GetError(GetGradient(Precision::Float16, 1e-12, 1), GetGradient(Precision::Float, 1e-12, 1)), 1e-2);
   EXPECT_LT(GetError(GetGradient(Precision::Float16, 1, 1e3), GetGradient(Precision::Float, 1, 1e3)), 1e-2);
+}
+
+TEST(Precision, Float16EndsWhereSumsDo)
+{
+  EXPECT_REFUSAL(GetGradient(Precision::Float16, 1, 1e6, 2), "E-PRECISION");
 }

@@ -88,6 +88,53 @@ TEST(Objective, NumbersAreWrittenInAsFewDigitsAsBringThemBack)
   }
 }
 
+TEST(Objective, ClassesHaveProbabilities)
+{
+  const Objective       two = MakeObjective(ObjectiveKind::Find("classes"), { "benign", "tumor" });
+  const ObjectiveKind & kind = two.GetKind();
+  EXPECT_TRUE(kind.takesProbabilities);
+  EXPECT_EQ(kind.countOutputs(2), 1);
+  EXPECT_EQ(kind.countOutputs(3), 3);
+  EXPECT_EQ(kind.predict(two, { 0.25 }), (std::vector<double>{ 0.75, 0.25 }));
+  EXPECT_EQ(kind.predict(two, { 0.2, 0.5, 0.3 }), (std::vector<double>{ 0.2, 0.5, 0.3 }));
+  EXPECT_EQ(kind.choose({ 0.2, 0.5, 0.3 }), 1);
+  EXPECT_EQ(kind.getFound(two, { 0.25, 0.75 }), std::vector<std::string>{ "tumor" });
+  EXPECT_EQ(kind.explain(1, 0), std::vector<double>{ -1 });
+  EXPECT_EQ(kind.explain(1, 1), std::vector<double>{ 1 });
+  EXPECT_EQ(kind.explain(3, 2), (std::vector<double>{ 0, 0, 1 }));
+  EXPECT_EQ(kind.getStrata(two, {}, "tumor"), std::vector<std::string>{ "tumor" });
+  EXPECT_EQ(two.CountTruths(), 0u);
+}
+
+/** A network without knowledge predicts the shares. */
+TEST(Objective, TrainingBeginsWithTheShares)
+{
+  const ObjectiveKind & classes = *ObjectiveKind::Find("classes");
+  EXPECT_NEAR(Sigmoid(classes.getBiases(1, { 0.9, 0.1 })[0]), 0.1, 1e-15);
+  const std::vector<double> shares{ 0.2, 0.7, 0.1 }, biases = classes.getBiases(3, shares);
+  for (std::size_t c = 0; c < shares.size(); ++c)
+  {
+    EXPECT_NEAR(std::exp(biases[c]), shares[c], 1e-15); // of sum 1
+  }
+  EXPECT_NEAR(Sigmoid(ObjectiveKind::Find("findings")->getBiases(1, { 0.3 })[0]), 0.3, 1e-15);
+  EXPECT_TRUE(std::isfinite(ObjectiveKind::Find("survival")->getBiases(1, { 0 })[0]));
+  EXPECT_EQ(ObjectiveKind::Find("values")->getBiases(2, {}), (std::vector<double>{ 0, 0 }));
+}
+
+TEST(Objective, ClassesAreJudgedByTheAreaUnderTheirROC)
+{
+  const Objective       objective = MakeObjective(ObjectiveKind::Find("classes"), {});
+  const ObjectiveKind & kind = objective.GetKind();
+  // One of two pairs is in order.
+  EXPECT_DOUBLE_EQ(kind.getScore(objective, { { 1 }, { 0 }, { 0 } }, { { 0.5, 0.5 }, { 0.3, 0.7 }, { 0.8, 0.2 } }),
+                   0.5);
+  // The first class is told from the rest, the second is in half of its pairs, and the third has no image.
+  EXPECT_DOUBLE_EQ(
+    kind.getScore(objective, { { 0 }, { 1 }, { 0 } }, { { 0.8, 0.1, 0.1 }, { 0.1, 0.3, 0.6 }, { 0.4, 0.5, 0.1 } }),
+    0.75);
+  EXPECT_TRUE(std::isnan(kind.getScore(objective, { { 1 }, { 1 } }, { { 0.5, 0.5 }, { 0.3, 0.7 } })));
+}
+
 TEST(Objective, FindingsArePredictedByThemselves)
 {
   const Objective           objective = MakeObjective(ObjectiveKind::Find("findings"), { "tumor", "necrosis", "ink" });
@@ -101,7 +148,7 @@ TEST(Objective, FindingsArePredictedByThemselves)
   }
   EXPECT_EQ(kind.getFound(objective, prediction), (std::vector<std::string>{ "tumor", "ink" }));
   EXPECT_EQ(kind.choose(prediction), 0);
-  EXPECT_EQ(kind.explain(objective, 1), (std::vector<double>{ 0, 1, 0 }));
+  EXPECT_EQ(kind.explain(3, 1), (std::vector<double>{ 0, 1, 0 }));
   EXPECT_EQ(kind.describe(objective, { 1, NaN, 0 }), (std::vector<std::string>{ "tumor=1", "ink=0" }));
 }
 
@@ -130,8 +177,8 @@ TEST(Objective, GradesAreRankConsistent)
     EXPECT_EQ(GetGrade(p), grade);
     EXPECT_EQ(kind.getFound(objective, p), std::vector<std::string>{ objective.names[grade] });
   }
-  EXPECT_EQ(kind.explain(objective, 0), (std::vector<double>{ -1, 0, 0 }));
-  EXPECT_EQ(kind.explain(objective, 3), (std::vector<double>{ 0, 0, 1 }));
+  EXPECT_EQ(kind.explain(3, 0), (std::vector<double>{ -1, 0, 0 }));
+  EXPECT_EQ(kind.explain(3, 3), (std::vector<double>{ 0, 0, 1 }));
 }
 
 TEST(Objective, OfGradesOnlyThoseThatReachARankAreAsked)
@@ -235,8 +282,8 @@ TEST(Survival, IsTheProductOfWhatIsPassed)
   const std::vector<double> survival = objective.GetKind().predict(objective, { 0.3, -1.2 });
   EXPECT_DOUBLE_EQ(survival[0], Sigmoid(-0.3));
   EXPECT_DOUBLE_EQ(survival[1], Sigmoid(-0.3) * Sigmoid(1.2));
-  EXPECT_EQ(objective.GetKind().explain(objective, 0), (std::vector<double>{ 1, 0 }));
-  EXPECT_EQ(objective.GetKind().explain(objective, 1), (std::vector<double>{ 1, 1 }));
+  EXPECT_EQ(objective.GetKind().explain(2, 0), (std::vector<double>{ 1, 0 }));
+  EXPECT_EQ(objective.GetKind().explain(2, 1), (std::vector<double>{ 1, 1 }));
 }
 
 TEST(Survival, EndsAreQuartilesOfTheEvents)

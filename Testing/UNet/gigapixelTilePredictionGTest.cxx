@@ -23,7 +23,7 @@ TEST(TilePrediction, IsComputedByThePlanOfItsRun)
       {
         const Device         device{ -1, Precision::BFloat16 };
         const auto           which = inPatches ? std::optional<Patches>(patches) : std::nullopt;
-        const TilePrediction prediction(model, {}, Image, 1, 8, budget, device, {}, which, tileSize);
+        const TilePrediction prediction(model, {}, Image, 1, { 8, budget, device, {}, which, tileSize });
         PlannedRun           run(model.network, Image, Purpose::Inference, device);
         run.budget = budget;
         run.threads = 8;
@@ -41,5 +41,5 @@ TEST(TilePrediction, IsComputedByThePlanOfItsRun)
       }
     }
   }
-  EXPECT_FALSE(TilePrediction(model, {}, Image, 1, 2, 0).GetMemoryPlan());
+  EXPECT_FALSE(TilePrediction(model, {}, Image, 1, { 2, 0 }).GetMemoryPlan());
 }

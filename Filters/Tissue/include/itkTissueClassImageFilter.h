@@ -3,6 +3,7 @@
 #define itkTissueClassImageFilter_h
 
 #include "gigapixelTissueNetwork.h"
+#include "gigapixelUsableCores.h"
 #include "itkImage.h"
 #include "itkImageToImageFilter.h"
 
@@ -81,7 +82,6 @@ protected:
 private:
   bool ClassesAreCurrent() const;
   void ReadClasses();
-  int  CountThreads() const;
 
   std::string         m_Model{ gigapixel::TissueNetwork::ReadyModel };
   unsigned int        m_ShrinkFactor{ 2 };

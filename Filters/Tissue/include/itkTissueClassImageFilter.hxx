@@ -2,6 +2,7 @@
 #ifndef itkTissueClassImageFilter_hxx
 #define itkTissueClassImageFilter_hxx
 
+#include "gigapixelUsableCores.h"
 #include "itkStreamedInput.h"
 #include "itkGigapixelException.h"
 #include "itkTissuePixel.h"
@@ -75,14 +76,6 @@ TissueClassImageFilter<TInputImage, TOutputImage>::UpdateClasses()
 
 /** Work units are more than threads, and each tile that is computed at a time has its memory. */
 template <typename TInputImage, typename TOutputImage>
-int
-TissueClassImageFilter<TInputImage, TOutputImage>::CountThreads() const
-{
-  const ThreadIdType most = this->GetMultiThreader()->GetMaximumNumberOfThreads();
-  return static_cast<int>(std::min<ThreadIdType>(this->GetNumberOfWorkUnits(), most));
-}
-
-template <typename TInputImage, typename TOutputImage>
 void
 TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
 {
@@ -111,14 +104,15 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
   }
   const auto counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
   const auto makeNetwork = [&](gigapixel::TissueCorrection correction) {
-    return std::make_unique<gigapixel::TissueNetwork>(whole.GetSize(0),
-                                                      whole.GetSize(1),
-                                                      channels,
-                                                      m_ShrinkFactor,
-                                                      counts,
-                                                      m_Model,
-                                                      this->CountThreads(),
-                                                      std::move(correction));
+    return std::make_unique<gigapixel::TissueNetwork>(
+      whole.GetSize(0),
+      whole.GetSize(1),
+      channels,
+      m_ShrinkFactor,
+      counts,
+      m_Model,
+      gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()),
+      std::move(correction));
   };
   const auto addRows = [&](gigapixel::TissueNetwork & network, float begin, float end) {
     VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {

@@ -41,6 +41,19 @@ GigapixelUNet_EXPORT std::int64_t FindTileSize(const Model &                  mo
                                                Size                           image,
                                                std::int64_t                   wanted);
 
+/** Where and how a prediction is computed. */
+struct PredictionResources
+{
+  int                    threads{ 0 };  ///< 0: as many as the machine has cores
+  std::int64_t           memory{ 0 };   ///< peak resident bytes of the process, see MemoryPlan; 0: no limit
+  Device                 device{};      ///< with its precision
+  std::shared_ptr<Ranks> ranks{};       ///< processes that compute together; null: this one alone
+  std::optional<Patches> patches{};     ///< as of Predictor. Each rank computes the patches at its rows' borders itself
+  std::int64_t           tileSize{ 0 }; ///< 0: the model's; patches have their own
+  std::string            scratch{};     ///< as of Predictor
+  BesideBytes            beside{};      ///< of the memory, what others take
+};
+
 /** \class TilePrediction
  * \brief A Predictor that remembers its last row of tiles, so that an image asked for in any number of strips, from
  * top to bottom, has each tile computed once.
@@ -52,25 +65,12 @@ class GigapixelUNet_EXPORT TilePrediction
 public:
   /** Rows of tiles are dealt to the ranks, if there are several: each one computes its own (see GetOwnRows()), and rank
    * 0, which asks for all of the image from top to bottom, gets those of the others.
-   * \param image,imageChannels of what Predict() gets
-   * \param threads 0: as many as the machine has cores
-   * \param memory peak resident bytes of the process, see MemoryPlan; 0: no limit
-   * \param patches as of Predictor. Each rank computes the patches at the borders of its rows itself
-   * \param tileSize 0: the model's; patches have their own
-   * \param scratch as of Predictor
-   * \param beside of the memory, what others take */
-  TilePrediction(const Model &                  model,
-                 const PredictionFormat &       format,
-                 Size                           image,
-                 unsigned                       imageChannels,
-                 int                            threads,
-                 std::int64_t                   memory,
-                 Device                         device = {},
-                 std::shared_ptr<Ranks>         ranks = {},
-                 const std::optional<Patches> & patches = {},
-                 std::int64_t                   tileSize = 0,
-                 const std::string &            scratch = {},
-                 const BesideBytes &            beside = {});
+   * \param image,imageChannels of what Predict() gets */
+  TilePrediction(const Model &               model,
+                 const PredictionFormat &    format,
+                 Size                        image,
+                 unsigned                    imageChannels,
+                 const PredictionResources & resources);
   ~TilePrediction();
 
   /** The plan by which tiles are computed; none without a memory limit. */

@@ -15,6 +15,8 @@
 #include "itkGigapixelOptions.h"
 #include "itkImageToImageFilter.h"
 
+#include <functional>
+
 namespace itk
 {
 
@@ -212,6 +214,10 @@ GigapixelSetMember(TObject & object, TMember & member, const TValue & value)
 /** Threads that a filter uses: its work units, but no more than there are threads, or cores that a container allows
  * where nobody has set a number. */
 GigapixelUNet_EXPORT int GigapixelCountThreads(const ProcessObject & filter);
+
+/** A function for long work that has no progress of its own: it returns false once the filter is to abort.
+ * \param filter outlives the function */
+GigapixelUNet_EXPORT std::function<bool(double)> GigapixelAskWhetherToGoOn(ProcessObject & filter);
 
 /** \throw std::runtime_error the model takes volumes */
 GigapixelUNet_EXPORT void GigapixelCheckTakesImages(const gigapixel::Model & model);

@@ -184,18 +184,16 @@ GigapixelUNetImageFilter<TInputImage, TOutputImage>::PreparePrediction()
         itkWarningMacro(<< gigapixel::Remember(warning));
       }
     }
-    m_Prediction = std::make_unique<gigapixel::TilePrediction>(*m_Model,
-                                                               this->GetFormat(),
-                                                               grid.size,
-                                                               input->GetNumberOfComponentsPerPixel(),
-                                                               threads,
-                                                               limit,
-                                                               this->FindDevice(),
-                                                               m_Ranks,
-                                                               this->GetPatches(),
-                                                               m_Computing.tileSize,
-                                                               m_Computing.scratchFolder,
-                                                               m_BesideBytes);
+    const gigapixel::PredictionResources resources{ threads,
+                                                    limit,
+                                                    this->FindDevice(),
+                                                    m_Ranks,
+                                                    this->GetPatches(),
+                                                    m_Computing.tileSize,
+                                                    m_Computing.scratchFolder,
+                                                    m_BesideBytes };
+    m_Prediction = std::make_unique<gigapixel::TilePrediction>(
+      *m_Model, this->GetFormat(), grid.size, input->GetNumberOfComponentsPerPixel(), resources);
     GigapixelRequireSampleType(GigapixelSampleType<TInputImage>(), m_Model->network, "the image");
     this->FindNormalization(mTime);
   }

@@ -25,29 +25,24 @@ struct TileRange
 
 /** None where there is no limit. */
 std::optional<MemoryPlan>
-MakePlan(const NetworkDescription &     network,
-         const std::optional<Patches> & patches,
-         Size                           image,
-         std::int64_t                   tileSize,
-         bool                           inPlace,
-         int                            threads,
-         std::int64_t                   memory,
-         const BesideBytes &            beside,
-         const Device &                 device,
-         bool                           hasScratch)
+MakePlan(const NetworkDescription &  network,
+         Size                        image,
+         std::int64_t                tileSize,
+         bool                        inPlace,
+         const PredictionResources & resources)
 {
-  if (memory <= 0)
+  if (resources.memory <= 0)
   {
     return {};
   }
-  PlannedRun run(network, image, Purpose::Inference, device);
+  PlannedRun run(network, image, Purpose::Inference, resources.device);
   run.LeaveOutWeights();
-  run.SetLimit(memory, beside);
-  run.threads = threads;
-  run.tileSize = patches ? 0 : tileSize;
+  run.SetLimit(resources.memory, resources.beside);
+  run.threads = resources.threads;
+  run.tileSize = resources.patches ? 0 : tileSize;
   run.inPlace = inPlace;
-  run.patches = patches;
-  run.segmentation.inFiles = hasScratch;
+  run.patches = resources.patches;
+  run.segmentation.inFiles = !resources.scratch.empty();
   return MemoryPlan::Make(run);
 }
 
@@ -80,34 +75,27 @@ FindTileSize(const Model & model, const std::optional<Patches> & patches, Size i
 
 struct TilePrediction::Implementation
 {
-  Implementation(const Model &                  model,
-                 const PredictionFormat &       f,
-                 Size                           image,
-                 unsigned                       imageChannels,
-                 int                            numberOfThreads,
-                 std::int64_t                   memory,
-                 Device                         device,
-                 std::shared_ptr<Ranks>         others,
-                 const std::optional<Patches> & patches,
-                 std::int64_t                   side,
-                 const std::string &            scratch,
-                 const BesideBytes &            beside)
+  Implementation(const Model &               model,
+                 const PredictionFormat &    f,
+                 Size                        image,
+                 unsigned                    imageChannels,
+                 const PredictionResources & resources)
     : format(f)
     , size(image)
-    , tileSize(FindTileSize(model, patches, image, side))
+    , tileSize(FindTileSize(model, resources.patches, image, resources.tileSize))
     , plan(MakePlan(model.network,
-                    patches,
                     image,
                     tileSize,
                     static_cast<int>(imageChannels) == model.network.channels, // else they are made gray
-                    numberOfThreads,
-                    memory,
-                    beside,
-                    device,
-                    !scratch.empty()))
-    , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(numberOfThreads))
-    , ranks(others ? std::move(others) : std::make_shared<Ranks>())
-    , predictor(model, threads, device, patches, patches ? 0 : tileSize, scratch)
+                    resources))
+    , threads(plan ? plan->tilesInFlight : GetNumberOfThreads(resources.threads))
+    , ranks(resources.ranks ? resources.ranks : std::make_shared<Ranks>())
+    , predictor(model,
+                threads,
+                resources.device,
+                resources.patches,
+                resources.patches ? 0 : tileSize,
+                resources.scratch)
     , channels(predictor.GetNumberOfOutputChannels())
     , inputChannels(static_cast<unsigned>(model.network.channels))
     , samples(format.content == PredictionFormat::Content::Label || channels == 2 ? 1 : channels)
@@ -115,7 +103,7 @@ struct TilePrediction::Implementation
                  (format.sample == PredictionFormat::Sample::Float ? sizeof(float) : 1))
     , computedBytes(format.content == PredictionFormat::Content::Label ? 1 : channels * sizeof(float))
   {
-    if (!patches)
+    if (!resources.patches)
     {
       model.network.CheckTileSize(tileSize);
     }
@@ -349,30 +337,12 @@ TilePrediction::Implementation::CopyTo(const Region & region, std::uint8_t * out
   }
 }
 
-TilePrediction::TilePrediction(const Model &                  model,
-                               const PredictionFormat &       format,
-                               Size                           image,
-                               unsigned                       imageChannels,
-                               int                            threads,
-                               std::int64_t                   memory,
-                               Device                         device,
-                               std::shared_ptr<Ranks>         ranks,
-                               const std::optional<Patches> & patches,
-                               std::int64_t                   tileSize,
-                               const std::string &            scratch,
-                               const BesideBytes &            beside)
-  : m_Implementation(std::make_unique<Implementation>(model,
-                                                      format,
-                                                      image,
-                                                      imageChannels,
-                                                      threads,
-                                                      memory,
-                                                      device,
-                                                      std::move(ranks),
-                                                      patches,
-                                                      tileSize,
-                                                      scratch,
-                                                      beside))
+TilePrediction::TilePrediction(const Model &               model,
+                               const PredictionFormat &    format,
+                               Size                        image,
+                               unsigned                    imageChannels,
+                               const PredictionResources & resources)
+  : m_Implementation(std::make_unique<Implementation>(model, format, image, imageChannels, resources))
 {}
 
 TilePrediction::~TilePrediction() = default;

@@ -127,10 +127,7 @@ GigapixelClassifier::OpenImage(bool onlyGrid)
     throw gigapixel::Refusal(
       gigapixel::Diagnostic("E-CALL-ORDER", "nothing to classify", "call SetImage() or SetSlide()"));
   }
-  const auto goesOn = [this](double) {
-    this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
-    return !this->GetAbortGenerateData();
-  };
+  const auto goesOn = GigapixelAskWhetherToGoOn(*this);
   if (!state.open)
   {
     return GigapixelSlideForModel(state.slide, model, { m_Slide, onlyGrid, goesOn });
@@ -343,12 +340,7 @@ GigapixelClassifier::GetPredictedClass() const
 {
   const std::vector<double>        probabilities = this->GetProbabilities();
   const gigapixel::ObjectiveKind & kind = m_Implementation->objective.GetKind();
-  if (kind.choose)
-  {
-    return m_Implementation->classNames[static_cast<std::size_t>(kind.choose(probabilities))];
-  }
-  const auto greatest = std::max_element(probabilities.begin(), probabilities.end());
-  return m_Implementation->classNames[greatest - probabilities.begin()];
+  return m_Implementation->classNames[static_cast<std::size_t>(kind.choose(probabilities))];
 }
 
 GigapixelClassifier::ProbabilitiesType *

@@ -127,17 +127,15 @@ FindLabel(const std::string & label, const std::string & image, const gigapixel:
   return std::make_shared<gigapixel::OneLabelSource>(static_cast<std::uint8_t>(found - names.begin()));
 }
 
-bool
-LearnsClasses(const gigapixel::NetworkDescription & network)
-{
-  return !network.objective.HasTargets();
-}
-
 /** Of a network that labels images, which takes the class 0 for granted where it learns something else. */
 std::shared_ptr<gigapixel::LabelSource>
 MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const gigapixel::NetworkDescription & network)
 {
-  if (!LearnsClasses(network) && truth.truth.empty())
+  if (!network.objective.HasTargets())
+  {
+    return FindLabel(truth.label, image, network);
+  }
+  if (truth.truth.empty())
   {
     throw gigapixel::Refusal(
       gigapixel::Diagnostic(
@@ -146,8 +144,7 @@ MakeLabelOfImage(const GigapixelTruth & truth, const std::string & image, const 
         "give it some (of a cohort: " + network.objective.GetKind().Describe() + "), or another network")
         .OfFile(image));
   }
-  return LearnsClasses(network) ? FindLabel(truth.label, image, network)
-                                : std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
+  return std::make_shared<gigapixel::OneLabelSource>(std::uint8_t{ 0 });
 }
 
 /** \throw std::runtime_error truths are not as many as the objective's names, are none of its kind, or not known */
@@ -202,7 +199,7 @@ CheckTruth(const gigapixel::ImageTruth & truth, const std::string & image, const
 std::string
 DescribeTruth(const GigapixelTruth & truth, const gigapixel::NetworkDescription & network)
 {
-  if (LearnsClasses(network))
+  if (truth.truth.empty())
   {
     return " label: " + truth.label;
   }
@@ -229,7 +226,7 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
   sample.name = pixels.name;
   const bool labelsImage = network.LabelsImage();
   sample.labels = labelsImage ? MakeLabelOfImage(truth, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
-  if (labelsImage && !LearnsClasses(network))
+  if (labelsImage)
   {
     sample.truth = truth.truth;
   }

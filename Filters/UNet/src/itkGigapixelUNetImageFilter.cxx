@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <thread>
 
 namespace itk
 {
@@ -36,10 +35,16 @@ GigapixelUpstreamMTime(const DataObject & image)
 int
 GigapixelCountThreads(const ProcessObject & filter)
 {
-  const auto set = static_cast<int>(
-    std::min<ThreadIdType>(filter.GetNumberOfWorkUnits(), filter.GetMultiThreader()->GetMaximumNumberOfThreads()));
-  const bool isDefault = set == static_cast<int>(std::thread::hardware_concurrency());
-  return isDefault ? std::min(set, gigapixel::CountUsableCores()) : set;
+  return gigapixel::CountThreads(filter.GetNumberOfWorkUnits(), filter.GetMultiThreader()->GetMaximumNumberOfThreads());
+}
+
+std::function<bool(double)>
+GigapixelAskWhetherToGoOn(ProcessObject & filter)
+{
+  return [&filter](double) {
+    filter.UpdateProgress(filter.GetProgress()); // its observers are asked
+    return !filter.GetAbortGenerateData();
+  };
 }
 
 void

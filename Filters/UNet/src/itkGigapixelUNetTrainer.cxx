@@ -68,7 +68,7 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
-  if (!sample.truth.empty() && !m_Implementation->objective.HasTargets())
+  if (!sample.truth.empty() && m_Implementation->objective.CountTruths() == 0)
   {
     itkGigapixelExceptionMacro(gigapixel::Diagnostic(
       "E-CALL-ORDER", "what the truths of images are is not known", "call SetObjective() before"));
@@ -274,6 +274,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
   const std::string             text = m_Network.empty() ? GetDefaultNetwork(m_Implementation->samples) : m_Network;
   gigapixel::NetworkDescription network = asBegun ? begun->network : gigapixel::NetworkDescription::Load(text);
   gigapixel::Objective          objective = m_Implementation->objective;
+  network.objective = gigapixel::Objective();
   if (network.LabelsImage() && objective.HasTargets())
   {
     LearnObjective(m_Implementation->samples, objective);
@@ -281,9 +282,9 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
     network = asBegun || wanted == text ? network : gigapixel::NetworkDescription::Load(wanted);
     CheckOutputs(network, objective);
     network.classNames.clear(); // of a network that was trained on classes
+    network.objective = objective;
   }
-  network.objective = network.LabelsImage() ? objective : gigapixel::Objective();
-  if (network.LabelsImage() && !objective.HasTargets() && network.classNames.empty())
+  else if (network.LabelsImage() && network.classNames.empty())
   {
     network.classNames = GetClassNames(m_Implementation->samples, network);
   }
@@ -479,11 +480,12 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       channels.Add(pixels);
     }
     const auto              tissue = this->OpenTissue(pixels.name);
-    const gigapixel::Sample sample = MakeTrainingSample(
-      pixels, { mask, definition.label, definition.truth }, tissue.get(), definition.region, network, [this](double) {
-        this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
-        return !this->GetAbortGenerateData();
-      });
+    const gigapixel::Sample sample = MakeTrainingSample(pixels,
+                                                        { mask, definition.label, definition.truth },
+                                                        tissue.get(),
+                                                        definition.region,
+                                                        network,
+                                                        GigapixelAskWhetherToGoOn(*this));
     definition.validates ? trainer.AddValidationSample(sample) : trainer.AddTrainingSample(sample);
     anyTraining = anyTraining || !definition.validates;
     if (m_Computing.memoryLimit > 0 && !definition.pixelsFile.empty())

@@ -541,10 +541,7 @@ SlideSegmentationImageSource<TOutputImage>::FindNormalization()
   image.channels = GigapixelChannelNames(*m_Stages->slide);
   try
   {
-    m_Stages->normalization = GigapixelFindNormalization(image, network, [this](double) {
-      this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
-      return !this->GetAbortGenerateData();
-    });
+    m_Stages->normalization = GigapixelFindNormalization(image, network, GigapixelAskWhetherToGoOn(*this));
   }
   catch (const ExceptionObject &)
   {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelCohort.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelJoinNames.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelTruthField.h"
@@ -125,16 +126,16 @@ FindKind(const std::string & file, const TableReader::Row & header, const std::s
   return first ? *first : *found;
 }
 
-/** The columns of truths that are no classes. */
+/** The columns of truths. */
 std::string
-NameOtherColumns()
+NameTruthColumns()
 {
-  std::string text;
+  std::vector<std::string> kinds;
   for (const ObjectiveKind * const kind : ObjectiveKind::GetAll())
   {
-    text += kind->makeTargets == nullptr ? "" : (text.empty() ? "" : ", ") + kind->Describe();
+    kinds.push_back(kind->Describe());
   }
-  return text;
+  return JoinNames(kinds);
 }
 
 /** What spreadsheets of some languages call CSV. */
@@ -172,7 +173,7 @@ ReadHeader(const std::string &       file,
   {
     const auto found =
       std::find_if(known.begin(), known.end(), [&](const auto & column) { return header.fields[i] == column.first; });
-    const bool isTruth = objective.HasTargets() && IsColumnOf(header.fields[i], kind);
+    const bool isTruth = found == known.end() && IsColumnOf(header.fields[i], kind);
     if ((isTruth || found != known.end()) &&
         std::count(header.fields.begin(), header.fields.end(), header.fields[i]) > 1)
     {
@@ -197,7 +198,7 @@ ReadHeader(const std::string &       file,
     }
     *found->second = static_cast<int>(i);
   }
-  for (const std::string & column : objective.HasTargets() ? objective.GetColumns() : std::vector<std::string>())
+  for (const std::string & column : objective.GetTruthColumns())
   {
     const auto place = std::find(header.fields.begin(), header.fields.end(), column) - header.fields.begin();
     columns.truths.push_back(static_cast<int>(place));
@@ -213,9 +214,9 @@ ReadHeader(const std::string &       file,
         header.line,
         Diagnostic("E-COHORT-FORMAT",
                    std::string("the column \"") + known[i].first + "\" is missing",
-                   "name the columns in the first line: slide,mask,split and optionally region, or label (the class of "
-                   "a whole slide) instead of, or beside, mask; or what else is known of whole slides: " +
-                     NameOtherColumns()));
+                   "name the columns in the first line: slide,mask,split and optionally region; instead of, or beside, "
+                   "mask what is known of whole slides: " +
+                     NameTruthColumns()));
     }
   }
   return columns;
@@ -483,6 +484,33 @@ CheckPatient(const std::string &                  file,
   }
 }
 
+void
+CheckLabel(const std::string & fileName, int line, const std::string & label)
+{
+  const auto refuse = [&](const std::string & why, const std::string & remedy) {
+    TableReader::Fail(fileName, line, Diagnostic("E-COHORT-FORMAT", why, remedy));
+  };
+  if (label.empty())
+  {
+    refuse("the label is empty", "name the slide's class, or leave out the row");
+  }
+  for (const char * const prefix : { "label:", "grade:" })
+  {
+    if (label.rfind(prefix, 0) == 0)
+    {
+      refuse("the label \"" + label + "\" begins as columns of findings and grades do",
+             std::string("leave out \"") + prefix + '"');
+    }
+  }
+  if (label.size() > LongestLabel)
+  {
+    refuse("the label \"" + label + "\" is longer than the " + std::to_string(LongestLabel) +
+             " bytes that the name of a class may have",
+           "");
+  }
+  CheckText(fileName, line, "the label", label);
+}
+
 } // namespace
 
 Cohort
@@ -510,34 +538,11 @@ Cohort::Load(const std::string & fileName, bool needsSplit, const std::string & 
       return ResolveFile(fileName, entry.line, "slide", part);
     });
     entry.mask = columns.mask < 0 ? "" : ResolveFile(fileName, entry.line, "mask", field(columns.mask));
-    entry.label = columns.label < 0 ? "" : field(columns.label);
-    if (columns.label >= 0 && entry.label.empty())
+    if (columns.label >= 0)
     {
-      TableReader::Fail(
-        fileName,
-        entry.line,
-        Diagnostic("E-COHORT-FORMAT", "the label is empty", "name the slide's class, or leave out the row"));
+      entry.label = field(columns.label);
+      CheckLabel(fileName, entry.line, entry.label);
     }
-    for (const char * const prefix : { "label:", "grade:" })
-    {
-      if (entry.label.rfind(prefix, 0) == 0)
-      {
-        TableReader::Fail(fileName,
-                          entry.line,
-                          Diagnostic("E-COHORT-FORMAT",
-                                     "the label \"" + entry.label + "\" begins as columns of findings and grades do",
-                                     std::string("leave out \"") + prefix + '"'));
-      }
-    }
-    if (entry.label.size() > LongestLabel)
-    {
-      TableReader::Fail(fileName,
-                        entry.line,
-                        Diagnostic("E-COHORT-FORMAT",
-                                   "the label \"" + entry.label + "\" is longer than the " +
-                                     std::to_string(LongestLabel) + " bytes that the name of a class may have"));
-    }
-    CheckText(fileName, entry.line, "the label", entry.label);
     entry.truth = ReadTruth(reader, row, columns, cohort.objective.GetKind());
     entry.split =
       columns.split < 0 ? CohortEntry::Split::Training : ParseSplit(fileName, entry.line, field(columns.split));

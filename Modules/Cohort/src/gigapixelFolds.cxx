@@ -40,10 +40,7 @@ GetGroupName(const CohortEntry & entry)
 std::vector<std::string>
 GetLabels(const CohortEntry & entry, const Objective & objective)
 {
-  const ObjectiveKind & kind = objective.GetKind();
-  return !objective.HasTargets()     ? std::vector<std::string>{ entry.label }
-         : kind.getStrata == nullptr ? std::vector<std::string>()
-                                     : kind.getStrata(objective, entry.truth);
+  return objective.GetKind().getStrata(objective, entry.truth, entry.label);
 }
 
 std::vector<Group>

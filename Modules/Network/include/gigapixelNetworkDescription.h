@@ -16,6 +16,8 @@
 namespace gigapixel
 {
 
+struct LossEntry; // src/losses/gigapixelLossEntry.h
+
 /** One layer: a convolution or a transposed convolution with square kernel, zero padding on its own map, a bias, an
  * activation, and an optional additive skip: the (activated) output of an earlier layer is added after the
  * activation. */
@@ -60,7 +62,7 @@ struct GigapixelNetwork_EXPORT Layer
 class GigapixelNetwork_EXPORT NetworkDescription
 {
 public:
-  /** The entries of gigapixelLossList.h. Those by sums are 1 less the weighted mean of the classes' overlaps. */
+  /** The entries of gigapixelLossList.h. Dice is 1 less the weighted mean of the classes' overlaps. */
   enum class Loss
   {
 #define GIGAPIXEL_LOSS(Name, file, option, least, most) Name,
@@ -170,28 +172,10 @@ public:
   }
 
   /** Whether the loss is made of sums over the whole image, for which a forward pass of its own comes first. */
-  bool
-  TakesSumsFirst() const
-  {
-    static constexpr bool takes[] = {
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) false,
-#define GIGAPIXEL_SUM_LOSS(Name, file, option, least, most) true,
-#include "gigapixelLossList.h"
-    };
-    return takes[static_cast<std::size_t>(loss)];
-  }
+  bool TakesSumsFirst() const;
 
-  /** Whether the loss has nothing but a formula for a pixel: no kernel is fused with it. */
-  bool
-  HasPixelLoss() const
-  {
-    static constexpr bool has[] = {
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) false,
-#define GIGAPIXEL_PIXEL_LOSS(Name, file, option, least, most) true,
-#include "gigapixelLossList.h"
-    };
-    return has[static_cast<std::size_t>(loss)];
-  }
+  /** The entry of its loss. */
+  const LossEntry & GetLoss() const;
 
   /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which
    * fills in what it leaves out.

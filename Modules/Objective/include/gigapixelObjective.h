@@ -34,6 +34,9 @@ struct GigapixelObjective_EXPORT Objective
   /** The columns of tables in which the truths stand, in their order: "label:tumor", "grade". */
   std::vector<std::string> GetColumns() const;
 
+  /** Columns of an ImageTruth: none where an image has a class. */
+  std::vector<std::string> GetTruthColumns() const;
+
   /** How many truths an image has; 0: it has a class. */
   std::size_t CountTruths() const;
 };
@@ -42,8 +45,8 @@ struct GigapixelObjective_EXPORT Objective
  * time and event; NaN: not known. */
 using ImageTruth = std::vector<double>;
 
-/** One kind of truth, which a file of src/ makes. Those functions that classes have none of are null: their loss and
- * prediction are those of pixels. */
+/** One kind of truth, which a file of src/ makes. Those functions that classes have none of are null: their loss is
+ * that of pixels. */
 struct GigapixelObjective_EXPORT ObjectiveKind
 {
   std::string name; ///< in options, models and tables' messages: "findings"
@@ -59,6 +62,8 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   bool isExclusive{ false }; ///< whether an image has one of the names, so that probabilities sum to 1
   bool hasUnits{ false };   ///< whether it is measured: predictions are no probabilities, and have means and deviations
   bool isBalanced{ false }; ///< whether what is rare may count as much as what is frequent
+  /** Whether predict() takes the probabilities that the engine makes of the outputs, else the outputs. */
+  bool takesProbabilities{ false };
 
   /** Outputs of a network for so many names. */
   int (*countOutputs)(int names){ nullptr };
@@ -73,9 +78,11 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** What is known of an image, each with its name: "tumor=1", "grade=2". */
   std::vector<std::string> (*describe)(const Objective & objective, const ImageTruth & truth){ nullptr };
 
-  /** Words that are dealt out evenly to the folds of a cross-validation, as describe(); null: there are too many of
-   * them. */
-  std::vector<std::string> (*getStrata)(const Objective & objective, const ImageTruth & truth){ nullptr };
+  /** Words that are dealt out evenly to the folds of a cross-validation, as describe(); none: there are too many of
+   * them. \param label of an image that has a class */
+  std::vector<std::string> (*getStrata)(const Objective &   objective,
+                                        const ImageTruth &  truth,
+                                        const std::string & label){ nullptr };
 
   /** Completes the names, means and deviations of an objective from the truths of all images that are trained on or
    * validate. Names that are there stay. \param training those that are trained on \throw std::runtime_error there is
@@ -90,20 +97,25 @@ struct GigapixelObjective_EXPORT ObjectiveKind
   /** What images have that have this target, of the logistic ones: "the finding tumor". */
   std::string (*describeTarget)(const Objective & objective, int output, bool target){ nullptr };
 
+  /** Biases that training begins with: a network without knowledge predicts the shares.
+   * \param shares of the images of each class, or for each output of those that have the target 1 */
+  std::vector<double> (*getBiases)(int outputs, const std::vector<double> & shares){ nullptr };
+
   /** A number for each name, from the outputs: the probability of each finding or grade, or the values. */
   std::vector<double> (*predict)(const Objective & objective, const std::vector<double> & outputs){ nullptr };
 
-  /** The outcome of that: the names that are found, or the grade; null where numbers say it all. */
+  /** The outcome of that: the names that are found, or the grade; null where numbers say it all. Classes have the
+   * names that the network has. */
   std::vector<std::string> (*getFound)(const Objective & objective, const std::vector<double> & prediction){ nullptr };
 
-  /** Number of the name that is to be explained: of findings the most probable, of grades the predicted one, of values
-   * the first. */
+  /** Number of the name that is to be explained: of classes and findings the most probable, of grades the predicted
+   * one, of values the first. */
   int (*choose)(const std::vector<double> & prediction){ nullptr };
 
   /** What speaks for a name, as its gradient for the outputs. */
-  std::vector<double> (*explain)(const Objective & objective, int name){ nullptr };
+  std::vector<double> (*explain)(int outputs, int name){ nullptr };
 
-  /** NaN: nothing can be judged. */
+  /** NaN: nothing can be judged. The truth of an image of a class is its number. */
   double (*getScore)(const Objective &                        objective,
                      const std::vector<ImageTruth> &          truths,
                      const std::vector<std::vector<double>> & predictions){ nullptr };

@@ -20,6 +20,12 @@ ReadTruth(std::size_t, const std::string & field)
   return ReadAnswer(field);
 }
 
+std::vector<std::string>
+GetStrata(const Objective & objective, const ImageTruth & truth, const std::string &)
+{
+  return DescribeNamed(objective, truth);
+}
+
 /** The table has named them all. */
 void
 Learn(Objective &, const std::vector<ImageTruth> &, const std::vector<ImageTruth> &)
@@ -101,10 +107,11 @@ GetFindingsKind()
     entry.countOutputs = CountNames;
     entry.readTruth = ReadTruth;
     entry.describe = DescribeNamed;
-    entry.getStrata = DescribeNamed;
+    entry.getStrata = GetStrata;
     entry.learn = Learn;
     entry.makeTargets = MakeTargets;
     entry.describeTarget = DescribeTarget;
+    entry.getBiases = GetBiasesOfLogits;
     entry.predict = Predict;
     entry.getFound = GetFound;
     entry.choose = Choose;

@@ -68,6 +68,12 @@ Describe(const Objective &, const ImageTruth & truth)
   return { "grade=" + std::to_string(static_cast<int>(truth[0])) };
 }
 
+std::vector<std::string>
+GetStrata(const Objective & objective, const ImageTruth & truth, const std::string &)
+{
+  return Describe(objective, truth);
+}
+
 void
 Learn(Objective & objective, const std::vector<ImageTruth> & all, const std::vector<ImageTruth> &)
 {
@@ -146,9 +152,9 @@ Choose(const std::vector<double> & prediction)
 
 /** The output by which a grade is reached; of the least one, that by which it is not exceeded. */
 std::vector<double>
-Explain(const Objective & objective, int name)
+Explain(int outputs, int name)
 {
-  std::vector<double> ofOutputs(objective.names.size() - 1);
+  std::vector<double> ofOutputs(static_cast<std::size_t>(outputs));
   ofOutputs[static_cast<std::size_t>(std::max(0, name - 1))] = name > 0 ? 1 : -1;
   return ofOutputs;
 }
@@ -189,10 +195,11 @@ GetGradesKind()
     entry.readTruth = ReadTruth;
     entry.checkNames = CheckNames;
     entry.describe = Describe;
-    entry.getStrata = Describe;
+    entry.getStrata = GetStrata;
     entry.learn = Learn;
     entry.makeTargets = MakeTargets;
     entry.describeTarget = DescribeTarget;
+    entry.getBiases = GetBiasesOfLogits;
     entry.predict = Predict;
     entry.getFound = GetFound;
     entry.choose = Choose;

@@ -91,10 +91,16 @@ Objective::GetColumns() const
   return columns;
 }
 
+std::vector<std::string>
+Objective::GetTruthColumns() const
+{
+  return HasTargets() ? GetColumns() : std::vector<std::string>();
+}
+
 std::size_t
 Objective::CountTruths() const
 {
-  return HasTargets() ? GetColumns().size() : 0;
+  return GetTruthColumns().size();
 }
 
 int
@@ -141,9 +147,9 @@ DescribeNamed(const Objective & objective, const ImageTruth & truth)
 }
 
 std::vector<double>
-ExplainOutput(const Objective & objective, int name)
+ExplainOutput(int outputs, int name)
 {
-  std::vector<double> ofOutputs(objective.names.size());
+  std::vector<double> ofOutputs(static_cast<std::size_t>(outputs));
   ofOutputs[static_cast<std::size_t>(name)] = 1;
   return ofOutputs;
 }
@@ -185,6 +191,26 @@ GetProbability(double logit)
 {
   const double e = std::exp(-std::abs(logit));
   return (logit >= 0 ? 1 : e) / (1 + e);
+}
+
+double
+ClampShare(double share)
+{
+  return std::clamp(share, 1e-3, 1 - 1e-3);
+}
+
+double
+GetLogOdds(double share)
+{
+  return std::log(ClampShare(share) / (1 - ClampShare(share)));
+}
+
+std::vector<double>
+GetBiasesOfLogits(int, const std::vector<double> & shares)
+{
+  std::vector<double> biases(shares.size());
+  std::transform(shares.begin(), shares.end(), biases.begin(), GetLogOdds);
+  return biases;
 }
 
 double

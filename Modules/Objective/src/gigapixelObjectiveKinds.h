@@ -17,12 +17,20 @@ int CountNames(int names);
 std::vector<std::string> DescribeNamed(const Objective & objective, const ImageTruth & truth);
 
 /** What speaks for a name is its output. */
-std::vector<double> ExplainOutput(const Objective & objective, int name);
+std::vector<double> ExplainOutput(int outputs, int name);
 
 /** 1 or 0, also in words and with zeros behind a point. \throw std::invalid_argument as ObjectiveKind::readTruth() */
 double ReadAnswer(const std::string & field);
 
 double GetProbability(double logit);
+
+/** A share between 1/1000 and all but 1/1000, which has a finite logarithm. */
+double ClampShare(double share);
+
+double GetLogOdds(double share);
+
+/** ObjectiveKind::getBiases() of outputs that are logits. */
+std::vector<double> GetBiasesOfLogits(int outputs, const std::vector<double> & shares);
 
 /** A whole number in the digits that it needs: "2" of "2.0". Anything else as it is. */
 std::string WithoutZeros(const std::string & number);

@@ -74,7 +74,7 @@ Describe(const Objective &, const ImageTruth & truth)
 }
 
 std::vector<std::string>
-GetStrata(const Objective &, const ImageTruth & truth)
+GetStrata(const Objective &, const ImageTruth & truth, const std::string &)
 {
   return { "event=" + FormatTruth(truth[Event]) };
 }
@@ -158,9 +158,9 @@ Choose(const std::vector<double> & prediction)
 
 /** The hazards up to this end speak for an event until there. */
 std::vector<double>
-Explain(const Objective & objective, int name)
+Explain(int outputs, int name)
 {
-  std::vector<double> ofOutputs(objective.names.size());
+  std::vector<double> ofOutputs(static_cast<std::size_t>(outputs));
   std::fill_n(ofOutputs.begin(), name + 1, 1);
   return ofOutputs;
 }
@@ -203,6 +203,7 @@ GetSurvivalKind()
     entry.learn = Learn;
     entry.makeTargets = MakeTargets;
     entry.describeTarget = DescribeTarget;
+    entry.getBiases = GetBiasesOfLogits;
     entry.predict = Predict;
     entry.choose = Choose;
     entry.explain = Explain;

@@ -61,6 +61,19 @@ Learn(Objective & objective, const std::vector<ImageTruth> &, const std::vector<
   }
 }
 
+std::vector<std::string>
+GetStrata(const Objective &, const ImageTruth &, const std::string &)
+{
+  return {};
+}
+
+/** The means, from which outputs are counted. */
+std::vector<double>
+GetBiases(int outputs, const std::vector<double> &)
+{
+  return std::vector<double>(static_cast<std::size_t>(outputs));
+}
+
 OutputTargets
 MakeTargets(const Objective & objective, const ImageTruth & truth)
 {
@@ -121,8 +134,10 @@ GetValuesKind()
     entry.countOutputs = CountNames;
     entry.readTruth = ReadTruth;
     entry.describe = DescribeNamed;
+    entry.getStrata = GetStrata;
     entry.learn = Learn;
     entry.makeTargets = MakeTargets;
+    entry.getBiases = GetBiases;
     entry.predict = Predict;
     entry.choose = Choose;
     entry.explain = ExplainOutput;

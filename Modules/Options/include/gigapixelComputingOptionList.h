@@ -41,7 +41,7 @@ GIGAPIXEL_COMPUTING_OPTION(
     .Details("Sums stay fp32 or finer. Networks made of operations (unet, resnet18-unet, imported ones) are computed "
              "in fp32, or in bf16 with less time and memory where the CPU has instructions for that (AVX512-BF16, "
              "AMX), on a GPU also in tf32. Of chains of layers (remedios2023) bf16 and fp16 (with loss scaling) halve "
-             "a GPU's maps; the CPU rounds alike, which saves it nothing. A training that goes on keeps the run's.")
+             "a GPU's maps; tf32 and fp16 are for GPUs only. A training that goes on keeps the run's.")
     .Group("Computing"))
 
 /** Side of a tile's core in pixels or voxels, a multiple of the network's stride; gigapixel::WholeImage, -1: each image

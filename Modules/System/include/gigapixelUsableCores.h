@@ -14,6 +14,10 @@ namespace gigapixel
  * \param root where proc/ and sys/ lie, with a slash at its end: another one than "/" only in tests */
 GigapixelSystem_EXPORT int CountUsableCores(const std::string & root = "/");
 
+/** Threads for a filter that has so many work units: no more than there are threads, and than usable cores where nobody
+ * has set a number. \param most threads that there are */
+GigapixelSystem_EXPORT int CountThreads(unsigned workUnits, unsigned most);
+
 } // namespace gigapixel
 
 #endif

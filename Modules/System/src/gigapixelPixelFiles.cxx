@@ -325,6 +325,25 @@ IsLocal(const std::string & name)
 {
   return name == "LOCAL" || name == "Local" || name == "local";
 }
+void
+AddFiles(const fs::path & file, const std::vector<fs::path> & found, PixelHeader & header)
+{
+  const auto outside =
+    std::find_if_not(found.begin(), found.end(), [&file](const fs::path & each) { return IsInFolderOf(file, each); });
+  if (outside == found.end())
+  {
+    header.files.insert(header.files.end(), found.begin(), found.end());
+  }
+  else if (header.trouble.IsEmpty())
+  {
+    header.trouble =
+      Diagnostic("E-FILE-NAME",
+                 "its pixels are said to be in " + outside->string() + ", which is not in the header's folder",
+                 "put that file beside the header, and name it there without a folder")
+        .OfValue(outside->string());
+  }
+}
+
 } // namespace
 
 std::optional<PixelHeader>
@@ -385,21 +404,7 @@ ReadPixelHeader(const fs::path & file)
     }
     else if (namesFiles || (isList && !isEmpty))
     {
-      const auto found = FindFiles(file, isList ? Trim(line) : value, header.isMetaImage, isList);
-      const auto outside = std::find_if_not(
-        found.begin(), found.end(), [&file](const fs::path & each) { return IsInFolderOf(file, each); });
-      if (outside == found.end())
-      {
-        header.files.insert(header.files.end(), found.begin(), found.end());
-      }
-      else if (header.trouble.IsEmpty())
-      {
-        header.trouble =
-          Diagnostic("E-FILE-NAME",
-                     "its pixels are said to be in " + outside->string() + ", which is not in the header's folder",
-                     "put that file beside the header, and name it there without a folder")
-            .OfValue(outside->string());
-      }
+      AddFiles(file, FindFiles(file, isList ? Trim(line) : value, header.isMetaImage, isList), header);
     }
     if (header.isMetaImage && key == pixels && !isList)
     {

@@ -58,4 +58,12 @@ CountUsableCores(const std::string & root)
   return cores;
 }
 
+int
+CountThreads(unsigned workUnits, unsigned most)
+{
+  const auto set = static_cast<int>(std::min(workUnits, most));
+  const bool isDefault = set == static_cast<int>(std::thread::hardware_concurrency());
+  return isDefault ? std::min(set, CountUsableCores()) : set;
+}
+
 } // namespace gigapixel

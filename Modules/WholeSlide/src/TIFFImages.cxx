@@ -523,16 +523,17 @@ TIFFLayout::FindImages(const PageRules & rules)
   return images;
 }
 
-/** Gives each transparency mask to its image: that of its parent, else that of the page of its size before it (which
- * may be an associated image), or behind it, else the image before it that has its shape. Where several pages of one
- * size are followed by as many masks, the first one belongs to the first page, and so on. */
-void
-TIFFLayout::AssignMasks(std::vector<Image> & images)
+namespace
 {
-  std::map<std::size_t, Image *> owners; // of levels
-  for (Image & image : images)
+
+/** The image of each page that is a level or a channel of one. */
+std::map<std::size_t, TIFFLayout::Image *>
+FindOwners(std::vector<TIFFLayout::Image> & images)
+{
+  std::map<std::size_t, TIFFLayout::Image *> owners;
+  for (TIFFLayout::Image & image : images)
   {
-    for (const Level & level : image.levels)
+    for (const auto & level : image.levels)
     {
       owners[level.page] = &image;
       for (const std::size_t further : level.furtherChannels)
@@ -541,6 +542,18 @@ TIFFLayout::AssignMasks(std::vector<Image> & images)
       }
     }
   }
+  return owners;
+}
+
+} // namespace
+
+/** Gives each transparency mask to its image: that of its parent, else that of the page of its size before it (which
+ * may be an associated image), or behind it, else the image before it that has its shape. Where several pages of one
+ * size are followed by as many masks, the first one belongs to the first page, and so on. */
+void
+TIFFLayout::AssignMasks(std::vector<Image> & images)
+{
+  const auto owners = FindOwners(images);
   const auto isMask = [this](std::size_t page) {
     return IsTransparencyMask(GetPage(page)) && GetPage(page).GetArea() > 0;
   };

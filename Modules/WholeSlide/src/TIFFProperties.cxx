@@ -74,13 +74,13 @@ GetMicrons(const TIFFPage & page, const TIFFPage & described, TIFFTag tag)
 
 } // namespace
 
-/** OpenSlide's names and values, but for its hash of the pixels (openslide.quickhash-1), which takes longer than
- * opening the file does. */
-void
-TIFFSlide::FillProperties()
+namespace
 {
-  const TIFFPage & base = *m_Sources.front().page;
-  m_Properties.emplace("openslide.vendor", "generic-tiff");
+
+/** Adds the tags that OpenSlide keeps as they are. */
+void
+AddTags(const TIFFPage & page, std::map<std::string, std::string> & properties)
+{
   const struct
   {
     TIFFTag      tag;
@@ -96,10 +96,10 @@ TIFFSlide::FillProperties()
                 { TIFFTag::DocumentName, "tiff.DocumentName" } };
   for (const auto & text : texts)
   {
-    const std::string value = base.GetText(text.tag);
+    const std::string value = page.GetText(text.tag);
     if (!value.empty())
     {
-      m_Properties.emplace(text.name, value);
+      properties.emplace(text.name, value);
     }
   }
   for (const TIFFTag tag : { TIFFTag::XResolution, TIFFTag::YResolution, TIFFTag::XPosition, TIFFTag::YPosition })
@@ -108,15 +108,27 @@ TIFFSlide::FillProperties()
                               : tag == TIFFTag::YResolution ? "tiff.YResolution"
                               : tag == TIFFTag::XPosition   ? "tiff.XPosition"
                                                             : "tiff.YPosition";
-    if (base.Find(tag) != nullptr)
+    if (page.Find(tag) != nullptr)
     {
-      m_Properties.emplace(name, ToText(base.GetNumber(tag, 0.0)));
+      properties.emplace(name, ToText(page.GetNumber(tag, 0.0)));
     }
   }
-  if (base.Find(TIFFTag::ImageDescription) != nullptr)
+  if (page.Find(TIFFTag::ImageDescription) != nullptr)
   {
-    m_Properties.emplace("openslide.comment", base.GetText(TIFFTag::ImageDescription));
+    properties.emplace("openslide.comment", page.GetText(TIFFTag::ImageDescription));
   }
+}
+
+} // namespace
+
+/** OpenSlide's names and values, but for its hash of the pixels (openslide.quickhash-1), which takes longer than
+ * opening the file does. */
+void
+TIFFSlide::FillProperties()
+{
+  const TIFFPage & base = *m_Sources.front().page;
+  m_Properties.emplace("openslide.vendor", "generic-tiff");
+  AddTags(base, m_Properties);
   const std::uint64_t unit = base.GetInteger(TIFFTag::ResolutionUnit, 2);
   m_Properties.emplace("tiff.ResolutionUnit", unit == 2 ? "inch" : unit == 3 ? "centimeter" : "none");
   m_Properties["tiff.Orientation"] = std::to_string(base.orientation);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace gigapixel
 {
@@ -154,6 +155,23 @@ TIFFSlide::DecodeSamples(const Source & source, ByteSpan bytes, const PixelSpan 
   return {};
 }
 
+namespace
+{
+
+void
+CopyHalves(const unsigned char * in, unsigned samples, unsigned char * to)
+{
+  for (unsigned sample = 0; sample < samples; ++sample)
+  {
+    std::uint16_t half = 0;
+    std::memcpy(&half, in + 2 * sample, sizeof(half));
+    const float value = ToFloat(half);
+    std::memcpy(to + sizeof(value) * sample, &value, sizeof(value));
+  }
+}
+
+} // namespace
+
 /** Samples of any type, of all channels, to where they are wanted: rows of pixels as they are stored. Floats of 16 bit
  * become floats of 32. Where channels are named, of those pages alone, which have one sample a pixel. */
 void
@@ -172,12 +190,13 @@ TIFFSlide::DecodeStored(const Source &                source,
   {
     pages.push_back(&further);
   }
-  for (unsigned i = 0; i < channels.size(); ++i)
+  if (!channels.empty())
   {
-    pages.push_back(pages[channels[i]]);
+    std::vector<const Source *> named;
+    std::transform(
+      channels.begin(), channels.end(), std::back_inserter(named), [&pages](unsigned i) { return pages[i]; });
+    pages = std::move(named);
   }
-  pages.erase(pages.begin(),
-              pages.end() - static_cast<std::ptrdiff_t>(channels.empty() ? pages.size() : channels.size()));
   const std::size_t outPixel = std::size_t{ out.channels } * out.sampleBytes;
   unsigned          channel = 0;
   for (const Source * const from : pages)
@@ -223,13 +242,7 @@ TIFFSlide::DecodeStored(const Source &                source,
           }
           else if (isHalf)
           {
-            for (unsigned sample = 0; sample < samples; ++sample)
-            {
-              std::uint16_t half = 0;
-              std::memcpy(&half, in + 2 * sample, sizeof(half));
-              const float value = ToFloat(half);
-              std::memcpy(to + sizeof(value) * sample, &value, sizeof(value));
-            }
+            CopyHalves(in, samples, to);
           }
           else
           {

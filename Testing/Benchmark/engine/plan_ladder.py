@@ -32,7 +32,7 @@ def measure(options, cohort, network, tiling):
 
 def read_plan(options, network, tiling):
     limits = ["--memory", options.memory, "--threads", 1, *tiling]
-    plan = run(options.program, "plan", "--size", options.size, "--network", network, *limits, "--json")
+    plan = run(options.program, "plan", "--size", options.size, "--network", network, *limits, "--measure", "--json")
     return next(row for row in plan["plans"] if row["purpose"] == "training" and row["fits"])
 
 

@@ -56,7 +56,7 @@ def train(options, folder, volumes, *more):
 def plan(options, volume, *more):
     """Of a step on one volume."""
     arguments = ["--network", options.network, "--memory", options.memory, "--threads", options.threads, *more]
-    plans = run(options.program, "plan", volume[0], *arguments, "--quiet", "--json")["plans"]
+    plans = run(options.program, "plan", volume[0], *arguments, "--measure", "--quiet", "--json")["plans"]
     return next(row for row in plans if row["purpose"] == "training")
 
 

@@ -131,12 +131,8 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
 Json
 DescribeFound(const std::vector<double> & numbers, const NetworkDescription & network)
 {
-  const Objective & objective = network.objective;
-  if (!objective.HasTargets())
-  {
-    const auto greatest = std::max_element(numbers.begin(), numbers.end());
-    return Classifier::GetClassNames(network)[static_cast<std::size_t>(greatest - numbers.begin())];
-  }
+  Objective objective = network.objective;
+  objective.names = Classifier::GetClassNames(network);
   const auto found = objective.GetKind().getFound(objective, numbers);
   return objective.GetKind().isExclusive ? Json(found.front()) : Json(found);
 }
@@ -235,7 +231,7 @@ Classify(const SlideForModel &  slide,
   progress.Finish();
   const auto names = Classifier::GetClassNames(model.network);
   Json       json{ { "slide", slide.name } };
-  if (const ObjectiveKind & kind = model.network.objective.GetKind(); kind.getFound != nullptr || kind.isExclusive)
+  if (const ObjectiveKind & kind = model.network.objective.GetKind(); kind.getFound != nullptr)
   {
     json["predicted"] = DescribeFound(probabilities, model.network);
   }

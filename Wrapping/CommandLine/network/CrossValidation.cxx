@@ -81,10 +81,7 @@ GetNames(const Cohort & cohort)
       truths.push_back(entry.truth);
     }
   }
-  if (objective.HasTargets())
-  {
-    objective.GetKind().learn(objective, truths, truths);
-  }
+  objective.GetKind().learn(objective, truths, truths);
   return objective.names;
 }
 

@@ -113,7 +113,7 @@ DescribeObjective(const NetworkDescription & network)
     return {};
   }
   JSON json{ { "type", objective.GetKind().name } };
-  json["names"] = objective.HasTargets() ? objective.names : network.classNames;
+  json["names"] = objective.names.empty() ? network.classNames : objective.names;
   if (objective.GetKind().hasUnits)
   {
     json["means"] = objective.means;

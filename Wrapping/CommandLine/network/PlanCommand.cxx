@@ -80,8 +80,8 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, con
   return tilings;
 }
 
-/** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. Times are
- * without the network's, whose seconds are those of the plan's machine.
+/** One row of the table: a purpose, and how images are cut. What does not fit the budget is a row, too. Times, where
+ * they are measured, are without the network's, whose seconds are those of the plan's machine.
  * \param asked what users give for it */
 JSON
 DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
@@ -96,6 +96,10 @@ DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
     row["semantics"] = asked.patches || asked.volumePatches ? "patch" : "whole";
     row.update(DescribePlan(plan, run.network, run.purpose));
     row["keptInFiles"] = plan.keptBytes > 0 && run.values.Has("scratch");
+    if (!run.values.Has("measure"))
+    {
+      return row;
+    }
     const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
                           static_cast<double>(run.image.depth);
     const double decoding = run.tiling.axes > 2 ? VolumeSeconds : DecodingSeconds;
@@ -141,7 +145,7 @@ DescribeRuns(const ArgumentValues &     values,
              const Session &            session,
              Progress &                 progress)
 {
-  constexpr double MostRows = 7; // the last part is to measure the pace
+  constexpr double MostRows = 7; // the last part is to measure the pace, where that is asked for
   JSON             rows = JSON::array();
   const int        axes = network.graph.IsEmpty() ? 2 : network.graph.GetNumberOfAxes();
   std::int64_t     modelTileSize = 0;
@@ -282,7 +286,7 @@ Format(const JSON & json)
       continue;
     }
     text += Pad(FormatBytes(row["peakBytes"].get<double>()), 12);
-    text += Pad(FormatSeconds(row["seconds"].get<double>()), 19);
+    text += row.contains("seconds") ? Pad(FormatSeconds(row["seconds"].get<double>()), 19) : "";
     text += row["tiles"] == 1 ? "in one piece"
                               : row["tiles"].dump() + (row["semantics"] == "patch" ? " patches" : " tiles") +
                                   (row["segments"].empty() ? " of " + row["tileSize"].dump() + unit + ", " : ", ") +
@@ -433,7 +437,8 @@ RunPlan(const ArgumentValues & values, const Session & session)
   json["plans"] = DescribeRuns(values, network, patchwise, planned, session, progress);
   AddNetworkSeconds(network, values, json["plans"], session);
   SayIfScratchIsIdle(values, json["plans"], session);
-  session.PrintResult(Format(json), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  const std::string more = values.Has("measure") ? "" : "  --measure adds the time that each takes on this machine\n";
+  session.PrintResult(Format(json) + more, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

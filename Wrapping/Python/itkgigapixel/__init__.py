@@ -7,7 +7,7 @@
 >>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8; read(mpp=2.0) is of exactly 2 um
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
->>> gp.plan("new.svs", "run", memory="2G")["plans"]   # memory, tiles and time, before anything is started
+>>> gp.plan("new.svs", "run", memory="2G")["plans"]   # memory and tiles, before anything is started
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
 >>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
 >>> gp.classify("new.svs", "labels-run").probabilities # of the classes of a network that labels whole slides

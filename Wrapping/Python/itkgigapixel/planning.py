@@ -30,9 +30,10 @@ def plan(
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
+    measure: bool = False,
     **options: Unpack[PlanOptions],
 ) -> dict[str, Any]:
-    """Plans what training and inference will take on this machine: memory, tiles and time.
+    """Plans what training and inference will take on this machine: memory and tiles, and time where it is asked for.
 
     It is the program ``gigapixel plan`` of the package that does it, in a process of its own.
 
@@ -46,6 +47,8 @@ def plan(
         Width and height in pixels, or width, height and depth of a volume in voxels, in place of *slide*.
     loss : str, default ''
         What is minimized, as :func:`train` takes it. "": what the network names.
+    measure : bool, default False
+        Adds the seconds that each takes, by computing a small image.
     **options
         What training leaves as it is, whether inference sees patches, and how both are computed.
 
@@ -79,6 +82,7 @@ def plan(
             "slide-mpp": slide_mpp,
             **content_of(slides, channels, window).options(),
             "loss": loss,
+            "measure": measure or "",
             **program_options(options),
         }
         return run("plan", {name: "" if value is None else value for name, value in given.items()}, [path_of(each) for each in slides])

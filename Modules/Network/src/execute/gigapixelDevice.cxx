@@ -7,6 +7,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelTorchModule.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
 #include <iterator>
@@ -165,12 +166,20 @@ CheckDevice(const NetworkDescription & network, const Device & device)
 {
   if (network.graph.IsEmpty())
   {
-    if (device.cuda >= 0 && network.HasPixelLoss())
+    if (device.cuda >= 0 && !network.GetLoss().formula.IsFused())
     {
       throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
                                        "the loss of the network \"" + network.name +
                                          "\" has no kernel for GPUs, which a chain of layers needs",
                                        "choose --device cpu, or a network of operations"));
+    }
+    if (device.cuda < 0 && (device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16))
+    {
+      throw InvalidArgument(Diagnostic("E-PRECISION",
+                                       "the network \"" + network.name + "\" is computed in " +
+                                         GetName(device.precision) + " on GPUs only: a CPU would gain nothing by it",
+                                       "choose --precision fp32 or bf16, or --device cuda")
+                              .OfValue(GetName(device.precision)));
     }
     return;
   }

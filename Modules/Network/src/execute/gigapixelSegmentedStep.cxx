@@ -33,24 +33,11 @@ StreamedNetwork::SegmentedStep::Explain(int label, float * values, ActivationMap
   m_AllWork = GetWork(passes) + m_Works[last - 1];
   LossSum    none;
   const auto differentiate = [&](TileData & data, LossSum &) {
-    std::vector<double> ofLogits(channels);
-    const Objective &   objective = m_Streamed.m_Network.objective;
-    if (!objective.HasTargets())
-    {
-      m_Passes.Predict(data, GetProbabilityValue(m_Streamed.m_Network), values, channels);
-      const auto greatest = std::max_element(values, values + channels) - values;
-      const auto probable = channels == 1 ? static_cast<int>(values[0] >= 0.5F) : static_cast<int>(greatest);
-      label = label < 0 ? probable : label;
-      ofLogits[channels == 1 ? 0 : label] = channels == 1 && label == 0 ? -1 : 1;
-    }
-    else
-    {
-      m_Passes.Predict(data, PixelValue::Logit, values, channels);
-      const ObjectiveKind & kind = objective.GetKind();
-      label = label < 0 ? kind.choose(kind.predict(objective, { values, values + channels })) : label;
-      ofLogits = kind.explain(objective, label);
-    }
-    m_Passes.DifferentiateLogits(data, ofLogits, *m_Gradient);
+    const Objective &     objective = m_Streamed.m_Network.objective;
+    const ObjectiveKind & kind = objective.GetKind();
+    m_Passes.Predict(data, GetPredictedValue(m_Streamed.m_Network), values, channels);
+    label = label < 0 ? kind.choose(kind.predict(objective, { values, values + channels })) : label;
+    m_Passes.DifferentiateLogits(data, kind.explain(channels, label), *m_Gradient);
   };
   const auto report = [&](double part) {
     return !m_Progress || m_Progress(std::min(1.0, (m_Done + part * m_Works[last - 1]) / m_AllWork));
@@ -229,8 +216,7 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
                                        const RankTeam & team)
 {
   CheckSizes(pixels, labels);
-  const bool isClass = !m_Network.objective.HasTargets();
-  LossTerms  terms = MakeLossTerms(m_Network);
+  LossTerms terms = MakeLossTerms(m_Network);
   terms.image = m_Targets;
   const auto addScore = [&](TileData & data, Score & result) {
     std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
@@ -240,11 +226,8 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
     {
       return;
     }
-    m_Tiles.Predict(data,
-                    isClass ? GetProbabilityValue(m_Network)
-                            : PixelValue::Logit, // of which Objective makes the prediction
-                    probabilities.data(),
-                    static_cast<std::ptrdiff_t>(probabilities.size()));
+    m_Tiles.Predict(
+      data, GetPredictedValue(m_Network), probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
     result.probabilities.assign(probabilities.begin(), probabilities.end());
   };
   return !TakesPart(pixels, team) ||

@@ -287,6 +287,23 @@ private:
     return true;
   }
 
+  /** Ends an item of the passes; called in their order. \param index among this rank's items
+   * \param done of its pass */
+  bool
+  Settle(const SegmentPasses & passes, std::int64_t item, std::int64_t index, double done)
+  {
+    const SegmentPass & pass = passes.GetPass(item);
+    if (!IsLast(pass) && Shares() && pass.kind == SegmentPass::Kind::Map)
+    {
+      AddPartOfRanks(m_Parts[index % m_Parts.size()], item, passes.GetNumberOfItems());
+    }
+    if (done == 1)
+    {
+      DropAfter(pass);
+    }
+    return Report(pass, done);
+  }
+
   /** This rank's tiles of the passes. */
   template <typename TResult, typename TCompute>
   bool
@@ -363,15 +380,7 @@ private:
         {
           sum.Add(results[index % results.size()]);
         }
-        else if (Shares() && pass.kind == SegmentPass::Kind::Map)
-        {
-          AddPartOfRanks(m_Parts[index % m_Parts.size()], item, passes.GetNumberOfItems());
-        }
-        if (done == 1)
-        {
-          DropAfter(pass);
-        }
-        return Report(pass, done);
+        return Settle(passes, item, index, done);
       });
     const bool isReported = own > 0 || list.empty() || Report(list.back(), 1);
     return finished && isReported && AddPostponed(equalGradients);

@@ -50,13 +50,26 @@ ToGraph(NetworkDescription network)
 
 } // namespace
 
+namespace
+{
+
+/** \throw as CheckDevice() */
+Device
+GetChecked(const NetworkDescription & network, const Device & device)
+{
+  CheckDevice(network, device);
+  return device;
+}
+
+} // namespace
+
 StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  std::int64_t               tileSize,
                                  int                        tilesInFlight,
                                  Device                     device)
   : m_Network(device.precision == Precision::Double ? ToGraph(network) : network)
   , m_TileSize(tileSize)
-  , m_Device(device)
+  , m_Device(GetChecked(m_Network, device))
   , m_Tiles(m_Network, device)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
@@ -298,6 +311,64 @@ StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) 
   return team.GetRankOf(tiles - 1);
 }
 
+namespace
+{
+
+/** \throw std::invalid_argument no pixels of this region can be labeled */
+void
+CheckRegion(const NetworkDescription & network, PixelSource & pixels, const Region & region)
+{
+  network.CheckChannels(pixels);
+  const Region inside = Intersect(region, GetWhole(pixels.GetSize()));
+  if (region.width < 1 || region.height < 1 || region.depth < 1 || inside.width != region.width ||
+      inside.height != region.height || inside.depth != region.depth)
+  {
+    throw InvalidArgument(Diagnostic("E-REGION", "the region is not a part of the image"));
+  }
+  if (network.LabelsImage())
+  {
+    throw InvalidArgument(
+      Diagnostic("E-MODEL-OUTPUT", "the network \"" + network.name + "\" labels images, and no pixels"));
+  }
+}
+
+/** Copies a part of a core's values. \param getRow where a row of the part goes to, by its z and y */
+template <typename T, typename TGetRow>
+void
+CopyPart(const std::vector<T> & all, const Region & core, const Region & part, int values, const TGetRow & getRow)
+{
+  for (std::int64_t z = 0; z < part.depth; ++z)
+  {
+    for (std::int64_t y = 0; y < part.height; ++y)
+    {
+      const std::int64_t row = (part.z - core.z + z) * core.height + part.y - core.y + y;
+      const auto         from = all.begin() + (row * core.width + part.x - core.x) * values;
+      std::copy(from, from + part.width * values, getRow(z, y));
+    }
+  }
+}
+
+void
+ReadTile(PixelSource & pixels, const Tile & tile, const Device & device, TileData & data)
+{
+  if (tile.window.width == 0) // all that is read are maps
+  {
+    data.tile = tile;
+    data.rows = {};
+    data.inMemory = {};
+  }
+  else if (device.cuda < 0)
+  {
+    FindPixels(pixels, tile, data);
+  }
+  else if (!PointTo(pixels, tile, data))
+  {
+    ReadPixels(pixels, tile, data);
+  }
+}
+
+} // namespace
+
 /** Writes what compute(data, target, pitch) yields for the pixels of the region.
  * \param values of each pixel */
 template <typename T, typename TCompute>
@@ -310,19 +381,8 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
                               UniformRows<T> & uniform,
                               const TCompute & compute)
 {
-  m_Network.CheckChannels(pixels);
-  const Size   size = pixels.GetSize();
-  const Region inside = Intersect(region, GetWhole(size));
-  if (region.width < 1 || region.height < 1 || region.depth < 1 || inside.width != region.width ||
-      inside.height != region.height || inside.depth != region.depth)
-  {
-    throw InvalidArgument(Diagnostic("E-REGION", "the region is not a part of the image"));
-  }
-  if (m_LabelsImage)
-  {
-    throw InvalidArgument(
-      Diagnostic("E-MODEL-OUTPUT", "the network \"" + m_Network.name + "\" labels images, and no pixels"));
-  }
+  const Size size = pixels.GetSize();
+  CheckRegion(m_Network, pixels, region);
   if (size.width != m_UniformSize.width || size.height != m_UniformSize.height || size.depth != m_UniformSize.depth)
   {
     m_UniformProbabilities.Clear();
@@ -373,20 +433,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
                 m_Workers.GetNumberOfThreads(),
                 [&](std::int64_t coming) { return grid.GetInputOf(tiles[coming]); });
       data.kept = m_KeptImage ? m_KeptImage->maps.get() : nullptr;
-      if (tile.window.width == 0) // all that is read are maps
-      {
-        data.tile = tile;
-        data.rows = {};
-        data.inMemory = {};
-      }
-      else if (m_Device.cuda < 0)
-      {
-        FindPixels(source, tile, data);
-      }
-      else if (!PointTo(source, tile, data))
-      {
-        ReadPixels(source, tile, data);
-      }
+      ReadTile(source, tile, m_Device, data);
       const Region & core = data.tile.core;
       const Region   part = Intersect(core, region);
       T * const      origin = output + (part.x - region.x) * values; // in the region's first row
@@ -400,15 +447,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
       // A tile is always computed whole, so that a pixel's bits do not depend on what else was asked for.
       std::vector<T> all(core.width * core.height * core.depth * values);
       computeOnce(data, all.data(), core.width * values);
-      for (std::int64_t z = 0; z < part.depth; ++z)
-      {
-        for (std::int64_t y = 0; y < part.height; ++y)
-        {
-          const std::int64_t row = (part.z - core.z + z) * core.height + part.y - core.y + y;
-          const auto         from = all.begin() + (row * core.width + part.x - core.x) * values;
-          std::copy(from, from + part.width * values, getRow(z, y));
-        }
-      }
+      CopyPart(all, core, part, values, getRow);
     },
     [&](std::int64_t index) {
       return !progress || progress(before + (1 - before) * static_cast<double>(index + 1) / tiles.size());
@@ -446,7 +485,7 @@ StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * pr
                       progress,
                       m_UniformProbabilities,
                       [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
-                        m_Tiles.Predict(tile, GetProbabilityValue(m_Network), target, pitch);
+                        m_Tiles.Predict(tile, GetPredictedValue(m_Network), target, pitch);
                       });
 }
 

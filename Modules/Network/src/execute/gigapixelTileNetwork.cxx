@@ -52,7 +52,6 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   : m_Precision(device.precision)
 {
   network.Validate();
-  CheckDevice(network, device);
   if (!network.graph.IsEmpty())
   {
     m_Graph = MakeTorchGraphPasses(network, device);

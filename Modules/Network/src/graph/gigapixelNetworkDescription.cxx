@@ -9,7 +9,9 @@
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelGraphGeometry.h"
+#include "losses/gigapixelLossEntry.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -28,17 +30,29 @@ Layer::GetWeightShape() const
 void
 NetworkDescription::SetLoss(const std::string & lossName)
 {
-  const int channels = GetNumberOfOutputChannels();
-#define GIGAPIXEL_LOSS(Name, file, option, least, most)                                                                \
-  if (lossName == (option) && ((most) > 1 || channels == (most)))                                                      \
-  {                                                                                                                    \
-    loss = Loss::Name;                                                                                                 \
-    return;                                                                                                            \
+  const int    channels = GetNumberOfOutputChannels();
+  const auto & all = LossEntry::GetAll();
+  const auto   found = std::find_if(
+    all.begin(), all.end(), [&](const LossEntry & entry) { return entry.option == lossName && entry.IsFor(channels); });
+  if (found == all.end())
+  {
+    throw InvalidArgument(
+      Diagnostic("E-OPTION-VALUE", "unknown loss \"" + lossName + "\"; use " + JoinWithOr(GetLossNames()))
+        .OfValue(lossName));
   }
-#include "gigapixelLossList.h"
-  throw InvalidArgument(
-    Diagnostic("E-OPTION-VALUE", "unknown loss \"" + lossName + "\"; use " + JoinWithOr(GetLossNames()))
-      .OfValue(lossName));
+  loss = static_cast<Loss>(found - all.begin());
+}
+
+const LossEntry &
+NetworkDescription::GetLoss() const
+{
+  return LossEntry::GetAll()[static_cast<std::size_t>(loss)];
+}
+
+bool
+NetworkDescription::TakesSumsFirst() const
+{
+  return GetLoss().formula.overlap != nullptr;
 }
 
 namespace

@@ -7,6 +7,7 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelValueBounds.h"
 #include "gigapixelVolumeOrientation.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
 #include <cmath>
@@ -347,20 +348,16 @@ CheckGraph(const NetworkDescription & network)
 void
 CheckOutput(const NetworkDescription & network)
 {
-  const int  channels = network.GetNumberOfOutputChannels();
-  const bool binary = network.loss == NetworkDescription::Loss::BinaryCrossEntropy;
-  const bool softmax = network.loss == NetworkDescription::Loss::SoftmaxCrossEntropy;
-  if (binary && channels != 1)
+  const int         channels = network.GetNumberOfOutputChannels();
+  const LossEntry & loss = network.GetLoss();
+  if (!loss.IsFor(channels))
   {
-    Refuse("binary cross-entropy needs one output channel, the network has " + std::to_string(channels) +
-           "; use \"softmax cross-entropy\" for several");
-  }
-  if (softmax && channels < 2)
-  {
-    Refuse("softmax cross-entropy needs 2 to 254 output channels, one for each class; the network has 1");
+    Refuse("the loss \"" + loss.name + "\" needs " + (loss.most > 0 ? "at most " + std::to_string(loss.most) : "") +
+           (loss.least > 1 ? "at least " + std::to_string(loss.least) : "") + " output channels, the network has " +
+           std::to_string(channels) + "; choose another loss");
   }
   if (network.probabilities == NetworkDescription::Probabilities::Sigmoid &&
-      (channels < 2 || network.graph.IsEmpty() || network.objective.HasTargets()))
+      (channels < 2 || network.graph.IsEmpty() || !network.objective.GetKind().takesProbabilities))
   {
     Refuse("\"probabilities\" by \"sigmoid\" are of several classes, by a network of operations: leave it out");
   }
@@ -443,9 +440,7 @@ CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
   const auto & weights = network.classWeights;
-  const bool   isCrossEntropy = network.loss == NetworkDescription::Loss::BinaryCrossEntropy ||
-                              network.loss == NetworkDescription::Loss::SoftmaxCrossEntropy;
-  if (network.LabelsImage() && (!isCrossEntropy || !weights.empty()))
+  if (network.LabelsImage() && (!network.GetLoss().formula.isOfImages || !weights.empty()))
   {
     Refuse(
       "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "

@@ -9,11 +9,13 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelUniqueKeys.h"
 #include "gigapixelValueBounds.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -112,24 +114,21 @@ ReadLayer(const Json & json, std::size_t index)
   return layer;
 }
 
-/** The losses' names in JSON. */
-const std::vector<std::string> LossNames{
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) file,
-#include "gigapixelLossList.h"
-};
-
 void
 ReadLoss(const Json & json, NetworkDescription & network)
 {
   const std::string where = "\"loss\"";
   CheckKeys(json, where, { "type", "class weights", "ignored label", "ignore unscanned" });
-  const std::string type = Get<std::string>(json, where, "type", LossNames.front());
-  const auto        found = std::find(LossNames.begin(), LossNames.end(), type);
-  if (found == LossNames.end())
+  const auto &      all = LossEntry::GetAll();
+  const std::string type = Get<std::string>(json, where, "type", all.front().name);
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto & entry) { return entry.name == type; });
+  if (found == all.end())
   {
-    Refuse("unknown loss \"" + type + "\"; use " + JoinWithOr(LossNames));
+    std::vector<std::string> names;
+    std::transform(all.begin(), all.end(), std::back_inserter(names), [](const auto & entry) { return entry.name; });
+    Refuse("unknown loss \"" + type + "\"; use " + JoinWithOr(names));
   }
-  network.loss = static_cast<NetworkDescription::Loss>(found - LossNames.begin());
+  network.loss = static_cast<NetworkDescription::Loss>(found - all.begin());
   const Json weights = json.contains("class weights") ? json.at("class weights") : Json::array();
   if (!weights.is_array() || !std::all_of(weights.begin(), weights.end(), [](const Json & w) { return w.is_number(); }))
   {
@@ -156,7 +155,7 @@ ReadProbabilities(const Json & json, NetworkDescription & network)
 void
 Settle(NetworkDescription & network)
 {
-  if (!network.graph.IsEmpty() && !network.objective.HasTargets())
+  if (!network.graph.IsEmpty() && network.objective.GetKind().takesProbabilities)
   {
     if (SettleOutput(network.graph).isOfEach)
     {
@@ -275,6 +274,29 @@ WriteLayer(const Layer & layer)
   return item;
 }
 
+double
+ReadLearningRate(const Json & json)
+{
+  const double rate = json.is_number() ? json.get<double>() : 0;
+  if (!(rate >= NetworkDescription::LeastLearningRate && rate <= NetworkDescription::GreatestLearningRate))
+  {
+    Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(json));
+  }
+  return rate;
+}
+
+/** Operations that are a chain become layers, which have no constants, and no probabilities of each class. */
+void
+TakeChain(NetworkDescription & network)
+{
+  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
+      network.probabilities == NetworkDescription::Probabilities::Softmax)
+  {
+    network.layers = FindChain(network);
+    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
+  }
+}
+
 NetworkDescription
 ReadNetwork(const std::string & text)
 {
@@ -332,13 +354,7 @@ ReadNetwork(const std::string & text)
   ReadLoss(json.contains("loss") ? json.at("loss") : Json::object(), network);
   if (json.contains("learning rate"))
   {
-    const Json & rate = json.at("learning rate");
-    const double value = rate.is_number() ? rate.get<double>() : 0;
-    if (!(value >= NetworkDescription::LeastLearningRate && value <= NetworkDescription::GreatestLearningRate))
-    {
-      Refuse("\"learning rate\" must be a number from 1e-9 to 10, not " + Show(rate));
-    }
-    network.learningRate = value;
+    network.learningRate = ReadLearningRate(json.at("learning rate"));
   }
   network.classNames = ReadNames(json, "class names");
   if (json.contains("objective"))
@@ -356,13 +372,7 @@ ReadNetwork(const std::string & text)
   ReadProbabilities(json, network);
   Settle(network);
   network.Validate();
-  // Layers have no constants, and probabilities of each class.
-  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
-      network.probabilities == NetworkDescription::Probabilities::Softmax)
-  {
-    network.layers = FindChain(network);
-    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
-  }
+  TakeChain(network);
   return network;
 }
 
@@ -415,7 +425,7 @@ NetworkDescription::ToJSON() const
   {
     json["probabilities"] = "sigmoid";
   }
-  json["loss"] = { { "type", LossNames[static_cast<std::size_t>(loss)] } };
+  json["loss"] = { { "type", GetLoss().name } };
   if (!classWeights.empty())
   {
     json["loss"]["class weights"] = classWeights;
@@ -433,7 +443,7 @@ NetworkDescription::ToJSON() const
   {
     json["class names"] = classNames;
   }
-  if (objective.HasTargets())
+  if (!objective.names.empty()) // else it is classes
   {
     json["objective"] = WriteObjective(objective);
   }

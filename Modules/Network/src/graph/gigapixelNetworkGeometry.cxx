@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkGeometry.h"
+#include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
 #include <numeric>
@@ -77,8 +78,9 @@ bool
 HasFusedLast(const NetworkDescription & network)
 {
   const Layer & last = network.layers.back();
-  return !network.HasPixelLoss() && network.layers.size() > 1 && last.kind == Layer::Kind::TransposedConvolution &&
-         last.kernel == last.stride && last.padding == 0 && last.add.empty();
+  return network.GetLoss().formula.IsFused() && network.layers.size() > 1 &&
+         last.kind == Layer::Kind::TransposedConvolution && last.kernel == last.stride && last.padding == 0 &&
+         last.add.empty();
 }
 
 std::int64_t

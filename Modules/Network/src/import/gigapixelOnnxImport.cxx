@@ -298,8 +298,7 @@ private:
     network.invert = false;
     network.mean = m_Options.mean;
     network.deviation = m_Options.deviation;
-    network.loss = network.graph.GetOutputChannels() == 1 ? NetworkDescription::Loss::BinaryCrossEntropy
-                                                          : NetworkDescription::Loss::SoftmaxCrossEntropy;
+    network.SetLoss("cross-entropy");
     network.probabilities =
       settled.isOfEach ? NetworkDescription::Probabilities::Sigmoid : NetworkDescription::Probabilities::Softmax;
     network.provenance = MakeProvenance(sized, settled);

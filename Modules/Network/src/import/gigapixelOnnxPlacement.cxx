@@ -243,6 +243,13 @@ ImportResize(OnnxWalk & walk, const OnnxNode & node)
   walk.Put(node, "interpolate", map, { map.map }, attributes);
 }
 
+Integers
+Negate(Integers numbers)
+{
+  std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
+  return numbers;
+}
+
 void
 ImportPad(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -315,11 +322,7 @@ ImportPad(OnnxWalk & walk, const OnnxNode & node)
   }
   if (least < 0)
   {
-    const auto negate = [](Integers numbers) {
-      std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
-      return numbers;
-    };
-    return walk.Put(node, "crop", map, { padded }, { { "before", negate(before) }, { "after", negate(after) } });
+    return walk.Put(node, "crop", map, { padded }, { { "before", Negate(before) }, { "after", Negate(after) } });
   }
   const std::string word = mode == "edge" ? "replicate" : known ? mode : "constant";
   walk.Put(

@@ -250,6 +250,20 @@ OnnxWalk::AddArray(const std::string & name, std::vector<float> values, std::vec
   return TakeArray({ {}, {}, constant.shape, std::make_shared<OnnxConstant>(constant), name }, constant.shape);
 }
 
+namespace
+{
+
+/** At once: what is made of them before the graph is validated takes memory, and more than so many overflow. */
+[[noreturn]] void
+RefuseSize(const std::string & name, const std::string & type, const std::string & what)
+{
+  throw InvalidArgument(
+    Diagnostic("E-ONNX-FORMAT", "its node \"" + name + "\" (" + type + ") has more " + what + " than there may be")
+      .OfValue(name));
+}
+
+} // namespace
+
 std::string
 OnnxWalk::Append(const OnnxNode &                              node,
                  const std::string &                           type,
@@ -278,12 +292,6 @@ OnnxWalk::Append(const OnnxNode &                              node,
     name = base + "_" + std::to_string(number);
   }
   operation.name = name;
-  // At once: what is made of them before the graph is validated takes memory, and more than so many overflow.
-  const auto refuseSize = [&](const char * what) {
-    throw InvalidArgument(
-      Diagnostic("E-ONNX-FORMAT", "its node \"" + name + "\" (" + type + ") has more " + what + " than there may be")
-        .OfValue(name));
-  };
   if (inputs.size() > schema.mostInputs)
   {
     throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",
@@ -319,13 +327,13 @@ OnnxWalk::Append(const OnnxNode &                              node,
     }
     if (size[axis] > LargestSide)
     {
-      refuseSize("pixels");
+      RefuseSize(name, type, "pixels");
     }
   }
   const int given = schema.getChannels(operation, channels);
   if (given > NetworkGraph::MostChannels)
   {
-    refuseSize("channels");
+    RefuseSize(name, type, "channels");
   }
   m_Channels[name] = given;
   m_Result.sizes[name] = size;

@@ -92,29 +92,11 @@ SetLastWeights(const Layer & layer, double * weights)
   }
 }
 
-/** One logit: log odds of class 1. More: logarithms of the shares. Of another objective than classes log odds of each
- * output's share, or 0 of what is measured. */
 void
 SetLastBiases(const NetworkDescription & network, const std::vector<double> & shares, double * biases)
 {
-  const auto share = [&](int c) { return std::clamp(shares[c], 1e-3, 1 - 1e-3); };
-  if (network.objective.HasTargets())
-  {
-    for (std::size_t i = 0; i < shares.size(); ++i)
-    {
-      biases[i] = network.objective.GetKind().hasUnits ? 0 : static_cast<float>(std::log(share(i) / (1 - share(i))));
-    }
-    return;
-  }
-  if (network.GetNumberOfOutputChannels() == 1)
-  {
-    biases[0] = static_cast<float>(std::log(share(1) / (1 - share(1))));
-    return;
-  }
-  for (int c = 0; c < network.GetNumberOfOutputChannels(); ++c)
-  {
-    biases[c] = static_cast<float>(std::log(share(c)));
-  }
+  const auto first = network.objective.GetKind().getBiases(network.GetNumberOfOutputChannels(), shares);
+  std::transform(first.begin(), first.end(), biases, [](double bias) { return static_cast<float>(bias); });
 }
 
 std::vector<double>
@@ -253,17 +235,19 @@ FindScales(const NetworkGraph & graph, const Readers & readers)
   return scales;
 }
 
-/** Fills one array, which has the role in the operation. */
+using Owner = std::pair<int, std::string>; // an operation, and the role of an array in it
+
+/** Fills one array. */
 void
 Begin(const NetworkGraph &         graph,
       const Readers &              readers,
-      int                          operation,
-      const std::string &          role,
+      const Owner &                owner,
       const ParameterDescription & parameter,
       double                       scale,
       Random &                     random,
       double *                     values)
 {
+  const auto & [operation, role] = owner;
   const WeightSchema * const weight = GetSchema(graph, operation).weight;
   const auto                 number = parameter.GetNumberOfValues();
   if (role == "weight" && weight)
@@ -283,12 +267,12 @@ MakeGraphWeights(const NetworkDescription &  network,
                  const std::vector<double> & shares,
                  int                         threads)
 {
-  const NetworkGraph &                               graph = network.graph;
-  const Readers                                      readers = FindReaders(graph);
-  const std::vector<double>                          scales = FindScales(graph, readers);
-  const auto                                         parameters = graph.GetParameters();
-  std::map<std::string, std::pair<int, std::string>> owners; // of each array an operation and the role
-  for (std::size_t i = graph.operations.size(); i-- > 0;)    // of several operations the first
+  const NetworkGraph &         graph = network.graph;
+  const Readers                readers = FindReaders(graph);
+  const std::vector<double>    scales = FindScales(graph, readers);
+  const auto                   parameters = graph.GetParameters();
+  std::map<std::string, Owner> owners;                    // of each array
+  for (std::size_t i = graph.operations.size(); i-- > 0;) // of several operations the first
   {
     for (const auto & [role, name] : graph.operations[i].parameters)
     {
@@ -304,11 +288,12 @@ MakeGraphWeights(const NetworkDescription &  network,
   }
   // Each array has numbers of its own, whoever draws them.
   const auto draw = [&](int, std::int64_t i) {
-    const auto & [operation, role] = owners.at(parameters[i].name);
+    const Owner &  owner = owners.at(parameters[i].name);
+    const auto &   operation = owner.first;
     double * const first = values.data() + places[i];
     Random         random(seed, Random::Purpose::Weights, static_cast<std::uint64_t>(i));
-    Begin(graph, readers, operation, role, parameters[i], scales[operation], random, first);
-    if (operation == last && role == "bias")
+    Begin(graph, readers, owner, parameters[i], scales[operation], random, first);
+    if (operation == last && owner.second == "bias")
     {
       SetLastBiases(network, shares, first);
     }

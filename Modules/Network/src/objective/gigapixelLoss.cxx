@@ -9,20 +9,6 @@ namespace gigapixel
 namespace
 {
 
-using SumLoss = Overlap (*)(double hits, double probabilities, double truths);
-
-/** Null: the loss is none by sums. */
-SumLoss
-FindSumLoss(const NetworkDescription & network)
-{
-  static const SumLoss losses[] = {
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) nullptr,
-#define GIGAPIXEL_SUM_LOSS(Name, file, option, least, most) &Get##Name##Overlap,
-#include "gigapixelLossList.h"
-  };
-  return losses[static_cast<std::size_t>(network.loss)];
-}
-
 struct OverlapOfClass
 {
   double  weight;
@@ -40,7 +26,7 @@ GetOverlaps(const NetworkDescription & network, const LossSum & sum)
     weights.assign(classes, 1.0);
     weights[0] = 0; // the background
   }
-  const SumLoss               loss = FindSumLoss(network);
+  const auto                  getOverlap = network.GetLoss().formula.overlap;
   const double                whole = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<OverlapOfClass> overlaps;
   for (int c = 0; c < classes; ++c)
@@ -59,14 +45,14 @@ GetOverlaps(const NetworkDescription & network, const LossSum & sum)
       probabilities = pixels - probabilities;
       truths = pixels - truths;
     }
-    overlaps.push_back({ weights[c] / whole, loss(hits, probabilities, truths), truths });
+    overlaps.push_back({ weights[c] / whole, getOverlap(hits, probabilities, truths), truths });
   }
   return overlaps;
 }
 
-/** Factor for the weights of cross-entropy that makes of its sum its mean, times the number of pixels. */
+/** Factor for the weights of single pixels' loss that makes of its sum its mean, times the number of pixels. */
 double
-GetCrossEntropyScale(const NetworkDescription & network, const LossSum & sum)
+GetPixelScale(const NetworkDescription & network, const LossSum & sum)
 {
   const LossTerms terms = MakeLossTerms(network);
   double          weight = 0;
@@ -83,21 +69,16 @@ GetCrossEntropyScale(const NetworkDescription & network, const LossSum & sum)
 LossTerms
 MakeLossTerms(const NetworkDescription & network)
 {
-  static const PixelLoss losses[] = {
-#define GIGAPIXEL_LOSS(Name, file, option, least, most) nullptr,
-#define GIGAPIXEL_PIXEL_LOSS(Name, file, option, least, most) &Get##Name##Loss,
-#include "gigapixelLossList.h"
-  };
-  const int classes = network.GetNumberOfClasses();
-  LossTerms terms;
-  terms.pixel = losses[static_cast<std::size_t>(network.loss)];
-  const bool both = network.loss == NetworkDescription::Loss::DiceAndCrossEntropy;
-  if (FindSumLoss(network))
+  const LossFormula & formula = network.GetLoss().formula;
+  const int           classes = network.GetNumberOfClasses();
+  LossTerms           terms;
+  terms.pixel = formula.IsFused() ? nullptr : formula.pixel;
+  if (formula.overlap)
   {
     terms.slopes.resize(classes);
     terms.offsets.resize(classes);
   }
-  if (both || !terms.HasSums())
+  if (formula.pixel)
   {
     terms.weights = network.classWeights;
     terms.weights.resize(classes, 1.0);
@@ -114,7 +95,7 @@ TakeSumLoss(const NetworkDescription & network, LossSum & sum)
     mean += weight * overlap.numerator / overlap.denominator;
   }
   sum.weight = static_cast<double>(sum.pixels);
-  const double scale = GetCrossEntropyScale(network, sum);
+  const double scale = GetPixelScale(network, sum);
   sum.loss = (1 - mean) * sum.weight + (scale > 0 ? scale * sum.loss : 0);
 }
 
@@ -122,9 +103,9 @@ LossTerms
 MakeSumTerms(const NetworkDescription & network, const LossSum & sum)
 {
   LossTerms    terms = MakeLossTerms(network);
-  const double ofCrossEntropy = GetCrossEntropyScale(network, sum);
-  std::transform(terms.weights.begin(), terms.weights.end(), terms.weights.begin(), [ofCrossEntropy](double weight) {
-    return ofCrossEntropy * weight;
+  const double ofPixels = GetPixelScale(network, sum);
+  std::transform(terms.weights.begin(), terms.weights.end(), terms.weights.begin(), [ofPixels](double weight) {
+    return ofPixels * weight;
   });
   terms.slopes.clear();
   terms.offsets.clear();

@@ -70,17 +70,17 @@ public:
   {
     T       loss = ReplaceByProbabilities(truth);
     const T weight = terms.HasCrossEntropy() ? static_cast<T>(terms.weights[truth]) : T(0);
-    if (terms.HasSums())
-    {
-      ReplaceByDiceGradient(terms, truth, weight);
-      return T(0);
-    }
-    T steepness = weight;
+    T       steepness = weight;
     if (terms.pixel)
     {
       double slope = 0;
       loss = static_cast<T>(terms.pixel(-loss, slope));
       steepness *= static_cast<T>(slope);
+    }
+    if (terms.HasSums())
+    {
+      ReplaceByDiceGradient(terms, truth, steepness);
+      return T(0);
     }
     for (int c = 0; c < m_Channels; ++c)
     {
@@ -154,15 +154,15 @@ private:
   }
 
   /** The derivative of softmax: p[c] (g[c] - sum of g p), of sigmoid: p (1 - p) (g[1] - g[0]).
-   * \param weight of cross-entropy, which is added; 0: none is */
+   * \param steepness of a loss of the pixel, which is added: a factor of the gradient of cross-entropy; 0: none is */
   void
-  ReplaceByDiceGradient(const LossTerms & terms, int truth, T weight) const
+  ReplaceByDiceGradient(const LossTerms & terms, int truth, T steepness) const
   {
     if (m_Channels == 1)
     {
       const T p = (*this)[0];
       (*this)[0] = p * (1 - p) * static_cast<T>(terms.GetSlope(1, truth) - terms.GetSlope(0, truth)) +
-                   weight * GetErrorOfProbability(0, truth);
+                   steepness * GetErrorOfProbability(0, truth);
       return;
     }
     T mean = 0;
@@ -172,8 +172,8 @@ private:
     }
     for (int c = 0; c < m_Channels; ++c)
     {
-      const T ofCrossEntropy = weight * GetErrorOfProbability(c, truth);
-      (*this)[c] = (*this)[c] * (static_cast<T>(terms.GetSlope(c, truth)) - mean) + ofCrossEntropy;
+      const T ofPixel = steepness * GetErrorOfProbability(c, truth);
+      (*this)[c] = (*this)[c] * (static_cast<T>(terms.GetSlope(c, truth)) - mean) + ofPixel;
     }
   }
 

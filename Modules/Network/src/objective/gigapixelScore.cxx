@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelScore.h"
-#include "gigapixelReceiverOperating.h"
 
 #include <algorithm>
 #include <limits>
@@ -67,32 +66,6 @@ Score::GetDice() const
     }
   }
   return classes > 0 ? sum / classes : 1.0;
-}
-
-double
-GetAreaUnderROC(const std::vector<Score> & images)
-{
-  const std::size_t classes = images.empty() ? 0 : images.front().actual.size();
-  double            sum = 0, number = 0;
-  for (std::size_t c = classes == 2 ? 1 : 0; c < classes; ++c)
-  {
-    std::vector<double> scores;
-    std::vector<bool>   isOfClass;
-    scores.reserve(images.size());
-    isOfClass.reserve(images.size());
-    for (const Score & image : images)
-    {
-      scores.push_back(image.probabilities.size() == 1 ? image.probabilities[0] : image.probabilities[c]);
-      isOfClass.push_back(image.actual[c] > 0);
-    }
-    const auto cases = std::count(isOfClass.begin(), isOfClass.end(), true);
-    if (cases > 0 && static_cast<std::size_t>(cases) < images.size())
-    {
-      sum += GetAreaUnderROC(scores, isOfClass).area;
-      ++number;
-    }
-  }
-  return number > 0 ? sum / number : std::numeric_limits<double>::quiet_NaN();
 }
 
 } // namespace gigapixel

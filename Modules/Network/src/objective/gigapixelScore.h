@@ -43,11 +43,6 @@ struct GigapixelNetwork_EXPORT Score : LossSum
   double GetDice() const;
 };
 
-/** Of images that have one label each (see StreamedNetwork::ComputeScore()): the area under the ROC of class 1, of more
- * than two classes the mean of those of each class against the rest, as far as they occur; NaN: all are of one class.
- */
-GigapixelNetwork_EXPORT double GetAreaUnderROC(const std::vector<Score> & images);
-
 } // namespace gigapixel
 
 #endif

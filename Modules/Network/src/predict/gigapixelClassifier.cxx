@@ -41,7 +41,7 @@ Classifier::~Classifier() = default;
 std::vector<std::string>
 Classifier::GetClassNames(const NetworkDescription & network)
 {
-  if (network.objective.HasTargets())
+  if (!network.objective.names.empty())
   {
     return network.objective.names;
   }
@@ -56,26 +56,10 @@ Classifier::GetClassNames(const NetworkDescription & network)
 namespace
 {
 
-PixelValue
-GetWanted(const NetworkDescription & network)
-{
-  return network.objective.HasTargets() ? PixelValue::Logit : GetProbabilityValue(network);
-}
-
-/** Of one output channel, which is the second class' probability, both. */
 std::vector<double>
 GetProbabilities(const std::vector<float> & values, const Objective & objective)
 {
-  std::vector<double> probabilities(values.begin(), values.end());
-  if (objective.HasTargets())
-  {
-    return objective.GetKind().predict(objective, probabilities);
-  }
-  if (values.size() == 1)
-  {
-    probabilities.insert(probabilities.begin(), 1 - probabilities.front());
-  }
-  return probabilities;
+  return objective.GetKind().predict(objective, { values.begin(), values.end() });
 }
 
 } // namespace
@@ -87,7 +71,7 @@ Classifier::Classify(PixelSource &                       image,
 {
   StreamedNetwork &  network = m_Implementation->network;
   std::vector<float> values(network.GetNetwork().GetNumberOfOutputChannels());
-  if (!network.PredictImage(image, GetWanted(network.GetNetwork()), values.data(), progress))
+  if (!network.PredictImage(image, GetPredictedValue(network.GetNetwork()), values.data(), progress))
   {
     return false;
   }

@@ -326,7 +326,7 @@ PatchNetwork::Predict(PixelSource & pixels, const Region & region, float * proba
 {
   const int          channels = m_Network.GetNumberOfOutputChannels();
   const std::int64_t pitch = region.width * channels;
-  const PixelValue   value = GetProbabilityValue(m_Network);
+  const PixelValue   value = GetPredictedValue(m_Network);
   return this->Blend(pixels, region, progress, [&](const Logits & logits, std::int64_t y) {
     float * const row = std::copy(logits.begin(), logits.end(), probabilities + y * pitch) - pitch;
     for (std::int64_t x = 0; x < region.width; ++x)

@@ -41,7 +41,7 @@ bool
 Trainer::Implementation::IsFinished() const
 {
   return state.epoch >= options.epochs ||
-         (options.earlyStopping > 0 && state.epochsWithoutBetter >= options.earlyStopping);
+         (options.earlyStopping > 0 && state.CountEpochsWithoutBetter() >= options.earlyStopping);
 }
 
 /** Of an epoch. */
@@ -79,6 +79,14 @@ Trainer::Implementation::Report(double fraction)
   progress.fractionOfStep = fraction;
   progress.seconds = streamed->GetSeconds();
   return !observer || observer(progress);
+}
+
+/** Between steps, while an image is made ready. */
+bool
+Trainer::Implementation::GoesOn()
+{
+  ranks->ReportProgress();
+  return Report(0);
 }
 
 /** Calls work(), and says to which sample wrong labels belong, and with which one the training diverged. */
@@ -154,6 +162,18 @@ Trainer::Implementation::ShareOut(const std::vector<const Sample *> & images,
   return true;
 }
 
+namespace
+{
+
+/** Targets of a sample; null: its labels are learnt. */
+const OutputTargets *
+FindTargets(const std::vector<OutputTargets> & targets, std::size_t sample)
+{
+  return targets.empty() ? nullptr : &targets[sample];
+}
+
+} // namespace
+
 /** \param number of the step's image among all that the run takes */
 bool
 Trainer::Implementation::ComputeGradient(const Sample &   sample,
@@ -162,10 +182,7 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
                                          LossGradient &   sum)
 {
   progress.sample = sample.name;
-  const auto goesOn = [this] {
-    ranks->ReportProgress();
-    return Report(0);
-  };
+  const auto goesOn = [this] { return GoesOn(); };
   if (sample.prepare && !sample.prepare(goesOn))
   {
     return false;
@@ -190,7 +207,7 @@ Trainer::Implementation::ComputeGradient(const Sample &   sample,
       options.jitter, options.seed, static_cast<std::uint64_t>(number), sample.pixels->GetNumberOfChannels()));
   PixelSource & source = options.jitter > 0 ? static_cast<PixelSource &>(jittered) : pixels;
   streamed->SetMaskSeed(Random(options.seed, Random::Purpose::Dropout, static_cast<std::uint64_t>(number)).Bits());
-  streamed->SetTargets(HasTargets() ? &trainingTargets[static_cast<std::size_t>(&sample - training.data())] : nullptr);
+  streamed->SetTargets(FindTargets(trainingTargets, static_cast<std::size_t>(&sample - training.data())));
   // The step is done only after the update: its last tile is not reported on its own.
   return streamed->ComputeGradient(
     source, labels, sum, [this](double fraction) { return fraction >= 1 || Report(fraction); }, team);
@@ -367,12 +384,8 @@ Trainer::Implementation::Validate(EpochRecord & record)
   progress.validating = true;
   const auto compute = [&](int i, const RankTeam & team, Score & score) {
     progress.sample = images[i]->name;
-    streamed->SetTargets(HasTargets() ? &validationTargets[static_cast<std::size_t>(i)] : nullptr);
-    const auto goesOn = [this] {
-      ranks->ReportProgress();
-      return Report(0);
-    };
-    return (!images[i]->prepare || images[i]->prepare(goesOn)) &&
+    streamed->SetTargets(FindTargets(validationTargets, static_cast<std::size_t>(i)));
+    return (!images[i]->prepare || images[i]->prepare([this] { return GoesOn(); })) &&
            streamed->ComputeScore(
              *images[i]->pixels, *images[i]->labels, score, [this](double fraction) { return Report(fraction); }, team);
   };
@@ -402,25 +415,36 @@ Trainer::Implementation::Validate(EpochRecord & record)
   }
   if (done && state.epoch == 0)
   {
-    HasTargets() ? WarnOfMissingTargets(validationTargets, true) : WarnOfMissingClasses(total.actual, true);
+    validationTargets.empty() ? WarnOfMissingClasses(total.actual, true)
+                              : WarnOfMissingTargets(validationTargets, true);
   }
   return done;
 }
+
+namespace
+{
+
+/** The number of the class that an image has. */
+ImageTruth
+GetClass(const Score & score)
+{
+  const auto found = std::find_if(score.actual.begin(), score.actual.end(), [](auto count) { return count > 0; });
+  return { found == score.actual.end() ? std::numeric_limits<double>::quiet_NaN()
+                                       : static_cast<double>(found - score.actual.begin()) };
+}
+
+} // namespace
 
 /** Of the validation images of a network that labels images. */
 double
 Trainer::Implementation::GetScore(const std::vector<Score> & scores) const
 {
-  if (!HasTargets())
-  {
-    return GetAreaUnderROC(scores);
-  }
   const ObjectiveKind &            kind = network.objective.GetKind();
   std::vector<ImageTruth>          truths;
   std::vector<std::vector<double>> predictions;
   for (std::size_t i = 0; i < scores.size(); ++i)
   {
-    truths.push_back(validation[i].truth);
+    truths.push_back(validation[i].truth.empty() ? GetClass(scores[i]) : validation[i].truth);
     predictions.push_back(kind.predict(network.objective, scores[i].probabilities));
   }
   return kind.getScore(network.objective, truths, predictions);
@@ -452,7 +476,7 @@ Trainer::Implementation::FinishEpoch()
     ranks->Broadcast(0, &record.validationLoss, sizeof(record.validationLoss));
     ranks->Broadcast(0, &record.validationScore, sizeof(record.validationScore));
   }
-  const bool               better = validation.empty() || record.validationLoss < state.bestLoss;
+  const bool               better = validation.empty() || record.validationLoss < state.GetBestLoss();
   std::vector<EpochRecord> history = state.history;
   history.push_back(record);
   if (better)
@@ -472,13 +496,8 @@ Trainer::Implementation::FinishEpoch()
   }
   // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved
   // then.
-  if (better && !validation.empty())
-  {
-    state.bestLoss = record.validationLoss;
-  }
-  state.epochsWithoutBetter = better ? 0 : state.epochsWithoutBetter + 1;
-  state.learningRate = schedule->Lower(state.learningRate, state.epochsWithoutBetter);
   state.history = std::move(history);
+  state.learningRate = schedule->Lower(state.learningRate, state.CountEpochsWithoutBetter());
   ++state.epoch;
   state.step = 0;
   state.lossSum = 0;

@@ -48,7 +48,7 @@ struct Trainer::Implementation
   std::string                      settings;
   std::vector<double>              trainingWeights; ///< of each sample in the loss; their mean is 1
   std::vector<double>              validationWeights;
-  std::vector<OutputTargets>       trainingTargets; ///< of each sample, of other objectives than classes
+  std::vector<OutputTargets>       trainingTargets; ///< of each sample; none: their labels are learnt
   std::vector<OutputTargets>       validationTargets;
   std::optional<LearningRate>      schedule;
   TrainingState                    state;
@@ -66,12 +66,6 @@ struct Trainer::Implementation
   void SaveLastSteps();
 
 private:
-  bool
-  HasTargets() const
-  {
-    return network.objective.HasTargets();
-  }
-
   void        Warn(const Diagnostic & diagnostic) const;
   void        MakePlan();
   void        Prepare();
@@ -90,6 +84,7 @@ private:
 
   std::vector<std::int64_t> CountAllClasses();
   std::vector<double>       GetSharesOfTargets() const;
+  std::vector<double>       GetShares();
 
   std::vector<std::size_t> GetOrder() const;
   bool                     RunStep(const std::vector<std::size_t> & order);
@@ -112,6 +107,7 @@ private:
   void  Save();
   Model MakeModel() const;
   bool  Report(double fraction);
+  bool  GoesOn();
 };
 
 } // namespace gigapixel

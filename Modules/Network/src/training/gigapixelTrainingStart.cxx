@@ -240,16 +240,14 @@ MakeTargets(const std::vector<Sample> & samples, const Objective & objective, bo
 void
 Trainer::Implementation::WeighSamples()
 {
-  if (HasTargets())
+  if (network.objective.HasTargets())
   {
     trainingTargets = MakeTargets(training, network.objective, options.balance);
     validationTargets = MakeTargets(validation, network.objective, options.balance);
-    trainingWeights.assign(training.size(), 1.0);
-    validationWeights.assign(validation.size(), 1.0);
-    return;
   }
-  trainingWeights = MakeWeights(training, options.balance);
-  validationWeights = MakeWeights(validation, options.balance);
+  const bool balancesLabels = options.balance && trainingTargets.empty();
+  trainingWeights = MakeWeights(training, balancesLabels);
+  validationWeights = MakeWeights(validation, balancesLabels);
 }
 
 /** That of rank 0 for all. */
@@ -421,22 +419,27 @@ Trainer::Implementation::TakeFirstWeights()
          .OfFile(options.weights));
 }
 
-void
-Trainer::Implementation::Begin()
+/** Shares of each output's target, or of each class; warns of those that are missing. */
+std::vector<double>
+Trainer::Implementation::GetShares()
 {
-  const auto          counts = HasTargets() ? std::vector<std::int64_t>() : CountAllClasses();
+  if (!trainingTargets.empty())
+  {
+    WarnOfMissingTargets(trainingTargets, false);
+    return GetSharesOfTargets();
+  }
+  const auto          counts = CountAllClasses();
   const double        sum = std::max<double>(1, std::accumulate(counts.begin(), counts.end(), 0.0));
   std::vector<double> shares(counts.size());
   std::transform(counts.begin(), counts.end(), shares.begin(), [sum](std::int64_t count) { return count / sum; });
-  if (HasTargets())
-  {
-    shares = GetSharesOfTargets();
-    WarnOfMissingTargets(trainingTargets, false);
-  }
-  else
-  {
-    WarnOfMissingClasses(counts, false);
-  }
+  WarnOfMissingClasses(counts, false);
+  return shares;
+}
+
+void
+Trainer::Implementation::Begin()
+{
+  const std::vector<double> shares = GetShares();
   state = TrainingState{};
   state.parameters = MakeInitialWeights(network, options.seed, shares, gigapixel::GetNumberOfThreads(options.threads));
   if (!options.weights.empty())

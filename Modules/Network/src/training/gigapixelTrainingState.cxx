@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -189,6 +190,26 @@ ParseSettings(const std::string & kept)
 
 } // namespace
 
+double
+TrainingState::GetBestLoss() const
+{
+  double best = std::numeric_limits<double>::infinity();
+  for (const EpochRecord & record : history)
+  {
+    best = record.validationLoss < best ? record.validationLoss : best; // NaN is none
+  }
+  return best;
+}
+
+int
+TrainingState::CountEpochsWithoutBetter() const
+{
+  const double best = GetBestLoss();
+  const auto   found = std::find_if(
+    history.begin(), history.end(), [best](const EpochRecord & record) { return record.validationLoss == best; });
+  return found == history.end() ? 0 : static_cast<int>(history.end() - found) - 1;
+}
+
 SafeTensors
 TrainingState::ToFile(const Model & model, const std::string & settings) const
 {
@@ -203,8 +224,6 @@ TrainingState::ToFile(const Model & model, const std::string & settings) const
              { StepsKey, optimizer.steps },
              { "loss_sum", lossSum },
              { "learning_rate", learningRate },
-             { "best_loss", ToJson(bestLoss) },
-             { "epochs_without_better", epochsWithoutBetter },
              { "history", Json::array() } };
   for (const EpochRecord & record : history)
   {
@@ -245,8 +264,6 @@ TrainingState::FromFile(const SafeTensors &        file,
     state.optimizer.steps = ToCount<std::int64_t>(json.at(steps), steps, path);
     state.lossSum = ToNumber(json.at("loss_sum"), "loss_sum", LeastLoss, path);
     state.learningRate = ToNumber(json.at("learning_rate"), "learning_rate", 0, path);
-    state.bestLoss = ToLoss(json.at("best_loss"), "best_loss", path, std::numeric_limits<double>::infinity());
-    state.epochsWithoutBetter = count("epochs_without_better");
     for (const Json & record : json.at("history"))
     {
       state.history.push_back({ ToCount<int>(record.at(0), "an epoch of the history", path),
@@ -276,11 +293,9 @@ TrainingState::Check(int stepsPerEpoch, double firstLearningRate, const std::str
     RefuseDamage(
       path, std::string(StepsKey) + " is " + std::to_string(optimizer.steps) + " after " + FormatCount(steps, "step"));
   }
-  if (history.size() != static_cast<std::size_t>(epoch) || epochsWithoutBetter > epoch)
+  if (history.size() != static_cast<std::size_t>(epoch))
   {
-    RefuseDamage(path,
-                 "epoch " + std::to_string(epoch) + " with a history of " + FormatCount(history.size(), "epoch") +
-                   " and " + std::to_string(epochsWithoutBetter) + " without a better one");
+    RefuseDamage(path, "epoch " + std::to_string(epoch) + " with a history of " + FormatCount(history.size(), "epoch"));
   }
   for (int i = 0; i < epoch; ++i)
   {

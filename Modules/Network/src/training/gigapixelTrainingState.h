@@ -6,8 +6,6 @@
 #include "model/gigapixelModelFile.h"
 #include "gigapixelOptimizer.h"
 
-#include <limits>
-
 namespace gigapixel
 {
 
@@ -31,9 +29,13 @@ struct GigapixelNetwork_EXPORT TrainingState
   int                      step{ 0 };  ///< finished ones of the current epoch
   double                   lossSum{ 0 };
   double                   learningRate{ 0 }; ///< as the schedule plateau has lowered it
-  double                   bestLoss{ std::numeric_limits<double>::infinity() };
-  int                      epochsWithoutBetter{ 0 };
   std::vector<EpochRecord> history;
+
+  /** The least validation loss; infinity: there is none. */
+  double GetBestLoss() const;
+
+  /** Finished epochs since that one; 0 without validation. */
+  int CountEpochsWithoutBetter() const;
 
   /** \param model what the parameters belong to
    * \param settings text that decides over the bits of the run, see CheckSettings() */

@@ -241,6 +241,36 @@ DICOMSlide::NameChannels(const std::vector<DICOMImage> & images, const std::vect
   m_Properties["gigapixel.channel-names"] = names;
 }
 
+namespace
+{
+
+void
+CheckPlane(const SlidePlane & plane, const DICOMPixels & pixels, const std::string & path)
+{
+  constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 28;
+  constexpr std::uint64_t tilesLimit = std::uint64_t{ 1 } << 24; // a terapixel; a sparse file has no bytes for each
+  if (plane.width == 0 || plane.height == 0 || pixels.columns == 0 || pixels.rows == 0 || pixels.columns > sideLimit ||
+      pixels.rows > sideLimit || plane.width > sideLimit || plane.height > sideLimit ||
+      plane.GetTilesAcross() > tilesLimit / plane.GetTilesDown())
+  {
+    throw SlideError("E-FILE-DAMAGED", path, "the size of one of its images is damaged", fetchOrMove);
+  }
+  const Diagnostic obstacle = pixels.FindObstacle();
+  if (!obstacle.IsEmpty())
+  {
+    throw SlideError(obstacle.code, path, obstacle.why, obstacle.remedy);
+  }
+  if (!plane.name.empty() && pixels.bits != 8)
+  {
+    throw SlideError("E-SLIDE-CHANNELS",
+                     path,
+                     "the " + plane.name + " has " + std::to_string(pixels.bits) + " bit, where 8 are read",
+                     "convert it to 8 bit where it matters");
+  }
+}
+
+} // namespace
+
 void
 DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string & name)
 {
@@ -256,26 +286,7 @@ DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string &
   plane.name = name;
   plane.channels = pixels.samples == 1 ? 1 : 3;
   plane.sample = pixels.bits == 16 ? SampleType::UInt16 : SampleType::UInt8;
-  constexpr std::uint64_t sideLimit = std::uint64_t{ 1 } << 28;
-  constexpr std::uint64_t tilesLimit = std::uint64_t{ 1 } << 24; // a terapixel; a sparse file has no bytes for each
-  if (plane.width == 0 || plane.height == 0 || pixels.columns == 0 || pixels.rows == 0 || pixels.columns > sideLimit ||
-      pixels.rows > sideLimit || plane.width > sideLimit || plane.height > sideLimit ||
-      plane.GetTilesAcross() > tilesLimit / plane.GetTilesDown())
-  {
-    throw SlideError("E-FILE-DAMAGED", path, "the size of one of its images is damaged", fetchOrMove);
-  }
-  const Diagnostic obstacle = pixels.FindObstacle();
-  if (!obstacle.IsEmpty())
-  {
-    throw SlideError(obstacle.code, path, obstacle.why, obstacle.remedy);
-  }
-  if (!name.empty() && pixels.bits != 8)
-  {
-    throw SlideError("E-SLIDE-CHANNELS",
-                     path,
-                     "the " + name + " has " + std::to_string(pixels.bits) + " bit, where 8 are read",
-                     "convert it to 8 bit where it matters");
-  }
+  CheckPlane(plane, pixels, path);
   const bool               isLevel = name.empty();
   std::vector<std::string> paths = isLevel ? m_Paths : std::vector<std::string>(); // of the finest level
   std::vector<PlacedFrame> frames;

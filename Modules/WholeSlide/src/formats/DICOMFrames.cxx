@@ -90,6 +90,52 @@ DICOMSlide::OrderParts(const DICOMImage & image, std::vector<std::uint64_t> & of
   return ordered;
 }
 
+namespace
+{
+
+/** Refuses more frames than there are places. */
+[[noreturn]] void
+RefuseFrames(const std::string & path, std::uint64_t frames, std::uint64_t tiles)
+{
+  if (frames % tiles != 0)
+  {
+    throw SlideError("E-FILE-DAMAGED", path, "it has more frames than tiles", fetchOrMove);
+  }
+  throw SlideError("E-SLIDE-PLANES",
+                   path,
+                   "it has " + FormatCount(frames / tiles, "frame") +
+                     " for each tile, and does not say which focal planes or optical paths they show",
+                   "export one focal plane");
+}
+
+std::uint64_t
+GetTileOf(const DICOMFile::Place & place, const SlidePlane & plane, const std::string & path)
+{
+  if (place.column % plane.tileWidth != 0 || place.row % plane.tileHeight != 0 || place.column >= plane.width ||
+      place.row >= plane.height)
+  {
+    throw SlideError("E-DICOM-FORMAT",
+                     path,
+                     "its frames overlap or lie outside, which is not supported",
+                     "convert the series to a tiled TIFF");
+  }
+  return place.row / plane.tileHeight * plane.GetTilesAcross() + place.column / plane.tileWidth;
+}
+
+/** \return the number of the path */
+std::size_t
+AddPath(std::vector<std::string> & paths, const std::string & name)
+{
+  const auto number = static_cast<std::size_t>(std::find(paths.begin(), paths.end(), name) - paths.begin());
+  if (number == paths.size())
+  {
+    paths.push_back(name);
+  }
+  return number;
+}
+
+} // namespace
+
 /** Adds the frames of an image, and the optical paths that they show. */
 void
 DICOMSlide::FindFrames(const SlidePlane &         plane,
@@ -102,32 +148,15 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
   const DICOMImage           parts = OrderParts(image, offsets);
   const std::uint64_t        tiles = plane.GetTilesAcross() * plane.GetTilesDown();
   const std::uint64_t        end = offsets.back() + parts.back()->file.GetFrames().size();
-  const auto                 addPath = [&paths](const std::string & name) {
-    const auto number = static_cast<std::size_t>(std::find(paths.begin(), paths.end(), name) - paths.begin());
-    if (number == paths.size())
-    {
-      paths.push_back(name);
-    }
-    return number;
-  };
-  const DICOMPart &   first = *parts.front();
-  const auto &        defined = first.file.GetOpticalPaths();
-  const std::uint64_t framesOfPath = tiles * first.focalPlanes;
-  const std::uint64_t numberOfPaths = end <= framesOfPath      ? 1
-                                      : first.opticalPaths > 0 ? first.opticalPaths
-                                                               : defined.size();
+  const DICOMPart &          first = *parts.front();
+  const auto &               defined = first.file.GetOpticalPaths();
+  const std::uint64_t        framesOfPath = tiles * first.focalPlanes;
+  const std::uint64_t        numberOfPaths = end <= framesOfPath      ? 1
+                                             : first.opticalPaths > 0 ? first.opticalPaths
+                                                                      : defined.size();
   if (!first.isPlaced && end > framesOfPath * numberOfPaths)
   {
-    const std::string path = first.file.GetPath();
-    if (end % tiles != 0)
-    {
-      throw SlideError("E-FILE-DAMAGED", path, "it has more frames than tiles", fetchOrMove);
-    }
-    throw SlideError("E-SLIDE-PLANES",
-                     path,
-                     "it has " + FormatCount(end / tiles, "frame") +
-                       " for each tile, and does not say which focal planes or optical paths they show",
-                     "export one focal plane");
+    RefuseFrames(first.file.GetPath(), end, tiles);
   }
   for (std::size_t number = 0; number < parts.size(); ++number)
   {
@@ -137,9 +166,9 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
     const bool        saysDepths = places.size() == of.size() && first.focalPlanes == 1;
 
     std::map<std::uint64_t, std::size_t> numbers; // of the paths that were found, by their numbers in this file
-    const auto getPath = [&numbers, &addPath](std::uint64_t pathOfFile, const auto & getName) {
+    const auto                           getPath = [&numbers, &paths](std::uint64_t pathOfFile, const auto & getName) {
       const auto known = numbers.find(pathOfFile);
-      return known != numbers.end() ? known->second : numbers[pathOfFile] = addPath(getName());
+      return known != numbers.end() ? known->second : numbers[pathOfFile] = AddPath(paths, getName());
     };
     if (part.isPlaced && places.size() != of.size())
     {
@@ -151,15 +180,7 @@ DICOMSlide::FindFrames(const SlidePlane &         plane,
       if (part.isPlaced)
       {
         const DICOMFile::Place & place = places[i];
-        if (place.column % plane.tileWidth != 0 || place.row % plane.tileHeight != 0 || place.column >= plane.width ||
-            place.row >= plane.height)
-        {
-          throw SlideError("E-DICOM-FORMAT",
-                           part.file.GetPath(),
-                           "its frames overlap or lie outside, which is not supported",
-                           "convert the series to a tiled TIFF");
-        }
-        frame.tile = place.row / plane.tileHeight * plane.GetTilesAcross() + place.column / plane.tileWidth;
+        frame.tile = GetTileOf(place, plane, part.file.GetPath());
         frame.z = place.z;
         frame.path = getPath(place.path, [&] { return part.file.GetOpticalPaths().at(place.path).identifier; });
       }

@@ -408,7 +408,10 @@ Plan()
                     FindOption<LearningOptions>("freeze"),
                     Computing("precision") },
                   OptionsOf<PatchOptions>({ "blending" }),
-                  { Computing("tile-size"), Computing("memory"), Computing("scratch") } }),
+                  { Computing("tile-size"),
+                    Computing("memory"),
+                    Computing("scratch"),
+                    Switch("measure", "Shows the time, too, by computing a small image.") } }),
            { "gigapixel plan slide.svs --memory 2G",
              "gigapixel plan --size 16000x64000 --json",
              "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" } };

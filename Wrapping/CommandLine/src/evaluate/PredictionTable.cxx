@@ -83,7 +83,7 @@ TakeKnown(ImageTruth &        truth,
           const std::string & otherLabel,
           const Objective &   objective)
 {
-  if (!objective.HasTargets())
+  if (truth.empty() && other.empty())
   {
     return label == otherLabel;
   }
@@ -97,7 +97,7 @@ std::vector<int>
 FindTruthColumns(const TableReader & reader, const Objective & objective)
 {
   std::vector<int> columns;
-  for (const std::string & column : objective.HasTargets() ? objective.GetColumns() : std::vector<std::string>())
+  for (const std::string & column : objective.GetTruthColumns())
   {
     columns.push_back(reader.FindColumn(column));
   }
@@ -520,7 +520,7 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
 Objective
 PredictionTable::GetObjective() const
 {
-  return { objective, objective->makeTargets == nullptr ? std::vector<std::string>() : classes, {}, {} };
+  return { objective, classes, {}, {} };
 }
 
 void
@@ -593,17 +593,13 @@ namespace
 std::string
 ShowTruth(const Prediction & prediction, const Objective & objective)
 {
-  if (!objective.HasTargets())
-  {
-    return ',' + ToField(prediction.label);
-  }
   std::string text;
   for (std::size_t i = 0; i < objective.CountTruths(); ++i)
   {
     const bool isKnown = i < prediction.truth.size() && !std::isnan(prediction.truth[i]);
     text += ',' + (isKnown ? FormatTruth(prediction.truth[i]) : std::string());
   }
-  return text;
+  return text.empty() ? ',' + ToField(prediction.label) : text;
 }
 
 } // namespace
@@ -635,7 +631,7 @@ PredictionTable::ToCSV() const
          << (knowsLabels ? ShowTruth(prediction, said) : "") << (hasFolds ? ',' + std::to_string(prediction.fold) : "");
     if (hasFound)
     {
-      const int found = kind.choose ? kind.choose(prediction.probabilities) : prediction.GetPredicted();
+      const int found = kind.choose(prediction.probabilities);
       text << ',' << ToField(classes[static_cast<std::size_t>(found)]);
     }
     for (const double probability : prediction.probabilities)
