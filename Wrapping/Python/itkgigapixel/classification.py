@@ -17,7 +17,8 @@ from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_
 from itkgigapixel.files import content_of, stated_of, with_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channels, Path, Window, file_name
 
 
 class Classification(NamedTuple):

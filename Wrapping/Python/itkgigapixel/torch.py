@@ -22,7 +22,9 @@ import torch
 from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
-from itkgigapixel.slide import Path, Slide, new_reader
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Path
+from itkgigapixel.slide_file import new_reader
 
 __all__ = ["PatchDataset", "PatchStream"]
 

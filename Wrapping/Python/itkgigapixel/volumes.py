@@ -15,7 +15,7 @@ from itkgigapixel.errors import SLIDING_WINDOW, error_of, names_arguments, renam
 from itkgigapixel.files import check_mask
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide import Path, file_name
+from itkgigapixel.slide_content import Path, file_name
 
 
 @renamed(semantics=SLIDING_WINDOW)
