@@ -363,8 +363,8 @@ class PatchStream(torch.utils.data.IterableDataset):
     patches : PatchDataset
         The dataset of the patches.
     shuffle : bool, default True
-        Mix squares of 8 x 8 neighboring patches, and all patches of some squares at a time (so many as the cache of decoded
-        tiles holds, ``patches.mixed_squares``); False: row by row, slide by slide.
+        Mix squares of 8 x 8 neighboring patches, so many at a time as the cache of decoded tiles holds
+        (``patches.mixed_squares``): where one ends, another begins; False: row by row, slide by slide.
     seed : int, default 0
         The same one gives the same order, in any process.
     rank : int, optional
@@ -446,9 +446,9 @@ class PatchStream(torch.utils.data.IterableDataset):
             return numbers
         rng = np.random.default_rng([self.seed, int(self._epoch)])
         squares = self.patches._squares
-        place = rng.permutation(int(squares.max()) + 1)[squares]  # of each patch's square
-        chance = rng.random(len(numbers))
-        return numbers[np.lexsort((chance, place // self.patches.mixed_squares))]
+        begin = rng.permutation(int(squares.max()) + 1)[squares]  # of each patch's square
+        # One square after another begins. Each lasts as long as so many others take to begin: tiles are decoded at an even pace.
+        return numbers[np.argsort(begin + self.patches.mixed_squares * rng.random(len(numbers)))]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         worker = torch.utils.data.get_worker_info()
