@@ -87,6 +87,7 @@ class Slide(SlideFile):
         if pixels is None:
             pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
+        grid.io.ReportDamage()  # now: later it would be of no line of the caller's
         return pixels
 
     @names_arguments

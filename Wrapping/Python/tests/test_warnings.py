@@ -27,7 +27,6 @@ def damaged(tmp_path):
 CALLS = {
     "read": lambda slide, folder: gp.Slide(slide).read(),
     "tiles": lambda slide, folder: list(gp.Slide(slide).tiles(256)),
-    "dask": lambda slide, folder: gp.Slide(slide).dask().compute(),
     "thumbnail": lambda slide, folder: gp.Slide(slide).thumbnail(100),
     "label": lambda slide, folder: gp.label(slide, preset="remedios2023"),
     "convert": lambda slide, folder: gp.convert(slide, folder / "converted.pyramid.tif"),
@@ -41,7 +40,7 @@ CALLS = {
 def test_damage_is_told_of_the_line_that_called(damaged, tmp_path, capfd, name):
     with pytest.warns(gp.GigapixelWarning) as given:
         CALLS[name](damaged, tmp_path)
-    places = {(each.filename, each.lineno) for each in given if each.message.code == "W-SLIDE-DAMAGED"}
+    places = {(each.filename, each.lineno) for each in given if getattr(each.message, "code", "") == "W-SLIDE-DAMAGED"}
     assert places == {(__file__, CALLS[name].__code__.co_firstlineno)}
     assert capfd.readouterr().err == ""
 
