@@ -37,6 +37,7 @@ CHECKS = {
 }
 # What these do cannot fail.
 CANNOT_FAIL = {
+    "itkgigapixel.History",
     "itkgigapixel.presets",
     "itkgigapixel.Slide.close",
     "itkgigapixel.torch.PatchStream.order",
@@ -55,7 +56,8 @@ def find_names(package):
                 continue
             yield f"{module}.{name}"
             if inspect.isclass(thing):
-                methods = [each for each, of in vars(thing).items() if inspect.isfunction(of) and not each.startswith("_")]
+                found = inspect.getmembers(thing, inspect.isfunction)
+                methods = [each for each, of in found if of.__module__.startswith("itkgigapixel") and not each.startswith("_")]
                 yield from (f"{module}.{name}.{each}" for each in methods)
 
 

@@ -196,7 +196,7 @@ def write_python(program, page, folder):
         file = package / ("torch.py" if module.endswith("torch") else "__init__.py")
         names = ast.literal_eval(re.search(r"^__all__ = (\[.*?\])$", file.read_text(), re.M | re.S)[1])
         lines += [module, "-" * len(module), "", f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
-        lines += [*[f"   {name}" for name in names], "", f".. automodule:: {module}", "   :members:", ""]
+        lines += [*[f"   {name}" for name in names], "", f".. automodule:: {module}", "   :members:", "   :inherited-members: tuple, list, Exception, Dataset", ""]
     page.write_text("\n".join(lines))
 
 

@@ -7,6 +7,7 @@
 >>> pixels = slide.read(level=2)                     # NumPy array, (y, x, 3) of uint8; read(mpp=2.0) is of exactly 2 um
 >>> mask = gp.label("slide.svs", "mask.pyramid.tif") # tissue, streamed
 >>> gp.train([("slide.svs", "mask.pyramid.tif")], "run", epochs=20)
+>>> gp.history("run")                                # loss and score of each epoch
 >>> gp.plan("new.svs", "run", memory="2G")["plans"]   # memory and tiles, before anything is started
 >>> gp.segment("new.svs", "run", "new.pyramid.tif")
 >>> gp.segment_volume("t1.nii.gz", "brain-run")      # of a network for volumes
@@ -41,7 +42,9 @@ from itkgigapixel.network import segment, train
 from itkgigapixel.nnunet import import_nnunet
 from itkgigapixel.planning import plan
 from itkgigapixel.results import measure, report
-from itkgigapixel.slide import Channel, Level, Slide, Tile
+from itkgigapixel.runs import Epoch, History, history
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channel, Level, Tile
 from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
@@ -50,8 +53,10 @@ import_at_first_call()
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch
 
-__all__ = ["Channel", "Classification", "Error", "GigapixelError", "GigapixelWarning", "Level", "Slide", "Tile", "classify", "convert", "evaluate", "features", "import_network", "import_nnunet", "import_onnx", "label", "load_meshnet", "measure", "outline", "overlay", "plan", "presets",
-           "rasterize", "report", "segment", "segment_volume", "to_torch", "train"]
+__all__ = ["Channel", "Classification", "Epoch", "Error", "GigapixelError", "GigapixelWarning", "History", "Level", "Slide", "Tile",
+           "classify", "convert", "evaluate", "features", "history", "import_network", "import_nnunet", "import_onnx", "label",
+           "load_meshnet", "measure", "outline", "overlay", "plan", "presets", "rasterize", "report", "segment", "segment_volume",
+           "to_torch", "train"]
 
 
 def __getattr__(name: str) -> Any:

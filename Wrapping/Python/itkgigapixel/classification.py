@@ -19,7 +19,8 @@ from itkgigapixel.option_table import ClassifyOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide import Channels, Path, Slide, Window, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channels, Path, Window, file_name
 
 
 class Classification(NamedTuple):

@@ -12,7 +12,8 @@ from itkgigapixel.errors import error_of, names_arguments
 from itkgigapixel.files import check_output, open_slide
 from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Content, Path, Picture, Region, Slide, Window
+from itkgigapixel.slide import Picture, Slide
+from itkgigapixel.slide_content import Channels, Content, Path, Region, Window
 
 
 @names_arguments

@@ -22,7 +22,8 @@ from itkgigapixel.files import check_mask_array, check_output, refusal_of, write
 from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.program import run
 from itkgigapixel.progress import bar
-from itkgigapixel.slide import Path, Slide, check_mpp, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Path, check_mpp, file_name
 from itkgigapixel.tissue import label
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import numpy as np
 
 from itkgigapixel.errors import Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
-from itkgigapixel.slide import Channels, Content, Path, Slide, Window, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channels, Content, Path, Window, file_name
 
 
 def open_slide(slide: Path | Slide, mpp: Optional[float] = None, channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide) -> Slide:

@@ -8,7 +8,8 @@ from typing import Callable, Optional
 
 from itkgigapixel.errors import GigapixelError, error_of
 from itkgigapixel.program import run
-from itkgigapixel.slide import Path, Slide, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Path, file_name
 
 _FIELDS = ("code", "file", "option", "value", "why", "do")
 

@@ -20,7 +20,7 @@ import numpy as np
 from itkgigapixel.engine import bytes_of_model
 from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.files import file_name
-from itkgigapixel.slide import Path
+from itkgigapixel.slide_content import Path
 
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.

@@ -11,7 +11,7 @@ import itk
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.program import run
-from itkgigapixel.slide import Path, file_name
+from itkgigapixel.slide_content import Path, file_name
 
 
 @names_arguments

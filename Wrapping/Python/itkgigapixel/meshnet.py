@@ -8,7 +8,7 @@ import pathlib
 import struct
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.slide import Path
+from itkgigapixel.slide_content import Path
 
 
 @names_arguments

@@ -20,7 +20,8 @@ from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import program_options, set_options, takes_options
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Content, Path, Region, Slide, Window, check_mpp, file_name
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channels, Content, Path, Region, Window, check_mpp, file_name
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)

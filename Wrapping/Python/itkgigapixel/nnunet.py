@@ -10,7 +10,7 @@ from typing import Optional, Sequence, Union
 
 from itkgigapixel.errors import MESSAGES, GigapixelError, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.importing import import_network
-from itkgigapixel.slide import Path
+from itkgigapixel.slide_content import Path
 
 #: Where classes that plans name may come from: a name is a way to run anything.
 _PACKAGES = ("dynamic_network_architectures.", "torch.nn.")

@@ -12,7 +12,7 @@ from typing import Callable, Sequence, TypeVar
 from itkgigapixel.errors import error_of
 from itkgigapixel import option_table
 from itkgigapixel.option_table import DOCUMENTATION, TABLES
-from itkgigapixel.slide import file_name
+from itkgigapixel.slide_content import file_name
 
 
 Function = TypeVar("Function", bound=Callable)

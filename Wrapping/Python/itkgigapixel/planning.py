@@ -13,7 +13,8 @@ from itkgigapixel.files import content_of, path_of, stated_of
 from itkgigapixel.option_table import PlanOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.program import run
-from itkgigapixel.slide import Channels, Path, Slide, Window
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Channels, Path, Window
 
 
 @names_arguments

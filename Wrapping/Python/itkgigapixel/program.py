@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-from itkgigapixel.errors import MESSAGES, error_of_fields, fields_of_text, warn
+from itkgigapixel.errors import MESSAGES, error_of_fields, fields_of_text, text_of, warn
 
 PROGRAM = pathlib.Path(__file__).parent / "bin" / "gigapixel"
 
@@ -39,9 +39,9 @@ def run(command: str, options: dict, names: list[str]):
     except ValueError:  # it ended before it could say anything
         result = None
     rows = [row for row in (result if isinstance(result, list) else [result]) if isinstance(row, dict)]
-    for row in rows:
-        for warning in row.get("warnings") or ():
-            warn(warning)
+    told = [warning for row in rows for warning in row.get("warnings") or ()]
+    for warning in told:
+        warn(warning)
     some_failed = isinstance(result, list) and {bool(row.get("error")) for row in rows} == {True, False}
     if finished.returncode != 0 and not some_failed:
         for row in rows:
@@ -49,8 +49,14 @@ def run(command: str, options: dict, names: list[str]):
                 raise error_of_fields(row["error"])
         said = finished.stderr.strip().removeprefix("gigapixel: ")
         raise error_of_fields(fields_of_text(said or f"the program gigapixel ended with {finished.returncode}", "E-OTHER"))
+    texts = [text_of(warning) for warning in told]
     for line in finished.stderr.splitlines():
-        MESSAGES.info("%s", line)
+        text = line.removeprefix("gigapixel: ")
+        fields = fields_of_text(text, "")
+        if not fields["code"].startswith("W-"):
+            MESSAGES.info("%s", line)
+        elif text not in texts:  # such as of damage, which shows while pixels are read
+            warn(fields)
     return result
 
 

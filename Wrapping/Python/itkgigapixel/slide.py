@@ -3,178 +3,24 @@
 
 from __future__ import annotations
 
-import math
 import operator
-import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Union
 
 import itk
 import numpy as np
 
-from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, keep_warnings, names_arguments
-from itkgigapixel.progress import interruptible, running
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
+from itkgigapixel.progress import interruptible
+from itkgigapixel.slide_content import Channels, Region, Tile
+from itkgigapixel.slide_file import Grid, SlideFile, with_parameters
 
 if TYPE_CHECKING:
     import dask.array
     import torch
     import xarray
 
-Path = Union[str, os.PathLike]
-Region = Sequence[int]
 
-#: Readers of a slide that are kept, of one resolution each.
-_READERS = 8
-
-
-def file_name(path: Path) -> str:
-    """A path as the C++ classes take it.
-
-    :raises TypeError: no path
-    :raises ValueError: a name that is cut short by a zero byte, or that is not UTF-8
-    """
-    name = os.fsdecode(path)
-    if "\0" in name:
-        raise error_of(ValueError, "E-FILE-NAME", f"the file name {name!r} has a zero byte in it", value=repr(name))
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        why = f"the file name {name!r} is not UTF-8, which ITK needs"
-        raise error_of(ValueError, "E-FILE-NAME", why, "rename the file, or make a link to it", value=repr(name)) from None
-    return name
-
-
-def new_reader():
-    """A reader of slides in C++. Its library is loaded now, where it was not, and none of ITK's wrapped ones."""
-    from itkgigapixel.slide_reader import SlideReader
-
-    return SlideReader()
-
-
-def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
-    """:raises ValueError: it is given, and is no resolution"""
-    if mpp is not None and not 0 < float(mpp) < math.inf:
-        why = f"a resolution is so many micrometers per pixel, above 0, not {mpp}"
-        raise error_of(ValueError, "E-OPTION-VALUE", why, option=option, value=mpp)
-
-
-def _four(region: Region) -> list:
-    """:raises ValueError: they are not four numbers"""
-    numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
-    if len(numbers) != 4:
-        raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(numbers)}", option="region", value=tuple(numbers))
-    return numbers
-
-
-class Level(NamedTuple):
-    """One level of a slide's pyramid."""
-
-    width: int
-    height: int
-    downsample: float
-    #: micrometers per pixel, 0 where the slide does not say
-    mpp: float
-
-
-class Tile(NamedTuple):
-    """A rectangle of a level: its first pixel, in pixels of the level, and its pixels, (y, x, channels) or (y, x)."""
-
-    x: int
-    y: int
-    pixels: np.ndarray
-
-
-class Channel(NamedTuple):
-    """What a file says of a channel."""
-
-    name: str
-    #: (red, green, blue), 0 to 255; None where it says none
-    color: Optional[tuple[int, int, int]]
-    #: wavelengths in nm; None where it says none
-    excitation: Optional[float]
-    emission: Optional[float]
-
-
-#: channels by their names, or their numbers from 1
-Channels = Union[str, int, Sequence[Union[str, int]]]
-#: "auto", or the values that become 0 and 255
-Window = Union[str, Sequence[float]]
-
-
-class Content(NamedTuple):
-    """What is read of a slide's file, as ``itk.WholeSlideImageIO`` takes it."""
-
-    image: str = ""  #: "": the main one
-    channels: tuple[str, ...] = ()  #: (): all
-    window: str = ""  #: "": samples as they are stored
-    plane: str = ""  #: focal plane; "": the one that the image stands for
-
-    def but(self, channels: Optional[Channels] = None, window: Optional[Window] = None) -> Content:
-        """The same, but for what is not None."""
-        content = self
-        if channels is not None:
-            several = [channels] if isinstance(channels, (str, int)) else channels
-            content = content._replace(channels=tuple(each if isinstance(each, str) else str(operator.index(each)) for each in several))
-        if window is not None:
-            content = content._replace(window=window if isinstance(window, str) else ",".join(repr(float(each)) for each in window))
-        return content
-
-    def options(self) -> dict:
-        """Those of the program."""
-        return {"image": self.image, "plane": self.plane, "channel": self.channels, "window": self.window}
-
-
-class _Grid(NamedTuple):
-    """Pixels to read: those of a level, or of a resolution."""
-
-    io: Any  #: that reads them
-    number: int  #: as the reader counts them
-    level: int  #: that they are, or are made of
-    width: int
-    height: int
-    downsample: tuple[float, float]  #: pixels of level 0 in one, along x and y
-    mpp: float  #: 0: unknown
-
-
-class _Closed:
-    """In place of the reader of a slide that was closed."""
-
-    def __init__(self, path: str):
-        self._path = path
-
-    def __getattr__(self, name: str):
-        raise error_of(ValueError, "E-CALL-ORDER", "the slide is closed", "open it again", file=self._path)
-
-
-Method = TypeVar("Method", bound=Callable)
-
-#: of methods that read, whose texts name them
-_PARAMETERS = {
-    "level": """level : int, optional
-            The number of a stored level, 0 for the finest. None: 0, unless *mpp* is given.""",
-    "mpp": """mpp : float, optional
-            Micrometers per pixel, above 0, in place of *level*. None: those of the level.""",
-    "region": """region : (int, int, int, int), optional
-            A rectangle (x, y, width, height) in pixels of level 0. None: the whole slide.""",
-    "gray": """gray : bool, default False
-            Read luma instead of RGB, (y, x), which is faster.""",
-    "channels": """channels : str, int or sequence of these, optional
-            Channels of the file in the order that is wanted, by names or numbers from 1. None: those of the slide.""",
-    "raises": """Raises
-        ------
-        GigapixelError
-            Pixels that cannot be read.
-        ValueError
-            A level, resolution or region that the slide does not have.""",
-}
-
-
-def _with_parameters(method: Method) -> Method:
-    """Fills in the texts that methods have in common."""
-    method.__doc__ = (method.__doc__ or "").format(**_PARAMETERS)
-    return method
-
-
-class Slide:
+class Slide(SlideFile):
     """A whole-slide image, read region by region.
 
     All methods may be called from several threads at once. A slide can be pickled: the other process opens it again.
@@ -234,308 +80,19 @@ class Slide:
     ...     pixels = slide.read(mpp=2.0)
     """
 
-    _gives_warnings = True
-    _as_picture = False
-
-    @names_arguments
-    @in_a_sentence()
-    def __init__(
-        self,
-        path: Path,
-        mpp: Optional[float] = None,
-        strict: bool = False,
-        image: Union[str, int, None] = None,
-        channels: Optional[Channels] = None,
-        window: Optional[Window] = None,
-        plane: Union[int, str, None] = None,
-    ):
-        check_mpp(mpp)
-        self.path = file_name(path)
-        self._mpp = None if mpp is None else float(mpp)
-        self._content = Content("" if image is None else str(image), plane="" if plane is None else str(plane)).but(channels, window)
-        self.strict = bool(strict)
-        self._io: Any = None
-        self._io = self._open()
-        self._resolutions: dict[float, Any] = {}  # readers by their resolution
-        self._others: dict[Content, Slide] = {}  # the same file with other channels
-
     @interruptible()
-    def _open(self, mpp: Optional[float] = None):
-        if isinstance(self._io, _Closed):
-            self._io.Open  # refuses
-        io = new_reader()
-        keep_warnings()
-        io.SetFileName(self.path)
-        if self.strict:  # else the default of the process holds
-            io.SetStrict(True)
-        if self._mpp is not None:
-            io.SetLevelZeroMicronsPerPixel(self._mpp)
-        io.SetImage(self._content.image)
-        io.SetFocalPlane(self._content.plane)
-        io.SetChannels(self._content.channels)
-        io.SetWindow(self._content.window)
-        io.SetAsPicture(self._as_picture)
-        if mpp is not None:
-            io.SetMicronsPerPixel(mpp)
-        io.SetGiveWarnings(self._gives_warnings and self._io is None)  # the first reader gives them
-        with running(io, "windows", False):  # which are found once, and may take long
-            io.ReadImageInformation()
-        return io
-
-    def _at(self, mpp: float):
-        """The slide, read at a resolution."""
-        check_mpp(mpp)
-        mpp = float(mpp)
-        io = self._resolutions.get(mpp)
-        if io is None:
-            try:
-                with in_a_sentence():
-                    io = self._open(mpp)
-            except GigapixelError as error:
-                if error.code != "E-SLIDE-RESOLUTION":
-                    raise
-                raise error_of(ValueError, error.code, error.why, error.do, file=self.path, option="mpp", value=mpp) from None
-            if len(self._resolutions) >= _READERS:
-                self._resolutions = {}
-            self._resolutions[mpp] = io
-        return io
-
-    def __reduce__(self):
-        return type(self), (self.path, self._mpp, self.strict, *self._content)
-
-    def _like(self, kind: Optional[type] = None, mpp: Optional[float] = None, content: Optional[Content] = None) -> Slide:
-        """The same slide, but for what is given."""
-        return (kind or type(self))(self.path, self._mpp if mpp is None else mpp, self.strict, *(content or self._content))
-
-    def _with(self, channels: Optional[Channels]) -> Slide:
-        """The slide with these channels."""
-        content = self._content.but(channels)
-        if content == self._content:
-            return self
-        self._io.GetLevel()  # refuses where the slide is closed
-        if content not in self._others:
-            if len(self._others) >= _READERS:
-                self._others = {}
-            self._others[content] = self._like(content=content)
-        return self._others[content]
-
-    def close(self) -> None:
-        """Close the file.
-
-        Reading is then a ValueError. A slide that is not used any more is closed without it.
-
-        Examples
-        --------
-        >>> slide.close()
-        """
-        self._io = _Closed(self.path)
-        self._resolutions = {}
-        self._others = {}
-
-    def __enter__(self) -> Slide:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        if isinstance(self._io, _Closed):
-            return f"Slide({self.path!r}: closed)"
-        first = self.levels[0]
-        levels = f"{len(self.levels)} level{'s' if len(self.levels) > 1 else ''}"
-        resolution = f"{self.mpp:g} um" if self.mpp else "unknown resolution"
-        return f"Slide({self.path!r}: {first.width} x {first.height}, {levels}, {resolution}, {self.decoder})"
-
-    @property
-    def levels(self) -> list[Level]:
-        """The levels, finest first."""
-        downsamples = [self._io.GetLevelDownsample(k) for k in range(self._io.GetNumberOfLevels())]
-        return [Level(*self._io.GetLevelSize(k), d, self.mpp * d) for k, d in enumerate(downsamples)]
-
-    @property
-    def mpp(self) -> float:
-        """Micrometers per pixel of level 0, the mean of x and y; 0 where it is unknown."""
-        return self._io.GetMicronsPerPixel()
-
-    @property
-    def mpp_x(self) -> float:
-        """Width of a pixel of level 0 in micrometers, 0 where it is unknown."""
-        return self._io.GetSpacing(0) * 1000 if self.mpp else 0.0
-
-    @property
-    def mpp_y(self) -> float:
-        """Height of a pixel of level 0 in micrometers, 0 where it is unknown."""
-        return self._io.GetSpacing(1) * 1000 if self.mpp else 0.0
-
-    @property
-    def vendor(self) -> str:
-        """The scanner's maker as OpenSlide names it, or "generic-tiff"."""
-        return self._io.GetVendor()
-
-    @property
-    def decoder(self) -> str:
-        """How pixels are got, e.g. "tiles (JPEG)" or "OpenSlide 4.0.1"."""
-        return self._io.GetDecoder()
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The type of a sample: uint8, uint16, float32, or uint32 of labels that number objects."""
-        name = self._io.GetSampleType()
-        return np.dtype({"unsigned_char": np.uint8, "unsigned_short": np.uint16, "unsigned_int": np.uint32, "float": np.float32}[name])
-
-    @property
-    def channels(self) -> list[str]:
-        """What is read without *gray*: "red", "green" and "blue" of a picture, else the file's names, "0", "1", ... where
-        it has none."""
-        if self._is_picture():
-            return ["red", "green", "blue"]
-        count = self._io.GetNumberOfComponents()
-        names = self.properties.get("gigapixel.channel-names", "").split("\n")
-        return names if len(names) == count and all(names) else [str(channel) for channel in range(count)]
-
-    @property
-    def channel_entries(self) -> list[Channel]:
-        """What the file says of each channel that is read: name, color and wavelengths."""
-        texts = self._io.ListChannels()
-        entries = (texts[i : i + 4] for i in range(0, len(texts), 4))
-        return [Channel(name, tuple(bytes.fromhex(color[1:])) or None, float(x) or None, float(m) or None) for name, color, x, m in entries]
-
-    def _is_picture(self) -> bool:
-        """Whether it is RGB or gray of 8 bits, which are read as either."""
-        kind = self._io.GetPixelKind()
-        is_chosen = bool(self._content.channels or self._content.window) and not self._as_picture
-        return self.dtype == np.uint8 and kind in ("rgb", "scalar") and not is_chosen
-
-    def _channels(self, gray: bool) -> tuple[int, ...]:
-        """The shape of a pixel."""
-        count = 1 if gray else len(self.channels)
-        if gray and not self._is_picture() and self._io.GetNumberOfComponents() > 1:
-            why = f"it has the channels {', '.join(self.channels)}, which have no gray"
-            raise error_of(ValueError, "E-SLIDE-CHANNELS", why, "read them all", file=self.path, option="gray")
-        return () if count == 1 else (count,)
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """All properties under OpenSlide's names."""
-        texts = self._io.ListProperties()
-        return dict(zip(texts[::2], texts[1::2]))
-
-    @property
-    def associated(self) -> dict[str, np.ndarray]:
-        """Label, macro, thumbnail, ... as arrays (y, x, 3)."""
-        return {name: self._associated(name) for name in self._io.GetAssociatedImageNames()}
-
-    @in_a_sentence()
-    def _associated(self, name: str) -> np.ndarray:
-        io = new_reader()
-        io.SetFileName(self.path)
-        io.SetAssociatedImage(name)
-        io.ReadImageInformation()
-        pixels = np.empty((io.GetDimensions(1), io.GetDimensions(0), io.GetNumberOfComponents()), np.uint8)
-        io.ReadImage(pixels)
-        return pixels
-
-    @names_arguments
-    @in_a_sentence()
-    @_with_parameters
-    def select(self, level: Optional[int] = None, mpp: Optional[float] = None) -> int:
-        """The level that is meant, or that pixels of a resolution are made of.
-
-        Parameters
-        ----------
-        {level}
-        {mpp}
-
-        Returns
-        -------
-        int
-            The number of the level; 0 without either.
-
-        {raises} Both *level* and *mpp*.
-
-        Examples
-        --------
-        >>> slide.select(mpp=8.0)
-        2
-        """
-        if level is not None and mpp is not None:
-            raise error_of(ValueError, "E-OPTION-CONFLICT", "level and mpp are two ways to say one thing", "give one of them", option="mpp", value=mpp)
-        if mpp is not None:
-            return self._at(mpp).GetSourceLevel()
-        chosen = 0 if level is None else operator.index(level)
-        if not 0 <= chosen < self._io.GetNumberOfLevels():
-            why = f"it has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}"
-            raise error_of(ValueError, "E-SLIDE-LEVEL", why, file=self.path, option="level", value=level)
-        return chosen
-
-    def _grid(self, level: Optional[int], mpp: Optional[float]) -> _Grid:
-        chosen = self.select(level, mpp)
-        if mpp is None:
-            width, height, downsample, of_level = self.levels[chosen]
-            return _Grid(self._io, chosen, chosen, width, height, (downsample, downsample), of_level)
-        io = self._at(mpp)
-        number = io.GetLevel()
-        downsample = tuple(io.GetLevelDownsamples(number))
-        found = float(mpp) if io.IsResampled() else io.GetMicronsPerPixel()
-        return _Grid(io, number, chosen, *io.GetLevelSize(number), downsample, found)
-
-    @names_arguments
-    @in_a_sentence()
-    def inside(self, region: Region) -> list:
-        """The part of a region that lies on the slide.
-
-        Parameters
-        ----------
-        region : (int, int, int, int)
-            A rectangle (x, y, width, height) in pixels of level 0.
-
-        Returns
-        -------
-        list of int
-            The four numbers as Python's own (sums of NumPy's small integers wrap around), without what lies beyond the right
-            or lower edge.
-
-        Raises
-        ------
-        ValueError
-            They are not four, or the region is empty or does not begin inside the slide.
-
-        Examples
-        --------
-        >>> slide.inside((900, 0, 512, 512))  # of a slide of 1024 x 1024 pixels
-        [900, 0, 124, 512]
-        """
-        numbers = _four(region)
-        x, y, width, height = numbers
-        first = self.levels[0]
-        if not (width >= 1 and height >= 1 and 0 <= x < first.width and 0 <= y < first.height):
-            why = f"the region {tuple(numbers)} is not inside its {first.width} x {first.height} pixels"
-            raise error_of(ValueError, "E-REGION", why, file=self.path, option="region", value=tuple(numbers))
-        return [x, y, min(width, first.width - x), min(height, first.height - y)]
-
-    def _rectangle(self, grid: _Grid, region: Optional[Region]) -> tuple[int, int, int, int]:
-        """The region in pixels of the grid, inside the grid."""
-        if region is None:
-            return 0, 0, grid.width, grid.height
-        x, y, width, height = self.inside(region)
-        sides = []
-        for first, length, downsample, size in zip((x, y), (width, height), grid.downsample, (grid.width, grid.height)):
-            begin = min(int(first / downsample), size - 1)
-            sides.append((begin, max(min(math.ceil((first + length) / downsample), size) - begin, 1)))
-        return sides[0][0], sides[1][0], sides[0][1], sides[1][1]
-
-    @interruptible()
-    def _read(self, grid: _Grid, rectangle: tuple[int, int, int, int], gray: bool, pixels: Optional[np.ndarray] = None) -> np.ndarray:
+    def _read(self, grid: Grid, rectangle: tuple[int, int, int, int], gray: bool, pixels: Optional[np.ndarray] = None) -> np.ndarray:
         """:param pixels: where they go, without gaps; None: a new array"""
         channels = self._channels(gray)
         if pixels is None:
             pixels = np.empty((rectangle[3], rectangle[2], *channels), self.dtype)
         grid.io.ReadPixels(grid.number, *rectangle, *(channels or (1,)), pixels)
+        grid.io.ReportDamage()  # now: later it would be of no line of the caller's
         return pixels
 
     @names_arguments
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def read(
         self,
         level: Optional[int] = None,
@@ -596,20 +153,8 @@ class Slide:
             raise error_of(ValueError, "E-OPTION-VALUE", why, option="pad", value=pad)
         return value
 
-    def _unbounded(self, grid: _Grid, region: Optional[Region]) -> list[int]:
-        """The region in pixels of the grid, also beyond the grid."""
-        if region is None:
-            return [0, 0, grid.width, grid.height]
-        numbers = _four(region)
-        x, y, width, height = numbers
-        if not (width >= 1 and height >= 1 and all(map(math.isfinite, numbers))):
-            raise error_of(ValueError, "E-REGION", f"the region {tuple(numbers)} is empty", file=self.path, option="region", value=tuple(numbers))
-        begins = [math.floor(first / downsample) for first, downsample in zip((x, y), grid.downsample)]
-        ends = [math.ceil((first + length) / downsample) for first, length, downsample in zip((x, y), (width, height), grid.downsample)]
-        return [*begins, *(end - begin for begin, end in zip(begins, ends))]
-
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def thumbnail(self, size: int = 512, gray: bool = False) -> np.ndarray:
         """The whole slide with a longer side of *size* pixels, or as it is where it is smaller.
 
@@ -642,7 +187,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def image(
         self,
         level: Optional[int] = None,
@@ -684,14 +229,9 @@ class Slide:
         image.SetOrigin([o + s * i for o, s, i in zip(origin, spacing, rectangle)])
         return image
 
-    def _geometry(self, grid: _Grid) -> tuple[list[float], list[float]]:
-        """Spacing and center of the grid's first pixel in mm, (x, y)."""
-        fine = [self._io.GetSpacing(axis) for axis in range(2)]
-        return [s * d for s, d in zip(fine, grid.downsample)], [(d - 1) / 2 * s for s, d in zip(fine, grid.downsample)]
-
     @names_arguments
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def xarray(
         self,
         level: Optional[int] = None,
@@ -727,7 +267,7 @@ class Slide:
         rectangle = self._rectangle(grid, region)
         return self._with_coordinates(self._read(grid, rectangle, gray), grid, rectangle[:2])
 
-    def _with_coordinates(self, pixels, grid: _Grid, first: Sequence[int]) -> "xarray.DataArray":
+    def _with_coordinates(self, pixels, grid: Grid, first: Sequence[int]) -> "xarray.DataArray":
         import xarray
 
         spacing, origin = self._geometry(grid)
@@ -741,7 +281,7 @@ class Slide:
         attributes = {"units": "mm" if self.mpp else "pixel", "level": grid.level, "mpp": grid.mpp}
         return xarray.DataArray(pixels, coordinates, ("y", "x", "c")[: pixels.ndim], self.path, attributes)
 
-    @_with_parameters
+    @with_parameters
     def tiles(
         self,
         size: int = 1024,
@@ -789,7 +329,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def dask(
         self,
         level: Optional[int] = None,
@@ -835,7 +375,7 @@ class Slide:
 
     @names_arguments
     @in_a_sentence()
-    @_with_parameters
+    @with_parameters
     def tensor(
         self,
         level: Optional[int] = None,

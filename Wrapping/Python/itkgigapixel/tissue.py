@@ -11,7 +11,8 @@ from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide import Channels, Content, Path, Picture, Slide, Window, file_name
+from itkgigapixel.slide import Picture, Slide
+from itkgigapixel.slide_content import Channels, Content, Path, Window, file_name
 
 
 @interruptible()

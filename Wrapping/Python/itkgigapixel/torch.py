@@ -22,7 +22,9 @@ import torch
 from itkgigapixel.errors import error_of, in_a_sentence
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
-from itkgigapixel.slide import Path, Slide, new_reader
+from itkgigapixel.slide import Slide
+from itkgigapixel.slide_content import Path
+from itkgigapixel.slide_file import new_reader
 
 __all__ = ["PatchDataset", "PatchStream"]
 
@@ -361,8 +363,8 @@ class PatchStream(torch.utils.data.IterableDataset):
     patches : PatchDataset
         The dataset of the patches.
     shuffle : bool, default True
-        Mix squares of 8 x 8 neighboring patches, and all patches of some squares at a time (so many as the cache of decoded
-        tiles holds, ``patches.mixed_squares``); False: row by row, slide by slide.
+        Mix squares of 8 x 8 neighboring patches, so many at a time as the cache of decoded tiles holds
+        (``patches.mixed_squares``): where one ends, another begins; False: row by row, slide by slide.
     seed : int, default 0
         The same one gives the same order, in any process.
     rank : int, optional
@@ -444,9 +446,9 @@ class PatchStream(torch.utils.data.IterableDataset):
             return numbers
         rng = np.random.default_rng([self.seed, int(self._epoch)])
         squares = self.patches._squares
-        place = rng.permutation(int(squares.max()) + 1)[squares]  # of each patch's square
-        chance = rng.random(len(numbers))
-        return numbers[np.lexsort((chance, place // self.patches.mixed_squares))]
+        begin = rng.permutation(int(squares.max()) + 1)[squares]  # of each patch's square
+        # One square after another begins. Each lasts as long as so many others take to begin: tiles are decoded at an even pace.
+        return numbers[np.argsort(begin + self.patches.mixed_squares * rng.random(len(numbers)))]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         worker = torch.utils.data.get_worker_info()

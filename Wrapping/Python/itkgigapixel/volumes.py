@@ -17,7 +17,7 @@ from itkgigapixel.option_table import SegmentVolumeOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.program import run
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide import Path, file_name
+from itkgigapixel.slide_content import Path, file_name
 
 
 @renamed(semantics=SLIDING_WINDOW)

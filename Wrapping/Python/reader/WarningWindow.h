@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-/** Keeps warnings that have a code, while it is the window where ITK's texts go. Others go on to the window before it.
- */
+/** Keeps warnings, and other texts that have a code, while it is the window where ITK's texts go. What is left, such as
+ * what a user debugs, goes on to the window before it. */
 class WarningWindow : public itk::OutputWindow
 {
 public:
@@ -23,16 +23,22 @@ public:
   itkNewMacro(Self);
 
   void
+  DisplayWarningText(const char * text) override
+  {
+    Keep(gigapixel::CleanMessage(text));
+  }
+
+  void
   DisplayText(const char * text) override
   {
-    const std::string            sentence = gigapixel::CleanMessage(text);
-    std::unique_lock<std::mutex> lock(m_Mutex);
+    const std::string sentence = gigapixel::CleanMessage(text);
     if (!gigapixel::Diagnostic::OfText(sentence, std::string()).code.empty())
     {
-      m_Texts.push_back(sentence);
+      Keep(sentence);
       return;
     }
-    const auto before = m_Before;
+    std::unique_lock<std::mutex> lock(m_Mutex);
+    const auto                   before = m_Before;
     lock.unlock(); // whatever that window does
     before->DisplayText(text);
   }
@@ -70,6 +76,13 @@ public:
   }
 
 private:
+  void
+  Keep(const std::string & sentence)
+  {
+    const std::lock_guard<std::mutex> lock(m_Mutex);
+    m_Texts.push_back(sentence);
+  }
+
   static Pointer
   GetOurs()
   {

@@ -83,6 +83,7 @@ public:
   void SetLevelZeroMicronsPerPixel(double mpp);
   void SetMicronsPerPixel(double mpp);
   void ReadImageInformation();
+  void ReportDamage() const;
   void AbortGenerateDataOn();
 
   std::vector<std::string>     GetAssociatedImageNames() const;

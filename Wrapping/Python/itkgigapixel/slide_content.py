@@ -1,0 +1,98 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""What is read of a slide: its file, levels, channels and values."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from itkgigapixel.errors import error_of
+
+Path = Union[str, os.PathLike]
+Region = Sequence[int]
+
+
+def file_name(path: Path) -> str:
+    """A path as the C++ classes take it.
+
+    :raises TypeError: no path
+    :raises ValueError: a name that is cut short by a zero byte, or that is not UTF-8
+    """
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise error_of(ValueError, "E-FILE-NAME", f"the file name {name!r} has a zero byte in it", value=repr(name))
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        why = f"the file name {name!r} is not UTF-8, which ITK needs"
+        raise error_of(ValueError, "E-FILE-NAME", why, "rename the file, or make a link to it", value=repr(name)) from None
+    return name
+
+
+def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
+    """:raises ValueError: it is given, and is no resolution"""
+    if mpp is not None and not 0 < float(mpp) < math.inf:
+        why = f"a resolution is so many micrometers per pixel, above 0, not {mpp}"
+        raise error_of(ValueError, "E-OPTION-VALUE", why, option=option, value=mpp)
+
+
+class Level(NamedTuple):
+    """One level of a slide's pyramid."""
+
+    width: int
+    height: int
+    downsample: float
+    #: micrometers per pixel, 0 where the slide does not say
+    mpp: float
+
+
+class Tile(NamedTuple):
+    """A rectangle of a level: its first pixel, in pixels of the level, and its pixels, (y, x, channels) or (y, x)."""
+
+    x: int
+    y: int
+    pixels: np.ndarray
+
+
+class Channel(NamedTuple):
+    """What a file says of a channel."""
+
+    name: str
+    #: (red, green, blue), 0 to 255; None where it says none
+    color: Optional[tuple[int, int, int]]
+    #: wavelengths in nm; None where it says none
+    excitation: Optional[float]
+    emission: Optional[float]
+
+
+#: channels by their names, or their numbers from 1
+Channels = Union[str, int, Sequence[Union[str, int]]]
+#: "auto", or the values that become 0 and 255
+Window = Union[str, Sequence[float]]
+
+
+class Content(NamedTuple):
+    """What is read of a slide's file, as ``itk.WholeSlideImageIO`` takes it."""
+
+    image: str = ""  #: "": the main one
+    channels: tuple[str, ...] = ()  #: (): all
+    window: str = ""  #: "": samples as they are stored
+    plane: str = ""  #: focal plane; "": the one that the image stands for
+
+    def but(self, channels: Optional[Channels] = None, window: Optional[Window] = None) -> Content:
+        """The same, but for what is not None."""
+        content = self
+        if channels is not None:
+            several = [channels] if isinstance(channels, (str, int)) else channels
+            content = content._replace(channels=tuple(each if isinstance(each, str) else str(operator.index(each)) for each in several))
+        if window is not None:
+            content = content._replace(window=window if isinstance(window, str) else ",".join(repr(float(each)) for each in window))
+        return content
+
+    def options(self) -> dict:
+        """Those of the program."""
+        return {"image": self.image, "plane": self.plane, "channel": self.channels, "window": self.window}
