@@ -31,6 +31,7 @@ JoinEndings(const Argument & argument)
     { "table", ".csv" },
     { "label", ".tif,.tiff,.png,.mha,.nrrd" },
     { "model", ".safetensors" },
+    { "annotations", ".geojson,.json,.xml" },
   };
   if (argument.channel == ArgumentChannel::Input)
   {

@@ -76,7 +76,7 @@ Label()
       InputFile(
         "hints",
         "FILE|FOLDER",
-        "annotation",
+        "annotations",
         "Outlines that say what a place is, where a mask is wrong: drawn with QuPath's brush, each of the class "
         "Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew, "
         "nearby above all. Of several slides a folder with SLIDE-NAME.geojson."),
