@@ -109,4 +109,5 @@ def test_what_says_nothing_is_refused(tmp_path, slide):
     refuses("E-ANNOTATION-EMPTY", *words, "--hints", write(tmp_path / "h.geojson"))
     refuses("E-ANNOTATION-EMPTY", *words, "--hints", write(tmp_path / "h.geojson", outline("Glass", 9000, 9000, 9900, 9900)))
     refuses("E-FILE-MISSING", *words, "--hints", tmp_path / "none.geojson")
+    refuses("E-OPTION-NEEDS", *words, "--origin", "bounds", code=2)
     assert not (tmp_path / "m.tif").exists()

@@ -19,6 +19,7 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 namespace itk
 {
@@ -282,7 +283,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
     network = asBegun || wanted == text ? network : gigapixel::NetworkDescription::Load(wanted);
     CheckOutputs(network, objective);
     network.classNames.clear(); // of a network that was trained on classes
-    network.objective = objective;
+    network.objective = std::move(objective);
   }
   else if (network.LabelsImage() && network.classNames.empty())
   {

@@ -118,8 +118,9 @@ Normalize(std::shared_ptr<PixelSource>        pixels,
 bool
 ChangesValues(const Normalizations & normalizations)
 {
-  return std::any_of(
-    normalizations.begin(), normalizations.end(), [](const Normalization & n) { return n.kind != Normalization::Kind::None; });
+  return std::any_of(normalizations.begin(), normalizations.end(), [](const Normalization & n) {
+    return n.kind != Normalization::Kind::None;
+  });
 }
 
 } // namespace gigapixel

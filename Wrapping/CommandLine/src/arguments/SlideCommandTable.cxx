@@ -80,7 +80,7 @@ Label()
         "Outlines that say what a place is, where a mask is wrong: drawn with QuPath's brush, each of the class "
         "Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew, "
         "nearby above all. Of several slides a folder with SLIDE-NAME.geojson."),
-      OutlineOrigin(),
+      OutlineOrigin().Needs("hints"),
       Switch("classes",
              "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
              "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "

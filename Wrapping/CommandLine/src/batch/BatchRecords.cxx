@@ -73,7 +73,8 @@ DescribeOptions(const ArgumentValues & values)
   for (const Argument & argument : values.GetCommand().arguments)
   {
     const bool isFile = argument.channel != ArgumentChannel::None;
-    if (isFile || argument.effect == OptionEffect::Nothing || argument.name == "overwrite" ||
+    const bool isOfAnother = !argument.needs.empty() && !values.IsGiven(argument.name);
+    if (isFile || isOfAnother || argument.effect == OptionEffect::Nothing || argument.name == "overwrite" ||
         !values.Has(argument.name))
     {
       continue;

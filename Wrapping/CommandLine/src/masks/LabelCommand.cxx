@@ -71,7 +71,7 @@ RefuseUnused(const ArgumentValues & values)
 std::string
 FindHints(const ArgumentValues & values, const std::string & slide)
 {
-  const std::string named = values.IsGiven("hints") ? values.GetText("hints") : std::string();
+  std::string named = values.IsGiven("hints") ? values.GetText("hints") : std::string();
   if (named.empty() || !fs::is_directory(named))
   {
     return named;
