@@ -69,7 +69,7 @@ GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
 void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
-  if (!sample.truth.empty() && m_Implementation->objective.CountTruths() == 0)
+  if (!sample.truth.empty() && !m_Implementation->objective.HasTargets())
   {
     itkGigapixelExceptionMacro(gigapixel::Diagnostic(
       "E-CALL-ORDER", "what the truths of images are is not known", "call SetObjective() before"));
