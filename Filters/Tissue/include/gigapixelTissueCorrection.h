@@ -45,6 +45,7 @@ public:
   /** After the last Add(). */
   void Solve();
 
+  /** Whether it changes nothing: there were no strokes. */
   bool
   IsEmpty() const
   {

@@ -14,6 +14,7 @@ struct GigapixelOptions_EXPORT ClassificationOptions
 #include "gigapixelClassificationOptionList.h"
 };
 
+/** The entries of gigapixelClassificationOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<OptionEntry<ClassificationOptions>> & GetOptionTable<ClassificationOptions>();
 

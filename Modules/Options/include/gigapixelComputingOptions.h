@@ -16,6 +16,7 @@ struct GigapixelOptions_EXPORT ComputingOptions
 
 using ComputingOption = OptionEntry<ComputingOptions>; ///< an entry of the table
 
+/** The entries of gigapixelComputingOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<ComputingOption> & GetOptionTable<ComputingOptions>();
 

@@ -16,6 +16,7 @@ struct GigapixelOptions_EXPORT LearningOptions
 
 using LearningOption = OptionEntry<LearningOptions>; ///< an entry of the table
 
+/** The entries of gigapixelLearningOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<LearningOption> & GetOptionTable<LearningOptions>();
 

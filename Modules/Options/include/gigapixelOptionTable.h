@@ -125,10 +125,11 @@ IsOptionInUse(const Option & option, const TOptions & options)
   return option.needs.empty() || (option.neededValue.empty() ? !other.empty() : other == option.neededValue);
 }
 
-/** \name \throw std::invalid_argument the value is not in the option's range, or none of its choices. @{ */
+/** \throw std::invalid_argument the value is not in the option's range */
 GigapixelOptions_EXPORT void CheckOption(const Option & option, double value);
+
+/** \throw std::invalid_argument the value is none of the option's choices */
 GigapixelOptions_EXPORT void CheckOption(const Option & option, const std::string & value);
-/** @} */
 
 /** \throw std::invalid_argument the option has no meaning beside the others */
 [[noreturn]] GigapixelOptions_EXPORT void RefuseWithoutNeeded(const Option & option);

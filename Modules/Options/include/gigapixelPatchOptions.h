@@ -14,6 +14,7 @@ struct GigapixelOptions_EXPORT PatchOptions
 #include "gigapixelPatchOptionList.h"
 };
 
+/** The entries of gigapixelPatchOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<OptionEntry<PatchOptions>> & GetOptionTable<PatchOptions>();
 

@@ -14,6 +14,7 @@ struct GigapixelOptions_EXPORT SegmentationOptions
 #include "gigapixelSegmentationOptionList.h"
 };
 
+/** The entries of gigapixelSegmentationOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<OptionEntry<SegmentationOptions>> & GetOptionTable<SegmentationOptions>();
 

@@ -14,6 +14,7 @@ struct GigapixelOptions_EXPORT SlideOptions
 #include "gigapixelSlideOptionList.h"
 };
 
+/** The entries of gigapixelSlideOptionList.h, in their order. */
 template <>
 GigapixelOptions_EXPORT const std::vector<OptionEntry<SlideOptions>> & GetOptionTable<SlideOptions>();
 

@@ -26,12 +26,12 @@ def plan(
     *,
     size: Sequence[int] = (),
     loss: str = "",
+    measure: bool = False,
     level: Optional[int] = None,
     mpp: Optional[float] = None,
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
-    measure: bool = False,
     **options: Unpack[PlanOptions],
 ) -> dict[str, Any]:
     """Plans what training and inference will take on this machine: memory and tiles, and time where it is asked for.

@@ -17,7 +17,7 @@ class Epoch(NamedTuple):
     epoch: int
     loss: Optional[float]
     validation_loss: Optional[float]
-    score: Optional[float]  #: Dice on the slides of validation, or the score that :attr:`History.score` names
+    score: Optional[float]  #: Dice on the slides of validation, or the score that :class:`History` names
     learning_rate: Optional[float]  #: of the last step
 
 
