@@ -26,7 +26,7 @@ namespace itk
  * other units than its pixels, and the filter throws an exception (E-ANNOTATION-EMPTY) that says how far they and the
  * mask reach. Without any outline the mask is empty.
  *
- * Output: size and spacing as set, origin 0, unsigned char. Labels above 255 do not fit there (E-LABEL-VALUE), and are
+ * Output: size, spacing and origin as set, unsigned char. Labels above 255 do not fit there (E-LABEL-VALUE), and are
  * drawn by DrawLabels().
  *
  * \ingroup DataSources
@@ -73,6 +73,10 @@ public:
   /** From one row of the mask to the next, mm; default 0: as Spacing, for square pixels. */
   itkSetMacro(RowSpacing, double);
   itkGetConstMacro(RowSpacing, double);
+
+  /** Where the center of the mask's first pixel lies, mm; default (0, 0). */
+  itkSetMacro(MaskOrigin, Point2);
+  itkGetConstMacro(MaskOrigin, Point2);
 
   /** Which outlines have their area outside of the mask: their numbers in the order in which they were added, known
    * after UpdateOutputInformation(). */
@@ -132,6 +136,7 @@ private:
   double                         m_Spacing{ 1.0 };
   double                         m_RowSpacing{ 0.0 };
   Point2                         m_OutlineOrigin;
+  Point2                         m_MaskOrigin;
 };
 
 extern template GigapixelAnnotation_EXPORT void AnnotationImageSource::DrawLabels(const OutputImageRegionType &,

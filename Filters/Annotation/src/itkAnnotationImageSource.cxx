@@ -48,6 +48,7 @@ AnnotationImageSource::AnnotationImageSource()
 {
   this->DynamicMultiThreadingOn();
   m_OutlineOrigin.Fill(0.0);
+  m_MaskOrigin.Fill(0.0);
 }
 
 void
@@ -117,6 +118,7 @@ AnnotationImageSource::GenerateOutputInformation()
   spacing[1] = m_RowSpacing > 0.0 ? m_RowSpacing : m_Spacing;
   this->GetOutput()->SetLargestPossibleRegion(OutputImageType::RegionType(m_Size));
   this->GetOutput()->SetSpacing(spacing);
+  this->GetOutput()->SetOrigin(m_MaskOrigin);
 }
 
 void
@@ -315,6 +317,7 @@ AnnotationImageSource::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "OutlineOrigin: " << m_OutlineOrigin << '\n';
   os << indent << "Spacing: " << m_Spacing << '\n';
   os << indent << "RowSpacing: " << m_RowSpacing << '\n';
+  os << indent << "MaskOrigin: " << m_MaskOrigin << '\n';
 }
 
 } // namespace itk

@@ -12,7 +12,6 @@
 
 #include "itkAnnotationImageSource.h"
 #include "itkBlockMeanImageFilter.h"
-#include "itkChangeInformationImageFilter.h"
 #include "itkExtractImageFilter.h"
 #include "itkImageFileReader.h"
 #include "itkMetaDataObject.h"
@@ -125,7 +124,6 @@ struct SlideTissueImageSource::Stages
   ImageBase<2>::Pointer               grid;    ///< what pixels makes
   std::function<void(ImageBase<2> *)> setGrid; ///< puts another image in its place
   AnnotationImageSource::Pointer      hints;
-  ProcessObject::Pointer              placedHints;
   std::function<double()>             getPenShare;
   std::function<double()>             getArtifactShare;
   std::function<double()>             getExpectedOverlap;
@@ -194,16 +192,10 @@ SlideTissueImageSource::Stages::Connect(const SlideTissueImageSource & source, u
     hints->SetSize(extent[0], extent[1]);
     const auto downsamples = source.GetGridDownsamples();
     hints->SetDownsample((downsamples[0] + downsamples[1]) / 2 / source.m_JudgedPerSide);
-    const auto placed = ChangeInformationImageFilter<MaskType>::New();
-    placed->SetInput(hints->GetOutput());
-    placed->SetOutputOrigin(judged->GetOrigin());
-    placed->SetOutputSpacing(judged->GetSpacing());
-    placed->SetOutputDirection(judged->GetDirection());
-    placed->ChangeOriginOn();
-    placed->ChangeSpacingOn();
-    placed->ChangeDirectionOn();
-    placedHints = placed.GetPointer();
-    tissue->SetHints(placed->GetOutput());
+    hints->SetSpacing(judged->GetSpacing()[0]);
+    hints->SetRowSpacing(judged->GetSpacing()[1]);
+    hints->SetMaskOrigin(judged->GetOrigin());
+    tissue->SetHints(hints->GetOutput());
   }
   getPenShare = [filter = tissue.GetPointer()] { return filter->GetPenShare(); };
   getArtifactShare = [filter = tissue.GetPointer()] { return filter->GetArtifactShare(); };
