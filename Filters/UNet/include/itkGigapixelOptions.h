@@ -6,9 +6,8 @@
 #include "itkGigapixelFileSource.h"
 #include "itkIndent.h"
 
-/** Set and Get of an entry of a list of options, such as gigapixelComputingOptionList.h. \param member what keeps the
- * value */
-#define itkGigapixelOptionMacro(type, Name, member)                                                                    \
+/** Set of an entry, by which the filter knows that it has changed. */
+#define itkGigapixelSetValueMacro(type, Name, member)                                                                  \
   virtual void Set##Name(const type & given)                                                                           \
   {                                                                                                                    \
     if ((member) != given)                                                                                             \
@@ -16,23 +15,19 @@
       (member) = given;                                                                                                \
       this->Modified();                                                                                                \
     }                                                                                                                  \
-  }                                                                                                                    \
-  virtual type Get##Name() const                                                                                       \
+  }
+
+/** Set and Get of an entry of a list of options, such as gigapixelComputingOptionList.h. \param member what keeps the
+ * value */
+#define itkGigapixelOptionMacro(type, Name, member)                                                                    \
+  itkGigapixelSetValueMacro(type, Name, member) virtual type Get##Name() const                                         \
   {                                                                                                                    \
     return member;                                                                                                     \
   }
 
 /** Set, Clear and Get of an entry of which it matters whether it is given. \param otherwise what Get gives without */
 #define itkGigapixelOptionalMacro(type, Name, member, otherwise)                                                       \
-  virtual void Set##Name(const type & given)                                                                           \
-  {                                                                                                                    \
-    if ((member) != given)                                                                                             \
-    {                                                                                                                  \
-      (member) = given;                                                                                                \
-      this->Modified();                                                                                                \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  virtual void Clear##Name()                                                                                           \
+  itkGigapixelSetValueMacro(type, Name, member) virtual void Clear##Name()                                             \
   {                                                                                                                    \
     if (member)                                                                                                        \
     {                                                                                                                  \

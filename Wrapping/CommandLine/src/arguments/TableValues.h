@@ -72,7 +72,7 @@ GetOptions(const ArgumentValues & values)
   return options;
 }
 
-/** Those of slides. */
+/** The options of slides that the command was given. */
 GigapixelCommandLine_EXPORT SlideOptions GetSlideOptions(const ArgumentValues & values);
 
 } // namespace gigapixel::commandline
