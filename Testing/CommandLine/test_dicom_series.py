@@ -530,11 +530,11 @@ def test_a_slice_that_is_no_dicom_file_is_missed(stored, tmp_path):
 def beside(tmp_path):
     """A copy of the program's library, beside which another reader lies, and the environment in which it is taken."""
     libraries = pathlib.Path(PROGRAM).parents[1] / "lib"
-    if not (libraries / "libGigapixelCommandLine.so").exists():
+    if not (libraries / "libGigapixelApplication.so").exists():
         pytest.skip("the program has no library of its own in this build")
     folder = tmp_path / "lib"
     (folder / "ITKGigapixel").mkdir(parents=True)
-    for library in libraries.glob("libGigapixelCommandLine.so*"):
+    for library in libraries.glob("libGigapixelApplication.so*"):
         shutil.copy(library, folder, follow_symlinks=False)
 
     def take(text):

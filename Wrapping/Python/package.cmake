@@ -33,9 +33,13 @@ foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.M
 endforeach()
 
 # All rooms are one library, which Python's modules, the programs and the engine's modules share.
-add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
+set(front_ends Wrapping/Application Wrapping/CommandLine)
+foreach(room IN LISTS front_ends)
+  get_filename_component(name ${room} NAME)
+  add_subdirectory(${Gigapixel_ROOT}/${room} rooms/${name})
+endforeach()
 add_library(GigapixelRooms SHARED)
-foreach(room IN LISTS Gigapixel_ROOMS ITEMS Wrapping/CommandLine)
+foreach(room IN LISTS Gigapixel_ROOMS front_ends)
   get_filename_component(room ${room} NAME)
   target_sources(GigapixelRooms PRIVATE $<TARGET_OBJECTS:Gigapixel${room}>)
   target_link_libraries(GigapixelRooms PRIVATE Gigapixel${room})
@@ -59,6 +63,28 @@ set(rpath $ORIGIN/../../itk)
 gigapixel_share_rooms(gigapixel)
 set_target_properties(gigapixel PROPERTIES INSTALL_RPATH ${rpath})
 install(TARGETS gigapixel RUNTIME DESTINATION itkgigapixel/bin COMPONENT PythonWheelRuntimeLibraries)
+# gigapixel_add_python_module(<name> <wrapped file of wrapping/> <libraries>...): itkgigapixel.<name> of <name>.i, beside the
+# modules that ITK wraps. SWIG's table of types is not ITK's, which other versions of SWIG may have made.
+find_package(Python3 COMPONENTS Interpreter Development.SABIModule REQUIRED)
+function(gigapixel_add_python_module name depends)
+  set(wrapper ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(wrapping ${PROJECT_SOURCE_DIR}/wrapping)
+  add_custom_command(OUTPUT ${wrapper}.cxx ${wrapper}.py VERBATIM
+    COMMAND ${SWIG_EXECUTABLE} -c++ -python -I${wrapping} -outdir ${CMAKE_CURRENT_BINARY_DIR} -o ${wrapper}.cxx
+      ${CMAKE_CURRENT_SOURCE_DIR}/${name}.i
+    DEPENDS ${name}.i ${wrapping}/${depends})
+  set(module GigapixelPython_${name})
+  add_library(${module} MODULE ${wrapper}.cxx)
+  set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME _${name} SUFFIX .abi3.so INSTALL_RPATH $ORIGIN/../itk)
+  target_include_directories(${module} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${Python3_INCLUDE_DIRS})
+  target_compile_definitions(${module} PRIVATE Py_LIMITED_API=0x030b0000 SWIG_TYPE_TABLE=gigapixel)
+  target_compile_options(${module} PRIVATE -w) # SWIG's code
+  target_link_libraries(${module} PRIVATE ${ARGN} ${CMAKE_DL_LIBS})
+  gigapixel_share_rooms(${module})
+  install(TARGETS ${module} LIBRARY DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
+  install(FILES ${wrapper}.py DESTINATION itkgigapixel COMPONENT PythonWheelRuntimeLibraries)
+endfunction()
+add_subdirectory(application)
 add_subdirectory(reader)
 # Arguments of Python's functions are made of the program's table of options.
 add_custom_command(OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/option_table.py VERBATIM

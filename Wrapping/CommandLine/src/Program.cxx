@@ -1,44 +1,33 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelProgram.h"
 
-#include "CommandFunctions.h"
 #include "DiagnosticJSON.h"
-#include "ITKMessages.h"
-#include "ImageFormats.h"
-#include "Engine.h"
 #include "FormerNames.h"
-#include "StatusCommand.h"
+#include "ITKMessages.h"
+#include "Terminal.h"
 
 #include "gigapixelCoreShare.h"
 #include "gigapixelNearestNames.h"
 #include "gigapixelPrintable.h"
-#include "gigapixelUsableCores.h"
 
 #include <nlohmann/json.hpp>
 
 #include "itkMacro.h"
-#include "itkMultiThreaderBase.h"
-#include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace gigapixel::commandline
 {
 namespace
 {
-/** A switch of the program, yes or no in Slicer's forms. */
-bool
-IsStrict(const Command & command, const ArgumentValues & values)
-{
-  const Argument * const strict = command.Find("strict");
-  return strict && (strict->type == ArgumentType::Switch ? values.Has("strict") : values.GetText("strict") == "yes");
-}
+using application::ArgumentValues;
+using application::Command;
+using application::UsageError;
 
 /** Where standard streams are closed (2>&-), the first files to be opened would get their numbers, and what is said
  * would be written into them. Now writing it fails, as it is to. */
@@ -69,53 +58,30 @@ IgnoreSignalsOfWriting()
 #endif
 }
 
-/** Slides stay open while they may be read again, and a cohort has more of them than the 1024 files that systems
- * allow at first. */
-void
-AllowManyOpenFiles()
-{
-  constexpr rlim_t wanted = 65536;
-  rlimit           limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted)
-  {
-    limit.rlim_cur = std::min(wanted, limit.rlim_max);
-    setrlimit(RLIMIT_NOFILE, &limit); // where it fails, all is as it was
-  }
-}
-
 int
-RunCommand(const Command & command, const std::vector<std::string> & words, CommandFunction function)
+RunCommand(const Command &                  command,
+           const std::vector<std::string> & words,
+           application::CommandFunction     function,
+           bool                             areDiagnosticsJSON)
 {
   std::vector<Diagnostic> warnings;
-  const ArgumentValues    values = ArgumentValues::Parse(command, ReplaceFormerNames(command, words, warnings));
+  const ArgumentValues    values =
+    ArgumentValues::Parse(command, ReplaceFormerNames(command, words, warnings));
   if (values.Has("help") || values.Has("help-all"))
   {
-    Print(GetHelp(command, values.Has("help-all")));
-    return Success;
+    Print(application::GetHelp(command, values.Has("help-all")));
+    return application::Success;
   }
   const Launch launch = Launch::Find();
   CoreShare::Bind(launch);
-  const Session session(
-    launch.rank > 0 || values.Has("quiet"), values.Has("json"), static_cast<int>(values.GetInteger("threads")));
+  Terminal terminal({ launch.rank > 0 || values.Has("quiet"), values.Has("json"), areDiagnosticsJSON });
   for (const Diagnostic & warning : warnings)
   {
-    session.Warn(warning);
+    terminal.ShowDiagnostic(warning);
+    application::KeepWarning(warning);
   }
-  if (const int cores = CountUsableCores(); session.GetThreads() > cores)
-  {
-    session.Say("--threads " + std::to_string(session.GetThreads()) + ": this process may use " +
-                std::to_string(cores) + (cores == 1 ? " core" : " cores") +
-                ", and more threads than those take more memory and no less time");
-  }
-  itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
-  itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(static_cast<itk::ThreadIdType>(session.GetThreads()));
-  itk::WholeSlideImageIO::SetGlobalDefaultStrict(IsStrict(command, values));
-  InstallInterruptionHandlers();
-  itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(IsInterruptionRequested);
-  AllowManyOpenFiles();
-  ShowITKWarningsAsSentences();
-  RegisterImageFormats();
-  return (function ? function : FindCommandFunction(command))(values, session);
+  application::InstallInterruptionHandlers();
+  return application::RunCommand(values, terminal, function);
 }
 
 /** Of a word with a slip or two: what was meant. */
@@ -136,29 +102,29 @@ RunWords(const std::vector<std::string> & words)
   const std::string & first = words.front();
   if (first == "--help" || first == "-h" || first == "help")
   {
-    Print(GetHelp());
-    return Success;
+    Print(application::GetHelp());
+    return application::Success;
   }
   if (first == "--version")
   {
     Print(std::string("gigapixel ") + GIGAPIXEL_VERSION + '\n');
-    return Success;
+    return application::Success;
   }
   if (first == "--codes")
   {
     Print(DescribeCodes());
-    return Success;
+    return application::Success;
   }
   if (first == "--describe")
   {
-    Print(DescribeCommands() + '\n');
-    return Success;
+    Print(application::DescribeCommands() + '\n');
+    return application::Success;
   }
-  const Command * command = FindCommand(first);
+  const Command * command = application::FindCommand(first);
   if (!command)
   {
     std::vector<std::string> names;
-    for (const Command & known : GetCommands())
+    for (const Command & known : application::GetCommands())
     {
       names.push_back(known.name);
     }
@@ -167,7 +133,7 @@ RunWords(const std::vector<std::string> & words)
                                 DescribeNearest(first, names))
                        .OfValue(first));
   }
-  return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr);
+  return RunCommand(*command, { words.begin() + 1, words.end() }, nullptr, false);
 }
 
 int
@@ -177,24 +143,30 @@ Report(const std::string & text, int exitCode)
   return exitCode;
 }
 
+bool
+IsJSON(const std::vector<std::string> & words)
+{
+  return std::find(words.begin(), words.end(), "--json") != words.end();
+}
+
 /** With --json the fields of the error are the result: {"error": {...}}. */
 int
-Report(const Diagnostic & error, int exitCode, const std::vector<std::string> & words)
+Report(const Diagnostic & error, int exitCode, const Terminal::Style & style)
 {
-  if (std::find(words.begin(), words.end(), "--json") != words.end())
+  if (style.isJSON)
   {
-    const nlohmann::ordered_json result{ { "error", ToJSON(error) } };
+    const nlohmann::ordered_json result{ { "error", application::ToJSON(error) } };
     std::fputs((result.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n').c_str(), stdout);
     std::fflush(stdout);
   }
-  ShowDiagnostic(error);
+  PrintDiagnostic(error, style.areDiagnosticsJSON);
   return exitCode;
 }
 
 /** Every exception becomes a sentence and an exit code. \param help how to get help */
 template <typename TWork>
 int
-ReportFailures(const std::string & help, const std::vector<std::string> & words, const TWork & work)
+ReportFailures(const std::string & help, const Terminal::Style & style, const TWork & work)
 {
   try
   {
@@ -205,36 +177,23 @@ ReportFailures(const std::string & help, const std::vector<std::string> & words,
     Diagnostic diagnostic = error.GetDiagnostic();
     const bool isQuestion = !diagnostic.remedy.empty() && diagnostic.remedy.back() == '?';
     diagnostic.remedy += (diagnostic.remedy.empty() ? "see " : isQuestion ? " See " : ", and see ") + help;
-    return Report(diagnostic, WrongUsage, words);
+    return Report(diagnostic, application::WrongUsage, style);
   }
-  catch (const Interrupted & interruption)
+  catch (const application::Interrupted & interruption)
   {
-    return Report(interruption.what(), WasInterrupted);
+    return Report(interruption.what(), application::WasInterrupted);
   }
   catch (const itk::ExceptionObject &)
   {
-    return IsInterruptionRequested() ? Report(Interrupted().what(), WasInterrupted)
-                                     : Report(DiagnoseThrown(), Failure, words);
+    return application::IsInterruptionRequested() ? Report(application::Interrupted().what(), application::WasInterrupted)
+                                     : Report(application::DiagnoseThrown(), application::Failure, style);
   }
   catch (const std::exception &)
   {
-    return Report(DiagnoseThrown(), Failure, words);
+    return Report(application::DiagnoseThrown(), application::Failure, style);
   }
 }
 } // namespace
-
-CommandFunction
-FindCommandFunction(const Command & command)
-{
-  static const std::map<std::string, CommandFunction> functions{
-    { "info", RunInfo },       { "label", RunLabel },           { "evaluate", RunEvaluate },
-    { "overlay", RunOverlay }, { "rasterize", RunRasterize },   { "outline", RunOutline },
-    { "convert", RunConvert }, { "synthesize", RunSynthesize }, { "doctor", RunDoctor },
-    { "measure", RunMeasure }, { "report", RunReport },         { "status", RunStatus },
-  };
-  const auto found = functions.find(command.name);
-  return found != functions.end() ? found->second : FindEngineCommand(command.name);
-}
 
 int
 RunProgram(int argc, const char * const * argv)
@@ -242,18 +201,23 @@ RunProgram(int argc, const char * const * argv)
   OccupyStandardStreams();
   IgnoreSignalsOfWriting();
   const std::vector<std::string> words(argv + (argc > 0), argv + argc);
-  const bool                     isCommand = !words.empty() && FindCommand(words.front());
-  return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help", words, [&words] {
-    return RunWords(words);
-  });
+  const bool                     isCommand = !words.empty() && application::FindCommand(words.front());
+  return ReportFailures("gigapixel " + (isCommand ? words.front() + ' ' : std::string()) + "--help",
+                        { true, IsJSON(words), false },
+                        [&words] { return RunWords(words); });
 }
 
 int
-RunProgram(const Command & command, const std::vector<std::string> & words, CommandFunction function)
+RunProgram(const Command &                  command,
+           const std::vector<std::string> & words,
+           application::CommandFunction     function,
+           bool                             areDiagnosticsJSON)
 {
   OccupyStandardStreams();
   IgnoreSignalsOfWriting();
-  return ReportFailures(command.name + " --help", words, [&] { return RunCommand(command, words, function); });
+  return ReportFailures(command.name + " --help", { true, IsJSON(words), areDiagnosticsJSON }, [&] {
+    return RunCommand(command, words, function, areDiagnosticsJSON);
+  });
 }
 
 } // namespace gigapixel::commandline

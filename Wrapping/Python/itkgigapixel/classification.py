@@ -17,7 +17,7 @@ from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_
 from itkgigapixel.files import content_of, stated_of, with_mask
 from itkgigapixel.option_table import ClassifyOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name

@@ -20,7 +20,7 @@ from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
 from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path, check_mpp, file_name

@@ -7,7 +7,7 @@ import os
 from typing import Callable, Optional
 
 from itkgigapixel.errors import GigapixelError, error_of
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path, file_name
 

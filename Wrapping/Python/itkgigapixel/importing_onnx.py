@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 import itk
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.slide_content import Path, file_name
 
 

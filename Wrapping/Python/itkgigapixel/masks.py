@@ -10,7 +10,7 @@ import numpy as np
 
 from itkgigapixel.errors import in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, with_mask
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
 

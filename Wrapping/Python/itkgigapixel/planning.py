@@ -12,7 +12,7 @@ from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import content_of, path_of, stated_of
 from itkgigapixel.option_table import PlanOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window
 

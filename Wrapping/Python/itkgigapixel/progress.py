@@ -130,6 +130,27 @@ def _stopped_by_ctrl_c(*processes):
         del _stoppable[-len(processes) :]
 
 
+@contextlib.contextmanager
+def command_at_work(request_interruption: Callable[[], None], turn: threading.Lock):
+    """For a block that runs a command of the program: it waits for its turn, and is asked to stop when Python ends.
+
+    Ctrl-C is heard by the command itself in the main thread, which the block gets to know as True. The command hands the
+    signal on to Python when it has stopped."""
+
+    class Command:
+        AbortGenerateDataOn = staticmethod(request_interruption)
+
+    with interruptible():
+        while not turn.acquire(timeout=0.1):
+            if _signals and threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+        try:
+            with _counted(Command), _stopped_by_ctrl_c(Command):
+                yield threading.current_thread() is threading.main_thread()
+        finally:
+            turn.release()
+
+
 def _observe(process, call: Callable[[], None]) -> int:
     """Has a process object call at each progress event. One of ``itk`` loads ITK's wrapped libraries for it; our reader does not."""
     ours = getattr(process, "AddProgressObserver", None)

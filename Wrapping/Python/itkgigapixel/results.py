@@ -15,7 +15,7 @@ import numpy as np
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, write_mask
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
 

@@ -15,7 +15,7 @@ from itkgigapixel.errors import SLIDING_WINDOW, error_of, names_arguments, renam
 from itkgigapixel.files import check_mask
 from itkgigapixel.option_table import SegmentVolumeOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide_content import Path, file_name
 

@@ -36,26 +36,7 @@ TakeWarnings()
 %include <std_vector.i>
 %template(Texts) std::vector<std::string>;
 
-// An observer may have left an exception of Python's, which comes first.
-%exception
-{
-  try
-  {
-    $action
-  }
-  catch (const std::exception & error)
-  {
-    if (PyErr_Occurred() == nullptr)
-    {
-      PyErr_SetString(PyExc_RuntimeError, gigapixel::Remember(gigapixel::Diagnostic::Of(error)).c_str());
-    }
-  }
-  if (PyErr_Occurred() != nullptr)
-  {
-    SWIG_fail;
-  }
-}
-
+%include Refusals.swg
 %include SlideReading.swg
 
 %threadallow itkWholeSlideImageIO::ReadImage;

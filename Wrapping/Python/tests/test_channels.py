@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tifffile
 from conftest import refused
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 
 
 NAMES = ["DAPI", "CD3", "CD8"]

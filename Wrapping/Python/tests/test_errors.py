@@ -196,7 +196,7 @@ def test_messages_of_the_program_are_logged(tmp_path, monkeypatch, caplog):
     program.write_text("#!/bin/sh\necho 'done in time' >&2\necho '{}'\n")
     program.chmod(0o755)
     monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
-    from itkgigapixel.program import run
+    from itkgigapixel.commands import run
 
     run("info", {}, ["a.svs"])
     assert [(each.name, each.levelname, each.getMessage()) for each in caplog.records] == [("itkgigapixel", "INFO", "done in time")]
@@ -221,7 +221,7 @@ echo '{"warnings": [{"code": "W-SLIDE-DAMAGED", "file": "a.svs", "option": null,
     program.chmod(0o755)
     monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
     with pytest.warns(gp.GigapixelWarning) as told:
-        from itkgigapixel.program import run
+        from itkgigapixel.commands import run
 
         assert run("info", {}, ["a.svs"])["slide"] == "a.svs"
     (warning,) = told
@@ -236,7 +236,7 @@ def test_a_program_that_ends_without_a_word(tmp_path, monkeypatch):
     program.write_text("#!/bin/sh\nkill -9 $$\n")
     program.chmod(0o755)
     monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
-    from itkgigapixel.program import run
+    from itkgigapixel.commands import run
 
     assert refusal(RuntimeError, run, "info", {}, ["a.svs"]).code == "E-OTHER"
 

@@ -16,7 +16,7 @@ import scipy.ndimage
 import skimage.measure
 import skimage.morphology
 from itkgigapixel.files import write
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 from conftest import refused, refused_by_itk
 
 RGB = itk.Image[itk.RGBPixel[itk.UC], 2]

@@ -17,7 +17,7 @@ FOLDERS = os.environ.get("GIGAPIXEL_TORCH_FOLDERS", "")
 # Trains and segments here, and segments by the program.
 CODE = """
 import json, sys, itk, itkgigapixel as gp, numpy as np
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 slide, truth, folder = sys.argv[1:]
 gp.train([(slide, truth)], folder, network="unet:base=4,depth=2", epochs=2, learning_rate=1e-3, tile_size=512)
 np.save(folder + "/probabilities.npy", itk.array_from_image(gp.segment(slide, folder, probability=True)))

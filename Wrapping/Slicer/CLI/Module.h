@@ -11,11 +11,11 @@
 
 namespace gigapixel::slicer
 {
-using commandline::Argument;
-using commandline::ArgumentType;
-using commandline::ArgumentValues;
-using commandline::Command;
-using commandline::Session;
+using application::Argument;
+using application::ArgumentType;
+using application::ArgumentValues;
+using application::Command;
+using application::Session;
 
 /** An argument of a module, in the terms of Slicer's command-line modules: names without dashes, a value for everything
  * (the graphical form always gives one), enumerations instead of switches. */
@@ -44,7 +44,7 @@ struct Module
   std::string                  commandName; ///< of `gigapixel`; empty: the module does its own work
   std::vector<ModuleArgument>  arguments;
   std::vector<ModuleResult>    results;
-  commandline::CommandFunction function;
+  application::CommandFunction function;
   std::string                  example{}; ///< arguments of a useful call, for the help
 
   /** The module's arguments, for parsing and help. */

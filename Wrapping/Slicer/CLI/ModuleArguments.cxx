@@ -25,7 +25,7 @@ ReadNumbers(const std::string & text)
   {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
-    const auto        number = commandline::ReadNumber(text.substr(first, end - first));
+    const auto        number = application::ReadNumber(text.substr(first, end - first));
     if (!number)
     {
       return {};
@@ -83,7 +83,7 @@ SaysNothing(const Argument & argument, const Argument & original, const std::str
   {
     return value == argument.defaultValue;
   }
-  return argument.minimum && commandline::ReadNumber(value) == commandline::ReadNumber(argument.defaultValue);
+  return argument.minimum && application::ReadNumber(value) == application::ReadNumber(argument.defaultValue);
 }
 } // namespace
 
@@ -91,10 +91,10 @@ itk::WholeSlideImageIO::Pointer
 OpenSlide(const ArgumentValues & values)
 {
   const std::string & file = values.GetText("slide");
-  commandline::CheckInputFile(file);
+  application::CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
-  const itk::GigapixelSlideContent content = commandline::GetContent(values);
+  const itk::GigapixelSlideContent content = application::GetContent(values);
   slide->SetImage(content.image);
   slide->SetFocalPlane(content.plane);
   slide->SetChannels(content.channels);
@@ -118,7 +118,7 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
   {
     if (argument.type == ArgumentType::File && values.Has(argument.name) && argument.content != "folder")
     {
-      (argument.channel == commandline::ArgumentChannel::Output ? outputs : files).push_back(&argument);
+      (argument.channel == application::ArgumentChannel::Output ? outputs : files).push_back(&argument);
     }
   }
   for (const Argument * output : outputs)
@@ -126,9 +126,9 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
     const std::string & file = values.GetText(output->name);
     for (const Argument * other : files)
     {
-      if (commandline::IsSameFile(file, values.GetText(other->name)))
+      if (application::IsSameFile(file, values.GetText(other->name)))
       {
-        const bool isOutput = other->channel == commandline::ArgumentChannel::Output;
+        const bool isOutput = other->channel == application::ArgumentChannel::Output;
         throw Refusal(Diagnostic(isOutput ? "E-OUTPUT-TWICE" : "E-OUTPUT-INPUT",
                                  file + " is the file of " + other->GetDisplayName(),
                                  "name another one for " + output->GetDisplayName())
@@ -147,13 +147,13 @@ CheckOutputs(const Module & module, const ArgumentValues & values)
     }
     if (!isThere || !isResults)
     {
-      commandline::CheckOutput(file, 0);
+      application::CheckOutput(file, 0);
     }
   }
   // The command behind does not see the names: it writes into a work folder.
   for (const Argument * output : outputs)
   {
-    commandline::CheckEnding(output->GetDisplayName(), values.GetText(output->name), output->content);
+    application::CheckEnding(output->GetDisplayName(), values.GetText(output->name), output->content);
   }
 }
 
@@ -168,7 +168,7 @@ GetRegionInPixels(const ArgumentValues & values)
   }
   if (numbers.size() != 4)
   {
-    throw commandline::UsageError(
+    throw application::UsageError(
       Diagnostic("E-OPTION-VALUE",
                  "--region wants left,top,width,height in pixels of level 0, or six numbers in mm, not \"" + text + '"')
         .OfOption("--region", text));
@@ -184,7 +184,7 @@ GetRegionInPixels(const ArgumentValues & values)
   });
   if (rectangle[0] < 0 || rectangle[1] < 0 || rectangle[2] < 1 || rectangle[3] < 1)
   {
-    throw commandline::UsageError(Diagnostic("E-OPTION-VALUE",
+    throw application::UsageError(Diagnostic("E-OPTION-VALUE",
                                              "--region " + text + " is no rectangle of the slide",
                                              "give left,top,width,height, or -1,-1,-1,-1 for all of it")
                                     .OfOption("--region", text));
@@ -197,7 +197,7 @@ MakeCommandLine(const Module &                             module,
                 const ArgumentValues &                     values,
                 const std::map<std::string, std::string> & replaced)
 {
-  const Command &          command = *commandline::FindCommand(module.commandName);
+  const Command &          command = *application::FindCommand(module.commandName);
   std::vector<std::string> words;
   std::vector<std::string> positionals{ "--" };
   for (const ModuleArgument & each : module.arguments)

@@ -11,7 +11,7 @@ namespace gigapixel::slicer
 {
 namespace
 {
-using commandline::ArgumentChannel;
+using application::ArgumentChannel;
 
 /** "slide-mpp" becomes "slideMpp", "SLIDE" becomes "slide": Slicer takes letters and digits only. */
 std::string
@@ -99,9 +99,9 @@ Module
 OverCommand(const std::string &          name,
             const std::string &          title,
             const std::string &          commandName,
-            commandline::CommandFunction function)
+            application::CommandFunction function)
 {
-  const Command & command = *commandline::FindCommand(commandName);
+  const Command & command = *application::FindCommand(commandName);
   Module          module{ name, title, command.description, commandName, {}, {}, function };
   for (const Argument & argument : command.arguments)
   {
@@ -145,9 +145,9 @@ AddSegmentation(Module & module)
   mask.required = false;
   mask.description = "Keep the mask too, as a pyramid TIFF (255 object, 0 background; class numbers for more than two "
                      "classes) at its full resolution.";
-  Argument segmentation = commandline::OutputFile(
+  Argument segmentation = application::OutputFile(
     "outputSegmentation", "FILE", "segmentation", "The result for Slicer: a segmentation (.seg.nrrd) in mm.");
-  Argument level = commandline::Integer(
+  Argument level = application::Integer(
     "segmentationLevel",
     "-1",
     -1,
@@ -168,7 +168,7 @@ SlideInfo()
   Module module = OverCommand("SlideInfo", "Slide Info", "info", RunSlideInfo);
   module.example = "--slide slide.svs --thumbnail slide.png";
   RenameOutput(module, "picture");
-  const Argument thumbnail = commandline::OutputFile(
+  const Argument thumbnail = application::OutputFile(
     "thumbnail", "FILE", "picture", "Write a picture (.png) of the whole slide, its longer side at most 512 pixels.");
   module.arguments.insert(module.arguments.begin() + 1, { thumbnail, "", ArgumentType::File });
   module.results = { { "vendor", "string", "Format" },
@@ -204,7 +204,7 @@ SlideRegion()
     "--slide slide.svs --region 20480,10240,4096,4096 --level 0 --volume region.nrrd"
   };
   Argument region{ "region", ArgumentType::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
-  Argument maximum = commandline::Integer("max-side",
+  Argument maximum = application::Integer("max-side",
                                           "8192",
                                           16,
                                           16384,
@@ -213,20 +213,20 @@ SlideRegion()
                                           "fits is taken, shrunk where none does.");
   maximum.unit = "px";
   for (const Argument & argument :
-       { commandline::Slide("Slide file."),
-         commandline::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
-         commandline::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
-         commandline::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
-         commandline::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
+       { application::Slide("Slide file."),
+         application::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
+         application::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
+         application::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
+         application::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
          region,
          maximum,
-         commandline::SlideOption("image"),
-         commandline::SlideOption("plane"),
-         commandline::SlideOption("channel"),
-         commandline::SlideWindow("Several channels are added up in their colors.",
+         application::SlideOption("image"),
+         application::SlideOption("plane"),
+         application::SlideOption("channel"),
+         application::SlideWindow("Several channels are added up in their colors.",
                                   "auto where a channel is chosen, and where the slide is not gray or RGB of 8 bit"),
-         commandline::SlideOption("slide-mpp"),
-         commandline::CommonArguments().front() })
+         application::SlideOption("slide-mpp"),
+         application::CommonArguments().front() })
   {
     module.arguments.push_back(FromTable(argument));
     module.arguments.back().tableName.clear();
@@ -369,8 +369,8 @@ Module::GetCommand() const
     command.arguments.push_back(each.argument);
   }
   command.arguments.push_back(
-    commandline::OutputFile("returnparameterfile", "FILE", "text", "Where the results are written, name = value."));
-  for (const Argument & argument : commandline::CommonArguments())
+    application::OutputFile("returnparameterfile", "FILE", "text", "Where the results are written, name = value."));
+  for (const Argument & argument : application::CommonArguments())
   {
     if (!command.Find(argument.name))
     {
@@ -390,7 +390,7 @@ GetModules()
     for (Module & module : all)
     {
       const Argument messages =
-        commandline::Choice("messages",
+        application::Choice("messages",
                             { "text", "json" },
                             "text",
                             "How errors and warnings are written: as sentences, or as lines of JSON.");

@@ -12,7 +12,7 @@ namespace gigapixel::slicer
 {
 namespace
 {
-using commandline::ArgumentChannel;
+using application::ArgumentChannel;
 
 /** What a file is in Slicer: its element, with the endings of its names. */
 struct FileElement
@@ -37,7 +37,7 @@ JoinEndings(const Argument & argument)
   {
     return read.at(argument.content);
   }
-  return JoinNames(commandline::GetEndings(argument.content), ",");
+  return JoinNames(application::GetEndings(argument.content), ",");
 }
 
 FileElement

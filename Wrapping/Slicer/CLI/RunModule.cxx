@@ -28,11 +28,13 @@ namespace
 using JSON = nlohmann::ordered_json;
 
 /** Tells Slicer how far the work is, in the lines that it reads on the standard output. */
-class SlicerListener : public commandline::Listener
+class SlicerFrontEnd : public application::FrontEnd
 {
 public:
-  explicit SlicerListener(const Module & module)
-    : m_Name(module.title)
+  /** \param outer shows errors and warnings */
+  SlicerFrontEnd(const Module & module, FrontEnd & outer)
+    : m_Outer(outer)
+    , m_Name(module.title)
   {
     std::printf("<filter-start>\n<filter-name>%s</filter-name>\n<filter-comment>%s</filter-comment>\n</filter-start>\n",
                 m_Name.c_str(),
@@ -40,14 +42,14 @@ public:
     std::fflush(stdout);
   }
 
-  ~SlicerListener() override
+  ~SlicerFrontEnd() override
   {
     std::printf("<filter-end>\n<filter-name>%s</filter-name>\n</filter-end>\n", m_Name.c_str());
     std::fflush(stdout);
   }
 
   void
-  HearProgress(double fraction) override
+  ShowProgress(double fraction, const std::string &) override
   {
     // Filters that stream begin anew for a strip; a bar that goes back tells nothing.
     m_Fraction = std::max(m_Fraction, fraction);
@@ -56,14 +58,36 @@ public:
   }
 
   void
-  HearMessage(const std::string & sentence) override
+  EndProgress(const std::string & line) override
+  {
+    if (!line.empty())
+    {
+      ShowProgress(1, line);
+      ShowMessage(line);
+    }
+  }
+
+  void
+  ShowMessage(const std::string & sentence) override
   {
     std::printf("%s\n", GetPrintable(sentence).c_str());
     std::fflush(stdout);
   }
 
   void
-  HearResult(const std::string & json) override
+  ShowDiagnostic(const Diagnostic & diagnostic) override
+  {
+    m_Outer.ShowDiagnostic(diagnostic);
+  }
+
+  void
+  ShowFailures(const std::string & sentence) override
+  {
+    m_Outer.ShowFailures(sentence);
+  }
+
+  void
+  ShowResult(const std::string &, const std::string & json) override
   {
     result = JSON::parse(json);
   }
@@ -71,6 +95,7 @@ public:
   JSON result;
 
 private:
+  FrontEnd &  m_Outer;
   std::string m_Name;
   double      m_Fraction{ 0 };
 };
@@ -82,12 +107,12 @@ RunCommandBehind(const Module &                             module,
                  const Session &                            session,
                  const std::map<std::string, std::string> & replaced)
 {
-  const Command &      command = *commandline::FindCommand(module.commandName);
+  const Command &      command = *application::FindCommand(module.commandName);
   const ArgumentValues words = ArgumentValues::Parse(command, MakeCommandLine(module, values, replaced));
-  SlicerListener       listener(module);
-  const Session        told(true, true, session.GetThreads(), &listener);
-  const int            code = commandline::FindCommandFunction(command)(words, told);
-  return code == commandline::Success ? std::optional<JSON>(listener.result) : std::nullopt;
+  SlicerFrontEnd       frontEnd(module, session.GetFrontEnd());
+  const Session        told(frontEnd, session.GetThreads());
+  const int            code = application::FindCommandFunction(command)(words, told);
+  return code == application::Success ? std::optional<JSON>(frontEnd.result) : std::nullopt;
 }
 
 /** Level 0 of the slide in mm. */
@@ -113,7 +138,7 @@ MakeSegmentation(const Module &         module,
 {
   if (!values.Has("outputSegmentation") && !values.Has("mask"))
   {
-    throw commandline::UsageError(
+    throw application::UsageError(
       Diagnostic("E-OPTION-MISSING", module.name + " needs --outputSegmentation or --mask").OfOption("--mask"));
   }
   CheckOutputs(module, values);
@@ -126,7 +151,7 @@ MakeSegmentation(const Module &         module,
   auto              result = RunCommandBehind(module, values, session, { { "output", mask } });
   if (!result)
   {
-    return commandline::Failure;
+    return application::Failure;
   }
   MaskPlace place = FindPlace(values);
   placing(place, *result);
@@ -146,7 +171,7 @@ MakeSegmentation(const Module &         module,
     (*result)["objectMm2"] = isKnown ? JSON(made.objectMm2) : JSON();
     (*result)["segmentationDownsample"] = made.downsample;
     (*result)["segmentationMpp"] = isKnown ? JSON(mpp) : JSON();
-    commandline::ThrowIfInterrupted();
+    application::ThrowIfInterrupted();
     segmentationFolder->Publish(".seg.nrrd");
   }
   if (maskFolder)
@@ -154,7 +179,7 @@ MakeSegmentation(const Module &         module,
     maskFolder->Publish(".tif");
   }
   WriteResults(module, values, *result);
-  return commandline::Success;
+  return application::Success;
 }
 } // namespace
 
@@ -166,7 +191,7 @@ RunSlideInfo(const ArgumentValues & values, const Session & session)
   auto result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
-    return commandline::Failure;
+    return application::Failure;
   }
   const auto slide = OpenSlide(values);
   (*result)["spacingX"] = slide->GetSpacing(0);
@@ -176,7 +201,7 @@ RunSlideInfo(const ArgumentValues & values, const Session & session)
     WriteThumbnail(values, values.GetText("thumbnail"));
   }
   WriteResults(module, values, *result);
-  return commandline::Success;
+  return application::Success;
 }
 
 int
@@ -215,7 +240,7 @@ RunSegmentVolume(const ArgumentValues & values, const Session & session)
     const std::string name = "volume" + (number == 1 ? "" : std::to_string(number));
     if (values.Has(name))
     {
-      commandline::CheckInputFile(values.GetText(name));
+      application::CheckInputFile(values.GetText(name));
       volumes += (volumes.empty() ? "" : ",") + values.GetText(name);
     }
   }
@@ -225,7 +250,7 @@ RunSegmentVolume(const ArgumentValues & values, const Session & session)
   auto              result = RunCommandBehind(module, values, session, { { "SLIDE", volumes }, { "output", labels } });
   if (!result)
   {
-    return commandline::Failure;
+    return application::Failure;
   }
   const auto milliliters = WriteVolumeSegmentation(
     labels, result->at("classNames").get<std::vector<std::string>>(), folder.GetPath(".seg.nrrd"));
@@ -235,10 +260,10 @@ RunSegmentVolume(const ArgumentValues & values, const Session & session)
     classes[name] = volume;
   }
   (*result)["classes"] = classes.dump();
-  commandline::ThrowIfInterrupted();
+  application::ThrowIfInterrupted();
   folder.Publish(".seg.nrrd");
   WriteResults(module, values, *result);
-  return commandline::Success;
+  return application::Success;
 }
 
 int
@@ -264,10 +289,10 @@ RunTrain(const ArgumentValues & values, const Session & session)
   const auto    result = RunCommandBehind(module, values, session, {});
   if (!result)
   {
-    return commandline::Failure;
+    return application::Failure;
   }
   WriteResults(module, values, *result);
-  return commandline::Success;
+  return application::Success;
 }
 
 namespace
@@ -298,7 +323,7 @@ int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
   const Module & module = *FindModule("GigapixelClassify");
-  commandline::CheckInputFile(values.GetText("slide"));
+  application::CheckInputFile(values.GetText("slide"));
   CheckOutputs(module, values);
   const auto folder = [&values](const std::string & name) {
     return values.Has(name) ? std::make_unique<WorkFolder>(values.GetText(name)) : nullptr;
@@ -311,7 +336,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     module, values, session, { { "output", table }, { "maps", mapFolder ? mapFolder->GetPath("") : "" } });
   if (!result)
   {
-    return commandline::Failure;
+    return application::Failure;
   }
   TakeFound(*result);
   if (mapFolder)
@@ -325,7 +350,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     (*result)["activatedClass"] = map.at("class");
     (*result)["mapGreatest"] = map.at("greatest");
     (*result)["mapDownsample"] = map.at("downsample");
-    commandline::ThrowIfInterrupted();
+    application::ThrowIfInterrupted();
     mapFolder->Publish(".nrrd");
   }
   if (tableFolder)
@@ -333,7 +358,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     tableFolder->Publish(".csv");
   }
   WriteResults(module, values, *result);
-  return commandline::Success;
+  return application::Success;
 }
 
 int
@@ -343,20 +368,17 @@ RunModule(const std::string & name, const std::vector<std::string> & words)
   if (!module)
   {
     std::fprintf(stderr, "There is no module %s.\n", name.c_str());
-    return commandline::WrongUsage;
+    return application::WrongUsage;
   }
   if (words.size() == 1 && words.front() == "--xml")
   {
     std::printf("%s", GetXML(*module).c_str());
-    return commandline::Success;
+    return application::Success;
   }
   // Errors of the arguments themselves are shown so, too.
   const std::array<std::string, 2> asked{ { "--messages", "json" } };
-  if (std::search(words.begin(), words.end(), asked.begin(), asked.end()) != words.end())
-  {
-    commandline::ShowDiagnosticsAsJSON();
-  }
-  return commandline::RunProgram(module->GetCommand(), words, module->function);
+  const bool isJSON = std::search(words.begin(), words.end(), asked.begin(), asked.end()) != words.end();
+  return commandline::RunProgram(module->GetCommand(), words, module->function, isJSON);
 }
 
 } // namespace gigapixel::slicer

@@ -16,9 +16,9 @@ namespace gigapixel::slicer
 {
 namespace
 {
-using commandline::Segment;
-using Histogram = commandline::LabelCounts;
-using ImageType = commandline::SegmentationImage;
+using application::Segment;
+using Histogram = application::LabelCounts;
+using ImageType = application::SegmentationImage;
 
 /** A side that Slicer shows and edits without delay. */
 constexpr itk::SizeValueType ComfortableSide = 4096;
@@ -90,7 +90,7 @@ ReadLevel(const itk::WholeSlideImageIO & mask,
   image->Allocate();
   unsigned char * const pixels = image->GetBufferPointer();
   mask.ReadRegion(level, 0, 0, size[0], size[1], 1, pixels);
-  const auto labels = commandline::MakeLabelMap(segments);
+  const auto labels = application::MakeLabelMap(segments);
   std::transform(pixels, pixels + size[0] * size[1], pixels, [&labels](unsigned char value) { return labels[value]; });
   return image;
 }
@@ -105,15 +105,15 @@ WriteSegmentation(itk::WholeSlideImageIO & mask,
 {
   const unsigned  chosen = ChooseLevel(mask, level);
   const Histogram histogram = CountValues(mask);
-  const auto      segments = commandline::FindSegments(histogram, {}, objectName);
+  const auto      segments = application::FindSegments(histogram, {}, objectName);
   // Level k of a mask holds pixel (2^k x, 2^k y) of its level 0.
   const auto                  reduction = static_cast<double>(std::int64_t(1) << chosen);
   const std::array<double, 2> downsamples{ { place.downsamples[0] * reduction, place.downsamples[1] * reduction } };
   const auto                  image = ReadLevel(mask, chosen, place, downsamples, segments);
-  commandline::WriteSegments(*image, segments, file);
+  application::WriteSegments(*image, segments, file);
 
   const auto all = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), std::int64_t(0)));
-  const auto labels = commandline::MakeLabelMap(segments);
+  const auto labels = application::MakeLabelMap(segments);
   double     object = 0;
   for (std::size_t value = 1; value < labels.size(); ++value)
   {
@@ -153,7 +153,7 @@ WriteVolumeSegmentation(const std::string &              labels,
       found.emplace_back(segments.back().name, milliliters * static_cast<double>(histogram[value]));
     }
   }
-  commandline::WriteSegments(image, segments, file);
+  application::WriteSegments(image, segments, file);
   return found;
 }
 

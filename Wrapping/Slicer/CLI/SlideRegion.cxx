@@ -23,7 +23,7 @@ namespace gigapixel::slicer
 {
 namespace
 {
-using commandline::Picture;
+using application::Picture;
 using ImageType = itk::Image<itk::RGBPixel<unsigned char>, 3>;
 
 /** Which pixels of which level are read, and how many of them along each axis become one. */
@@ -69,7 +69,7 @@ GetRectangle(const itk::WholeSlideImageIO & slide, const ArgumentValues & values
   {
     return { 0, 0, static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
   }
-  const auto numbers = commandline::ReadIntegers(text, ",");
+  const auto numbers = application::ReadIntegers(text, ",");
   if (numbers[0] + numbers[2] > static_cast<std::int64_t>(size[0]) ||
       numbers[1] + numbers[3] > static_cast<std::int64_t>(size[1]))
   {
@@ -110,7 +110,7 @@ ChooseLevel(itk::WholeSlideImageIO & slide, const ArgumentValues & values)
   const double       resolution = values.GetNumber("mpp");
   if (level >= 0 && resolution > 0)
   {
-    throw commandline::UsageError(
+    throw application::UsageError(
       Diagnostic("E-OPTION-CONFLICT", "--level and --mpp cannot be given together", "choose one of them")
         .OfOption("--mpp", values.GetText("mpp")));
   }
@@ -189,7 +189,7 @@ Read(const itk::WholeSlideImageIO & slide, const Reading & reading)
     }
     if (y % 64 == 0)
     {
-      commandline::ThrowIfInterrupted();
+      application::ThrowIfInterrupted();
       std::printf("<filter-progress>%.4f</filter-progress>\n", static_cast<double>(y) / static_cast<double>(lines));
       std::fflush(stdout);
     }
@@ -239,7 +239,7 @@ WriteThumbnail(const ArgumentValues & values, const std::string & file)
   const auto                   size = slide->GetLevelSize(0);
   const auto                   rectangle =
     std::array<std::int64_t, 4>{ 0, 0, static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
-  commandline::WritePNG(Read(*slide, FitReading(*slide, rectangle, longest)), file);
+  application::WritePNG(Read(*slide, FitReading(*slide, rectangle, longest)), file);
 }
 
 int
@@ -248,14 +248,14 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   const Module & module = *FindModule("SlideRegion");
   if (!values.Has("volume") && !values.Has("picture"))
   {
-    throw commandline::UsageError(
+    throw application::UsageError(
       Diagnostic("E-OPTION-MISSING", "SlideRegion needs --volume or --picture").OfOption("--volume"));
   }
   CheckOutputs(module, values);
   const auto folder =
     values.Has("volume") ? std::make_unique<WorkFolder>(values.GetText("volume")) : std::unique_ptr<WorkFolder>();
   const auto    slide = OpenSlide(values);
-  const Grid    levelZero = commandline::GetLevelZeroGrid(*slide);
+  const Grid    levelZero = application::GetLevelZeroGrid(*slide);
   const Reading reading = ChooseReading(*slide, values);
   const Picture picture = Read(*slide, reading);
   const double  downsample = slide->GetLevelDownsample(reading.level) * static_cast<double>(reading.shrink);
@@ -266,7 +266,7 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   }
   if (values.Has("picture"))
   {
-    commandline::WritePNG(picture, values.GetText("picture"));
+    application::WritePNG(picture, values.GetText("picture"));
   }
   WriteResults(module,
                values,
@@ -274,7 +274,7 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
                  { "downsample", downsample },
                  { "width", picture.width },
                  { "height", picture.height } });
-  return commandline::Success;
+  return application::Success;
 }
 
 } // namespace gigapixel::slicer

@@ -20,6 +20,8 @@ namespace gigapixel
 namespace
 {
 
+std::atomic<void (*)()> torchFinder{ nullptr };
+
 /** \return empty: none is loaded, or it does not say its version */
 std::string
 FindLoadedVersion()
@@ -67,6 +69,10 @@ ChooseTorchVersion()
     throw Refusal(Diagnostic("E-INSTALLATION",
                              "this build has no networks of any operations, as it was made without LibTorch",
                              "build with -DGigapixel_BUILD_TORCH=ON"));
+  }
+  if (const auto find = torchFinder.load(); find && !FindLoadedLibrary("libtorch_cpu"))
+  {
+    find();
   }
   if (versions.size() > 1 && !FindLoadedLibrary("libtorch_cpu"))
   {
@@ -128,6 +134,12 @@ GetTorchVersion()
 {
   const std::string builtWith = TorchModule::Get().version, loaded = FindLoadedVersion();
   return loaded.empty() ? builtWith : loaded;
+}
+
+void
+SetTorchFinder(void (*find)())
+{
+  torchFinder = find;
 }
 
 namespace

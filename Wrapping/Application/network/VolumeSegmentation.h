@@ -1,0 +1,44 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef VolumeSegmentation_h
+#define VolumeSegmentation_h
+
+#include "NetworkCommands.h"
+
+#include "gigapixelModel.h"
+#include "itkGigapixelVolumeSource.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace gigapixel::application
+{
+
+/** What a volume and its labels take of memory beside the network. */
+struct VolumeMemory
+{
+  Size         shown{};        ///< what the network sees in inference: the volume at the spacing of its model
+  std::int64_t training{ 0 };  ///< a volume is read while the maps of the one before are there
+  std::int64_t inference{ 0 }; ///< while there are maps
+  std::int64_t alone{ 0 };     ///< of inference before and after: the file is read, and the labels are written
+};
+
+/** As segment, train and plan count it.
+ * \param labels of training; without them bytes are counted */
+VolumeMemory CountMemory(const itk::GigapixelVolume & volume,
+                         const NetworkDescription &   network,
+                         const itk::GigapixelVolume * labels = nullptr);
+
+/** \throw std::runtime_error a volume is given to what is for slides, or the other way around
+ * \param what "the model mine.safetensors", for the message */
+void RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what);
+
+/** \throw std::runtime_error the volume has another number of channels than the network takes */
+void RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescription & network);
+
+/** segment, with a model for volumes. */
+int SegmentVolumes(const ArgumentValues & values, const Session & session, const std::shared_ptr<const Model> & model);
+
+} // namespace gigapixel::application
+
+#endif

@@ -1,0 +1,34 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef ArgumentText_h
+#define ArgumentText_h
+
+#include "GigapixelApplicationExport.h"
+
+#include "gigapixelArgument.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gigapixel::application
+{
+
+/** The whole text as a finite number; nothing where it is none. Independent of the locale. */
+GigapixelApplication_EXPORT std::optional<double> ReadNumber(const std::string & text);
+
+/** The whole text as a whole number; nothing where it is none, or has more than 18 digits. */
+std::optional<std::int64_t> ReadInteger(const std::string & text);
+
+/** Whole numbers between any of these separators; empty where one is none. */
+GigapixelApplication_EXPORT std::vector<std::int64_t> ReadIntegers(const std::string & text,
+                                                                   const std::string & separators);
+
+/** \throw UsageError unless the text is a value of the argument's type and range. */
+void CheckValue(const Argument & argument, const std::string & value);
+
+bool EndsWith(const std::string & text, const std::string & ending);
+
+} // namespace gigapixel::application
+
+#endif

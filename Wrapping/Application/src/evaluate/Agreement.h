@@ -1,0 +1,76 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#ifndef Agreement_h
+#define Agreement_h
+
+#include <cstdint>
+
+namespace gigapixel::application
+{
+
+/** \class Agreement
+ * \brief Counts of pixels in which a prediction agrees with the truth, and what is made of them.
+ *
+ * Where a quotient has nothing to judge it is 1: Dice and IoU of two empty masks, sensitivity without object in the
+ * truth, precision without object in the prediction, specificity without background in the truth. */
+struct Agreement
+{
+  std::int64_t truePositives{ 0 };
+  std::int64_t falsePositives{ 0 };
+  std::int64_t falseNegatives{ 0 };
+  std::int64_t trueNegatives{ 0 };
+
+  double
+  GetDice() const
+  {
+    return Quotient(2 * truePositives, 2 * truePositives + falsePositives + falseNegatives);
+  }
+
+  double
+  GetIoU() const
+  {
+    return Quotient(truePositives, truePositives + falsePositives + falseNegatives);
+  }
+
+  double
+  GetSensitivity() const
+  {
+    return Quotient(truePositives, truePositives + falseNegatives);
+  }
+
+  double
+  GetSpecificity() const
+  {
+    return Quotient(trueNegatives, trueNegatives + falsePositives);
+  }
+
+  double
+  GetPrecision() const
+  {
+    return Quotient(truePositives, truePositives + falsePositives);
+  }
+
+  /** Dice of calling every pixel object: what a prediction has to be better than. */
+  double
+  GetDiceOfAllForeground() const
+  {
+    const std::int64_t objects = truePositives + falseNegatives;
+    return Quotient(2 * objects, objects + GetPixels());
+  }
+
+  std::int64_t
+  GetPixels() const
+  {
+    return truePositives + falsePositives + falseNegatives + trueNegatives;
+  }
+
+private:
+  static double
+  Quotient(std::int64_t part, std::int64_t whole)
+  {
+    return whole == 0 ? 1.0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+};
+
+} // namespace gigapixel::application
+
+#endif

@@ -1,0 +1,65 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Commands of the program ``gigapixel``, run in this process by the library that the program is made of."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import threading
+
+from itkgigapixel.errors import MESSAGES, error_of_fields, text_of, warn
+from itkgigapixel.progress import bar, command_at_work
+
+_turn = threading.Lock()  # a process runs one command at a time
+
+
+@functools.lru_cache(1)
+def _library():
+    # The reader of slides has ITK's counters, factories and windows be those of the itk package.
+    from itkgigapixel import application, slide_reader  # noqa: F401
+    from itkgigapixel.engine import require_torch
+
+    application.set_torch_finder(require_torch)
+    return application
+
+
+def run(command: str, options: dict, names: list[str], progress: bool = False):
+    """What a command tells with ``--json``.
+
+    :param options: by their names, switches True; those that are "" are left out, and a tuple is given word by word
+    :param progress: show a tqdm bar
+    :returns: of several files a list, in which those that failed have an "error" where others did not
+    :raises GigapixelError: its first error, where nothing succeeded; its warnings are Python's
+    """
+    given = [(name, value) for name, values in options.items() for value in (values if isinstance(values, tuple) else (values,))]
+    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value != ""]
+    library = _library()
+    results, diagnostics = [], []
+    shown = bar(command) if progress else None
+
+    def hear(kind: str, text: str, fraction: float) -> None:
+        if kind == "progress":
+            if shown is not None:
+                shown.update(max(round(100 * fraction) - shown.n, 0))
+        elif kind == "message":
+            MESSAGES.info("%s", text)
+        else:
+            (results if kind == "result" else diagnostics).append(json.loads(text))
+
+    with contextlib.closing(shown) if shown is not None else contextlib.nullcontext():
+        with command_at_work(library.request_interruption, _turn) as heeds_signals:
+            code = library.run_command(command, [os.fsencode(word) for word in (*words, "--", *names)], hear, heeds_signals)
+    result = results[-1] if results else None
+    rows = [row for row in (result if isinstance(result, list) else [result]) if isinstance(row, dict)]
+    told = [warning for row in rows for warning in row.get("warnings") or ()]
+    texts = [text_of(warning) for warning in told]
+    # Some show only while pixels are read, such as damage.
+    told += [each for each in diagnostics if each["code"].startswith("W-") and text_of(each) not in texts]
+    for warning in told:
+        warn(warning)
+    errors = [row["error"] for row in rows if row.get("error")]
+    if code != 0 and not (isinstance(result, list) and 0 < len(errors) < len(rows)):
+        raise error_of_fields(errors[0] if errors else {"code": "E-OTHER", "why": f"the command {command} failed"})
+    return result
