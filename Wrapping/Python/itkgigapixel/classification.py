@@ -12,12 +12,12 @@ from typing import NamedTuple, Optional, Sequence, Unpack
 import itk
 import numpy as np
 
+from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_fields, names_arguments, renamed, warn
 from itkgigapixel.files import content_of, stated_of, with_mask
 from itkgigapixel.option_table import ClassifyOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.commands import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
@@ -53,6 +53,7 @@ def classify(
     model,
     *,
     maps: bool = False,
+    progress: bool = False,
     level: Optional[int] = None,
     slide_mpp: Optional[float] = None,
     channels: Optional[Channels] = None,
@@ -63,8 +64,8 @@ def classify(
     """Classifies whole slides with a network that was trained on slide-level labels.
 
     The model gives classes and their probabilities, exactly, in the memory that you allow. Or it gives what else it was
-    trained for: findings, a grade, values, or the probabilities of surviving until given times. The program
-    ``gigapixel classify`` of the package does it, in a process of its own.
+    trained for: findings, a grade, values, or the probabilities of surviving until given times. It is the command
+    ``gigapixel classify``.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ def classify(
     maps : bool, default False
         Say also what each label comes from: attention, of networks that pool by it, else the activation of a class
         (grad-CAM); takes twice the time.
+    progress : bool, default False
+        Show a tqdm bar.
     **options
         What is said beside the label, and how it is computed.
 
@@ -116,7 +119,7 @@ def classify(
         own["model"] = file_of_model(model, folder)
         own["output"] = pathlib.Path(folder) / "predictions.csv"
         own["maps"] = pathlib.Path(folder) / "maps" if maps else ""
-        told = run("classify", own, names)
+        told = run("classify", own, names, progress)
         rows = [told] if isinstance(told, dict) else told
         images = [_read_map(row["map"]) if maps and not row.get("error") else None for row in rows]
     found = Classifications(

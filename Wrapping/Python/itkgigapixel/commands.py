@@ -36,13 +36,14 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
     given = [(name, value) for name, values in options.items() for value in (values if isinstance(values, tuple) else (values,))]
     words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value != ""]
     library = _library()
-    results, diagnostics = [], []
+    results: list = []
+    diagnostics: list = []
     shown = bar(command) if progress else None
 
     def hear(kind: str, text: str, fraction: float) -> None:
         if kind == "progress":
             if shown is not None:
-                shown.update(max(round(100 * fraction) - shown.n, 0))
+                _show(shown, text.rpartition(": ")[0], round(100 * fraction))
         elif kind == "message":
             MESSAGES.info("%s", text)
         else:
@@ -63,3 +64,11 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
     if code != 0 and not (isinstance(result, list) and 0 < len(errors) < len(rows)):
         raise error_of_fields(errors[0] if errors else {"code": "E-OTHER", "why": f"the command {command} failed"})
     return result
+
+
+def _show(shown, title: str, percent: int) -> None:
+    """A bar for each piece of work, such as a slide. Filters that stream begin anew for a strip, and a bar that goes back tells nothing."""
+    if shown.desc != f"{title}: ":
+        shown.reset()
+        shown.set_description(title)
+    shown.update(max(percent - shown.n, 0))

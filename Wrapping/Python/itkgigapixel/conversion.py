@@ -82,7 +82,7 @@ def convert(
     if is_folder(slide):
         options = {"level": level, "mpp": mpp, "keep-label": keep_label, "keep-text": keep_text, **Content().but(channels, window).options()}
         rectangle = None if region is None else ",".join(str(operator.index(each)) for each in region)
-        return run_in_folder("convert", slide, output, {**options, "region": rectangle})  # type: ignore[return-value]
+        return run_in_folder("convert", slide, output, {**options, "region": rectangle}, progress)  # type: ignore[return-value]
     slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):

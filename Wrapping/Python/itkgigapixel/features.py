@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Iterator, Optional, Sequence
 import itk
 import numpy as np
 
+from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import check_mask_array, check_output, refusal_of, write_mask
 from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
-from itkgigapixel.commands import run
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path, check_mpp, file_name
@@ -136,7 +136,7 @@ def features(
     if isinstance(module, (str, bytes, os.PathLike)) and os.path.isfile(os.path.join(os.fsdecode(module), "config.json")):
         module = _open_encoder(os.fsdecode(module))
     if isinstance(module, (str, bytes, os.PathLike, itk.GigapixelModel)):
-        return _of_model(slide, module, output, tissue, device)
+        return _of_model(slide, module, output, tissue, device, progress)
     stated = getattr(module, "pretrained_cfg", None) or {}  # timm's
     patch = stated.get("input_size", (3, 224, 224))[-1] if patch is None else patch
     mean = stated.get("mean", MEAN) if mean is None else mean
@@ -184,7 +184,7 @@ def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[
     if is_file or isinstance(module, itk.GigapixelModel):
         with tempfile.TemporaryDirectory() as folder:
             options = {"model": file_of_model(module, folder), "tissue": file_name(how["tissue"]), "device": how["device"]}
-            return run_in_folder("features", slides, output, options)
+            return run_in_folder("features", slides, output, options, how["progress"])
     if isinstance(module, (str, bytes, os.PathLike)):
         module = _open_encoder(os.fsdecode(module))
 
@@ -195,7 +195,7 @@ def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[
     return call_in_folder(compute, slides, output, ".h5")
 
 
-def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str]):
+def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str], progress: bool):
     with tempfile.TemporaryDirectory() as folder:
         target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
         if target.suffix != ".h5":
@@ -215,7 +215,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.nda
             "strict": slide.strict or "",
             "overwrite": True,
         }
-        run("features", options, [slide.path])
+        run("features", options, [slide.path], progress)
         with h5py.File(target) as file:
             return file["features"][:], file["coords"][:]
 

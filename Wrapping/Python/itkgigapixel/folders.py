@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from typing import Callable, Optional
 
-from itkgigapixel.errors import GigapixelError, error_of
 from itkgigapixel.commands import run
+from itkgigapixel.errors import GigapixelError, error_of
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path, file_name
 
@@ -26,15 +26,15 @@ def _folder(output: Optional[Path]) -> str:
     return os.path.join(file_name(output), "")
 
 
-def run_in_folder(command: str, folder: Path, output: Optional[Path], options: dict) -> list[dict]:
+def run_in_folder(command: str, folder: Path, output: Optional[Path], options: dict, progress: bool = False) -> list[dict]:
     """What the program makes of the folder: results that are there already stay, and a manifest tells how they were made.
 
     :param options: by the program's names; False and None: not given
     :returns: what ``--json`` says of each slide, with an "error" where it failed"""
     given = {name: "" if value is None or value is False else value for name, value in options.items()}
     if command == "convert":
-        return _list(run(command, given, [file_name(folder), _folder(output)]))
-    return _list(run(command, {"output": _folder(output), **given}, [file_name(folder)]))
+        return _list(run(command, given, [file_name(folder), _folder(output)], progress))
+    return _list(run(command, {"output": _folder(output), **given}, [file_name(folder)], progress))
 
 
 def _list(rows) -> list[dict]:

@@ -9,8 +9,8 @@ from typing import Optional, Sequence
 
 import itk
 
-from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.commands import run
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.slide_content import Path, file_name
 
 
@@ -32,7 +32,7 @@ def import_onnx(
 ):
     """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
 
-    It is the program ``gigapixel import`` of the package that does it, in a process of its own; neither PyTorch nor the package
+    It is the command ``gigapixel import``; neither PyTorch nor the package
     ``onnx`` is needed. Batch norms keep their statistics, dropout is left out, and so is a sigmoid or softmax over classes at the end.
     Several inputs become one image with their channels behind each other, in the file's order.
 

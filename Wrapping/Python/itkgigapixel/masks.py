@@ -1,5 +1,5 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
-"""Masks beside their truth, as outlines, from outlines, and over their slide: commands of the program, each a process of its own."""
+"""Masks beside their truth, as outlines, from outlines, and over their slide: commands of the program."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
+from itkgigapixel.commands import run
 from itkgigapixel.errors import in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, with_mask
-from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
 

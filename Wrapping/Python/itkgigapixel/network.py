@@ -328,7 +328,7 @@ def segment(
         own = {"tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp, **program_options(options)}
         with tempfile.TemporaryDirectory() as folder:
             own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options()}
-            return run_in_folder("segment", slide, output, own)
+            return run_in_folder("segment", slide, output, own, progress)
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):

@@ -7,12 +7,12 @@ import operator
 import tempfile
 from typing import Any, Optional, Sequence, Unpack
 
+from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.files import content_of, path_of, stated_of
 from itkgigapixel.option_table import PlanOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window
 
@@ -36,7 +36,7 @@ def plan(
 ) -> dict[str, Any]:
     """Plans what training and inference will take on this machine: memory and tiles, and time where it is asked for.
 
-    It is the program ``gigapixel plan`` of the package that does it, in a process of its own.
+    It is the command ``gigapixel plan``.
 
     Parameters
     ----------

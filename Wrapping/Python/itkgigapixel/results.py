@@ -13,9 +13,9 @@ from typing import Optional, Sequence
 
 import numpy as np
 
+from itkgigapixel.commands import run
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, write_mask
-from itkgigapixel.commands import run
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
 
@@ -37,7 +37,7 @@ def measure(
 ) -> list[dict[str, float | int | str | None]]:
     """Size and shape of each connected component of masks, and its colors in the slide. ``pandas.DataFrame(rows)`` makes a table of it.
 
-    It is the program ``gigapixel measure`` of the package that does it, in a process of its own. Figures are those of
+    It is the command ``gigapixel measure``. Figures are those of
     scikit-image's ``regionprops``. Memory does not grow with the rows of a mask.
 
     Parameters
@@ -122,7 +122,7 @@ def report(
 ) -> Path:
     """One page of HTML on a batch of slides: pictures with masks, areas, doubts, probabilities, curves and figures.
 
-    It is the program ``gigapixel report`` of the package that does it, in a process of its own. The page needs no network. Above
+    It is the command ``gigapixel report``. The page needs no network. Above
     40 MB its pictures lie in a folder beside it, which is warned of, and so is what the results do not hold.
 
     Parameters

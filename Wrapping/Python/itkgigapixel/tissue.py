@@ -110,7 +110,7 @@ def label(
         raise error_of(ValueError, "E-OPTION-VALUE", why, option="downsample", value=downsample)
     if is_folder(slide):
         options = {"preset": preset, "hints": "" if hints is None else file_name(hints), "downsample": downsample, "full-resolution": full_resolution, "classes": classes, "slide-mpp": slide_mpp}
-        return run_in_folder("label", slide, output, {**options, **Content().but(channels, window).options()})
+        return run_in_folder("label", slide, output, {**options, **Content().but(channels, window).options()}, progress)
     slide, io = open_source(slide, slide_mpp, channels, window, Picture)
     if output is not None:
         check_mask(check_output(output, slide.path))

@@ -10,12 +10,12 @@ from typing import Optional, Sequence, Unpack
 
 import itk
 
+from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import SLIDING_WINDOW, error_of, names_arguments, renamed
 from itkgigapixel.files import check_mask
 from itkgigapixel.option_table import SegmentVolumeOptions
 from itkgigapixel.options import program_options, takes_options
-from itkgigapixel.commands import run
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide_content import Path, file_name
 
@@ -28,12 +28,13 @@ def segment_volume(
     volume,
     model,
     output: Optional[Path] = None,
+    *,
+    progress: bool = False,
     **options: Unpack[SegmentVolumeOptions],
 ):
     """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
 
-    It is the program ``gigapixel segment`` of the package that does it, in a process of its own. What the model wants the values to
-    be normalized to is done there, by the volume itself.
+    It is the command ``gigapixel segment``. What the model wants the values to be normalized to is done there, by the volume itself.
 
     Parameters
     ----------
@@ -45,6 +46,8 @@ def segment_volume(
         (its best model).
     output : path-like, optional
         A file to write (``.nii.gz``, ``.nrrd``, ...), in place of what stands there.
+    progress : bool, default False
+        Show a tqdm bar.
     **options
         What becomes of probabilities, whether the network sees patches, and how it is computed.
 
@@ -75,7 +78,7 @@ def segment_volume(
             "overwrite": True,
             **program_options(options),
         }
-        run("segment", given, [_name_of(volume, folder)])
+        run("segment", given, [_name_of(volume, folder)], progress)
         return itk.imread(str(given["output"]), itk.UC) if output is None else output
 
 

@@ -191,17 +191,6 @@ def test_errors_that_pytorch_hands_on_have_their_code():
     assert gp.GigapixelError("something").code == "E-OTHER"
 
 
-def test_messages_of_the_program_are_logged(tmp_path, monkeypatch, caplog):
-    program = tmp_path / "gigapixel"
-    program.write_text("#!/bin/sh\necho 'done in time' >&2\necho '{}'\n")
-    program.chmod(0o755)
-    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
-    from itkgigapixel.commands import run
-
-    run("info", {}, ["a.svs"])
-    assert [(each.name, each.levelname, each.getMessage()) for each in caplog.records] == [("itkgigapixel", "INFO", "done in time")]
-
-
 def test_errors_that_are_none_of_ours_stay():
     """Of a user's module, which has classes of its own."""
 
@@ -212,40 +201,28 @@ def test_errors_that_are_none_of_ours_stay():
         assert errors.with_code(error) is error
 
 
-def test_warnings_of_the_program(tmp_path, monkeypatch):
-    """As of the line that called the package."""
-    program = tmp_path / "gigapixel"
-    program.write_text("""#!/bin/sh
-echo '{"warnings": [{"code": "W-SLIDE-DAMAGED", "file": "a.svs", "option": null, "value": null, "why": "a tile is damaged", "do": "get it again"}], "slide": "a.svs"}'
-""")
-    program.chmod(0o755)
-    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
+def test_warnings_of_commands(tmp_path):
+    """As of the line that called the package, once each."""
+    path = tmp_path / "cut.tif"
+    write_cut(path)
     with pytest.warns(gp.GigapixelWarning) as told:
-        from itkgigapixel.commands import run
-
-        assert run("info", {}, ["a.svs"])["slide"] == "a.svs"
-    (warning,) = told
-    assert warning.filename == __file__
-    said = warning.message
-    assert (said.code, said.file, said.option, said.why, said.do) == ("W-SLIDE-DAMAGED", "a.svs", None, "a tile is damaged", "get it again")
-    assert str(said) == "a.svs: a tile is damaged; get it again. [W-SLIDE-DAMAGED]"
+        gp.overlay(path, gp.label(path, tmp_path / "mask.tif", preset="robust"), tmp_path / "picture.png")
+    assert {warning.filename for warning in told} == {__file__}
+    said = [warning.message for warning in told if warning.message.code == "W-SLIDE-DAMAGED"]
+    assert len(said) == 2 and {each.file for each in said} == {str(path)}  # label's and overlay's
+    assert all(str(each).endswith("[W-SLIDE-DAMAGED]") for each in said)
 
 
-def test_a_program_that_ends_without_a_word(tmp_path, monkeypatch):
-    program = tmp_path / "gigapixel"
-    program.write_text("#!/bin/sh\nkill -9 $$\n")
-    program.chmod(0o755)
-    monkeypatch.setattr("itkgigapixel.program.PROGRAM", program)
-    from itkgigapixel.commands import run
-
-    assert refusal(RuntimeError, run, "info", {}, ["a.svs"]).code == "E-OTHER"
+def write_cut(path):
+    """A slide whose last tiles are not there."""
+    tifffile.imwrite(path, np.random.default_rng(1).integers(0, 255, (600, 600, 3), np.uint8), tile=(256, 256), photometric="rgb", compression="deflate")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
 
 
 def test_damage_is_an_error_of_strict_slides(tmp_path):
     """A field of the C++ side that the text alone does not show: the file."""
     path = tmp_path / "cut.tif"
-    tifffile.imwrite(path, np.random.default_rng(1).integers(0, 255, (600, 600, 3), np.uint8), tile=(256, 256), photometric="rgb", compression="deflate")
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+    write_cut(path)
     error = refusal(RuntimeError, lambda: gp.Slide(path).read())
     assert error.file == str(path) and error.code in ("E-CODEC-DATA", "E-FILE-DAMAGED", "E-TIFF-FORMAT", "E-SLIDE-DAMAGED")

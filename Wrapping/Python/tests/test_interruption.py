@@ -15,6 +15,7 @@ from itkgigapixel import progress
 
 #: Each goes on for ever, and begins with what is slow for the first time: libraries that are loaded when they are used.
 WORK = {
+    "evaluate": "while True: gp.evaluate(sys.argv[2], sys.argv[2])",
     "label": "while True: gp.label(sys.argv[1], downsample=4, preset='robust')",
     "read": "while True: gp.Slide(sys.argv[1]).read(level=2)",
     "segment": "while True: gp.segment(sys.argv[1], 'tissue')",

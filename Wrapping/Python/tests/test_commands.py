@@ -1,0 +1,145 @@
+# Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
+"""Commands of the program in Python's own process: what they leave behind there, in several threads, and when they are stopped."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import itk
+import itkgigapixel as gp
+import numpy as np
+import pytest
+from conftest import refused
+from itkgigapixel.commands import run
+
+PROGRAM = pathlib.Path(gp.__file__).parent / "bin" / "gigapixel"
+
+
+def test_the_result_is_the_programs(drawn):
+    told = subprocess.run([PROGRAM, "evaluate", drawn[1], drawn[1], "--json"], check=True, capture_output=True).stdout
+    assert gp.evaluate(drawn[1], drawn[1]) == json.loads(told)
+
+
+def test_what_the_process_had_is_as_before(drawn, tmp_path):
+    """Threads of ITK, strictness, and where its warnings go: also after a command that fails."""
+    threads = itk.MultiThreaderBase.GetGlobalDefaultNumberOfThreads()
+    most = itk.MultiThreaderBase.GetGlobalMaximumNumberOfThreads()
+    window = itk.OutputWindow.GetInstance()
+    run("label", {"output": tmp_path / "mask.tif", "threads": 1, "strict": True}, [drawn[0]])
+    with refused(ValueError, "E-OPTION-VALUE"):
+        run("label", {"output": tmp_path / "mask.tif", "threads": 1, "strict": True, "downsample": 0}, [drawn[0]])
+    assert itk.MultiThreaderBase.GetGlobalDefaultNumberOfThreads() == threads
+    assert itk.MultiThreaderBase.GetGlobalMaximumNumberOfThreads() == most
+    assert itk.OutputWindow.GetInstance() == window
+    assert not itk.WholeSlideImageIO.GetGlobalDefaultStrict()
+
+
+def test_files_are_read_by_itk_as_before(tmp_path):
+    """The command has readers of its own for PNG and NRRD, which ITK finds as well."""
+    pixels = np.random.default_rng(3).integers(0, 2, (40, 60), np.uint8) * 255
+    for name in ("first.png", "second.nrrd"):
+        itk.imwrite(itk.image_from_array(pixels), tmp_path / name)
+    assert gp.evaluate(tmp_path / "first.png", tmp_path / "first.png")["dice"] == 1
+    for name in ("first.png", "second.nrrd"):
+        assert np.array_equal(itk.array_from_image(itk.imread(tmp_path / name)), pixels)
+
+
+def test_several_threads(drawn, tmp_path):
+    """They take turns; each gets its own result, warnings and error."""
+    results: dict = {}
+
+    def evaluate(number: int) -> None:
+        try:
+            truth = drawn[1] if number % 2 else str(tmp_path / f"{number}.tif")
+            results[number] = gp.evaluate(drawn[1], truth)["dice"]
+        except gp.GigapixelError as error:
+            results[number] = (error.code, error.file)
+
+    threads = [threading.Thread(target=evaluate, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: 1 if number % 2 else ("E-FILE-MISSING", str(tmp_path / f"{number}.tif")) for number in range(8)}
+
+
+def test_names_that_are_not_utf_8(drawn, tmp_path):
+    name = os.fsencode(tmp_path) + b"/\xff.tif"
+    os.symlink(os.fsencode(drawn[1]), name)
+    assert gp.evaluate(name, drawn[1])["dice"] == 1
+
+
+def test_messages_are_logged(drawn, tmp_path, caplog):
+    run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    assert caplog.records and {(each.name, each.levelname) for each in caplog.records} == {("itkgigapixel", "INFO")}
+
+
+def test_a_bar_for_each_slide(drawn, tmp_path, monkeypatch):
+    """A bar reaches its end for each slide of a folder."""
+    tqdm = pytest.importorskip("tqdm.auto")
+    ends = []
+
+    class Bar(tqdm.tqdm):
+        def update(self, n=1):
+            super().update(n)
+            ends.append((self.desc, self.n))
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    (tmp_path / "slides").mkdir()
+    for name in ("a", "b"):
+        os.symlink(drawn[0], tmp_path / "slides" / f"{name}.tif")
+    assert len(gp.label(tmp_path / "slides", tmp_path / "masks", progress=True)) == 2
+    assert len({title for title, percent in ends if percent == 100}) == 2, ends
+
+
+STOPPED = """
+import signal, sys, threading, itkgigapixel as gp
+{setting}
+def label():
+    gp.label(sys.argv[1], sys.argv[2], downsample=1, preset="model", progress=False)
+print(flush=True)
+{work}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_the_process_and_leave_no_part(drawn, tmp_path, number):
+    """A signal that ends Python at once ends the command first, in order."""
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    for place in range(40):
+        os.symlink(drawn[0], slides / f"{place}.tif")
+    code = STOPPED.format(setting="", work="label()")
+    with subprocess.Popen([sys.executable, "-c", code, slides, tmp_path / "masks"], stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        while process.poll() is None and not list((tmp_path / "masks").glob("*.tif")):
+            pass
+        process.send_signal(number)
+        process.wait(60)
+    assert process.returncode == -number
+    masks = list((tmp_path / "masks").glob("*.tif"))
+    assert 0 < len(masks) < 40
+    assert all(gp.Slide(mask).read(gray=True).any() for mask in masks)  # each is whole
+    assert not [name for name in os.listdir(tmp_path / "masks") if ".part" in name or name.startswith(".tmp")]
+
+
+def test_python_ends_while_a_thread_runs_a_command(drawn, tmp_path):
+    """A thread that nobody waits for is asked to stop; the process does not abort."""
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    for place in range(40):
+        os.symlink(drawn[0], slides / f"{place}.tif")
+    code = STOPPED.format(setting="import time", work="threading.Thread(target=label, daemon=True).start(); time.sleep(2)")
+    finished = subprocess.run([sys.executable, "-c", code, slides, tmp_path / "masks"], capture_output=True, text=True, timeout=120)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_libtorch_is_loaded_by_what_needs_it(drawn):
+    """Evaluating maps none of it."""
+    code = "import sys, itkgigapixel as gp; gp.evaluate(sys.argv[1], sys.argv[1]); print('libtorch' in open('/proc/self/maps').read())"
+    told = subprocess.run([sys.executable, "-c", code, drawn[1]], capture_output=True, text=True, check=True).stdout
+    assert told == "False\n"
