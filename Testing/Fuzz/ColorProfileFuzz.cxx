@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // ICC profiles of scanners.
-#include "ColorTransform.h"
+#include "codecs/ColorTransform.h"
 #include "FuzzTarget.h"
 
 #include <vector>

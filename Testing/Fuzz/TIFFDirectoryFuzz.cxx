@@ -1,9 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Page tables of TIFFs: their entries' values, the pieces' positions, and which page is what.
 #include "FuzzTarget.h"
-#include "StatedSizes.h"
-#include "TIFFDirectory.h"
-#include "TIFFLayout.h"
+#include "codecs/StatedSizes.h"
+#include "tiff/TIFFDirectory.h"
+#include "tiff/TIFFLayout.h"
 
 using namespace gigapixel;
 

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Tiles of WebP.
 #include "FuzzTarget.h"
-#include "TileDecoder.h"
+#include "codecs/TileDecoder.h"
 
 using namespace gigapixel;
 

@@ -5,7 +5,7 @@
 #include "gigapixelModel.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPrintable.h"
-#include "import/gigapixelWeightsFile.h"
+#include "import/weights/gigapixelWeightsFile.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ChannelWindow.h"
+#include "channels/ChannelWindow.h"
 
 #include "gigapixelDiagnostic.h"
 

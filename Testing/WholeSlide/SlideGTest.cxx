@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // What a region read does with tiles, seen from a slide that counts: which are decoded, how often, what is prefetched.
-#include "Slide.h"
+#include "slide/Slide.h"
 
 #include <map>
 #include <mutex>

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "TileCache.h"
-#include "TileMemory.h"
+#include "slide/TileCache.h"
+#include "slide/TileMemory.h"
 
 #include <atomic>
 #include <thread>

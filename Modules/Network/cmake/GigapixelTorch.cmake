@@ -41,31 +41,7 @@ gigapixel_add_torch(GigapixelTorch ${GIGAPIXEL_TORCH_INCLUDE_DIR} ${GIGAPIXEL_TO
 # LibTorch, which only networks of any operations and the tests need: a module that is loaded then. LibTorch's C++ interface
 # changes with each minor version, so that each has a module of its own.
 set(Gigapixel_OTHER_TORCH "" CACHE STRING "Folders of further LibTorch of other minor versions (as Torch_ROOT), with which the engine is to run, too; jobs are of one process then")
-set(torch_sources
-  src/execute/torch/gigapixelChannelLines.cxx
-  src/execute/torch/gigapixelInstructionLimit.cxx
-  src/execute/torch/gigapixelOperationCall.cxx
-  src/execute/torch/gigapixelPrimitiveLimit.cxx
-  src/execute/torch/gigapixelTileArena.cxx
-  src/execute/torch/gigapixelTorchConvolution.cxx
-  src/execute/torch/gigapixelTorchDevice.cxx
-  src/execute/torch/gigapixelTorchLoss.cxx
-  src/execute/torch/gigapixelVolumeConvolution.cxx
-  src/execute/torch/gigapixelTorchGraphPasses.cxx
-  src/execute/torch/gigapixelTorchPasses.cxx
-  src/execute/torch/operations/gigapixelActivation.cxx
-  src/execute/torch/operations/gigapixelArithmetic.cxx
-  src/execute/torch/operations/gigapixelBorders.cxx
-  src/execute/torch/operations/gigapixelConvolution.cxx
-  src/execute/torch/operations/gigapixelDropout.cxx
-  src/execute/torch/operations/gigapixelGlobalNorms.cxx
-  src/execute/torch/operations/gigapixelGlobalPooling.cxx
-  src/execute/torch/operations/gigapixelInterpolation.cxx
-  src/execute/torch/operations/gigapixelNorm.cxx
-  src/execute/torch/operations/gigapixelPixelShuffle.cxx
-  src/execute/torch/operations/gigapixelPooling.cxx
-  src/execute/torch/operations/gigapixelTransposedConvolution.cxx
-  src/execute/torch/operations/gigapixelWindowPadding.cxx)
+file(GLOB torch_sources CONFIGURE_DEPENDS src/execute/torch/*.cxx src/execute/torch/operations/*.cxx)
 function(gigapixel_add_torch_module target torch)
   get_property(versions GLOBAL PROPERTY Gigapixel_TORCH_VERSIONS)
   if(${torch}_VERSION IN_LIST versions)

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlideLimit.h"
 
-#include "OpenSlideMessage.h"
+#include "openslide/OpenSlideMessage.h"
 
 #include <algorithm>
 #include <csignal>

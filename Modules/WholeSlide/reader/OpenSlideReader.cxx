@@ -4,7 +4,7 @@
 // (OpenSlideMessage.h). When the socket closes, as it does however the other process ends, this one ends at once.
 #include "OpenSlideLibrary.h"
 #include "OpenSlideLimit.h"
-#include "OpenSlideMessage.h"
+#include "openslide/OpenSlideMessage.h"
 
 #include "gigapixelHelperProgram.h"
 

@@ -6,8 +6,8 @@
 //   WritePyramid read    mask|picture RAW WIDTH HEIGHT       reads the pixels, and does nothing with them
 //   WritePyramid codec   mask|picture RAW WIDTH HEIGHT       the codec alone, on each tile of each level: prints
 //                                                            its seconds
-#include "PyramidReduction.h"
-#include "PyramidTileCompressor.h"
+#include "pyramid/PyramidReduction.h"
+#include "pyramid/PyramidTileCompressor.h"
 
 #include "itkPyramidTIFFImageIO.h"
 #include "itkRGBPixel.h"

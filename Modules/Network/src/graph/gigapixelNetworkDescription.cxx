@@ -2,7 +2,7 @@
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLearningOptions.h"
-#include "gigapixelFileKind.h"
+#include "graph/json/gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"

@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
 #include "gigapixelModelFile.h"
-#include "graph/gigapixelFileKind.h"
+#include "graph/json/gigapixelFileKind.h"
 #include "gigapixelHash.h"
 #include "gigapixelJoinNames.h"
-#include "graph/gigapixelPresets.h"
+#include "graph/presets/gigapixelPresets.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelValueRange.h"
 #include "graph/gigapixelOperationSchema.h"

@@ -3,7 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
-#include "graph/gigapixelUniqueKeys.h"
+#include "graph/json/gigapixelUniqueKeys.h"
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelFileRefusal.h"

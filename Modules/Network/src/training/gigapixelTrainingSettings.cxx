@@ -6,7 +6,7 @@
 #include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
 #include "gigapixelTrainingState.h"
-#include "import/gigapixelWeightsFile.h"
+#include "import/weights/gigapixelWeightsFile.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <nlohmann/json.hpp>

@@ -7,7 +7,7 @@
 #include "model/gigapixelModelFile.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelNetworkPresets.h"
-#include "import/gigapixelWeightsFile.h"
+#include "import/weights/gigapixelWeightsFile.h"
 #include "gigapixelWritableFolder.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Aperio SVS: a TIFF whose description begins with "Aperio".
-#include "NumberText.h"
+#include "files/NumberText.h"
 #include "SlideFormat.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 

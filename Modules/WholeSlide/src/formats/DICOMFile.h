@@ -3,7 +3,7 @@
 #define DICOMFile_h
 
 #include "DICOMValue.h"
-#include "TIFFDirectory.h"
+#include "tiff/TIFFDirectory.h"
 
 #include "gigapixelDiagnostic.h"
 

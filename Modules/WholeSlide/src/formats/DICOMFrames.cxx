@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Which tile, channel and focal plane each frame of a DICOM slide shows.
 #include "DICOMSlide.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelFormatCount.h"
 #include "gigapixelPrintable.h"

@@ -3,7 +3,7 @@
 #define DICOMPixels_h
 
 #include "DICOMFile.h"
-#include "Slide.h"
+#include "slide/Slide.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include "DICOMFile.h"
 #include "DICOMPixels.h"
-#include "Slide.h"
+#include "slide/Slide.h"
 
 #include <algorithm>
 #include <limits>

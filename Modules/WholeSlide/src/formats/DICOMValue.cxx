@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DICOMValue.h"
 
-#include "NumberText.h"
+#include "files/NumberText.h"
 
 #include "gigapixelDiagnostic.h"
 

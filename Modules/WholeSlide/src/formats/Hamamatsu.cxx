@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Hamamatsu NDPI.
-#include "OpenSlideSlide.h"
+#include "openslide/OpenSlideSlide.h"
 #include "SlideFormat.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Hamamatsu NDPIS: a text that names an NDPI for each channel of a slide in fluorescence.
-#include "ChannelSet.h"
-#include "KeyFile.h"
-#include "NumberText.h"
+#include "channels/ChannelSet.h"
+#include "files/KeyFile.h"
+#include "files/NumberText.h"
 #include "OMEDescription.h"
 #include "SlideFormat.h"
 

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Hamamatsu's VMS and VMU, through OpenSlide: a text that names the files of pixels beside it.
-#include "KeyFile.h"
+#include "files/KeyFile.h"
 #include "SlideFormat.h"
 
 #include "gigapixelJoinNames.h"

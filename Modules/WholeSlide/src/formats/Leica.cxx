@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Leica SCN: a TIFF whose description is XML of Leica's namespace. Its areas lie anywhere: read through OpenSlide.
-#include "OpenSlideSlide.h"
+#include "openslide/OpenSlideSlide.h"
 #include "SlideFormat.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelJoinNames.h"
 #include "gigapixelPrintable.h"

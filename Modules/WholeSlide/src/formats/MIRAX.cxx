@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // 3DHISTECH's MIRAX, through OpenSlide: a folder with a description and files of data, and beside it a file of the same
 // name, of which only the name counts: it holds a picture, or nothing.
-#include "KeyFile.h"
+#include "files/KeyFile.h"
 #include "SlideFormat.h"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Where the pages of an OME-TIFF are not what its XML says.
 #include "OMEDescription.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelFormatCount.h"
 

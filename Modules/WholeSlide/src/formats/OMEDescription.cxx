@@ -2,8 +2,8 @@
 // What OME-XML says of images, and in which pages of which files they are.
 #include "OMEDescription.h"
 
-#include "NumberText.h"
-#include "SlideImageChoice.h"
+#include "files/NumberText.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"

@@ -3,8 +3,8 @@
 // says.
 #include "OMEDescription.h"
 
-#include "NumberText.h"
-#include "SlideImageChoice.h"
+#include "files/NumberText.h"
+#include "slide/SlideImageChoice.h"
 
 #include "gigapixelDiagnostic.h"
 

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Philips' TIFF. Its XML says how large levels really are: OpenSlide computes it.
-#include "OpenSlideSlide.h"
+#include "openslide/OpenSlideSlide.h"
 #include "SlideFormat.h"
 
 #include "gigapixelDiagnostic.h"

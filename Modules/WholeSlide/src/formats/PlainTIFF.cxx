@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // A TIFF that says all in its tags.
-#include "PyramidDescription.h"
+#include "pyramid/PyramidDescription.h"
 #include "SlideFormat.h"
-#include "SlideImageChoice.h"
+#include "slide/SlideImageChoice.h"
 #include "StackDescription.h"
 #include "gigapixelFormatCount.h"
 

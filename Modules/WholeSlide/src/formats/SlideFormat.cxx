@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SlideFormat.h"
 
-#include "OpenSlideSlide.h"
-#include "TIFFSlide.h"
+#include "openslide/OpenSlideSlide.h"
+#include "tiff/TIFFSlide.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -2,8 +2,8 @@
 #ifndef SlideFormat_h
 #define SlideFormat_h
 
-#include "Slide.h"
-#include "TIFFLayout.h"
+#include "slide/Slide.h"
+#include "tiff/TIFFLayout.h"
 
 #include <memory>
 #include <optional>

@@ -2,7 +2,7 @@
 #ifndef StackDescription_h
 #define StackDescription_h
 
-#include "TIFFDirectory.h"
+#include "tiff/TIFFDirectory.h"
 
 #include <cstdint>
 #include <string>

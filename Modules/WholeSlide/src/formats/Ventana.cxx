@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Ventana's TIFF, and its BIF where tiles lie side by side. Pages say what they are in their descriptions.
-#include "NumberText.h"
-#include "OpenSlideSlide.h"
+#include "files/NumberText.h"
+#include "openslide/OpenSlideSlide.h"
 #include "SlideFormat.h"
 
 #include "gigapixelDiagnostic.h"
