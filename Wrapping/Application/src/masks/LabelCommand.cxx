@@ -10,6 +10,7 @@
 #include "SlideFile.h"
 #include "TissueShares.h"
 
+#include "gigapixelFileIdentity.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 #include "gigapixelTissuePresets.h"
@@ -282,12 +283,14 @@ RunTask(const SlideTask &              task,
 {
   const auto  slide = OpenPicture(task.slide, values, session);
   const bool  isFull = values.Has("full-resolution");
+  const auto  hints = FindHints(values, task.slide);
   std::string preset = values.GetText("preset");
   if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
   {
     ranks->CheckSame("label preset=" + preset +
                      " grid=" + values.GetText(values.IsGiven("mpp") ? "mpp" : "downsample") +
                      (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+                     (hints.empty() ? std::string() : " hints=" + IdentifyFile(hints, HashedBytes::All)) +
                      " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(*slide));
   }
   const auto source = SourceType::New();
@@ -296,7 +299,7 @@ RunTask(const SlideTask &              task,
   source->SetFullResolution(isFull);
   source->SetOutputClasses(values.Has("classes"));
   source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());
-  if (const std::string hints = FindHints(values, task.slide); !hints.empty())
+  if (!hints.empty())
   {
     source->SetHints(hints);
     source->SetHintsOrigin(GetOutlineOrigin(*slide, values, session).data());
