@@ -13,8 +13,8 @@ namespace gigapixel
  * \throw std::runtime_error one sentence, when it does not load */
 GigapixelNetwork_EXPORT std::string GetTorchVersion();
 
-/** What loads LibTorch where the dynamic loader does not find it, as of Python's packages. It is called before LibTorch is
- * needed, unless it is loaded. \param find throws what to install; null: nothing */
+/** What loads LibTorch where the dynamic loader does not find it, as of Python's packages. It is called before LibTorch
+ * is needed, unless it is loaded. \param find throws what to install; null: nothing */
 GigapixelNetwork_EXPORT void SetTorchFinder(void (*find)());
 
 } // namespace gigapixel

@@ -23,8 +23,8 @@ private:
   std::string m_Message;
 };
 
-/** From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU, unless ignored, is a request that commands honor; the second
- * one kills. */
+/** From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU, unless ignored, is a request that commands honor; the
+ * second one kills. */
 GigapixelApplication_EXPORT void InstallInterruptionHandlers();
 
 /** The same until the end of its life, when the handlers before it get the signal that came. It does not kill. */

@@ -138,7 +138,7 @@ RunImport(const ArgumentValues & values, const Session & session)
   nlohmann::ordered_json json{ { "model", output } };
   json.update(DescribeComposition(model.network));
   session.ShowResult(output + '\n' + FormatComposition(json),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

@@ -364,7 +364,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     plan.peakBytes +=
       GetSlideBytes(run, GetBudget(values)) - run.reading.GetSpareBytes(session.GetThreads(), GetBudget(values));
     session.Say(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling) +
-                       (values.GetText("device") == "cpu" ? FormatTime(workload, plan, trainer, ranks) : ""));
+                (values.GetText("device") == "cpu" ? FormatTime(workload, plan, trainer, ranks) : ""));
     if (IsScratchIdle(values, plan))
     {
       session.Say(IdleScratch);

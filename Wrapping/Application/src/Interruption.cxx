@@ -74,7 +74,8 @@ InterruptionScope::InterruptionScope()
   for (std::size_t i = 0; i < heeded.size(); ++i)
   {
     struct sigaction ours
-    {};
+    {
+    };
     ours.sa_handler = RequestAndPassOn;
     sigaction(heeded[i], nullptr, &handlersBefore[i]);
     if (handlersBefore[i].sa_handler != SIG_IGN)

@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace gigapixel::application
 {
 namespace

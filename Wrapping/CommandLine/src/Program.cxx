@@ -65,8 +65,7 @@ RunCommand(const Command &                  command,
            bool                             areDiagnosticsJSON)
 {
   std::vector<Diagnostic> warnings;
-  const ArgumentValues    values =
-    ArgumentValues::Parse(command, ReplaceFormerNames(command, words, warnings));
+  const ArgumentValues    values = ArgumentValues::Parse(command, ReplaceFormerNames(command, words, warnings));
   if (values.Has("help") || values.Has("help-all"))
   {
     Print(application::GetHelp(command, values.Has("help-all")));
@@ -185,8 +184,9 @@ ReportFailures(const std::string & help, const Terminal::Style & style, const TW
   }
   catch (const itk::ExceptionObject &)
   {
-    return application::IsInterruptionRequested() ? Report(application::Interrupted().what(), application::WasInterrupted)
-                                     : Report(application::DiagnoseThrown(), application::Failure, style);
+    return application::IsInterruptionRequested()
+             ? Report(application::Interrupted().what(), application::WasInterrupted)
+             : Report(application::DiagnoseThrown(), application::Failure, style);
   }
   catch (const std::exception &)
   {

@@ -66,8 +66,10 @@ private:
   {
     const PyGILState_STATE state = PyGILState_Ensure();
     // Names of files may have bytes that are no UTF-8.
-    PyObject * const string = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
-    PyObject * const result = string == nullptr ? nullptr : PyObject_CallFunction(m_Hear, "sOd", kind, string, fraction);
+    PyObject * const string =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+    PyObject * const result =
+      string == nullptr ? nullptr : PyObject_CallFunction(m_Hear, "sOd", kind, string, fraction);
     if (result == nullptr)
     {
       PyErr_WriteUnraisable(m_Hear);

@@ -47,7 +47,9 @@ GigapixelApplication_EXPORT int RunSharedBatch(
     work);
 
 /** Prints each failure, and of several slides how many failed. */
-GigapixelApplication_EXPORT void ShowSlideFailures(const Session & session, const std::vector<Diagnostic> & failures, const SlideList & list);
+GigapixelApplication_EXPORT void ShowSlideFailures(const Session &                 session,
+                                                   const std::vector<Diagnostic> & failures,
+                                                   const SlideList &               list);
 
 } // namespace gigapixel::application
 

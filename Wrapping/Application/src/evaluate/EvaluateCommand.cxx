@@ -274,7 +274,7 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   WarnOfNothingToJudge(agreement, prediction.GetName(), truth.GetName(), session);
   const auto json = Describe(agreement, prediction, truth, comparison);
   session.ShowResult(Format(agreement, json),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

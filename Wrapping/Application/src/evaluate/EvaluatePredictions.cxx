@@ -186,7 +186,7 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
   json.update(folds.is_null() ? Json::object() : folds);
   const std::string cases = values.GetText("case") == "patient" ? "patients" : "slides";
   session.ShowResult(Pad(cases, 20) + json.at("cases").dump() + '\n' + report.text + FormatFolds(folds),
-                      json.dump(2, ' ', false, Json::error_handler_t::replace));
+                     json.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;
 }
 

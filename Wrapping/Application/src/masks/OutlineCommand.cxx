@@ -358,7 +358,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
       { "outlines", output }, { "mask", mask.GetName() }, { "pieces", written }, { "origin", origin }
     };
     session.ShowResult(output + ": " + FormatCount(written, "outline"),
-                        json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return Success;
   }
   const Shown shown = LookAt(mask, values, session);
@@ -390,7 +390,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
             "the mask",
             static_cast<double>(objects) / (static_cast<double>(size.width) * static_cast<double>(size.height)));
   session.ShowResult(output + ": " + FormatCount(number, isSegmentation ? "segment" : "outline"),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

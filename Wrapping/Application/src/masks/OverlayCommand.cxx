@@ -177,8 +177,8 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   const auto damagedTiles = static_cast<std::int64_t>(slide->GetNumberOfDamagedTiles());
   json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);
   session.ShowResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(height) +
-                        FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                       FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

@@ -439,9 +439,9 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   json["outside"] = outlines.outside;
   json["origin"] = origin;
   session.ShowResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
-                        FormatCount(count(outlines.drawn), "outline") + ", " + std::to_string(count(outlines.skipped)) +
-                        " of other classes left out" + (wasThere ? " (was there already)" : ""),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                       FormatCount(count(outlines.drawn), "outline") + ", " + std::to_string(count(outlines.skipped)) +
+                       " of other classes left out" + (wasThere ? " (was there already)" : ""),
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

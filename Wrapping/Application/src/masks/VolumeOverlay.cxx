@@ -410,7 +410,7 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
             ", " + std::to_string(shown.places[2]);
   }
   session.ShowResult(text + (wasThere ? " (was there already)" : ""),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   return Success;
 }
 

@@ -234,9 +234,9 @@ RunReport(const ArgumentValues & values, const Session & session)
                                   GetTitle(inputs.front()),
                                   session);
   session.ShowResult(file + ": " + FormatCount(result["slides"].get<std::int64_t>(), "slide") + ", " +
-                        FormatCount(result["runs"].get<std::int64_t>(), "run") + ", " +
-                        FormatBytes(result["bytes"].get<double>()),
-                      result.dump(2, ' ', false, Json::error_handler_t::replace));
+                       FormatCount(result["runs"].get<std::int64_t>(), "run") + ", " +
+                       FormatBytes(result["bytes"].get<double>()),
+                     result.dump(2, ' ', false, Json::error_handler_t::replace));
   return Success;
 }
 

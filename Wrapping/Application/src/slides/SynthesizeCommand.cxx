@@ -224,8 +224,8 @@ SynthesizeOne(const ArgumentValues & values, const Session & session)
   json["fileBytes"] = fs::file_size(specimen.slide);
   const auto size = values.GetExtent("size");
   session.ShowResult(specimen.slide + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
-                        FormatBytes(json["fileBytes"].get<double>()) + (skipped ? " (was there already)" : ""),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                       FormatBytes(json["fileBytes"].get<double>()) + (skipped ? " (was there already)" : ""),
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 /** Slides to train on, to validate with and to test with. */
@@ -333,10 +333,10 @@ SynthesizeCohort(const ArgumentValues & values, const Session & session)
   nlohmann::ordered_json json{ { "cohort", file }, { "slides", number }, { "drawn", drawn } };
   json.update(DescribeSize(values));
   session.ShowResult(file + ": " + FormatCount(static_cast<std::uint64_t>(number), "slide") +
-                        (drawn < number ? ", of which " + std::to_string(number - drawn) +
-                                            (number - drawn == 1 ? " was" : " were") + " there already"
-                                        : ""),
-                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                       (drawn < number ? ", of which " + std::to_string(number - drawn) +
+                                           (number - drawn == 1 ? " was" : " were") + " there already"
+                                       : ""),
+                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 } // namespace
 
