@@ -29,6 +29,10 @@ public:
    * \param seconds since it was shown */
   virtual bool IsProgressDue(double done, double seconds) const;
 
+  /** Whether the process is there for commands alone, which may then set how all of it keeps memory. The default is no.
+   */
+  virtual bool OwnsProcess() const;
+
   /** A piece of work has ended. \param line for people; empty: it ended by an exception */
   virtual void EndProgress(const std::string & line) = 0;
 
