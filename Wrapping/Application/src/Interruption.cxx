@@ -77,6 +77,7 @@ InterruptionScope::InterruptionScope()
     {
     };
     ours.sa_handler = RequestAndPassOn;
+    ours.sa_flags = SA_RESTART; // as std::signal() has it: a file that is being read is not taken for a damaged one
     sigaction(heeded[i], nullptr, &handlersBefore[i]);
     if (handlersBefore[i].sa_handler != SIG_IGN)
     {
