@@ -9,6 +9,7 @@
 #include <csignal>
 #include <thread>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace gigapixel::application;
@@ -47,6 +48,25 @@ TEST(InterruptionScope, HandsTheSignalOn)
   ASSERT_EQ(sigaction(SIGTERM, nullptr, &now), 0);
   EXPECT_EQ(now.sa_handler, &Hear);
   EXPECT_NE(now.sa_flags & SA_NODEFER, 0);
+}
+
+TEST(InterruptionScope, ForkedProcessesHaveTheHandlersBefore)
+{
+  std::signal(SIGTERM, SIG_DFL);
+  int status = 0;
+  {
+    const InterruptionScope scope;
+    const pid_t             child = fork();
+    if (child == 0)
+    {
+      std::raise(SIGTERM);
+      _exit(0);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+  }
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  EXPECT_FALSE(IsInterruptionRequested());
 }
 
 // Else a file that is read meanwhile would fail, and be told of as damaged.

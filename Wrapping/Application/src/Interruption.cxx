@@ -19,6 +19,7 @@ volatile std::sig_atomic_t passedOn = 0;
 constexpr std::array<int, 4> heeded{ { SIGINT, SIGTERM, SIGHUP, SIGXCPU } };
 // There is one interruption for the process, and so one place for the handlers before ours.
 std::array<struct sigaction, heeded.size()> handlersBefore{};
+pid_t                                       ownerOfScope = 0;
 
 extern "C" void
 RequestOrEnd(int signal)
@@ -38,6 +39,18 @@ RequestOrEnd(int signal)
 extern "C" void
 RequestAndPassOn(int signal)
 {
+  if (getpid() != ownerOfScope) // forked meanwhile, such as a worker of Python's: no scope ends there
+  {
+    for (std::size_t i = 0; i < heeded.size(); ++i)
+    {
+      if (heeded[i] == signal)
+      {
+        sigaction(signal, &handlersBefore[i], nullptr);
+      }
+    }
+    std::raise(signal);
+    return;
+  }
   interruptionRequested = 1;
   passedOn = signal;
 }
@@ -71,6 +84,7 @@ InstallInterruptionHandlers()
 InterruptionScope::InterruptionScope()
 {
   passedOn = 0;
+  ownerOfScope = getpid();
   for (std::size_t i = 0; i < heeded.size(); ++i)
   {
     struct sigaction ours
