@@ -2,6 +2,8 @@
 // A process that runs one command after another: what a command leaves behind.
 #include "gigapixelRunCommand.h"
 
+#include "Doubt.h"
+
 #include "itkMultiThreaderBase.h"
 #include "itkObjectFactoryBase.h"
 #include "itkOutputWindow.h"
@@ -97,6 +99,14 @@ TEST(RunCommand, WindowOutlivesTheFrontEnd)
   testing::internal::CaptureStderr();
   window->DisplayText("a late warning");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "a late warning");
+}
+
+TEST(RunCommand, HasNoDoubtOfAFailedCommand)
+{
+  KeepDoubt({ "W-DOUBT-MASK-EMPTY", 0, 0, "other.tif" });
+  Counter frontEnd;
+  ASSERT_EQ(RunWords({ "plan", "--size", "1024x1024", "--threads", "1" }, frontEnd), Success);
+  EXPECT_EQ(frontEnd.result.find("other.tif"), std::string::npos) << frontEnd.result;
 }
 
 TEST(RunCommand, BoundsTheTileCacheMeanwhile)

@@ -38,7 +38,7 @@ public:
 
   virtual void ShowMessage(const std::string & sentence) = 0;
 
-  /** A warning, or the error of one of several files. */
+  /** A warning, or the error of one of several files. Threads that warn wait for it: it waits for none of them. */
   virtual void ShowDiagnostic(const Diagnostic & diagnostic) = 0;
 
   /** How many of several files failed, whose errors were shown. */

@@ -2,6 +2,7 @@
 #include "gigapixelRunCommand.h"
 
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "Engine.h"
 #include "ImageFormats.h"
 #include "ITKWarnings.h"
@@ -102,6 +103,7 @@ RunCommand(const ArgumentValues & values, FrontEnd & frontEnd, CommandFunction f
                 std::to_string(cores) + (cores == 1 ? " core" : " cores") +
                 ", and more threads than those take more memory and no less time");
   }
+  ForgetDoubts();
   AllowManyOpenFiles();
   RegisterImageFormats();
   const ProcessSettings settings(values, session);
