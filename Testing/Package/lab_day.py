@@ -18,7 +18,7 @@ import traceback
 
 import itkgigapixel as gp
 import numpy as np
-from itkgigapixel.program import run
+from itkgigapixel.commands import run
 
 FOLDER = pathlib.Path("slides")
 SLIDES = [FOLDER / f"{number}.pyramid.tif" for number in range(4)]

@@ -72,7 +72,7 @@ function(gigapixel_add_python_module name depends)
   add_custom_command(OUTPUT ${wrapper}.cxx ${wrapper}.py VERBATIM
     COMMAND ${SWIG_EXECUTABLE} -c++ -python -I${wrapping} -outdir ${CMAKE_CURRENT_BINARY_DIR} -o ${wrapper}.cxx
       ${CMAKE_CURRENT_SOURCE_DIR}/${name}.i
-    DEPENDS ${name}.i ${wrapping}/${depends})
+    DEPENDS ${name}.i ${wrapping}/${depends} ${wrapping}/Refusals.swg)
   set(module GigapixelPython_${name})
   add_library(${module} MODULE ${wrapper}.cxx)
   set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME _${name} SUFFIX .abi3.so INSTALL_RPATH $ORIGIN/../itk)

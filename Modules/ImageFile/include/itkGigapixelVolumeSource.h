@@ -38,7 +38,7 @@ struct GigapixelVolume
 GigapixelImageFile_EXPORT bool GigapixelIsDicomFolder(const std::string & folder);
 
 /** For programs that load the libraries of ITK's reader of DICOM only when there is a series to read: `load` makes the
- * reader known to itk::ImageIOFactory then, once. */
+ * reader known to itk::ImageIOFactory then. It is called for each series. */
 GigapixelImageFile_EXPORT void GigapixelSetDicomLoader(const std::function<void()> & load);
 
 /** The files that a volume's file or folder stands for, those of a DICOM series in the order of their slices.

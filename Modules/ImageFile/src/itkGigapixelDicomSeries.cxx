@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <mutex>
 #include <set>
 
 namespace itk
@@ -562,8 +561,7 @@ GigapixelIsDicomFolder(const std::string & folder)
 GigapixelDicomSeries
 GigapixelDicomSeries::Find(const std::string & folder)
 {
-  static std::once_flag loaded;
-  std::call_once(loaded, GetLoader());
+  GetLoader()();
   std::vector<Slice>    slices;
   std::set<std::string> series;
   for (const fs::path & file : ListFiles(folder))

@@ -409,6 +409,9 @@ protected:
   ~DicomImageIOFactory() override = default;
 };
 
+std::mutex                   registeredMutex;
+DicomImageIOFactory::Pointer registered;
+
 } // namespace
 
 bool
@@ -424,10 +427,25 @@ IsBuiltWithDicom()
 void
 RegisterDicomProcess()
 {
-  if (IsBuiltWithDicom())
+  const std::lock_guard<std::mutex> lock(registeredMutex);
+  if (IsBuiltWithDicom() && !registered)
   {
-    itk::ObjectFactoryBase::RegisterFactory(DicomImageIOFactory::New());
-    std::atexit([] { DicomProcess::Get().Finish(); });
+    registered = DicomImageIOFactory::New();
+    itk::ObjectFactoryBase::RegisterFactory(registered, itk::ObjectFactoryBase::InsertionPositionEnum::INSERT_AT_FRONT);
+    static const int atEnd = std::atexit([] { DicomProcess::Get().Finish(); });
+    static_cast<void>(atEnd);
+  }
+}
+
+void
+ReleaseDicomProcess()
+{
+  const std::lock_guard<std::mutex> lock(registeredMutex);
+  if (registered)
+  {
+    itk::ObjectFactoryBase::UnRegisterFactory(registered);
+    registered = nullptr;
+    DicomProcess::Get().Finish();
   }
 }
 

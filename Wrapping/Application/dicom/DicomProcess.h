@@ -10,8 +10,11 @@ namespace gigapixel::application
 /** Makes a reader of DICOM known to itk::ImageIOFactory that asks the program dicom-reader, which lies beside this
  * library, started with the first file: GDCM ends the process that it is in on some damaged files. Without that program
  * files are refused with GetDicomProblem(); a build without ITK's GDCM knows no reader, and refuses them as files of
- * unknown formats. */
+ * unknown formats. It comes before other readers of DICOM that the process has. */
 void RegisterDicomProcess();
+
+/** Takes the reader away again, and ends the program. */
+void ReleaseDicomProcess();
 
 /** Whether this is a build with the program dicom-reader. */
 bool IsBuiltWithDicom();

@@ -29,12 +29,16 @@ public:
    * \param seconds since it was shown */
   virtual bool IsProgressDue(double done, double seconds) const;
 
+  /** Whether the process is there for commands alone, which may then set how all of it keeps memory. The default is no.
+   */
+  virtual bool OwnsProcess() const;
+
   /** A piece of work has ended. \param line for people; empty: it ended by an exception */
   virtual void EndProgress(const std::string & line) = 0;
 
   virtual void ShowMessage(const std::string & sentence) = 0;
 
-  /** A warning, or the error of one of several files. */
+  /** A warning, or the error of one of several files. Threads that warn wait for it: it waits for none of them. */
   virtual void ShowDiagnostic(const Diagnostic & diagnostic) = 0;
 
   /** How many of several files failed, whose errors were shown. */

@@ -431,12 +431,12 @@ WriteWholeTable(const PredictionTable & table,
 int
 RunClassify(const ArgumentValues & values, const Session & session)
 {
-  BoundMemory(GetBudget(values));
-  const auto      list = FindSlides(values.GetTexts("SLIDE"), session);
-  const auto &    slides = list.slides;
-  const bool      overwrite = values.Has("overwrite");
-  const bool      severalFiles = slides.size() > 1 || values.Has("maps");
-  UnfinishedTable unfinished(values.GetText("output"), severalFiles);
+  const TileCacheBound bound = BoundMemory(values, session);
+  const auto           list = FindSlides(values.GetTexts("SLIDE"), session);
+  const auto &         slides = list.slides;
+  const bool           overwrite = values.Has("overwrite");
+  const bool           severalFiles = slides.size() > 1 || values.Has("maps");
+  UnfinishedTable      unfinished(values.GetText("output"), severalFiles);
   if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS",

@@ -212,10 +212,10 @@ RunTask(const SlideTask &      task,
 int
 RunFeatures(const ArgumentValues & values, const Session & session)
 {
-  BoundMemory(GetBudget(values));
-  const auto  list = FindSlides(values.GetTexts("SLIDE"), session);
-  const Model model = LoadModelOfImages(values, session);
-  const auto  tasks = AssignOutputs(list, values.GetText("output"), "--output", "features");
+  const TileCacheBound bound = BoundMemory(values, session);
+  const auto           list = FindSlides(values.GetTexts("SLIDE"), session);
+  const Model          model = LoadModelOfImages(values, session);
+  const auto           tasks = AssignOutputs(list, values.GetText("output"), "--output", "features");
   RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     return RunTask(task, model, values, session, text);

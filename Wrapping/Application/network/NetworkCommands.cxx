@@ -44,14 +44,14 @@ GetBudget(const ArgumentValues & values)
   return free == 0 ? 0 : free + resident * sysconf(_SC_PAGESIZE);
 }
 
-void
-BoundMemory(std::int64_t budget)
+TileCacheBound
+BoundMemory(const ArgumentValues & values, const Session & session)
 {
-  // It is never ended: what it bounds may be gone when the process ends.
-  static auto * const bound = new std::unique_ptr<TileCacheBound>;
-  auto                next = std::make_unique<TileCacheBound>(budget);
-  *bound = std::move(next);
-  ReturnFreedMemory();
+  if (session.GetFrontEnd().OwnsProcess())
+  {
+    ReturnFreedMemory();
+  }
+  return TileCacheBound(GetBudget(values));
 }
 
 void

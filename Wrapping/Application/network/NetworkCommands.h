@@ -35,9 +35,9 @@ int RunModelInfo(const ArgumentValues & values, const Session & session);
 /** --memory in bytes; without it what this process holds and what is free. 0: not known. */
 std::int64_t GetBudget(const ArgumentValues & values);
 
-/** Leaves decoded tiles at most a part of the budget, and makes the process hold no memory that is not in use. Before
- * anything large is loaded. */
-void BoundMemory(std::int64_t budget);
+/** Leaves decoded tiles at most a part of the budget while the result lives. In a process of the front end, from now on
+ * freed memory goes back to the system. Before anything large is loaded. */
+TileCacheBound BoundMemory(const ArgumentValues & values, const Session & session);
 
 /** Refuses a folder for --scratch that cannot be written into, whether it will be needed or not.
  * \param bytes of room that it has to have \throw std::runtime_error */

@@ -400,8 +400,8 @@ RunPlan(const ArgumentValues & values, const Session & session)
       Diagnostic("E-OPTION-MISSING", "plan needs a SLIDE (or a volume), or --size WxH (of a volume WxHxD)")
         .OfOption("SLIDE"));
   }
-  BoundMemory(GetBudget(values));
-  auto network = LoadNetwork(values, "network", session);
+  const TileCacheBound bound = BoundMemory(values, session);
+  auto                 network = LoadNetwork(values, "network", session);
   TakeLoss(values, network);
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));

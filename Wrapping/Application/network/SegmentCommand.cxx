@@ -459,7 +459,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
                  "--fill-holes and --probability cannot be given together: a filled hole has no probability")
         .OfOption("--fill-holes"));
   }
-  BoundMemory(GetBudget(values));
+  const TileCacheBound bound = BoundMemory(values, session);
   CheckScratch(values);
   const auto model = LoadModel(values, session);
   if (model->network.TakesVolumes())

@@ -522,7 +522,7 @@ TrainOn(const Cohort &                 cohort,
 void
 RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, const Session & session)
 {
-  BoundMemory(GetBudget(values));
+  const TileCacheBound bound = BoundMemory(values, session);
   CheckScratch(values);
   if (values.Has("folds"))
   {

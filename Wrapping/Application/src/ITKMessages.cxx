@@ -1,11 +1,11 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ITKMessages.h"
+#include "ITKWarnings.h"
 
 #include "gigapixelPlainMessage.h"
 #include "gigapixelSession.h"
 
 #include "itkObjectFactory.h"
-#include "itkOutputWindow.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <cstdarg>
@@ -33,11 +33,12 @@ public:
   itkNewMacro(Self);
   itkTypeMacro(SentenceWindow, OutputWindow);
 
-  /** \param frontEnd shows the warnings; it outlives the window's use */
+  /** \param frontEnd shows the warnings; null: the standard error does */
   void
-  SetFrontEnd(FrontEnd & frontEnd)
+  SetFrontEnd(FrontEnd * frontEnd)
   {
-    m_FrontEnd = &frontEnd;
+    const std::lock_guard<std::mutex> lock(messageMutex);
+    m_FrontEnd = frontEnd;
   }
 
   void
@@ -45,6 +46,11 @@ public:
   {
     const Diagnostic                  warning = Diagnostic::OfText(CleanMessage(text), "W-OTHER");
     const std::lock_guard<std::mutex> lock(messageMutex);
+    if (!m_FrontEnd) // another thread of the process has found the window before the command ended
+    {
+      Superclass::DisplayText(text);
+      return;
+    }
     if (collecting)
     {
       collected.push_back(warning);
@@ -78,14 +84,21 @@ SilenceLibTIFF()
   }
 }
 
-void
-ShowITKWarnings(FrontEnd & frontEnd)
+ITKWarnings::ITKWarnings(FrontEnd & frontEnd)
+  : m_Before(itk::OutputWindow::GetInstance())
 {
   const auto window = SentenceWindow::New();
-  window->SetFrontEnd(frontEnd);
+  window->SetFrontEnd(&frontEnd);
+  m_Window = window;
   itk::OutputWindow::SetInstance(window);
   SilenceLibTIFF();
   itk::WholeSlideImageIO::SilenceOpenSlide();
+}
+
+ITKWarnings::~ITKWarnings()
+{
+  itk::OutputWindow::SetInstance(m_Before);
+  static_cast<SentenceWindow &>(*m_Window).SetFrontEnd(nullptr);
 }
 
 Diagnostic

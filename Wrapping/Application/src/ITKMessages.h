@@ -5,17 +5,11 @@
 #include "GigapixelApplicationExport.h"
 
 #include "gigapixelDiagnostic.h"
-#include "gigapixelFrontEnd.h"
 
 #include <vector>
 
 namespace gigapixel::application
 {
-
-/** From now on the front end shows warnings of ITK classes as one sentence each, once each. libtiff, inside ITK and
- * OpenSlide, and OpenSlide's GLib are silent: what they say names no file and asks for nothing, and errors come as
- * exceptions. */
-void ShowITKWarnings(FrontEnd & frontEnd);
 
 /** The fields of what is being thrown: of ITK's exceptions without the source file and line that their what() begins
  * with. To be called where it is caught. */

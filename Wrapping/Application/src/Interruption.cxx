@@ -19,6 +19,7 @@ volatile std::sig_atomic_t passedOn = 0;
 constexpr std::array<int, 4> heeded{ { SIGINT, SIGTERM, SIGHUP, SIGXCPU } };
 // There is one interruption for the process, and so one place for the handlers before ours.
 std::array<struct sigaction, heeded.size()> handlersBefore{};
+pid_t                                       ownerOfScope = 0;
 
 extern "C" void
 RequestOrEnd(int signal)
@@ -38,6 +39,18 @@ RequestOrEnd(int signal)
 extern "C" void
 RequestAndPassOn(int signal)
 {
+  if (getpid() != ownerOfScope) // forked meanwhile, such as a worker of Python's: no scope ends there
+  {
+    for (std::size_t i = 0; i < heeded.size(); ++i)
+    {
+      if (heeded[i] == signal)
+      {
+        sigaction(signal, &handlersBefore[i], nullptr);
+      }
+    }
+    std::raise(signal);
+    return;
+  }
   interruptionRequested = 1;
   passedOn = signal;
 }
@@ -71,12 +84,14 @@ InstallInterruptionHandlers()
 InterruptionScope::InterruptionScope()
 {
   passedOn = 0;
+  ownerOfScope = getpid();
   for (std::size_t i = 0; i < heeded.size(); ++i)
   {
     struct sigaction ours
     {
     };
     ours.sa_handler = RequestAndPassOn;
+    ours.sa_flags = SA_RESTART; // as std::signal() has it: a file that is being read is not taken for a damaged one
     sigaction(heeded[i], nullptr, &handlersBefore[i]);
     if (handlersBefore[i].sa_handler != SIG_IGN)
     {

@@ -2,15 +2,15 @@
 #include "gigapixelRunCommand.h"
 
 #include "CommandFunctions.h"
+#include "Doubt.h"
 #include "Engine.h"
 #include "ImageFormats.h"
-#include "ITKMessages.h"
+#include "ITKWarnings.h"
 #include "StatusCommand.h"
 
 #include "gigapixelUsableCores.h"
 
 #include "itkMultiThreaderBase.h"
-#include "itkOutputWindow.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -50,18 +50,17 @@ class ProcessSettings
 {
 public:
   ProcessSettings(const ArgumentValues & values, const Session & session)
+    : m_Warnings(session.GetFrontEnd())
   {
     const auto threads = static_cast<itk::ThreadIdType>(session.GetThreads());
     itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(threads);
     itk::MultiThreaderBase::SetGlobalDefaultNumberOfThreads(threads);
     itk::WholeSlideImageIO::SetGlobalDefaultStrict(IsStrict(values.GetCommand(), values));
     itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(IsInterruptionRequested);
-    ShowITKWarnings(session.GetFrontEnd());
   }
 
   ~ProcessSettings()
   {
-    itk::OutputWindow::SetInstance(m_Window);
     itk::WholeSlideImageIO::SetInterruptionOfOpenSlide(nullptr);
     itk::WholeSlideImageIO::SetGlobalDefaultStrict(m_IsStrict);
     itk::MultiThreaderBase::SetGlobalMaximumNumberOfThreads(m_MostThreads);
@@ -72,10 +71,11 @@ public:
   ProcessSettings & operator=(const ProcessSettings &) = delete;
 
 private:
-  const itk::OutputWindow::Pointer m_Window{ itk::OutputWindow::GetInstance() };
-  const bool                       m_IsStrict{ itk::WholeSlideImageIO::GetGlobalDefaultStrict() };
-  const itk::ThreadIdType          m_MostThreads{ itk::MultiThreaderBase::GetGlobalMaximumNumberOfThreads() };
-  const itk::ThreadIdType          m_Threads{ itk::MultiThreaderBase::GetGlobalDefaultNumberOfThreads() };
+  const DicomReading      m_DicomReading;
+  const ITKWarnings       m_Warnings;
+  const bool              m_IsStrict{ itk::WholeSlideImageIO::GetGlobalDefaultStrict() };
+  const itk::ThreadIdType m_MostThreads{ itk::MultiThreaderBase::GetGlobalMaximumNumberOfThreads() };
+  const itk::ThreadIdType m_Threads{ itk::MultiThreaderBase::GetGlobalDefaultNumberOfThreads() };
 };
 
 } // namespace
@@ -103,6 +103,7 @@ RunCommand(const ArgumentValues & values, FrontEnd & frontEnd, CommandFunction f
                 std::to_string(cores) + (cores == 1 ? " core" : " cores") +
                 ", and more threads than those take more memory and no less time");
   }
+  ForgetDoubts();
   AllowManyOpenFiles();
   RegisterImageFormats();
   const ProcessSettings settings(values, session);

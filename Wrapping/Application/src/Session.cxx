@@ -101,6 +101,12 @@ FrontEnd::IsProgressDue(double done, double seconds) const
   return done >= 0.01 || seconds >= 1;
 }
 
+bool
+FrontEnd::OwnsProcess() const
+{
+  return false;
+}
+
 Session::Session(FrontEnd & frontEnd, int threads)
   : m_FrontEnd(frontEnd)
   , m_Threads(CountStartableThreads(threads > 0 ? threads : CountUsableCores()))

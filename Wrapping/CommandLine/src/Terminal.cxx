@@ -128,6 +128,12 @@ Terminal::IsProgressDue(double done, double seconds) const
   return m_Rewrites ? seconds >= 0.1 : (done >= 0.1 && seconds >= 2) || seconds >= 60;
 }
 
+bool
+Terminal::OwnsProcess() const
+{
+  return true;
+}
+
 void
 Terminal::EndProgress(const std::string & line)
 {

@@ -38,6 +38,7 @@ public:
 
   void ShowProgress(double fraction, const std::string & line) override;
   bool IsProgressDue(double done, double seconds) const override;
+  bool OwnsProcess() const override;
   void EndProgress(const std::string & line) override;
   void ShowMessage(const std::string & sentence) override;
   void ShowDiagnostic(const Diagnostic & diagnostic) override;

@@ -51,7 +51,6 @@ FindTorchByPython()
 int
 RunWords(const Command & command, const std::vector<std::string> & words, FrontEnd & frontEnd, bool heedsSignals)
 {
-  ForgetInterruption();
   TakeWarnings(); // of a command that failed
   std::optional<InterruptionScope> scope;
   if (heedsSignals)
@@ -84,7 +83,7 @@ RunCommandOfWords(const std::string & name, const std::vector<std::string> & wor
   }
   PyEval_RestoreThread(thread);
   // Handlers of Python's have their turn before an error that a signal has made.
-  if (PyErr_CheckSignals() == 0 && !problem.IsEmpty())
+  if (PyErr_CheckSignals() == 0 && frontEnd.TellDiagnostics() && !problem.IsEmpty())
   {
     throw gigapixel::Refusal(problem);
   }
@@ -127,10 +126,12 @@ SetTorchFinderOfPython(PyObject * call)
 %rename(run_command) RunCommandOfWords;
 %rename(set_torch_finder) SetTorchFinderOfPython;
 %rename(request_interruption) gigapixel::application::RequestInterruption;
+%rename(forget_interruption) gigapixel::application::ForgetInterruption;
 
 int  RunCommandOfWords(const std::string & name, const std::vector<std::string> & words, PyObject * hear, bool heedsSignals);
 void SetTorchFinderOfPython(PyObject * call);
 namespace gigapixel::application
 {
 void RequestInterruption();
+void ForgetInterruption();
 }

@@ -50,7 +50,7 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
             (results if kind == "result" else diagnostics).append(json.loads(text))
 
     with contextlib.closing(shown) if shown is not None else contextlib.nullcontext():
-        with command_at_work(library.request_interruption, _turn) as heeds_signals:
+        with command_at_work(library, _turn) as heeds_signals:
             code = library.run_command(command, [os.fsencode(word) for word in (*words, "--", *names)], hear, heeds_signals)
     result = results[-1] if results else None
     rows = [row for row in (result if isinstance(result, list) else [result]) if isinstance(row, dict)]

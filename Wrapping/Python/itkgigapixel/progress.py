@@ -131,14 +131,14 @@ def _stopped_by_ctrl_c(*processes):
 
 
 @contextlib.contextmanager
-def command_at_work(request_interruption: Callable[[], None], turn: threading.Lock):
+def command_at_work(library, turn: threading.Lock):
     """For a block that runs a command of the program: it waits for its turn, and is asked to stop when Python ends.
 
     Ctrl-C is heard by the command itself in the main thread, which the block gets to know as True. The command hands the
     signal on to Python when it has stopped."""
 
     class Command:
-        AbortGenerateDataOn = staticmethod(request_interruption)
+        AbortGenerateDataOn = staticmethod(library.request_interruption)
 
     with interruptible():
         while not turn.acquire(timeout=0.1):
@@ -148,6 +148,7 @@ def command_at_work(request_interruption: Callable[[], None], turn: threading.Lo
             with _counted(Command), _stopped_by_ctrl_c(Command):
                 yield threading.current_thread() is threading.main_thread()
         finally:
+            library.forget_interruption()  # not before: what was asked while the command began counts
             turn.release()
 
 

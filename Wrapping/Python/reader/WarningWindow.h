@@ -49,7 +49,8 @@ public:
     const auto                        ours = GetOurs();
     const auto                        now = itk::OutputWindow::GetInstance();
     const std::lock_guard<std::mutex> lock(ours->m_Mutex);
-    if (now.GetPointer() != ours.GetPointer())
+    // Once: the window of a command, which may be there meanwhile, is none to come back to.
+    if (!std::exchange(ours->m_IsInstalled, true))
     {
       ours->m_Before = now;
       itk::OutputWindow::SetInstance(ours);
@@ -61,6 +62,7 @@ public:
   {
     const auto                        ours = GetOurs();
     const std::lock_guard<std::mutex> lock(ours->m_Mutex);
+    ours->m_IsInstalled = false;
     if (itk::OutputWindow::GetInstance().GetPointer() == ours.GetPointer())
     {
       itk::OutputWindow::SetInstance(ours->m_Before);
@@ -91,6 +93,7 @@ private:
   }
 
   itk::OutputWindow::Pointer m_Before;
+  bool                       m_IsInstalled{ false };
   std::mutex                 m_Mutex;
   std::vector<std::string>   m_Texts;
 };

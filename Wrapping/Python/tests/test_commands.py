@@ -1,7 +1,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Commands of the program in Python's own process: what they leave behind there, in several threads, and when they are stopped."""
 
+import contextlib
 import json
+import logging
 import os
 import pathlib
 import signal
@@ -94,6 +96,70 @@ def test_a_bar_for_each_slide(drawn, tmp_path, monkeypatch):
         os.symlink(drawn[0], tmp_path / "slides" / f"{name}.tif")
     assert len(gp.label(tmp_path / "slides", tmp_path / "masks", progress=True)) == 2
     assert len({title for title, percent in ends if percent == 100}) == 2, ends
+
+
+class Caller(logging.Handler):
+    """Calls a function while a command runs, with the first message that it logs."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def emit(self, record):
+        call, self.call = self.call, lambda: None
+        call()
+
+
+@contextlib.contextmanager
+def calling(call):
+    logger = logging.getLogger("itkgigapixel")
+    handler, level = Caller(call), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def test_a_slide_that_is_opened_meanwhile(drawn, tmp_path):
+    """The window for its warnings does not bring back that of the command."""
+    window = itk.OutputWindow.GetInstance()
+    with calling(lambda: gp.Slide(drawn[0]).read(level=2)):
+        run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    assert itk.OutputWindow.GetInstance() == window
+
+
+def test_an_exception_ends_the_command(drawn, tmp_path):
+    """Such as of a handler of signals, which may come while a message is logged."""
+
+    class Late(Exception):
+        pass
+
+    def fail():
+        raise Late
+
+    with calling(fail), pytest.raises(Late):
+        run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    run("label", {"output": tmp_path / "other.tif"}, [drawn[0]])
+
+
+def test_what_is_asked_while_a_command_begins_counts(drawn, tmp_path, monkeypatch):
+    """And not for the next one."""
+    from itkgigapixel import application
+
+    begin = application.run_command
+
+    def asked(*arguments):
+        application.request_interruption()
+        return begin(*arguments)
+
+    monkeypatch.setattr(application, "run_command", asked)
+    with pytest.raises(gp.GigapixelError):
+        run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    monkeypatch.undo()
+    run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
 
 
 STOPPED = """

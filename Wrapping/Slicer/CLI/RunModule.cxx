@@ -57,6 +57,12 @@ public:
     std::fflush(stdout);
   }
 
+  bool
+  OwnsProcess() const override
+  {
+    return m_Outer.OwnsProcess();
+  }
+
   void
   EndProgress(const std::string & line) override
   {

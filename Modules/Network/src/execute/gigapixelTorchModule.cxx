@@ -51,6 +51,16 @@ GetVersions()
   return { std::istream_iterator<std::string>(words), {} };
 }
 
+/** Asks who knows where LibTorch is, unless it is loaded. */
+void
+FindTorch()
+{
+  if (const auto find = torchFinder.load(); find && !FindLoadedLibrary("libtorch_cpu"))
+  {
+    find();
+  }
+}
+
 std::string
 DescribeInstallation()
 {
@@ -70,10 +80,7 @@ ChooseTorchVersion()
                              "this build has no networks of any operations, as it was made without LibTorch",
                              "build with -DGigapixel_BUILD_TORCH=ON"));
   }
-  if (const auto find = torchFinder.load(); find && !FindLoadedLibrary("libtorch_cpu"))
-  {
-    find();
-  }
+  FindTorch();
   if (versions.size() > 1 && !FindLoadedLibrary("libtorch_cpu"))
   {
     // The one that the module will be linked with. Where none loads, the module's own error says why.
@@ -99,6 +106,11 @@ ChooseTorchVersion()
 const TorchModule &
 TorchModule::Get()
 {
+  // Before the static object is locked: Python may find it, and whoever has Python's lock may wait for the object.
+  if (!GetVersions().empty())
+  {
+    FindTorch();
+  }
   static const TorchModule & module = []() -> const TorchModule & {
     const std::string version = ChooseTorchVersion();
     try

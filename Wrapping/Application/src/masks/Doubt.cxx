@@ -92,6 +92,13 @@ KeepDoubt(const Doubt & doubt)
   KeepOnce(doubt, keptDoubts);
 }
 
+void
+ForgetDoubts()
+{
+  const std::lock_guard<std::mutex> lock(doubtsMutex);
+  keptDoubts.clear();
+}
+
 bool
 DoubtMask(const Session & session, const std::string & file, const std::string & name, double objectShare)
 {

@@ -37,6 +37,9 @@ GigapixelApplication_EXPORT void RaiseDoubt(const Session &     session,
 /** Keeps a doubt of which a warning was shown already. */
 GigapixelApplication_EXPORT void KeepDoubt(const Doubt & doubt);
 
+/** Drops those that are kept: of a command that failed before it had a result. */
+void ForgetDoubts();
+
 /** Doubts about a mask by the share of it that is object: W-DOUBT-MASK-EMPTY, W-DOUBT-MASK-FULL.
  * \param name what the warning names first: "the truth t.tif" \return whether there is one */
 GigapixelApplication_EXPORT bool DoubtMask(const Session &     session,

@@ -10,10 +10,14 @@
 #include "itkPNGImageIOFactory.h"
 #include "itkTIFFImageIOFactory.h"
 
+#include <mutex>
+
 namespace gigapixel::application
 {
+namespace
+{
 void
-RegisterImageFormats()
+RegisterFactories()
 {
   itk::PNGImageIOFactory::RegisterOneFactory();
   itk::TIFFImageIOFactory::RegisterOneFactory();
@@ -21,7 +25,26 @@ RegisterImageFormats()
   itk::NrrdImageIOFactory::RegisterOneFactory();
   itk::MetaImageIOFactory::RegisterOneFactory();
   itk::JPEGImageIOFactory::RegisterOneFactory();
+}
+} // namespace
+
+void
+RegisterImageFormats()
+{
+  // ITK's list would have them once more for each command of a process, and ask all of them for each image.
+  static std::once_flag registered;
+  std::call_once(registered, RegisterFactories);
+}
+
+DicomReading::DicomReading()
+{
   itk::GigapixelSetDicomLoader(&RegisterDicomProcess);
+}
+
+DicomReading::~DicomReading()
+{
+  itk::GigapixelSetDicomLoader([] {});
+  ReleaseDicomProcess();
 }
 
 } // namespace gigapixel::application
