@@ -5,7 +5,8 @@
 // Set and Get in the ITK filter. The option is what the shell, Slicer and the reference say of it, and what its range
 // is; a run that goes on has to have the same value, unless the option decides nothing.
 //
-// To add an option, add its entry here, and the line that uses its member.
+// To add an option, add its entry here, and the line that uses its member, mostly in Modules/Network/src/training,
+// whose TrainingOptions have the members. Runs of earlier versions go on with the value that holds without the option.
 //
 // This file has no guard: it is included once for each purpose.
 #ifndef GIGAPIXEL_LEARNING_OPTION

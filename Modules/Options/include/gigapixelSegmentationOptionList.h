@@ -2,11 +2,15 @@
 // One entry for each option of what becomes of a network's probabilities. Whoever includes this list says before what
 // becomes of an entry:
 //   GIGAPIXEL_SEGMENTATION_OPTION(type, Name, member, value, option)
-// as of gigapixelLearningOptionList.h, and GIGAPIXEL_OPTIONAL_OPTION as of gigapixelPatchOptionList.h. What has no use
-// for some of them says besides what becomes of those:
-//   GIGAPIXEL_MASK_OPTION: of what makes whole masks of slides
+// as of gigapixelLearningOptionList.h, and GIGAPIXEL_OPTIONAL_OPTION as of gigapixelPatchOptionList.h.
+// GIGAPIXEL_MASK_OPTION is for entries that need the whole mask of a slide. Filters for volumes, and those that see
+// only a part of the mask, define it as empty. Such an entry has OfSlides(), by which the program refuses it for
+// volumes.
 //
-// To add an option of segment, add its entry here, and the line that uses its member.
+// To add an option of segment, add its entry here, and the line that uses its member. A mask option is a stage behind
+// the network in itkSlideSegmentationStages.h. Three places know it by its name: CheckSlideSegmentation() refuses it
+// where it has no meaning, RunSegment() beside --probability, and WriteLabel() shows the progress of the stage. A
+// switch needs itkBooleanMacro() in the filter as well.
 //
 // This file has no guard: it is included once for each purpose.
 #ifndef GIGAPIXEL_SEGMENTATION_OPTION
