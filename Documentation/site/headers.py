@@ -11,6 +11,7 @@ import re
 COMMENT = r"/\*\*(?:(?!\*/).)*\*/"
 LIST = re.compile(r'^#include "(\w+OptionList\.h)"$', re.M)
 ENTRY = re.compile(rf"({COMMENT})\s*GIGAPIXEL_(\w+)_OPTION\(\s*((?:[^,<]|<[^>]*>)+),\s*(\w+),\s*(\w+),", re.S)
+EMPTY = re.compile(r"^#define GIGAPIXEL_(\w+)_OPTION\([^()]*\)$", re.M)
 MACRO = re.compile(r"\bitk(Set|Get|Boolean|GigapixelOption|GigapixelSetOptions|GigapixelPatches|New|FactorylessNew)(\w*?)Macro\(([^()]*)\);?")
 # A base class describes what a member without a comment overrides; copies are what one expects.
 LEFT_OUT = [re.compile(pattern, re.M | re.S) for pattern in (
@@ -26,10 +27,12 @@ LEFT_OUT = [re.compile(pattern, re.M | re.S) for pattern in (
 )]
 
 
-def expand_list(text, of_class):
-    """The entries of a list of options on one line: Set and Get of a class, else fields."""
+def expand_list(text, of_class, without):
+    """The entries of a list of options on one line, without some macros: Set and Get of a class, else fields."""
     members = []
     for comment, macro, kind, name, field in ENTRY.findall(text):
+        if macro in without:
+            continue
         set_and_get = f"void Set{name}(const {kind} & value); /** See Set{name}(). */ {kind} Get{name}() const;"
         if macro == "OPTIONAL":
             set_and_get += f" /** Takes Set{name}() back. */ void Clear{name}();"
@@ -83,6 +86,8 @@ def describe_paragraphs(text):
 def convert(text, group, lists):
     """The header's text. The group is the module's name; lists has the text of each list of options by the name of its file."""
     of_class = "itkGigapixelOptionMacro(" in text
+    # A class leaves those options out whose macro is empty where it includes the list.
+    without = iter([EMPTY.findall(before) for before in LIST.split(text)[::2]])
     # The alias of the Doxyfile ends the line behind the group's name.
     text = re.sub(r"^/\*\* (?!\\file)(?:\\class \w+)?", rf"/** \\module{{{group}}}", text, flags=re.M)
     # Doxygen takes the rest of a line for the title.
@@ -91,5 +96,5 @@ def convert(text, group, lists):
     for pattern in LEFT_OUT:
         text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
     text = text.replace('#include "gigapixelLossList.h"', expand_losses(lists["gigapixelLossList.h"]))
-    text = LIST.sub(lambda match: expand_list(lists[match[1]], of_class), text)
+    text = LIST.sub(lambda match: expand_list(lists[match[1]], of_class, next(without)), text)
     return describe_paragraphs(MACRO.sub(expand_macro, text))

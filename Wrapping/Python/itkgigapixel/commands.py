@@ -15,6 +15,15 @@ from itkgigapixel.progress import bar, command_at_work
 _turn = threading.Lock()  # a process runs one command at a time
 
 
+def _renew_turn() -> None:
+    """In a forked process nobody ends what another thread ran when it was forked."""
+    global _turn
+    _turn = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_turn)
+
+
 @functools.lru_cache(1)
 def _library():
     # The reader of slides has ITK's counters, factories and windows be those of the itk package.

@@ -69,12 +69,6 @@ def test_several_threads(drawn, tmp_path):
     assert results == {number: 1 if number % 2 else ("E-FILE-MISSING", str(tmp_path / f"{number}.tif")) for number in range(8)}
 
 
-def test_names_that_are_not_utf_8(drawn, tmp_path):
-    name = os.fsencode(tmp_path) + b"/\xff.tif"
-    os.symlink(os.fsencode(drawn[1]), name)
-    assert gp.evaluate(name, drawn[1])["dice"] == 1
-
-
 def test_messages_are_logged(drawn, tmp_path, caplog):
     run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
     assert caplog.records and {(each.name, each.levelname) for each in caplog.records} == {("itkgigapixel", "INFO")}
