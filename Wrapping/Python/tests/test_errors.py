@@ -12,6 +12,7 @@ import pytest
 import tifffile
 from conftest import ROOT
 from itkgigapixel import errors
+from itkgigapixel.commands import run
 
 
 def refusal(kind, call, *arguments, **options) -> gp.GigapixelError:
@@ -201,28 +202,21 @@ def test_errors_that_are_none_of_ours_stay():
         assert errors.with_code(error) is error
 
 
-def test_warnings_of_commands(tmp_path):
+def test_warnings_of_commands(drawn, tmp_path):
     """As of the line that called the package, once each."""
-    path = tmp_path / "cut.tif"
-    write_cut(path)
     with pytest.warns(gp.GigapixelWarning) as told:
-        gp.overlay(path, gp.label(path, tmp_path / "mask.tif", preset="robust"), tmp_path / "picture.png")
+        run("label", {"preset": "fluorescence", "output": tmp_path / "mask.tif"}, [drawn[0]])
     assert {warning.filename for warning in told} == {__file__}
-    said = [warning.message for warning in told if warning.message.code == "W-SLIDE-DAMAGED"]
-    assert len(said) == 2 and {each.file for each in said} == {str(path)}  # label's and overlay's
-    assert all(str(each).endswith("[W-SLIDE-DAMAGED]") for each in said)
-
-
-def write_cut(path):
-    """A slide whose last tiles are not there."""
-    tifffile.imwrite(path, np.random.default_rng(1).integers(0, 255, (600, 600, 3), np.uint8), tile=(256, 256), photometric="rgb", compression="deflate")
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+    said = [warning.message for warning in told]
+    assert [(each.code, each.file) for each in said] == [("W-TISSUE-PRESET", drawn[0]), ("W-DOUBT-MASK-FULL", drawn[0])]
+    assert all(str(each).endswith(f"[{each.code}]") for each in said)
 
 
 def test_damage_is_an_error_of_strict_slides(tmp_path):
     """A field of the C++ side that the text alone does not show: the file."""
     path = tmp_path / "cut.tif"
-    write_cut(path)
+    tifffile.imwrite(path, np.random.default_rng(1).integers(0, 255, (600, 600, 3), np.uint8), tile=(256, 256), photometric="rgb", compression="deflate")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
     error = refusal(RuntimeError, lambda: gp.Slide(path).read())
     assert error.file == str(path) and error.code in ("E-CODEC-DATA", "E-FILE-DAMAGED", "E-TIFF-FORMAT", "E-SLIDE-DAMAGED")
