@@ -278,7 +278,7 @@ def fields_of_text(text: str, otherwise: str) -> dict:
 
 def with_code(error: Exception) -> Exception:
     """The error as a :class:`GigapixelError`. One that is of no kind of ours comes back as it is."""
-    if isinstance(error, GigapixelError):
+    if isinstance(error, GigapixelError) or (isinstance(error, TimeoutError) and error.errno is None):  # of a user's alarm
         return error
     for python, ours, otherwise in _KINDS:
         if isinstance(error, python) if python is not RuntimeError else type(error) is python:  # others have classes of their own

@@ -198,7 +198,7 @@ def test_errors_that_are_none_of_ours_stay():
     class Own(RuntimeError):
         pass
 
-    for error in (Own("so"), KeyError("so"), ZeroDivisionError()):
+    for error in (Own("so"), KeyError("so"), ZeroDivisionError(), TimeoutError("so")):
         assert errors.with_code(error) is error
 
 
