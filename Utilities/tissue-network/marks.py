@@ -141,9 +141,9 @@ def choose_ink(rng):
     if kind < 0.35:
         red = numpy.array([rng.uniform(0.03, 0.16), 1, rng.uniform(0.5, 1.1)])
         return red * numpy.exp(rng.uniform(numpy.log(0.4), numpy.log(2.5)))
-    if kind < 0.65:
+    if kind < 0.68:
         return numpy.array(INKS[rng.integers(len(INKS))]) * rng.uniform(0.3, 1.2) * rng.uniform(0.85, 1.15, 3)
-    if kind < 0.85:
+    if kind < 0.92:
         least = rng.uniform(0.03, 0.5)
         color = rng.permutation([least, rng.uniform(least, 1), 1])
         if color[1] == 1:

@@ -201,7 +201,7 @@ def stain(rng, specimen, pixels, amounts, classes):
     """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black. And the
     classes: pen and artifacts in the colors of tissue are not judged."""
     strength = log_uniform(rng, 0.12, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
-    if rng.random() < 0.1:
+    if rng.random() < 0.16:
         # Silver, nickel and whole mounts let hardly any light through.
         strength = log_uniform(rng, 2, 8)
     if not specimen.dark and rng.random() < 0.4:
