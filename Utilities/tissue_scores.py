@@ -22,13 +22,15 @@ def run(program, *words):
     return json.loads(done.stdout)
 
 
-def label(work, picture, preset, program=PROGRAM):
-    """The preset's mask, at the size of the picture, and the preset that was chosen."""
+def label(work, picture, preset, program=PROGRAM, model=None):
+    """The preset's mask, at the size of the picture, and the preset that was chosen. A model file takes the place of the
+    program's own."""
     slide = work / f"{picture['name']}.tif"
     if not slide.exists():
         tifffile.imwrite(slide, picture["pixels"], tile=(256, 256), compression="zlib")
     mask = work / f"{picture['name']}.{preset}.tif"
     words = ["label", slide, "-o", mask, "--preset", preset, "--overwrite", "--json", "--quiet"]
+    words += ["--model", model] if model else []
     told = run(program, *words, "--slide-mpp", picture["mpp"], "--downsample", max(1, round(4 / picture["mpp"])))
     height, width = picture["classes"].shape
     labels = tifffile.imread(mask, key=0)

@@ -4,7 +4,7 @@ density and classes."""
 
 import cv2
 import numpy
-from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE
+from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, find_extremes
 
 # What ink absorbs (natural density of red, green and blue): blue, green, red, black, orange, purple.
 INKS = [
@@ -65,33 +65,165 @@ def draw_curve(rng, classes, resolution):
     return smooth_curve(numpy.stack([numpy.interp(places, range(n), points[:, k]) for k in (0, 1)], axis=1))
 
 
+def draw_ring(rng, classes, resolution):
+    """Around a place in the tissue, if there is any, nearly closed or a little more."""
+    places = numpy.argwhere(classes == TISSUE)
+    if len(places) and rng.random() < 0.7:
+        center = places[rng.integers(len(places)), ::-1]
+    else:
+        center = rng.uniform(0, 1, 2) * classes.shape[::-1]
+    angles = rng.uniform(0, 2 * numpy.pi) + numpy.linspace(0, 2 * numpy.pi * rng.uniform(0.75, 1.15), 60)
+    radii = numpy.exp(rng.uniform(numpy.log(200), numpy.log(6000))) / resolution * rng.uniform(0.6, 1, 2)
+    waves = 1 + sum(rng.normal(0, 0.08 / k) * numpy.sin(k * angles + rng.uniform(0, 7)) for k in (1, 2, 3))
+    return center + radii * waves[:, None] * numpy.stack([numpy.cos(angles), numpy.sin(angles)], axis=1)
+
+
+def draw_writing(rng, shape, thickness):
+    """Letters by hand, as curves, one behind the other."""
+    height = thickness * rng.uniform(4, 12)
+    angle = rng.uniform(0, 2 * numpy.pi)
+    turn = numpy.array([[numpy.cos(angle), numpy.sin(angle)], [-numpy.sin(angle), numpy.cos(angle)]])
+    begin = rng.uniform(-0.1, 1.1, 2) * shape[::-1]
+    curves = []
+    for k in range(int(rng.integers(1, 7))):
+        for _ in range(int(rng.integers(1, 4))):
+            n = int(rng.integers(2, 5))
+            points = rng.uniform((0, 0), (0.6, 1), (n, 2)) + (0.8 * k, 0)
+            places = numpy.linspace(0, n - 1, 25)
+            points = numpy.stack([numpy.interp(places, range(n), points[:, axis]) for axis in (0, 1)], axis=1)
+            curves.append(begin + height * (smooth_curve(points) if rng.random() < 0.6 else points) @ turn)
+    return curves
+
+
+def draw_beside(rng, shape, thickness):
+    """Strokes along a side of the picture, which it cuts lengthwise, or that come in from there."""
+    height, width = shape
+    curves = []
+    is_across, is_far = rng.random() < 0.5, rng.random() < 0.5
+    for _ in range(int(rng.integers(1, 4))):
+        along = rng.uniform(0, 1) + numpy.array([0, rng.uniform(0.05, 0.6)])
+        if is_across:
+            along = along[:1] + rng.normal(0, 0.03, 2)
+            away = numpy.array([-0.1, rng.uniform(0.02, 0.3)]) * max(shape)
+        else:
+            away = rng.uniform(-0.6, 0.8) * thickness + rng.normal(0, 0.1 * thickness, 2)
+        curves.append(numpy.stack([along * width, height - away if is_far else away], axis=1))
+    return [curve[:, ::-1] * (width / height, height / width) for curve in curves] if rng.random() < 0.5 else curves
+
+
+def draw_curves(rng, classes, resolution, thickness):
+    """What a hand draws with a pen that is so many pixels thick."""
+    kind = rng.choice(6, p=[0.45, 0.15, 0.1, 0.1, 0.1, 0.1])
+    if kind == 0:
+        return [draw_curve(rng, classes, resolution)]
+    if kind == 1:
+        return [draw_ring(rng, classes, resolution) for _ in range(int(rng.choice([1, 1, 1, 2, 5])))]
+    if kind == 2:
+        return draw_writing(rng, classes.shape, thickness)
+    if kind == 3:
+        return draw_beside(rng, classes.shape, thickness)
+    place = rng.uniform(0, 1, 2) * classes.shape[::-1]
+    if kind == 4:
+        # Dots, and short strokes.
+        places = place + numpy.cumsum(rng.normal(0, 3 * thickness, (int(rng.integers(1, 8)), 1, 2)), axis=0)
+        return list(places + rng.normal(0, rng.uniform(0.1, 1.5) * thickness, (len(places), 2, 2)))
+    # Straight lines, or hatching.
+    line = place + rng.normal(0, 0.35 * max(classes.shape), (2, 2))
+    step = (line[1] - line[0])[::-1] * (1, -1) / max(1.0, numpy.hypot(*(line[1] - line[0])))
+    step *= thickness * rng.uniform(1.2, 4)
+    return [line + k * step + rng.normal(0, 0.3 * thickness, (2, 2)) for k in range(int(rng.choice([1, 1, 1, 2, 4])))]
+
+
 def choose_ink(rng):
     """What ink absorbs. Red ink lets nearly all red through, eosin a little less; of blue it takes more than half of what
-    it takes of green."""
-    if rng.random() < 0.5:
+    it takes of green. Others have any color but that of eosin, or are gray."""
+    kind = rng.random()
+    if kind < 0.35:
         red = numpy.array([rng.uniform(0.03, 0.16), 1, rng.uniform(0.5, 1.1)])
         return red * numpy.exp(rng.uniform(numpy.log(0.4), numpy.log(2.5)))
-    return numpy.array(INKS[rng.integers(len(INKS))]) * rng.uniform(0.5, 1.2) * rng.uniform(0.85, 1.15, 3)
+    if kind < 0.68:
+        return numpy.array(INKS[rng.integers(len(INKS))]) * rng.uniform(0.3, 1.2) * rng.uniform(0.85, 1.15, 3)
+    if kind < 0.92:
+        least = rng.uniform(0.03, 0.5)
+        color = rng.permutation([least, rng.uniform(least, 1), 1])
+        if color[1] == 1:
+            color[2] = max(color[2], rng.uniform(0.5, 1))
+        return color * numpy.exp(rng.uniform(numpy.log(0.3), numpy.log(3)))
+    return rng.uniform(0.85, 1.15, 3) * numpy.exp(rng.uniform(numpy.log(0.3), numpy.log(4)))
+
+
+def draw_stroke(rng, shape, curve, thickness):
+    """How much ink a stroke leaves at each pixel, about 1: its border is often darker than its middle or paler, it has
+    streaks along it, and ends where the pen rested."""
+    points = curve.round().astype(numpy.int32)
+    stroke = numpy.zeros(shape, numpy.uint8)
+    cv2.polylines(stroke, [points], False, 1, thickness)
+    ink = stroke.astype(numpy.float32)
+    if thickness > 3:
+        depth = numpy.minimum(cv2.distanceTransform(stroke, cv2.DIST_L2, 3) * (2 / thickness), 1)
+        kind = rng.random()
+        if kind < 0.4:
+            ink *= 1 + rng.uniform(0.2, 2) * numpy.exp(-((depth / rng.uniform(0.1, 0.4)) ** 2))
+        elif kind < 0.6:
+            ink *= rng.uniform(0.2, 0.8) + 0.6 * depth ** rng.uniform(0.5, 2)
+        if rng.random() < 0.4:
+            n = int(rng.integers(4, 10))
+            ink *= numpy.interp(depth, numpy.linspace(0, 1, n), numpy.exp(rng.normal(0, 0.3, n))).astype(numpy.float32)
+    for end in (points[0], points[-1]):
+        if rng.random() < 0.35:
+            blot = numpy.zeros(shape, numpy.float32)
+            cv2.circle(blot, end.tolist(), max(1, int(thickness * rng.uniform(0.35, 0.75))), 1.0, -1)
+            ink += blot * rng.uniform(0.2, 1.5)
+    if rng.random() < 0.15:
+        # A dry pen leaves gaps.
+        gaps = draw_field(rng, shape, int(rng.integers(20, 100))) > rng.uniform(0.5, 2)
+        ink = numpy.where(gaps, ink * rng.uniform(0, 0.5), ink).astype(numpy.float32)
+    return ink
+
+
+def mark_ink(density, classes, added):
+    """Ink laid over density. Pen is what one sees of it on glass; its faint rim, and what lies on tissue, are not judged."""
+    seen = find_extremes(added)[0]
+    drawn = classes.copy()
+    drawn[(seen > 0.08) & (classes == GLASS)] = PEN
+    drawn[(seen > 0.08) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
+    drawn[(seen > 0.03) & (seen <= 0.08) & (classes != PEN)] = NOT_JUDGED
+    return density + added.astype(numpy.float32), drawn
 
 
 def draw_pen(rng, density, classes, resolution):
-    """A curve of ink, whose borders and whose crossings with tissue are not judged."""
-    curve = draw_curve(rng, classes, resolution).round().astype(numpy.int32)
+    """Strokes of one ink, which are darker where they cross."""
+    shape = classes.shape
+    thickness = int(numpy.clip(numpy.exp(rng.uniform(numpy.log(200), numpy.log(2500))) / resolution, 2, 150))
+    ink = numpy.zeros(shape, numpy.float32)
+    for curve in draw_curves(rng, classes, resolution, thickness):
+        stroke = draw_stroke(rng, shape, curve, thickness)
+        ink = ink + stroke if rng.random() < 0.7 else numpy.maximum(ink, stroke)
+    ink = cv2.GaussianBlur(ink, (0, 0), rng.uniform(0.4, 1.5))
+    ink *= numpy.clip(1 + rng.uniform(0, 0.5) * draw_field(rng, shape, int(rng.integers(4, 30))), 0.3, 1.7)
+    return mark_ink(density, classes, ink[..., None] * choose_ink(rng))
+
+
+def draw_margin_ink(rng, density, classes, resolution):
+    """Ink in crumbs along the border of a piece of tissue, mostly black."""
+    outline = trace_outline(rng, classes, (0.03, 0.4))
+    if outline is None:
+        return density, classes
     ink = numpy.zeros(classes.shape, numpy.float32)
-    thickness = int(numpy.clip(rng.uniform(250, 1100) / resolution, 2, 90))
-    cv2.polylines(ink, [curve], False, 1.0, thickness)
-    ink = cv2.GaussianBlur(ink, (0, 0), rng.uniform(0.5, 2.0))
-    strength = ink * numpy.clip(1 + 0.25 * draw_field(rng, classes.shape, 8), 0.4, 1.6)
-    drawn = classes.copy()
-    drawn[(ink > 0.5) & (classes == GLASS)] = PEN
-    drawn[(ink > 0.5) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
-    drawn[(ink > 0.1) & (ink <= 0.5)] = NOT_JUDGED
-    return density + strength[..., None] * choose_ink(rng).astype(numpy.float32), drawn
+    thickness = int(numpy.clip(rng.uniform(50, 700) / resolution, 1, 40))
+    cv2.polylines(ink, [outline.astype(numpy.int32)], False, 1.0, thickness)
+    ink = cv2.GaussianBlur(ink, (0, 0), 0.5 + 0.3 * thickness)
+    crumbs = rng.standard_normal(classes.shape, numpy.float32)
+    crumbs = cv2.GaussianBlur(crumbs, (0, 0), rng.uniform(0.6, 2))
+    crumbs += draw_field(rng, classes.shape, 30) * crumbs.std()
+    ink = cv2.GaussianBlur((ink > 0.35 + 0.2 * crumbs / crumbs.std()).astype(numpy.float32), (0, 0), 0.5)
+    color = numpy.ones(3) if rng.random() < 0.6 else choose_ink(rng)
+    color = color / color.max() * numpy.exp(rng.uniform(0, numpy.log(4)))
+    return mark_ink(density, classes, ink[..., None] * color)
 
 
 def draw_soft_ink(rng, density, classes, resolution):
-    """Blue, black or green ink that runs out softly, mostly along the border of a piece of tissue. Pen is what is seen of it
-    on glass; its faint rim, and what lies on tissue, are not judged."""
+    """Blue, black or green ink that runs out softly, mostly along the border of a piece of tissue."""
     outline = trace_outline(rng, classes, (0.1, 0.6)) if rng.random() < 0.7 else None
     if outline is not None:
         points = outline + rng.normal(0, 300 / resolution, 2)
@@ -105,12 +237,7 @@ def draw_soft_ink(rng, density, classes, resolution):
     blue, green = (1, rng.uniform(0.3, 0.9), rng.uniform(0, 0.6)), (1, rng.uniform(0.3, 0.6), rng.uniform(0.6, 1))
     color = numpy.array([blue, blue, green, (1, 1, 1)][rng.integers(4)]) * rng.uniform(0.9, 1.1, 3)
     added = ink[..., None] * (color * numpy.exp(rng.uniform(numpy.log(0.3), numpy.log(1.6)))).astype(numpy.float32)
-    seen = added.max(axis=2)
-    drawn = classes.copy()
-    drawn[(seen > 0.1) & (classes == GLASS)] = PEN
-    drawn[(seen > 0.1) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
-    drawn[(seen > 0.03) & (seen <= 0.1) & (classes != PEN)] = NOT_JUDGED
-    return density + added, drawn
+    return mark_ink(density, classes, added)
 
 
 def draw_bubble(rng, density, classes, resolution):

@@ -7,9 +7,9 @@ lights, so that no source, stain or scanner can be told by its color."""
 
 import cv2
 import numpy
-from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, is_dark
-from marks import draw_bubble, draw_dots, draw_field, draw_frame, draw_letters, draw_pen, draw_print, draw_shadow
-from marks import draw_soft_ink, draw_specks, find_border
+from images import ARTIFACT, GLASS, NOT_JUDGED, PEN, TISSUE, find_extremes, is_dark
+from marks import draw_bubble, draw_dots, draw_field, draw_frame, draw_letters, draw_margin_ink, draw_pen, draw_print
+from marks import draw_shadow, draw_soft_ink, draw_specks, find_border
 from network import make_stretch, stretch
 
 # The network's grid in µm, and the side of a crop in its pixels.
@@ -76,6 +76,7 @@ class Specimen:
             size = [length // 2 for length in self.levels[-1][1].shape[::-1]]
             smaller = cv2.resize(self.levels[-1][0], size, interpolation=cv2.INTER_AREA)
             self.levels.append((smaller, cv2.resize(self.levels[-1][1], size, interpolation=cv2.INTER_NEAREST)))
+        self.has = {value: (classes == value).sum() >= 50 for value in (PEN, ARTIFACT)}
         self.places = {}
         for name, wanted in (("tissue", (TISSUE,)), ("other", (PEN, ARTIFACT))):
             places = numpy.argwhere(numpy.isin(classes, wanted))
@@ -105,7 +106,7 @@ class Specimen:
         """How much of the two stains lies at each pixel; 1 is much."""
         if self.dark:
             light = numpy.maximum(pixels.astype(numpy.float32) - self.ground.astype(numpy.float32), 0)
-            amounts = numpy.stack([light.max(axis=2), light.min(axis=2)], axis=2)
+            amounts = numpy.stack(find_extremes(light), axis=2)
             return amounts / max(20.0, float(numpy.percentile(amounts[..., 0], 98)))
         return numpy.maximum(self.get_density(pixels) @ self.unmix, 0) / self.usual
 
@@ -132,7 +133,7 @@ def crop(rng, specimen):
         scale = max(1.0, GRID / specimen.mpp) * wrong
     scale = float(numpy.clip(scale, 0.4, max(1.0, max(height, width) / 128)))
     resolution = specimen.mpp * scale
-    places = specimen.places["other" if rng.random() < 0.2 else "tissue"]
+    places = specimen.places["other" if rng.random() < 0.35 else "tissue"]
     if len(places) and rng.random() < 0.6:
         center = places[rng.integers(len(places))] + rng.uniform(-0.5, 0.5, 2) * SIDE * scale
     else:
@@ -200,14 +201,14 @@ def stain(rng, specimen, pixels, amounts, classes):
     """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black. And the
     classes: pen and artifacts in the colors of tissue are not judged."""
     strength = log_uniform(rng, 0.12, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
-    if rng.random() < 0.1:
+    if rng.random() < 0.16:
         # Silver, nickel and whole mounts let hardly any light through.
         strength = log_uniform(rng, 2, 8)
     if not specimen.dark and rng.random() < 0.4:
         mix = numpy.diag(rng.uniform(0.75, 1.3, 3)) + rng.normal(0, 0.06, (3, 3))
         return numpy.maximum(specimen.get_density(pixels) @ mix.astype(numpy.float32), -0.05) * strength, classes
     classes = numpy.where(numpy.isin(classes, (PEN, ARTIFACT)), NOT_JUDGED, classes).astype(numpy.uint8)
-    if rng.random() < 0.06:
+    if rng.random() < 0.1:
         # A whole mount: its thickness is seen, hardly its texture.
         tissue = cv2.GaussianBlur((classes == TISSUE).astype(numpy.float32), (0, 0), log_uniform(rng, 0.7, 8))
         thick = tissue * numpy.clip(1 + 0.5 * draw_field(rng, tissue.shape, int(rng.integers(2, 6))), 0.2, 2)
@@ -248,14 +249,23 @@ def change_light(rng, density, classes):
     return density
 
 
+def lay_ink(rng, density, classes, resolution):
+    for chance, draw in ((0.5, draw_pen), (0.12, draw_soft_ink), (0.08, draw_margin_ink)):
+        if rng.random() < chance:
+            for _ in range(int(rng.integers(1, 3))):
+                density, classes = draw(rng, density, classes, resolution)
+    return density, classes
+
+
 def shine_through(rng, specimen, pixels, amounts, classes, resolution):
     """A brightfield image."""
     density, classes = stain(rng, specimen, pixels, amounts, classes)
     density = change_light(rng, density, classes)
-    for chance, draw in ((0.2, draw_bubble), (0.15, draw_shadow), (0.5, draw_pen), (0.12, draw_soft_ink)):
+    for chance, draw in ((0.2, draw_bubble), (0.15, draw_shadow)):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 3))):
                 density, classes = draw(rng, density, classes, resolution)
+    density, classes = lay_ink(rng, density, classes, resolution)
     for chance, draw in ((0.15, draw_specks), (0.25, draw_dots), (0.05, draw_print), (0.15, draw_frame)):
         if rng.random() < chance:
             density, classes = draw(rng, density, classes)
@@ -340,16 +350,32 @@ def weigh(rng, changed, classes, shines):
 
 
 def make_plain_crop(rng, specimen):
-    """A crop in the image's own colors, hardly changed, stretched as the whole image is."""
-    pixels, classes, _ = crop(rng, specimen)
+    """A crop in the image's own colors, hardly changed, stretched as the whole image is. Ink may lie on it, of which the
+    whole image then has about as much more as its parts of this size."""
+    pixels, classes, resolution = crop(rng, specimen)
+    if rng.random() < 0.2:
+        pixels = cv2.GaussianBlur(pixels, (0, 0), rng.uniform(0.3, 2))
+    counts, before = specimen.counts, pixels
+    if not specimen.dark:
+        density, classes = lay_ink(rng, numpy.zeros(pixels.shape, numpy.float32), classes, resolution)
+        pixels = (pixels * numpy.exp(-density) + 0.5).astype(numpy.uint8)
+        inked = density[..., 0] > 0
+        share = specimen.counts[0].sum() / inked.size * rng.uniform(0, 1)
+        counts = [
+            numpy.maximum(specimen.counts[k] + share * count_changes(before[inked, k], pixels[inked, k]), 0) for k in range(3)
+        ]
     seen, stretched = [], []
     for k in range(3):
         gain = numpy.exp(rng.normal(0, 0.04))
         changed = numpy.clip(numpy.arange(256) * gain + rng.normal(0, 2), 0, 255).astype(numpy.uint8)
-        counts = numpy.bincount(changed, specimen.counts[k], 256)
         seen.append(changed[pixels[..., k]])
-        stretched.append(make_stretch(counts)[seen[k]])
+        stretched.append(make_stretch(numpy.bincount(changed, counts[k], 256))[seen[k]])
     return numpy.stack(seen + stretched, axis=2), classes
+
+
+def count_changes(before, after):
+    """How many more pixels have each value."""
+    return numpy.bincount(after, minlength=256) - numpy.bincount(before, minlength=256)
 
 
 def make_crop(rng, specimen):
