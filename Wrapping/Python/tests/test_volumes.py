@@ -71,7 +71,7 @@ def test_segments_files_and_images(learned, tmp_path):
     assert itk.array_from_matrix(found.GetDirection()) == pytest.approx(DIRECTION)
     file, output = tmp_path / "new.nii.gz", tmp_path / "labels.nii.gz"
     itk.imwrite(image, str(file))
-    assert gp.segment_volume(file, folder / "run", output, memory="2G", tile_size=16) == output
+    assert gp.segment_volume(file, folder / "run", output, memory="8G", tile_size=16) == output
     assert (itk.array_from_image(itk.imread(str(output))) == labels).all()
     assert gp.segment_volume([file], model, output) == output  # in place of what stands there
 
