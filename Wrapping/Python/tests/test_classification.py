@@ -54,7 +54,7 @@ def test_the_program_says_the_same(cohort, model, tmp_path):
 
 
 def test_options_reach_the_program(cohort, model):
-    whole = gp.classify(cohort / "0.tif", model[0], tile_size="image", level=0, memory="3G")
+    whole = gp.classify(cohort / "0.tif", model[0], tile_size="image", level=0, memory="8G")
     assert whole.probabilities["tumor"] == pytest.approx(gp.classify(cohort / "0.tif", model[0]).probabilities["tumor"], abs=1e-5)
 
 
