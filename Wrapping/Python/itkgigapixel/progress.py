@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import signal
 import threading
 from typing import Callable
@@ -30,9 +31,19 @@ def bar(description: str, total: int = 100, unit: str = "%"):
     )
 
 
-_at_work: list = []  # process objects that are updated now, in whatever thread
+_at_work: list = []  # process objects that are updated now, each with its thread
 _idle = threading.Condition()
 _ending = False
+
+
+def _forget_other_threads() -> None:
+    """A forked process has none of them: it would wait in vain for what they run, or for a lock that one of them held."""
+    global _idle
+    _idle = threading.Condition()
+    _at_work[:] = [(thread, process) for thread, process in _at_work if thread == threading.get_ident()]
+
+
+os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @atexit.register
@@ -42,7 +53,7 @@ def _stop_all() -> None:
     global _ending
     with _idle:
         _ending = True
-        for process in _at_work:
+        for _, process in _at_work:
             process.AbortGenerateDataOn()
         _idle.wait_for(lambda: not _at_work, timeout=10)
 
@@ -50,14 +61,15 @@ def _stop_all() -> None:
 @contextlib.contextmanager
 def _counted(*processes):
     _stay_when_python_ends()
+    entries = [(threading.get_ident(), process) for process in processes]
     with _idle:
-        _at_work.extend(processes)
+        _at_work.extend(entries)
     try:
         yield
     finally:
         with _idle:
-            for process in processes:
-                _at_work.remove(process)
+            for entry in entries:
+                _at_work.remove(entry)
             _idle.notify_all()
         _stay_when_python_ends()
 

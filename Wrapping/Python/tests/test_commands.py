@@ -198,6 +198,49 @@ def test_python_ends_while_a_thread_runs_a_command(drawn, tmp_path):
     assert finished.returncode == 0, finished.stderr
 
 
+def test_a_process_that_is_forked_meanwhile_ends(drawn, tmp_path):
+    """It does not wait for the command, which is its parent's alone."""
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    for place in range(40):
+        os.symlink(drawn[0], slides / f"{place}.tif")
+    work = """
+threading.Thread(target=label, daemon=True).start()
+import os, time
+while not os.path.isdir(sys.argv[2]):
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+begin = time.monotonic()
+print(os.waitpid(child, 0)[1], time.monotonic() - begin)
+"""
+    code = STOPPED.format(setting="", work=work)
+    told = subprocess.run([sys.executable, "-c", code, slides, tmp_path / "masks"], capture_output=True, text=True, check=True, timeout=120).stdout
+    status, seconds = told.split()
+    assert status == "0" and float(seconds) < 8  # an end waits 10 s for what runs
+
+
+def test_a_switch_of_numpy(drawn):
+    """As comparisons of arrays give it."""
+    assert gp.evaluate(drawn[1], drawn[1], partial=np.True_) == gp.evaluate(drawn[1], drawn[1], partial=True)
+    assert gp.evaluate(drawn[1], drawn[1], partial=np.False_) == gp.evaluate(drawn[1], drawn[1])
+
+
+def test_libraries_that_are_loaded_meanwhile(drawn, tmp_path):
+    """Relative names are those of the folder of the process, whatever another thread loads."""
+    code = """
+import os, sys, itk, itkgigapixel as gp
+folder, seen = os.getcwd(), set()
+sys.addaudithook(lambda event, arguments: seen.add(str(arguments[0])) if event == "os.chdir" else None)
+gp.label(sys.argv[1])
+itk.median_image_filter
+gp.evaluate(sys.argv[2], sys.argv[2])
+print(seen or "stays")
+"""
+    assert subprocess.run([sys.executable, "-c", code, *drawn], capture_output=True, text=True, check=True).stdout == "stays\n"
+
+
 def test_libtorch_is_loaded_by_what_needs_it(drawn):
     """Evaluating maps none of it."""
     code = "import sys, itkgigapixel as gp; gp.evaluate(sys.argv[1], sys.argv[1]); print('libtorch' in open('/proc/self/maps').read())"
