@@ -12,7 +12,7 @@ from typing import Callable
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence, warn
+from itkgigapixel.errors import error_of, in_a_sentence, warn
 
 
 def bar(description: str, total: int = 100, unit: str = "%"):
@@ -142,22 +142,31 @@ def _stopped_by_ctrl_c(*processes):
         del _stoppable[-len(processes) :]
 
 
+class _Command:
+    """A command, as what is stopped like a process object of ITK."""
+
+    def __init__(self, library):
+        self.AbortGenerateDataOn = library.request_interruption
+
+
 @contextlib.contextmanager
 def command_at_work(library, turn: threading.Lock):
     """For a block that runs a command of the program: it waits for its turn, and is asked to stop when Python ends.
 
     Ctrl-C is heard by the command itself in the main thread, which the block gets to know as True. The command hands the
-    signal on to Python when it has stopped."""
+    signal on to Python when it has stopped.
 
-    class Command:
-        AbortGenerateDataOn = staticmethod(library.request_interruption)
-
+    :raises GigapixelError: this thread runs one, and would wait for itself"""
+    command = _Command(library)
     with interruptible():
+        if any(thread == threading.get_ident() and isinstance(process, _Command) for thread, process in _at_work):
+            why = "a command runs in this thread, and a handler of its messages or of signals begins another"
+            raise error_of(RuntimeError, "E-CALL-ORDER", why, "let the handler return first")
         while not turn.acquire(timeout=0.1):
             if _signals and threading.current_thread() is threading.main_thread():
                 raise KeyboardInterrupt
         try:
-            with _counted(Command), _stopped_by_ctrl_c(Command):
+            with _counted(command), _stopped_by_ctrl_c(command):
                 yield threading.current_thread() is threading.main_thread()
         finally:
             library.forget_interruption()  # not before: what was asked while the command began counts

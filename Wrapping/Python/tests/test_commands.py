@@ -139,6 +139,13 @@ def test_an_exception_ends_the_command(drawn, tmp_path):
     run("label", {"output": tmp_path / "other.tif"}, [drawn[0]])
 
 
+def test_a_command_out_of_a_command(drawn, tmp_path):
+    """It would wait for the end of the one that waits for it."""
+    with calling(lambda: gp.evaluate(drawn[1], drawn[1])), refused(gp.GigapixelError, "E-CALL-ORDER"):
+        run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    assert gp.evaluate(drawn[1], drawn[1])["dice"] == 1
+
+
 def test_what_is_asked_while_a_command_begins_counts(drawn, tmp_path, monkeypatch):
     """And not for the next one."""
     from itkgigapixel import application
