@@ -228,6 +228,27 @@ print(os.waitpid(child, 0)[1], time.monotonic() - begin)
     assert status == "0" and float(seconds) < 8  # an end waits 10 s for what runs
 
 
+def test_a_process_that_is_forked_meanwhile_removes_nothing(drawn, tmp_path):
+    """The folder in which its parent writes the mask is there to the end."""
+    work = """
+thread = threading.Thread(target=label)
+thread.start()
+import os, pathlib, time
+folder = pathlib.Path(sys.argv[2]).parent
+while thread.is_alive() and not any(each.name.startswith(".") for each in folder.iterdir()):
+    time.sleep(0.001)
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+thread.join()
+"""
+    mask = tmp_path / "masks" / "mask.tif"
+    mask.parent.mkdir()
+    finished = subprocess.run([sys.executable, "-c", STOPPED.format(setting="", work=work), drawn[0], mask], capture_output=True, text=True, timeout=120)
+    assert [each.name for each in mask.parent.iterdir()] == ["mask.tif"], finished.stderr
+
+
 def test_a_switch_of_numpy(drawn):
     """As comparisons of arrays give it."""
     assert gp.evaluate(drawn[1], drawn[1], partial=np.True_) == gp.evaluate(drawn[1], drawn[1], partial=True)
