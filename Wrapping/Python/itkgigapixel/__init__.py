@@ -36,6 +36,7 @@ from itkgigapixel.features import features
 from itkgigapixel.importing import import_network, to_torch
 from itkgigapixel.importing_onnx import import_onnx
 from itkgigapixel.later import import_at_first_call
+from itkgigapixel.loading import load_without_leaving_the_folder
 from itkgigapixel.masks import evaluate, outline, overlay, rasterize
 from itkgigapixel.meshnet import load_meshnet
 from itkgigapixel.network import segment, train
@@ -49,6 +50,7 @@ from itkgigapixel.tissue import label, presets
 from itkgigapixel.volumes import segment_volume
 
 import_at_first_call()
+load_without_leaving_the_folder()
 
 if TYPE_CHECKING:
     from itkgigapixel import torch as torch

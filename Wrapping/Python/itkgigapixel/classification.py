@@ -6,7 +6,6 @@ from __future__ import annotations
 import operator
 import os
 import pathlib
-import tempfile
 from typing import NamedTuple, Optional, Sequence, Unpack
 
 import itk
@@ -21,6 +20,7 @@ from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 class Classification(NamedTuple):
@@ -115,7 +115,7 @@ def classify(
         "strict": strict or "",
         **program_options(options),
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         own["model"] = file_of_model(model, folder)
         own["output"] = pathlib.Path(folder) / "predictions.csv"
         own["maps"] = pathlib.Path(folder) / "maps" if maps else ""

@@ -9,6 +9,8 @@ import json
 import os
 import threading
 
+import numpy as np
+
 from itkgigapixel.errors import MESSAGES, error_of_fields, text_of, warn
 from itkgigapixel.progress import bar, command_at_work
 
@@ -37,13 +39,14 @@ def _library():
 def run(command: str, options: dict, names: list[str], progress: bool = False):
     """What a command tells with ``--json``.
 
-    :param options: by their names, switches True; those that are "" are left out, and a tuple is given word by word
+    :param options: by their names, switches True; those that are "" or False are left out, and a tuple is given word by word
     :param progress: show a tqdm bar
     :returns: of several files a list, in which those that failed have an "error" where others did not
     :raises GigapixelError: its first error, where nothing succeeded; its warnings are Python's
     """
     given = [(name, value) for name, values in options.items() for value in (values if isinstance(values, tuple) else (values,))]
-    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value != ""]
+    given = [(name, bool(value) if isinstance(value, np.bool_) else value) for name, value in given]
+    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value is not False and value != ""]
     library = _library()
     results: list = []
     diagnostics: list = []

@@ -6,10 +6,10 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
-import tempfile
 
 from itkgigapixel.built import TORCH, VERSION
 from itkgigapixel.errors import error_of
+from itkgigapixel.temporary import temporary_folder
 
 
 def require_torch(otherwise: str = "") -> None:
@@ -67,7 +67,7 @@ def text_of_model(model) -> str:
 
 def bytes_of_model(model) -> bytes:
     """A model as its safetensors file has it; what ``pickle`` keeps of an ``itk.GigapixelModel``."""
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         path = pathlib.Path(folder) / "model.safetensors"
         model.Save(str(path))
         return path.read_bytes()
@@ -77,7 +77,7 @@ def model_of_bytes(content: bytes):
     """The ``itk.GigapixelModel`` of such a file."""
     import itk
 
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         path = pathlib.Path(folder) / "model.safetensors"
         path.write_bytes(content)
         return itk.GigapixelModel.Load(str(path))

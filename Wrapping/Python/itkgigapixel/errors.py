@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 import warnings
-from errno import EACCES, EEXIST, ENOENT
+from errno import EACCES, EEXIST, ENOENT, ENOSPC
 from typing import Callable, Mapping, Optional, TypeVar
 
 #: What the package tells beside results, errors and warnings. Python shows it where logging is set up for the level INFO.
@@ -221,8 +221,18 @@ def _is_inside(file: str) -> bool:
     return os.path.dirname(file) == os.path.dirname(__file__) or os.path.basename(file) == "contextlib.py"
 
 
-_at_work: list = []  # functions of the package that run now, in whatever thread
+_at_work: list = []  # the thread of each function of the package that runs now
 _lock = threading.Lock()  # of the list, and of the switch that follows it
+
+
+def _forget_other_threads() -> None:
+    """A forked process has none of them: one may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _at_work[:] = [thread for thread in _at_work if thread == threading.get_ident()]
+
+
+os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def _readers():
@@ -286,7 +296,8 @@ def with_code(error: Exception) -> Exception:
     else:
         return error
     if isinstance(error, OSError):
-        fields = {"code": otherwise, "file": None if error.filename is None else os.fsdecode(error.filename), "why": error.strerror or str(error)}
+        code = "E-DISK-FULL" if error.errno == ENOSPC else otherwise
+        fields = {"code": code, "file": None if error.filename is None else os.fsdecode(error.filename), "why": error.strerror or str(error)}
     else:
         fields = find_fields(str(error), otherwise)
     made = error_of_fields(fields, ours)
@@ -295,11 +306,22 @@ def with_code(error: Exception) -> Exception:
     return made
 
 
+_SWIG = "builtin type [Ss]wig"  # the text of warnings that each wrapped library gives with its first object
+
+
+def _spare_swig() -> None:
+    """Where filters make all warnings errors, the libraries that SWIG has made would end the process by a segmentation fault."""
+    action, message, category, *_ = warnings.filters[0] if warnings.filters else [None] * 3
+    if (action, getattr(message, "pattern", None), category) != ("ignore", _SWIG, DeprecationWarning):
+        warnings.filterwarnings("ignore", _SWIG, DeprecationWarning)
+
+
 @contextlib.contextmanager
 def in_a_sentence():
     """Errors out of the block, and out of functions that it decorates, are a :class:`GigapixelError`, and warnings a :class:`GigapixelWarning`."""
+    _spare_swig()
     with _lock:
-        _at_work.append(None)
+        _at_work.append(threading.get_ident())
     keep_warnings()
     failed = False
     try:
@@ -314,7 +336,7 @@ def in_a_sentence():
         raise made.with_traceback(error.__traceback__) from error.__cause__
     finally:
         with _lock:
-            _at_work.pop()
+            _at_work.remove(threading.get_ident())
         _give_warnings(failed)
 
 

@@ -10,7 +10,6 @@ import itertools
 import operator
 import os
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Iterator, Optional, Sequence
 
 import itk
@@ -24,6 +23,7 @@ from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path, check_mpp, file_name
+from itkgigapixel.temporary import temporary_folder
 from itkgigapixel.tissue import label
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[
     """:param how: the other arguments of features()"""
     is_file = isinstance(module, (str, bytes, os.PathLike)) and not os.path.isfile(os.path.join(os.fsdecode(module), "config.json"))
     if is_file or isinstance(module, itk.GigapixelModel):
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             options = {"model": file_of_model(module, folder), "tissue": file_name(how["tissue"]), "device": how["device"]}
             return run_in_folder("features", slides, output, options, how["progress"])
     if isinstance(module, (str, bytes, os.PathLike)):
@@ -196,7 +196,7 @@ def _of_folder(slides: Path, module, output: Optional[Path], how: dict) -> list[
 
 
 def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.ndarray, device: Optional[str], progress: bool):
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         target = _check_file(pathlib.Path(folder, "features.h5") if output is None else output, slide.path)
         if target.suffix != ".h5":
             why = "it is to hold features of a model"
@@ -456,7 +456,7 @@ def _write(target: pathlib.Path, rows: np.ndarray, coordinates: np.ndarray, plac
         "level0_width": places.slide.levels[0].width,
         "level0_height": places.slide.levels[0].height,
     }
-    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+    with temporary_folder(prefix=".", dir=target.parent) as folder:
         part = pathlib.Path(folder, target.name)
         if target.suffix == ".h5":
             import h5py

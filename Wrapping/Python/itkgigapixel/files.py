@@ -18,6 +18,7 @@ from itkgigapixel.errors import Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Content, Path, Window, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 def open_slide(slide: Path | Slide, mpp: Optional[float] = None, channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide) -> Slide:
@@ -148,7 +149,7 @@ def with_mask(option: str, takes_labels: bool = False) -> Callable[[Function], F
             mask = args[place] if len(args) > place else kwargs.get(option)
             if not isinstance(mask, np.ndarray):
                 return function(*args, **kwargs)
-            with tempfile.TemporaryDirectory() as folder:
+            with temporary_folder() as folder:
                 with in_a_sentence():
                     written = write_mask(mask, folder, option, takes_labels)
                 if len(args) > place:
@@ -197,7 +198,7 @@ def write(source, slide, output: Path, description: str, progress: bool, content
     target = pathlib.Path(name)
     if target.is_dir() or not target.parent.is_dir():
         raise error_of(RuntimeError, *refusal_of(target), file=name, option="output")
-    with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+    with temporary_folder(prefix=".", dir=target.parent) as folder:
         writer.SetFileName(str(pathlib.Path(folder, target.name)))
         with running(writer, description, progress, source):
             writer.Update()

@@ -11,7 +11,6 @@ import math
 import operator
 import pathlib
 import struct
-import tempfile
 from typing import Optional, Sequence
 
 import itk
@@ -21,6 +20,7 @@ from itkgigapixel.engine import bytes_of_model
 from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.files import file_name
 from itkgigapixel.slide_content import Path
+from itkgigapixel.temporary import temporary_folder
 
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.
@@ -317,7 +317,7 @@ def _describe(graph, name, channels, mean, deviation, class_names):
 
 def _make_model(network, arrays, mpp, tile_size, path=None):
     """The model as the library reads it, which checks it; written to *path* if there is one."""
-    with tempfile.TemporaryDirectory() as folder, in_a_sentence():
+    with temporary_folder() as folder, in_a_sentence():
         file = pathlib.Path(folder) / "model.safetensors"
         file.write_bytes(_write_model(network, arrays, mpp, tile_size))
         model = itk.GigapixelModel.Load(str(file))
@@ -473,7 +473,7 @@ def _make_image(pixels):
 def _in_smallest_tiles(network, arrays, compute):
     """What *compute* makes of a model file and the side of the tiles, which are small; and that side."""
     tile = _round_up(_SMALLEST_TILE[_count_axes(network)], network)
-    with tempfile.TemporaryDirectory() as folder, in_a_sentence():
+    with temporary_folder() as folder, in_a_sentence():
         file = pathlib.Path(folder) / "model.safetensors"
         file.write_bytes(_write_model(network, arrays, 0.0, tile))
         return compute(str(file), tile), tile

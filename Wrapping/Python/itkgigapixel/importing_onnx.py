@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pathlib
-import tempfile
 from typing import Optional, Sequence
 
 import itk
@@ -12,6 +11,7 @@ import itk
 from itkgigapixel.commands import run
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.slide_content import Path, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 @names_arguments
@@ -82,7 +82,7 @@ def import_onnx(
     """
     if norms not in ("frozen", "image"):
         raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         options = {
             "output": pathlib.Path(folder) / "model.safetensors" if path is None else file_name(path),
             "overwrite": True,

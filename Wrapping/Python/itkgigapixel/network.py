@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-import tempfile
 from collections.abc import Mapping
 from typing import Optional, Sequence, Unpack
 
@@ -22,6 +21,7 @@ from itkgigapixel.options import program_options, set_options, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Content, Path, Region, Window, check_mpp, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 @without(strategy=NO_STRATEGY, cache=NO_CACHE, cache_limit=NO_CACHE)
@@ -146,7 +146,7 @@ def train(
     columns: list[str] = []
     if labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
         columns = _set_objective(trainer, (*slides, *validation), objective)
-    with tempfile.TemporaryDirectory() as masks:
+    with temporary_folder() as masks:
         for split, samples in (("Training", slides), ("Validation", validation)):
             for sample in samples:
                 _add(trainer, split, sample, labels, columns, masks)
@@ -326,7 +326,7 @@ def segment(
             why = "of the slides of a folder, labels of the whole are written"
             raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give the slides one by one", option="probability" if probability else "region")
         own = {"tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp, **program_options(options)}
-        with tempfile.TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options()}
             return run_in_folder("segment", slide, output, own, progress)
     if isinstance(model, (str, bytes, os.PathLike)):

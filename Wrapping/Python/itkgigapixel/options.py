@@ -9,6 +9,8 @@ import os
 import re
 from typing import Callable, Sequence, TypeVar
 
+import numpy as np
+
 from itkgigapixel.errors import error_of
 from itkgigapixel import option_table
 from itkgigapixel.option_table import DOCUMENTATION, TABLES
@@ -32,7 +34,9 @@ def takes_options(function: Function) -> Function:
     def checked(*args, **kwargs):
         for name in kwargs.keys() - checked.__signature__.parameters.keys():
             raise error_of(TypeError, "E-OPTION-UNKNOWN", f"{function.__name__}() has no argument {name}", option=name)
-        return function(*args, **kwargs)
+        # Neither the program nor ITK's classes know NumPy's numbers.
+        given = {name: value.item() if isinstance(value, np.generic) else value for name, value in kwargs.items()}
+        return function(*args, **given)
 
     checked.__signature__ = signature.replace(parameters=[*own, *of_table])
     checked.__doc__ = re.sub(r" *\*\*options\n.*", lambda _: DOCUMENTATION[function.__name__], function.__doc__ or "")

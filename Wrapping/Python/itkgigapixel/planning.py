@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-import tempfile
 from typing import Any, Optional, Sequence, Unpack
 
 from itkgigapixel.commands import run
@@ -15,6 +14,7 @@ from itkgigapixel.option_table import PlanOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window
+from itkgigapixel.temporary import temporary_folder
 
 
 @names_arguments
@@ -74,7 +74,7 @@ def plan(
         raise error_of(ValueError, "E-OPTION-CONFLICT", "a slide has its own size", "give one of them", option="size")
     slides = [] if slide is None else [slide]
     slide_mpp, _ = stated_of(slides, slide_mpp)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         given = {
             "size": "x".join(str(operator.index(each)) for each in size),
             "network": file_of_model(network, folder),

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import signal
 import threading
 from typing import Callable
 
 import itk
 
-from itkgigapixel.errors import in_a_sentence, warn
+from itkgigapixel.errors import error_of, in_a_sentence, warn
 
 
 def bar(description: str, total: int = 100, unit: str = "%"):
@@ -30,9 +31,19 @@ def bar(description: str, total: int = 100, unit: str = "%"):
     )
 
 
-_at_work: list = []  # process objects that are updated now, in whatever thread
+_at_work: list = []  # process objects that are updated now, each with its thread
 _idle = threading.Condition()
 _ending = False
+
+
+def _forget_other_threads() -> None:
+    """A forked process has none of them: it would wait in vain for what they run, or for a lock that one of them held."""
+    global _idle
+    _idle = threading.Condition()
+    _at_work[:] = [(thread, process) for thread, process in _at_work if thread == threading.get_ident()]
+
+
+os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 @atexit.register
@@ -42,7 +53,7 @@ def _stop_all() -> None:
     global _ending
     with _idle:
         _ending = True
-        for process in _at_work:
+        for _, process in _at_work:
             process.AbortGenerateDataOn()
         _idle.wait_for(lambda: not _at_work, timeout=10)
 
@@ -50,14 +61,15 @@ def _stop_all() -> None:
 @contextlib.contextmanager
 def _counted(*processes):
     _stay_when_python_ends()
+    entries = [(threading.get_ident(), process) for process in processes]
     with _idle:
-        _at_work.extend(processes)
+        _at_work.extend(entries)
     try:
         yield
     finally:
         with _idle:
-            for process in processes:
-                _at_work.remove(process)
+            for entry in entries:
+                _at_work.remove(entry)
             _idle.notify_all()
         _stay_when_python_ends()
 
@@ -130,22 +142,31 @@ def _stopped_by_ctrl_c(*processes):
         del _stoppable[-len(processes) :]
 
 
+class _Command:
+    """A command, as what is stopped like a process object of ITK."""
+
+    def __init__(self, library):
+        self.AbortGenerateDataOn = library.request_interruption
+
+
 @contextlib.contextmanager
 def command_at_work(library, turn: threading.Lock):
     """For a block that runs a command of the program: it waits for its turn, and is asked to stop when Python ends.
 
     Ctrl-C is heard by the command itself in the main thread, which the block gets to know as True. The command hands the
-    signal on to Python when it has stopped."""
+    signal on to Python when it has stopped.
 
-    class Command:
-        AbortGenerateDataOn = staticmethod(library.request_interruption)
-
+    :raises GigapixelError: this thread runs one, and would wait for itself"""
+    command = _Command(library)
     with interruptible():
+        if any(thread == threading.get_ident() and isinstance(process, _Command) for thread, process in _at_work):
+            why = "a command runs in this thread, and a handler of its messages or of signals begins another"
+            raise error_of(RuntimeError, "E-CALL-ORDER", why, "let the handler return first")
         while not turn.acquire(timeout=0.1):
             if _signals and threading.current_thread() is threading.main_thread():
                 raise KeyboardInterrupt
         try:
-            with _counted(Command), _stopped_by_ctrl_c(Command):
+            with _counted(command), _stopped_by_ctrl_c(command):
                 yield threading.current_thread() is threading.main_thread()
         finally:
             library.forget_interruption()  # not before: what was asked while the command began counts

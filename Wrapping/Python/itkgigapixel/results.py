@@ -8,7 +8,6 @@ import csv
 import operator
 import os
 import pathlib
-import tempfile
 from typing import Optional, Sequence
 
 import numpy as np
@@ -18,6 +17,7 @@ from itkgigapixel.errors import error_of, in_a_sentence, names_arguments, rename
 from itkgigapixel.files import content_of, path_of, stated_of, write_mask
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 @names_arguments
@@ -85,7 +85,7 @@ def measure(
     """
     slides = [] if slide is None else [slide]
     slide_mpp, strict = stated_of(slides, slide_mpp)
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         table = pathlib.Path(folder, "table.csv") if output is None else pathlib.Path(file_name(output))
         options = {
             "slide": path_of(slide) if slides else "",

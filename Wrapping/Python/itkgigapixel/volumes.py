@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 from typing import Optional, Sequence, Unpack
 
 import itk
@@ -18,6 +17,7 @@ from itkgigapixel.option_table import SegmentVolumeOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide_content import Path, file_name
+from itkgigapixel.temporary import temporary_folder
 
 
 @renamed(semantics=SLIDING_WINDOW)
@@ -71,7 +71,7 @@ def segment_volume(
     """
     if output is not None:
         check_mask(file_name(output))
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         given = {
             "model": file_of_model(model, folder),
             "output": pathlib.Path(folder) / "labels.nrrd" if output is None else file_name(output),

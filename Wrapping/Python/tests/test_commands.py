@@ -139,6 +139,13 @@ def test_an_exception_ends_the_command(drawn, tmp_path):
     run("label", {"output": tmp_path / "other.tif"}, [drawn[0]])
 
 
+def test_a_command_out_of_a_command(drawn, tmp_path):
+    """It would wait for the end of the one that waits for it."""
+    with calling(lambda: gp.evaluate(drawn[1], drawn[1])), refused(gp.GigapixelError, "E-CALL-ORDER"):
+        run("label", {"output": tmp_path / "mask.tif"}, [drawn[0]])
+    assert gp.evaluate(drawn[1], drawn[1])["dice"] == 1
+
+
 def test_what_is_asked_while_a_command_begins_counts(drawn, tmp_path, monkeypatch):
     """And not for the next one."""
     from itkgigapixel import application
@@ -196,6 +203,70 @@ def test_python_ends_while_a_thread_runs_a_command(drawn, tmp_path):
     code = STOPPED.format(setting="import time", work="threading.Thread(target=label, daemon=True).start(); time.sleep(2)")
     finished = subprocess.run([sys.executable, "-c", code, slides, tmp_path / "masks"], capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_a_process_that_is_forked_meanwhile_ends(drawn, tmp_path):
+    """It does not wait for the command, which is its parent's alone."""
+    slides = tmp_path / "slides"
+    slides.mkdir()
+    for place in range(40):
+        os.symlink(drawn[0], slides / f"{place}.tif")
+    work = """
+threading.Thread(target=label, daemon=True).start()
+import os, time
+while not os.path.isdir(sys.argv[2]):
+    time.sleep(0.01)
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+begin = time.monotonic()
+print(os.waitpid(child, 0)[1], time.monotonic() - begin)
+"""
+    code = STOPPED.format(setting="", work=work)
+    told = subprocess.run([sys.executable, "-c", code, slides, tmp_path / "masks"], capture_output=True, text=True, check=True, timeout=120).stdout
+    status, seconds = told.split()
+    assert status == "0" and float(seconds) < 8  # an end waits 10 s for what runs
+
+
+def test_a_process_that_is_forked_meanwhile_removes_nothing(drawn, tmp_path):
+    """The folder in which its parent writes the mask is there to the end."""
+    work = """
+thread = threading.Thread(target=label)
+thread.start()
+import os, pathlib, time
+folder = pathlib.Path(sys.argv[2]).parent
+while thread.is_alive() and not any(each.name.startswith(".") for each in folder.iterdir()):
+    time.sleep(0.001)
+child = os.fork()
+if child == 0:
+    sys.exit(0)
+os.waitpid(child, 0)
+thread.join()
+"""
+    mask = tmp_path / "masks" / "mask.tif"
+    mask.parent.mkdir()
+    finished = subprocess.run([sys.executable, "-c", STOPPED.format(setting="", work=work), drawn[0], mask], capture_output=True, text=True, timeout=120)
+    assert [each.name for each in mask.parent.iterdir()] == ["mask.tif"], finished.stderr
+
+
+def test_a_switch_of_numpy(drawn):
+    """As comparisons of arrays give it."""
+    assert gp.evaluate(drawn[1], drawn[1], partial=np.True_) == gp.evaluate(drawn[1], drawn[1], partial=True)
+    assert gp.evaluate(drawn[1], drawn[1], partial=np.False_) == gp.evaluate(drawn[1], drawn[1])
+
+
+def test_libraries_that_are_loaded_meanwhile(drawn, tmp_path):
+    """Relative names are those of the folder of the process, whatever another thread loads."""
+    code = """
+import os, sys, itk, itkgigapixel as gp
+folder, seen = os.getcwd(), set()
+sys.addaudithook(lambda event, arguments: seen.add(str(arguments[0])) if event == "os.chdir" else None)
+gp.label(sys.argv[1])
+itk.median_image_filter
+gp.evaluate(sys.argv[2], sys.argv[2])
+print(seen or "stays")
+"""
+    assert subprocess.run([sys.executable, "-c", code, *drawn], capture_output=True, text=True, check=True).stdout == "stays\n"
 
 
 def test_libtorch_is_loaded_by_what_needs_it(drawn):

@@ -125,6 +125,7 @@ def test_masks_keep_their_values(drawn, tmp_path, ending):
         (FileNotFoundError(2, "No such file", "a.json"), errors.GigapixelFileNotFoundError, "E-FILE-MISSING"),
         (FileExistsError(17, "File exists", "a.json"), errors.GigapixelFileExistsError, "E-OUTPUT-EXISTS"),
         (PermissionError(13, "Permission denied", "a.json"), errors.GigapixelPermissionError, "E-FILE-ACCESS"),
+        (OSError(errno.ENOSPC, "No space left on device"), errors.GigapixelOSError, "E-DISK-FULL"),
         (IsADirectoryError(21, "Is a directory", "a"), errors.GigapixelOSError, "E-FILE-ACCESS"),
         (MemoryError("so"), errors.GigapixelMemoryError, "E-MEMORY"),
         (ImportError("so"), errors.GigapixelImportError, "E-INSTALLATION"),

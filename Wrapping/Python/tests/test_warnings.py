@@ -1,6 +1,9 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Warnings are Python's, as of the line that called the package: nothing comes out at the process's standard error."""
 
+import subprocess
+import sys
+
 import itk
 import itkgigapixel as gp
 import numpy as np
@@ -54,3 +57,21 @@ def test_warnings_of_itk_itself(capfd):
     (warning,) = given
     assert (warning.message.code, warning.message.why, warning.filename) == ("W-OTHER", "it is strange", __file__)
     assert capfd.readouterr().err == "debugged\n"
+
+
+def test_a_process_where_all_warnings_are_errors(drawn):
+    """The wrapped libraries give some of SWIG's when they make their first objects, and do not stand it that these are errors."""
+    code = """
+import sys, warnings, numpy as np, itkgigapixel as gp
+warnings.simplefilter("error")
+gp.Slide(sys.argv[1]).read(level=2)
+gp.label(sys.argv[1])
+mask = np.zeros((40, 60), bool)
+mask[10:20] = True
+try:
+    gp.measure(mask)
+except gp.GigapixelWarning as warning:
+    print(warning.code)
+"""
+    finished = subprocess.run([sys.executable, "-c", code, drawn[0]], capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout) == (0, "W-MASK-RESOLUTION\n"), finished.stderr
