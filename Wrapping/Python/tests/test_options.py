@@ -59,8 +59,8 @@ def test_values_that_are_none_are_refused(options, slide):
 
 def test_numbers_of_numpy_are_numbers():
     """Such as a threshold out of an array, or a switch that a comparison gives."""
-    told = gp.plan(size=(1024, 1024), network="remedios2023", memory=np.int64(1 << 30), tile_size=np.uint16(256), measure=np.False_)
-    assert told["budgetBytes"] == 1 << 30
+    told = gp.plan(size=(1024, 1024), network="remedios2023", memory=np.int64(1 << 33), tile_size=np.uint16(256), measure=np.False_)
+    assert told["budgetBytes"] == 1 << 33
     assert told["plans"] and {row["tileSize"] for row in told["plans"]} == {256}
     with refused(FileNotFoundError, "E-FILE-MISSING"):  # of the volume or model, and nothing of the threshold
         gp.segment_volume("none.nii.gz", "none", threshold=np.float32(0.25), sliding_window=np.True_)
