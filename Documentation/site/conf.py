@@ -18,7 +18,7 @@ smartquotes = False
 nitpicky = True
 
 # The Python package is imported as pages.py has copied it, without what it is built of.
-autodoc_mock_imports = ["itk", "numpy", "itkgigapixel.built"]
+autodoc_mock_imports = ["itk", "itkConfig", "numpy", "itkgigapixel.built"]
 # Datasets come from classes of PyTorch. Those that autodoc makes itself would hide the arguments of a dataset.
 uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
 sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=object, IterableDataset=object)))
