@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import json
 import os
 import threading
@@ -28,8 +29,9 @@ os.register_at_fork(after_in_child=_renew_turn)
 
 @functools.lru_cache(1)
 def _library():
-    # The reader of slides has ITK's counters, factories and windows be those of the itk package.
-    from itkgigapixel import application, slide_reader  # noqa: F401
+    # With the reader of slides, ITK's counters, factories and windows are those of the itk package.
+    importlib.import_module("itkgigapixel.slide_reader")
+    from itkgigapixel import application
     from itkgigapixel.engine import require_torch
 
     application.set_torch_finder(require_torch)
