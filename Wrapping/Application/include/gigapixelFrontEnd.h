@@ -33,8 +33,9 @@ public:
    */
   virtual bool OwnsProcess() const;
 
-  /** A piece of work has ended. \param line for people; empty: it ended by an exception */
-  virtual void EndProgress(const std::string & line) = 0;
+  /** A piece of work has ended. The default shows it as progress and as a message.
+   * \param line for people; empty: it ended by an exception */
+  virtual void EndProgress(const std::string & line);
 
   virtual void ShowMessage(const std::string & sentence) = 0;
 

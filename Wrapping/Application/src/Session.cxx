@@ -101,6 +101,16 @@ FrontEnd::IsProgressDue(double done, double seconds) const
   return done >= 0.01 || seconds >= 1;
 }
 
+void
+FrontEnd::EndProgress(const std::string & line)
+{
+  if (!line.empty())
+  {
+    this->ShowProgress(1, line);
+    this->ShowMessage(line);
+  }
+}
+
 bool
 FrontEnd::OwnsProcess() const
 {

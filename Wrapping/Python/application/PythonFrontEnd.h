@@ -40,16 +40,6 @@ public:
   }
 
   void
-  EndProgress(const std::string & line) override
-  {
-    if (!line.empty())
-    {
-      Tell("progress", line, 1);
-      Tell("message", line);
-    }
-  }
-
-  void
   ShowMessage(const std::string & sentence) override
   {
     Tell("message", sentence);

@@ -64,16 +64,6 @@ public:
   }
 
   void
-  EndProgress(const std::string & line) override
-  {
-    if (!line.empty())
-    {
-      ShowProgress(1, line);
-      ShowMessage(line);
-    }
-  }
-
-  void
   ShowMessage(const std::string & sentence) override
   {
     std::printf("%s\n", GetPrintable(sentence).c_str());
