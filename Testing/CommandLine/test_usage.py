@@ -61,6 +61,17 @@ def test_arguments_are_defined_completely(command):
             assert argument["default"] in argument["choices"]
 
 
+def test_every_command_on_slides_can_be_told_which_image_of_the_file():
+    opens_slides = {"info", "label", "train", "segment", "overlay", "report", "rasterize", "outline", "measure", "convert", "classify",
+                    "features", "plan"}
+    for option in ("image", "plane"):
+        assert {command["name"] for command in COMMANDS if any(each["name"] == option for each in command["arguments"])} == opens_slides
+
+
+def test_help_says_units():
+    assert "(µm/px)" in run("label", "--help").out and "0.05 to 1000 µm/px" in run("label", "--help-all").out
+
+
 def test_program_help_and_version():
     text = run("--help").out
     assert all(name in text for name in NAMES)

@@ -84,7 +84,9 @@ def describe(option: dict, for_slides: bool) -> str:
     text = re.sub(r"(?<!NETWORK )--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
     text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
     if "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
-        text += f" {option['minimum']:.16g} to {option['maximum']:.16g}."
+        text += f" {option['minimum']:.16g} to {option['maximum']:.16g} {option.get('unit', '')}".rstrip() + "."
+    elif "unit" in option:
+        text += f" In {option['unit']}."
     return text + (f" None: {option['default']}." if {"mayBeUnset", "default"} <= option.keys() and for_slides else "")
 
 

@@ -33,13 +33,10 @@ foreach(file IN ITEMS DoubleConversion/src/LICENSE Eigen3/src/itkeigen/COPYING.M
 endforeach()
 
 # All rooms are one library, which Python's modules, the programs and the engine's modules share.
-set(front_ends Wrapping/Application Wrapping/CommandLine)
-foreach(room IN LISTS front_ends)
-  get_filename_component(name ${room} NAME)
-  add_subdirectory(${Gigapixel_ROOT}/${room} rooms/${name})
-endforeach()
+add_subdirectory(${Gigapixel_ROOT}/Wrapping/Application rooms/Application)
+add_subdirectory(${Gigapixel_ROOT}/Wrapping/CommandLine rooms/CommandLine)
 add_library(GigapixelRooms SHARED)
-foreach(room IN LISTS Gigapixel_ROOMS front_ends)
+foreach(room IN LISTS Gigapixel_ROOMS ITEMS Wrapping/Application)
   get_filename_component(room ${room} NAME)
   target_sources(GigapixelRooms PRIVATE $<TARGET_OBJECTS:Gigapixel${room}>)
   target_link_libraries(GigapixelRooms PRIVATE Gigapixel${room})

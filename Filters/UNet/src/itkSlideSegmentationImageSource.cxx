@@ -97,16 +97,19 @@ CheckSlideSegmentation(const gigapixel::Model &               model,
                                                      " classes apart, whose probabilities do not fit into one picture",
                                                    "ask for labels"));
   }
-  if (options.fillHoles && classes > 2)
+  const std::string ofMasks = gigapixel::FindOptionOfMasks(options);
+  if (!ofMasks.empty() && classes > 2)
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-OPTION-APPLIES",
-                                                   "it tells " + std::to_string(classes) +
-                                                     " classes apart; holes are filled in the masks of two only"));
+                                                   "it tells " + std::to_string(classes) + " classes apart; " +
+                                                     ofMasks + " is for masks of two")
+                               .OfOption(ofMasks));
   }
-  if (options.fillHoles && content == GigapixelUNetOutput::Probability)
+  if (!ofMasks.empty() && content == GigapixelUNetOutput::Probability)
   {
     throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-OPTION-CONFLICT", "a filled hole has no probability", "ask for labels"));
+      gigapixel::Diagnostic("E-OPTION-CONFLICT", ofMasks + " changes masks, not probabilities", "ask for labels")
+        .OfOption(ofMasks));
   }
   GigapixelCheckThreshold(model, options.threshold.has_value());
 }

@@ -40,7 +40,18 @@ enum class OptionScope
 {
   All,
   Slides,    ///< volumes have no use for it
+  Masks,     ///< it changes the whole mask of a slide, of two classes: probabilities have no use for it, either
   SlideFiles ///< how the file of a slide is read: of no use for an image that is only a size, either
+};
+
+/** Which readers of slides an option is for. */
+enum class SlideReading
+{
+  None,       ///< it is no option of slides
+  File,       ///< whoever opens the file of a slide
+  Resolution, ///< who reads it at a resolution that no model states
+  Values,     ///< who sees its values
+  Tissue      ///< who leaves out what is no tissue
 };
 
 /** What depends on the value. A training run that goes on has to have the same values of all that decide on its bits.
@@ -77,8 +88,9 @@ struct GigapixelOptions_EXPORT Option
   std::string              details{};         ///< what the reference and --help-all say beyond the description
   std::string              property{};        ///< of an ITK filter, "ClipGradient" for SetClipGradient(); empty: none
   std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
-  OptionScope              scope{ OptionScope::All };    ///< which images it is for
-  OptionEffect             effect{ OptionEffect::Bits }; ///< what depends on it
+  OptionScope              scope{ OptionScope::All };     ///< which images it is for
+  OptionEffect             effect{ OptionEffect::Bits };  ///< what depends on it
+  SlideReading             reading{ SlideReading::None }; ///< which commands on slides have it
   /** The option that this one belongs to, and the value that it needs there; an empty value: any that is given. */
   std::string needs{};
   std::string neededValue{}; ///< see needs
@@ -113,9 +125,13 @@ struct GigapixelOptions_EXPORT Option
   Option Unit(const std::string & name) const;
   Option Words(const std::vector<std::string> & words) const; ///< that may stand in a number's place
   Option OfSlides() const;
+  Option OfMasks() const;
   Option OfSlideFiles() const;
   Option Of(const std::string & fileContent) const; ///< an input file, or what stands for one
   Option Repeated() const;
+  Option OneOf(const std::string & word) const; ///< those of the same word exclude each other
+  Option Reads(
+    SlideReading whatOfSlides) const; ///< a group of options on slides; of files, that is OfSlideFiles(), too
   Option Needs(const std::string & option, const std::string & value = {}) const;
   Option DecidesNothing() const;
   Option DecidesTheBegin() const;

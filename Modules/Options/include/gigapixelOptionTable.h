@@ -173,20 +173,36 @@ CheckOptions(const TOptions & options)
   });
 }
 
-/** The first option that is for slides only and is not as it is without; empty: there is none. */
-template <typename TOptions>
+/** The first option of a kind that is not as it is without; empty: there is none. */
+template <typename TOptions, typename TKind>
 std::string
-FindOptionOfSlides(const TOptions & options)
+FindGivenOption(const TOptions & options, const TKind & isOfKind)
 {
   const TOptions defaults;
   std::string    found;
   VisitOptions<TOptions>([&](const Option & option, auto member) {
-    if (found.empty() && option.scope >= OptionScope::Slides && !(options.*member == defaults.*member))
+    if (found.empty() && isOfKind(option) && !(options.*member == defaults.*member))
     {
       found = option.GetDisplayName();
     }
   });
   return found;
+}
+
+/** Likewise of those that are for slides only. */
+template <typename TOptions>
+std::string
+FindOptionOfSlides(const TOptions & options)
+{
+  return FindGivenOption(options, [](const Option & option) { return option.scope >= OptionScope::Slides; });
+}
+
+/** Likewise of those that change whole masks. */
+template <typename TOptions>
+std::string
+FindOptionOfMasks(const TOptions & options)
+{
+  return FindGivenOption(options, [](const Option & option) { return option.scope == OptionScope::Masks; });
 }
 
 /** " name=value" of each option that decides on the result and is not as it is without.

@@ -4,13 +4,11 @@
 //   GIGAPIXEL_SEGMENTATION_OPTION(type, Name, member, value, option)
 // as of gigapixelLearningOptionList.h, and GIGAPIXEL_OPTIONAL_OPTION as of gigapixelPatchOptionList.h.
 // GIGAPIXEL_MASK_OPTION is for entries that need the whole mask of a slide. Filters for volumes, and those that see
-// only a part of the mask, define it as empty. Such an entry has OfSlides(), by which the program refuses it for
-// volumes.
+// only a part of the mask, define it as empty. Such an entry has OfMasks(), by which it is refused for volumes, for
+// probabilities and for more than two classes.
 //
 // To add an option of segment, add its entry here, and the line that uses its member. A mask option is a stage behind
-// the network in itkSlideSegmentationStages.h. Three places know it by its name: CheckSlideSegmentation() refuses it
-// where it has no meaning, RunSegment() beside --probability, and WriteLabel() shows the progress of the stage. A
-// switch needs itkBooleanMacro() in the filter as well.
+// the network in itkSlideSegmentationStages.h. A switch needs itkBooleanMacro() in the filter as well.
 //
 // This file has no guard: it is included once for each purpose.
 #ifndef GIGAPIXEL_SEGMENTATION_OPTION
@@ -44,7 +42,7 @@ GIGAPIXEL_MASK_OPTION(
   OptionSwitch("fill-holes", "Make holes in the object part of it, whatever their size.")
     .Details("As label does; a network cannot see that a hole wider than its reach (32 µm for remedios2023) is one. "
              "For two classes, without --probability.")
-    .OfSlides())
+    .OfMasks())
 
 #undef GIGAPIXEL_SEGMENTATION_OPTION
 #undef GIGAPIXEL_OPTIONAL_OPTION

@@ -100,6 +100,14 @@ Option::OfSlides() const
 }
 
 Option
+Option::OfMasks() const
+{
+  Option option = *this;
+  option.scope = OptionScope::Masks;
+  return option;
+}
+
+Option
 Option::Of(const std::string & fileContent) const
 {
   Option option = *this;
@@ -114,6 +122,23 @@ Option::Repeated() const
 {
   Option option = *this;
   option.repeated = true;
+  return option;
+}
+
+Option
+Option::OneOf(const std::string & word) const
+{
+  Option option = *this;
+  option.alternative = word;
+  return option;
+}
+
+Option
+Option::Reads(SlideReading whatOfSlides) const
+{
+  Option option = this->Group("Slides");
+  option.reading = whatOfSlides;
+  option.scope = whatOfSlides == SlideReading::Tissue ? OptionScope::Slides : OptionScope::SlideFiles;
   return option;
 }
 

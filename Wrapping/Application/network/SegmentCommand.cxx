@@ -219,11 +219,11 @@ WriteLabel(const Segmentation &   segmentation,
   io->SetMadeBy(source->GetMadeBy());
   io->SetSlide(segmentation.slide);
   damage.RecordIn(io);
-  if (!source->GetFillHoles())
+  if (FindOptionOfMasks(GetOptions<SegmentationOptions>(segmentation.values)).empty())
   {
     return WritePyramid(source->GetOutput(), segmentation.task.output, io, progress);
   }
-  // It takes the whole mask before it gives the first row: computing is nearly all of the work.
+  // The whole mask is there before its first row is written: computing is nearly all of the work.
   Observe(source, progress, 0, 0.9);
   WritePyramid(source->GetOutput(), segmentation.task.output, io, progress, 0.9, 1);
 }
@@ -452,12 +452,12 @@ LoadModel(const ArgumentValues & values, const Session & session)
 int
 RunSegment(const ArgumentValues & values, const Session & session)
 {
-  if (values.Has("fill-holes") && values.Has("probability"))
+  const std::string ofMasks = FindOptionOfMasks(GetOptions<SegmentationOptions>(values));
+  if (!ofMasks.empty() && values.Has("probability"))
   {
     throw UsageError(
-      Diagnostic("E-OPTION-CONFLICT",
-                 "--fill-holes and --probability cannot be given together: a filled hole has no probability")
-        .OfOption("--fill-holes"));
+      Diagnostic("E-OPTION-CONFLICT", ofMasks + " and --probability cannot be given together: it changes masks alone")
+        .OfOption(ofMasks));
   }
   const TileCacheBound bound = BoundMemory(values, session);
   CheckScratch(values);

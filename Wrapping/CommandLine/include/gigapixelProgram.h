@@ -2,8 +2,6 @@
 #ifndef gigapixelProgram_h
 #define gigapixelProgram_h
 
-#include "GigapixelCommandLineExport.h"
-
 #include "gigapixelRunCommand.h"
 
 #include <string>
@@ -13,14 +11,14 @@ namespace gigapixel::commandline
 {
 
 /** The whole program, as main() calls it: every exception becomes a sentence on stderr and an exit code. */
-GigapixelCommandLine_EXPORT int RunProgram(int argc, const char * const * argv);
+int RunProgram(int argc, const char * const * argv);
 
 /** The same for a program of one command, whose name is the program's.
  * \param areDiagnosticsJSON errors and warnings are lines of JSON on stderr */
-GigapixelCommandLine_EXPORT int RunProgram(const application::Command &     command,
-                                           const std::vector<std::string> & words,
-                                           application::CommandFunction     function,
-                                           bool                             areDiagnosticsJSON);
+int RunProgram(const application::Command &     command,
+               const std::vector<std::string> & words,
+               application::CommandFunction     function,
+               bool                             areDiagnosticsJSON);
 
 } // namespace gigapixel::commandline
 

@@ -2,8 +2,6 @@
 #ifndef Terminal_h
 #define Terminal_h
 
-#include "GigapixelCommandLineExport.h"
-
 #include "gigapixelFrontEnd.h"
 
 #include <mutex>

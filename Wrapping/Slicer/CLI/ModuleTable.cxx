@@ -212,21 +212,18 @@ SlideRegion()
                                           "cards take no textures beyond 16384. Without a level the finest one that "
                                           "fits is taken, shrunk where none does.");
   maximum.unit = "px";
-  for (const Argument & argument :
-       { application::Slide("Slide file."),
-         application::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
-         application::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
-         application::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
-         application::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
-         region,
-         maximum,
-         application::SlideOption("image"),
-         application::SlideOption("plane"),
-         application::SlideOption("channel"),
-         application::SlideWindow("Several channels are added up in their colors.",
-                                  "auto where a channel is chosen, and where the slide is not gray or RGB of 8 bit"),
-         application::SlideOption("slide-mpp"),
-         application::CommonArguments().front() })
+  for (const Argument & argument : application::Join(
+         { {
+             application::Slide("Slide file."),
+             application::OutputFile("volume", "FILE", "volume", "The pixels as a volume (.nrrd)."),
+             application::OutputFile("picture", "FILE", "picture", "The pixels as a picture (.png), for a thumbnail."),
+             application::Integer("level", "", 0, 63, "Pyramid level by its number; 0 is the finest."),
+             application::Resolution("mpp", "", "Resample to exactly this resolution, instead of a level."),
+             region,
+             maximum,
+           },
+           application::PictureArguments(),
+           { application::CommonArguments().front() } }))
   {
     module.arguments.push_back(FromTable(argument));
     module.arguments.back().tableName.clear();

@@ -94,17 +94,28 @@ Resolution(const std::string & name, const std::string & value, const std::strin
   return argument;
 }
 
-Argument
-SlideOption(const std::string & name)
+std::vector<Argument>
+SlideArguments(const std::vector<SlideReading> & readings, const std::map<std::string, std::string> & more)
 {
-  return FindOption<SlideOptions>(name);
+  std::vector<Argument> arguments;
+  for (const Argument & argument : OptionsOf<SlideOptions>())
+  {
+    if (argument.reading == SlideReading::File ||
+        std::find(readings.begin(), readings.end(), argument.reading) != readings.end())
+    {
+      const auto said = more.find(argument.name);
+      arguments.push_back(said == more.end() ? argument : argument.Details(argument.details + said->second));
+    }
+  }
+  return arguments;
 }
 
-Argument
-SlideWindow(const std::string & several, const std::string & otherwise)
+std::vector<Argument>
+PictureArguments(std::vector<SlideReading> readings, const std::string & otherwise)
 {
-  const Argument window = SlideOption("window");
-  return window.Details(window.details + several + " Without it: " + otherwise + '.');
+  readings.push_back(SlideReading::Values);
+  return SlideArguments(
+    readings, { { "window", "Several channels are added up in their colors. Without it: " + otherwise + '.' } });
 }
 
 std::vector<Argument>

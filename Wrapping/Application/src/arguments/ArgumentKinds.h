@@ -7,6 +7,7 @@
 #include "gigapixelOptionTable.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -73,12 +74,15 @@ GigapixelApplication_EXPORT Argument Resolution(const std::string & name,
                                                 const std::string & value,
                                                 const std::string & text);
 
-/** An option of gigapixelSlideOptionList.h. */
-GigapixelApplication_EXPORT Argument SlideOption(const std::string & name);
+/** The options of gigapixelSlideOptionList.h that are for every reader of slides' files, and for what else a command
+ * reads. \param more what the command says of an option behind its details, by the option's name */
+GigapixelApplication_EXPORT std::vector<Argument> SlideArguments(const std::vector<SlideReading> & readings = {},
+                                                                 const std::map<std::string, std::string> & more = {});
 
-/** Which values of channels are seen.
- * \param several what becomes of several channels, a sentence \param otherwise what they are without a window */
-GigapixelApplication_EXPORT Argument SlideWindow(const std::string & several, const std::string & otherwise);
+/** Those of commands that see several channels as a picture. \param otherwise what is seen without a window */
+GigapixelApplication_EXPORT std::vector<Argument> PictureArguments(
+  std::vector<SlideReading> readings = {},
+  const std::string & otherwise = "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit");
 
 GigapixelApplication_EXPORT Argument Required(Argument argument);
 

@@ -9,6 +9,7 @@
 #include "gigapixelObjective.h"
 #include "gigapixelPatchOptions.h"
 #include "gigapixelSegmentationOptions.h"
+#include "gigapixelSlideOptions.h"
 
 #include <utility>
 
@@ -52,20 +53,19 @@ Info()
     "models (a .safetensors file, a run's folder, or the name of a preset or ready model): operations, parameters, "
     "channels, classes, what pixels become, the multiple that images are padded to, halo, and where the network comes "
     "from.",
-    { Slides("Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: " +
-             itk::GigapixelNameVolumeFormats() + " files."),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
-        .OfSlideFiles(),
-      Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
-      Switch(
-        "check",
-        "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot be decoded "
-        "(or, with --strict, is damaged): all are counted, five named."),
-      Strict(),
-      Replace() },
+    Join({ { Slides(
+             "Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: " +
+             itk::GigapixelNameVolumeFormats() + " files.") },
+           SlideArguments(),
+           { OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
+               .OfSlideFiles(),
+             Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
+             Switch("check",
+                    "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot "
+                    "be decoded "
+                    "(or, with --strict, is damaged): all are counted, five named."),
+             Strict(),
+             Replace() } }),
     { "gigapixel info slide.svs",
       "gigapixel info slides/ --json",
       "gigapixel info nuclei.safetensors",
@@ -74,25 +74,33 @@ Info()
   };
 }
 
-Argument
-Tissue(const std::string & consequence)
+/** What a network is shown of slides. \param window what values are without one \param tissue what becomes of what is
+ * no tissue */
+std::map<std::string, std::string>
+DescribeInput(const std::string & channel, const std::string & window, const std::string & tissue = {})
 {
-  const Argument tissue = SlideOption("tissue");
-  return tissue.Details(tissue.details + consequence);
+  return { { "channel", channel },
+           { "window", "The network gets as many channels as are named. Without it: " + window + '.' },
+           { "tissue", tissue } };
 }
 
-Argument
-NetworkWindow(const std::string & otherwise)
-{
-  return SlideWindow("The network gets as many channels as are named.", otherwise);
-}
+constexpr const char * AsStored = "values as they are stored, of 8 bit";
 
-Argument
-ModelChannel()
+/** The same of commands with a model. */
+std::vector<Argument>
+SlidesForModel(const std::string & tissue)
 {
-  return SlideOption("channel").Details(
-    "By its name or its number from 1, a name first; gigapixel info lists them. Without it: those that the model was "
-    "trained on, found by their names, else all.");
+  std::vector<Argument> arguments =
+    SlideArguments({ SlideReading::Values, SlideReading::Tissue },
+                   DescribeInput(" Without it: those that the model was trained on, found by their names, else all.",
+                                 std::string("those of the model's training, else ") + AsStored,
+                                 tissue));
+  Argument level = FindOption<SlideOptions>("level").Details(
+    "Without it: the level of the model's resolution (10 % allowed), else pixels are resampled to it.");
+  level.description = "Pyramid level, for slides or models of unknown resolution.";
+  level.alternative.clear();
+  arguments.insert(arguments.begin(), level);
+  return arguments;
 }
 
 Argument
@@ -106,12 +114,6 @@ TrainingLoss()
     .Group("Learning");
 }
 
-Argument
-Computing(const std::string & name)
-{
-  return FindOption<ComputingOptions>(name);
-}
-
 Command
 Train()
 {
@@ -122,7 +124,8 @@ Train()
     "networks that label pixels, with one label for each slide those that label images; in place of a slide a region "
     "may stand. The run folder gets best.safetensors, last.safetensors and history.csv after each epoch.",
     Join(
-      { { Required(InputFile("cohort", "CSV", "table", "Table with the columns slide, split, and mask or label."))
+      { {
+          Required(InputFile("cohort", "CSV", "table", "Table with the columns slide, split, and mask or label."))
             .Details(
               "split is train, validation or test. If wanted, region (x,y,width,height in level-0 pixels) and patient "
               "(none is in two splits). label is the class of the whole slide, by a name, for networks that label "
@@ -143,18 +146,15 @@ Train()
               "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
               "--scratch and --shared-memory. Where there is no run yet, one begins, which is said: a script may "
               "always give --resume."),
-          OneOf("level", SlideOption("level")),
-          OneOf("level", SlideOption("mpp")),
-          SlideOption("slide-mpp"),
-          SlideOption("image"),
-          SlideOption("plane"),
-          SlideOption("channel").Details(
-            "By its name or its number from 1, a name first. All slides have the same names for them. The model keeps "
-            "names and window, and finds the channels of other slides by their names."),
-          NetworkWindow("values as they are stored, of 8 bit"),
-          Tissue(
-            "it takes no part in the loss of networks that label pixels, nor in what those pool that label images."),
-          Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
+        },
+        SlideArguments(
+          { SlideReading::Resolution, SlideReading::Values, SlideReading::Tissue },
+          DescribeInput(
+            " All slides have the same names for them. The model keeps "
+            "names and window, and finds the channels of other slides by their names.",
+            AsStored,
+            "it takes no part in the loss of networks that label pixels, nor in what those pool that label images.")),
+        { Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
             .Details(
               "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
               "the object, and cannot be ignored.")
@@ -179,14 +179,9 @@ Train()
           Network(),
           TrainingLoss(),
           OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
-            .Group("Learning"),
-          Computing("device"),
-          Computing("precision"),
-          Computing("tile-size"),
-          Computing("shared-memory"),
-          Computing("memory"),
-          Computing("scratch"),
-          Strict() },
+            .Group("Learning") },
+        OptionsOf<ComputingOptions>(),
+        { Strict() },
         OptionsOf<LearningOptions>() }),
     { "gigapixel train --cohort cohort.csv -o run --epochs 20 --memory 2G",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --resume",
@@ -195,15 +190,6 @@ Train()
       "gigapixel train --cohort cohort.csv -o run --optimizer sgd --learning-rate 0.05 --weight-decay 1e-4",
       "gigapixel train --cohort cohort.csv -o run --epochs 40 --learning-rate-schedule cosine --warmup 10" }
   };
-}
-
-Argument
-LevelOfModel()
-{
-  Argument level = SlideOption("level").Details(
-    "Without it: the level of the model's resolution (10 % allowed), else pixels are resampled to it.");
-  level.description = "Pyramid level, for slides or models of unknown resolution.";
-  return level;
 }
 
 Command
@@ -243,25 +229,11 @@ Segment()
             .Details("The same rules as for --output.")
             .OfSlides() },
         OptionsOf<SegmentationOptions>(),
-        { LevelOfModel(),
-          SlideOption("slide-mpp"),
-          SlideOption("image"),
-          SlideOption("plane"),
-          ModelChannel(),
-          NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
-          region,
-          Tissue("it becomes 0."),
-          Computing("device"),
-          Computing("precision") },
+        SlidesForModel("it becomes 0."),
+        { region },
+        OptionsOf<ComputingOptions>(),
         OptionsOf<PatchOptions>(),
-        { Computing("tile-size"),
-          Computing("shared-memory"),
-          Computing("memory"),
-          Computing("scratch"),
-          ReportOfBatch(),
-          Strict(),
-          Retry(),
-          Overwrite() } }),
+        { ReportOfBatch(), Strict(), Retry(), Overwrite() } }),
     { "gigapixel segment slide.svs --model tissue -o slide.mask.tif",
       "gigapixel segment slides/ --model run -o masks/ --memory 2G",
       "gigapixel segment slides/ --model run -o masks/ --tissue tissue/",
@@ -285,7 +257,8 @@ Classify()
     "is "
     "started again.",
     Join(
-      { { SlidesOfBatch(),
+      { {
+          SlidesOfBatch(),
           Required(InputFile(
             "model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
           Required(Output("CSV", "table", "The table, a .csv file.")),
@@ -301,35 +274,19 @@ Classify()
                      "table",
                      "A table with a row for each patient of --cohort: the means of the probabilities, or values, of "
                      "all slides."),
-          LevelOfModel(),
-          SlideOption("slide-mpp"),
-          SlideOption("image"),
-          SlideOption("plane"),
-          ModelChannel(),
-          NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
-          InputFile(
-            "tissue",
-            "MASK|FOLDER",
-            "label",
-            "Where there is tissue, as for train: what is no tissue is white to the network, and not even read; the "
-            "label "
-            "is "
-            "made of the tissue alone. Give masks where the model was trained with masks, and none where it was not."),
-          OutputFile(
-            "maps",
-            "FOLDER",
-            "folder",
-            "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
-            "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
-            "it is the attention, for others the class activation (grad-CAM). Takes twice the time.") },
+        },
+        SlidesForModel("the label is made of the tissue alone. Give masks where the model was trained with masks, and "
+                       "none where it was not."),
+        { OutputFile(
+          "maps",
+          "FOLDER",
+          "folder",
+          "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
+          "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
+          "it is the attention, for others the class activation (grad-CAM). Takes twice the time.") },
         OptionsOf<ClassificationOptions>(),
-        { Computing("device"),
-          Computing("precision"),
-          Computing("tile-size"),
-          Computing("memory"),
-          ReportOfBatch(),
-          Strict(),
-          Replace() } }),
+        OptionsOf<ComputingOptions>({ "shared-memory", "scratch" }),
+        { ReportOfBatch(), Strict(), Replace() } }),
     { "gigapixel classify slides/ --model run -o predictions.csv",
       "gigapixel classify slides/ --model run -o slides.csv --cohort cohort.csv --per-patient patients.csv",
       "gigapixel classify slide.svs --model run -o slide.csv --tissue slide.pyramid.tif",
@@ -348,32 +305,20 @@ Features()
     "seeing exactly what the whole slide shows it. For each slide an HDF5 file as TRIDENT and CLAM read it: features "
     "(a "
     "row for each position), coords (x and y, at level 0, of the square that it stands for), and slide_features.",
-    { SlidesOfBatch(),
-      Required(
-        InputFile("model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
-      Required(Output("OUT",
+    Join({ {
+             SlidesOfBatch(),
+             Required(InputFile(
+               "model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
+             Required(
+               Output("OUT",
                       "features",
                       "The vectors: an .h5 file for one slide; a folder (for several slides or a folder of them, or "
                       "ending in /) that gets "
                       "SLIDE-NAME.h5 for each.")),
-      LevelOfModel(),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      ModelChannel(),
-      NetworkWindow("those of the model's training, else values as they are stored, of 8 bit"),
-      InputFile("tissue",
-                "MASK|FOLDER",
-                "label",
-                "Where there is tissue, as for classify: what is no tissue is white to the network, and only positions "
-                "of tissue are written."),
-      Computing("device"),
-      Computing("precision"),
-      Computing("tile-size"),
-      Computing("memory"),
-      Strict(),
-      Retry(),
-      Overwrite() },
+           },
+           SlidesForModel("only positions of tissue are written."),
+           OptionsOf<ComputingOptions>({ "shared-memory", "scratch" }),
+           { Strict(), Retry(), Overwrite() } }),
     { "gigapixel features slides/ --model run -o features/ --tissue masks/",
       "gigapixel features slide.svs --model resnet50.safetensors -o slide.h5" }
   };
@@ -394,24 +339,12 @@ Plan()
            "memory and in one piece: tiles, their number, estimated peak memory of the process. With networks of wide "
            "halos training, and segmentation of volumes, is in segments: which maps are kept between them, and what "
            "room these take, is said, too.",
-           Join({ { slide,
-                    size,
-                    Network(),
-                    OneOf("level", SlideOption("level")),
-                    OneOf("level", SlideOption("mpp")),
-                    SlideOption("slide-mpp"),
-                    SlideOption("image"),
-                    SlideOption("plane"),
-                    SlideOption("channel"),
-                    NetworkWindow("values as they are stored, of 8 bit"),
-                    TrainingLoss(),
-                    FindOption<LearningOptions>("freeze"),
-                    Computing("precision") },
+           Join({ { slide, size, Network() },
+                  SlideArguments({ SlideReading::Resolution, SlideReading::Values }, DescribeInput("", AsStored)),
+                  { TrainingLoss(), FindOption<LearningOptions>("freeze") },
                   OptionsOf<PatchOptions>({ "blending" }),
-                  { Computing("tile-size"),
-                    Computing("memory"),
-                    Computing("scratch"),
-                    Switch("measure", "Shows the time, too, by computing a small image.") } }),
+                  OptionsOf<ComputingOptions>({ "device", "shared-memory" }),
+                  { Switch("measure", "Shows the time, too, by computing a small image.") } }),
            { "gigapixel plan slide.svs --memory 2G",
              "gigapixel plan --size 16000x64000 --json",
              "gigapixel plan --size 240x240x155 --network unet3d:channels=4,classes=4 --memory 4G" } };

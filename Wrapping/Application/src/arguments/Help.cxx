@@ -76,9 +76,15 @@ Explain(const Argument & argument, bool withDetails)
     notes.push_back(range);
   }
   // The short help leaves out a zero, which mostly says that nothing happens.
+  const bool        isRangeShown = withDetails && !argument.GetRange().empty();
+  const std::string unit = isRangeShown ? std::string() : argument.unit;
   if (!argument.defaultValue.empty() && (withDetails || argument.defaultValue != "0"))
   {
-    notes.push_back("default " + argument.defaultValue);
+    notes.push_back("default " + argument.defaultValue + (unit.empty() ? "" : " ") + unit);
+  }
+  else if (!unit.empty())
+  {
+    notes.push_back(unit);
   }
   if (argument.required && !argument.IsPositional())
   {

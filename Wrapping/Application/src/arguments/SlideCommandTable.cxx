@@ -14,8 +14,6 @@ namespace
 {
 using Type = ArgumentType;
 
-constexpr const char * Sum = "Several channels are added up in their colors.";
-
 Argument
 TissuePreset()
 {
@@ -61,43 +59,38 @@ Label()
     "Slides with other channels than gray or RGB of 8 bit are seen as a picture of their channels. Sizes are rounded "
     "up; a block at the border averages its real "
     "pixels.",
-    { SlidesOfBatch(),
-      Required(Output("OUT",
-                      "label",
-                      "The mask: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a "
-                      "folder of them, or ending in /) that gets "
-                      "SLIDE-NAME.pyramid.tif for each.")),
-      TissuePreset(),
-      InputFile("model",
-                "FILE",
-                "model",
-                "Another model for the preset model (or auto) than the one that comes with the program; see "
-                "Utilities/tissue-network. With other presets it is an error."),
-      InputFile(
-        "hints",
-        "FILE|FOLDER",
-        "annotations",
-        "Outlines that say what a place is, where a mask is wrong: drawn with QuPath's brush, each of the class "
-        "Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew, "
-        "nearby above all. Of several slides a folder with SLIDE-NAME.geojson."),
-      OutlineOrigin().Needs("hints"),
-      Switch("classes",
-             "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
-             "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "
-             "shows them. For evaluate tissue is the object then; as --tissue of other commands, and to train with, "
-             "all that is not 0."),
-      OneOf("grid", downsample),
-      OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      SlideOption("channel"),
-      SlideWindow(Sum, "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
-      Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's."),
-      ReportOfBatch(),
-      Strict(),
-      Retry(),
-      Overwrite() },
+    Join(
+      { { SlidesOfBatch(),
+          Required(Output("OUT",
+                          "label",
+                          "The mask: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a "
+                          "folder of them, or ending in /) that gets "
+                          "SLIDE-NAME.pyramid.tif for each.")),
+          TissuePreset(),
+          InputFile("model",
+                    "FILE",
+                    "model",
+                    "Another model for the preset model (or auto) than the one that comes with the program; see "
+                    "Utilities/tissue-network. With other presets it is an error."),
+          InputFile(
+            "hints",
+            "FILE|FOLDER",
+            "annotations",
+            "Outlines that say what a place is, where a mask is wrong: drawn with QuPath's brush, each of the class "
+            "Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew, "
+            "nearby above all. Of several slides a folder with SLIDE-NAME.geojson."),
+          OutlineOrigin().Needs("hints"),
+          Switch(
+            "classes",
+            "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
+            "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "
+            "shows them. For evaluate tissue is the object then; as --tissue of other commands, and to train with, "
+            "all that is not 0."),
+          OneOf("grid", downsample),
+          OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
+          Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's.") },
+        PictureArguments(),
+        { ReportOfBatch(), Strict(), Retry(), Overwrite() } }),
     { "gigapixel label slide.svs -o slide.tissue.tif",
       "gigapixel label slides/ -o masks/ --mpp 4",
       "gigapixel label slide.svs -o slide.classes.tif --preset auto --classes --json" }
@@ -189,23 +182,18 @@ Overlay()
            "classes (label --classes) each class in its color, with their names in a strip below that adds to the "
            "height; of a volume three slices that are perpendicular to each other, those with the most voxels that "
            "have a label, each label in a color.",
-           { Slide("Slide file, or a volume (" + itk::GigapixelNameVolumeFormats() + ")."),
-             Required(
-               InputFile("MASK",
-                         "",
-                         "label",
-                         "A mask of this slide, at any resolution, in any format that evaluate takes; labels of the "
-                         "volume, on its grid.")),
-             Required(Output("PNG", "picture", "The picture.")),
-             size,
-             Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles(),
-             SlideOption("slide-mpp"),
-             SlideOption("image"),
-             SlideOption("plane"),
-             SlideOption("channel"),
-             SlideWindow(Sum, "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit"),
-             Strict(),
-             Overwrite() },
+           Join({ { Slide("Slide file, or a volume (" + itk::GigapixelNameVolumeFormats() + ")."),
+                    Required(InputFile(
+                      "MASK",
+                      "",
+                      "label",
+                      "A mask of this slide, at any resolution, in any format that evaluate takes; labels of the "
+                      "volume, on its grid.")),
+                    Required(Output("PNG", "picture", "The picture.")),
+                    size,
+                    Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
+                  PictureArguments(),
+                  { Strict(), Overwrite() } }),
            { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --picture-size 2000",
              "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" } };
 }
@@ -223,22 +211,22 @@ Report()
     Integer("picture-size", "", 64, 4096, "Longer side of pictures. Without it: up to 1600, less for many slides.")
       .Formerly("size");
   size.unit = "px";
-  return { "report",
-           "a page of HTML on a batch of slides",
-           "Writes one page on slides and trainings: pictures with masks, areas, doubts, warnings, probabilities, "
-           "curves and figures. The page opens without a network. A page above 40 MB gets a folder for its pictures. "
-           "What the results do not hold is listed as missing.",
-           { results,
+  return {
+    "report",
+    "a page of HTML on a batch of slides",
+    "Writes one page on slides and trainings: pictures with masks, areas, doubts, warnings, probabilities, "
+    "curves and figures. The page opens without a network. A page above 40 MB gets a folder for its pictures. "
+    "What the results do not hold is listed as missing.",
+    Join({ { results,
              Required(Output("HTML", "report", "The page, a .html file.")),
              slides,
              size,
-             Switch("anonymous", "Without names, paths and messages; slides by number. Pictures stay as they are."),
-             SlideOption("slide-mpp"),
-             SlideOption("image"),
-             SlideOption("plane"),
-             Replace() },
-           { "gigapixel report masks/ --slides slides/ -o report.html",
-             "gigapixel report masks/ predictions.csv run/ -o report.html --anonymous" } };
+             Switch("anonymous", "Without names, paths and messages; slides by number. Pictures stay as they are.") },
+           SlideArguments(),
+           { Replace() } }),
+    { "gigapixel report masks/ --slides slides/ -o report.html",
+      "gigapixel report masks/ predictions.csv run/ -o report.html --anonymous" }
+  };
 }
 
 Command
@@ -271,25 +259,24 @@ Rasterize()
     "255 where the center of a pixel lies inside, 0 elsewhere. Holes and multipolygons are honored; where "
     "outlines overlap, the later one counts. Outlines that all lie outside of the slide are an error; some that do, "
     "and features without a geometry, are counted in a warning.",
-    { Required(InputFile("ANNOTATIONS",
-                         "",
-                         "annotations",
-                         "The outlines: GeoJSON (QuPath; .gz too), or XML of ASAP, ImageScope or HALO.")),
-      LikeSlide(),
-      Required(Output("OUT", "label", "The mask, a .tif file (.ome.tif: OME-TIFF).")),
-      classes,
-      Switch("instances", "Number the outlines, in 16 or 32 bit.")
-        .Details(
-          "An outline whose name is a number, as outline --instances writes it, has that number, where all have "
-          "one and no two the same. Else the first one is 1, the second 2, of the classes that are named, or all. "
-          "Ignore* is left out. Numbers above 65535 take 32 bit."),
-      Integer("downsample", "", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask.")
-        .Details("Without it: 8, with --instances 1, since objects are small."),
-      OutlineOrigin(),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      Overwrite() },
+    Join(
+      { { Required(InputFile("ANNOTATIONS",
+                             "",
+                             "annotations",
+                             "The outlines: GeoJSON (QuPath; .gz too), or XML of ASAP, ImageScope or HALO.")),
+          LikeSlide(),
+          Required(Output("OUT", "label", "The mask, a .tif file (.ome.tif: OME-TIFF).")),
+          classes,
+          Switch("instances", "Number the outlines, in 16 or 32 bit.")
+            .Details(
+              "An outline whose name is a number, as outline --instances writes it, has that number, where all have "
+              "one and no two the same. Else the first one is 1, the second 2, of the classes that are named, or all. "
+              "Ignore* is left out. Numbers above 65535 take 32 bit."),
+          Integer("downsample", "", 1, 256, "This many level-0 pixels along each axis make one pixel of the mask.")
+            .Details("Without it: 8, with --instances 1, since objects are small."),
+          OutlineOrigin() },
+        SlideArguments(),
+        { Overwrite() } }),
     { "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif",
       "gigapixel rasterize slide.geojson --like slide.svs -o slide.truth.tif --class Tumor --class Stroma",
       "gigapixel rasterize nuclei.geojson --like slide.svs -o nuclei.tif --instances" }
@@ -308,20 +295,18 @@ Outline()
     "its holes for each piece, along the edges of the mask's pixels. Or writes a segmentation of 3D Slicer "
     "(.seg.nrrd), which lies on the slide. Labels are classes, and 255 beside them is ignored. A mask of 0 "
     "and 255, of 0 and 1, or of grays shows one object.",
-    { Required(
-        InputFile("MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
-      LikeSlide(),
-      Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
-      name,
-      Switch("instances", "One outline for each label, in their order (.geojson).")
-        .Details(
-          "For masks whose labels number objects, such as nuclei, also above 255. An object of several "
-          "pieces is one MultiPolygon. --class-name names the class of all, and each outline is named by its label."),
-      OutlineOrigin(),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      Replace() },
+    Join({ { Required(InputFile(
+               "MASK", "", "label", "A mask of the slide, at any resolution, in any format that evaluate takes.")),
+             LikeSlide(),
+             Required(Output("FILE", "outlines", "The outlines (.geojson) or the segmentation (.seg.nrrd).")),
+             name,
+             Switch("instances", "One outline for each label, in their order (.geojson).")
+               .Details("For masks whose labels number objects, such as nuclei, also above 255. An object of several "
+                        "pieces is one MultiPolygon. --class-name names the class of all, and each outline is named by "
+                        "its label."),
+             OutlineOrigin() },
+           SlideArguments(),
+           { Replace() } }),
     { "gigapixel outline slide.mask.tif --like slide.svs -o slide.geojson",
       "gigapixel outline nuclei.tif --like slide.svs -o nuclei.geojson --instances --class-name Nucleus",
       "gigapixel outline slide.mask.tif --like slide.svs -o slide.seg.nrrd" }
@@ -349,29 +334,26 @@ Measure()
     "the "
     "finer of mask and slide are counted. The image is read once. A batch that was interrupted goes on where it was "
     "when it is started again.",
-    { masks,
-      InputFile("slide",
-                "SLIDE|FOLDER",
-                "slide",
-                "The slide of the masks, or a folder, pattern or table of slides: known by names, or paired by a "
-                "table's column mask."),
-      Required(Output("CSV", "table", "The table, a .csv file.")),
-      Choice(
-        "connectivity",
-        { "8", "4" },
-        "8",
-        "8: pixels that touch at a corner are connected, as in scikit-image, so that thin structures stay whole. 4: "
-        "only over edges, as in outline."),
-      OneOf("level", SlideOption("level")),
-      OneOf("level", SlideOption("mpp")),
-      Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles(),
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      SlideOption("channel").Details("Its name is that of its columns. Without it: all."),
-      SlideWindow("Each channel has its columns.", "values as they are stored, of 8 or 16 bit"),
-      Strict(),
-      Replace() },
+    Join(
+      { { masks,
+          InputFile("slide",
+                    "SLIDE|FOLDER",
+                    "slide",
+                    "The slide of the masks, or a folder, pattern or table of slides: known by names, or paired by a "
+                    "table's column mask."),
+          Required(Output("CSV", "table", "The table, a .csv file.")),
+          Choice("connectivity",
+                 { "8", "4" },
+                 "8",
+                 "8: pixels that touch at a corner are connected, as in scikit-image, so that thin structures stay "
+                 "whole. 4: "
+                 "only over edges, as in outline."),
+          Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
+        SlideArguments(
+          { SlideReading::Resolution, SlideReading::Values },
+          { { "channel", " Its name is that of its columns. Without it: all." },
+            { "window", "Each channel has its columns. Without it: values as they are stored, of 8 or 16 bit." } }),
+        { Strict(), Replace() } }),
     { "gigapixel measure slide.mask.tif -o table.csv",
       "gigapixel measure slide.mask.tif --slide slide.svs -o table.csv",
       "gigapixel measure masks/ --slide slides/ -o table.csv --level 1 --json" }
@@ -407,48 +389,46 @@ Convert()
     "power, vendor, color profile, classes, and names, colors and wavelengths of channels are kept; the label and "
     "macro "
     "pictures and what the file says of patient, operator and date are left out.",
-    { SlidesOfBatch(),
-      Required(out),
-      OneOf("level", SlideOption("level")),
-      OneOf("level", SlideOption("mpp")),
-      region,
-      SlideOption("slide-mpp"),
-      SlideOption("image"),
-      SlideOption("plane"),
-      SlideOption("channel"),
-      SlideWindow(Sum, "values as they are stored, of each channel"),
-      Choice("compression",
-             { "copy", "jpeg", "webp", "deflate", "zstd" },
-             "copy",
-             "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
-             "others and for channels that are chosen without a window. Another: all tiles are decoded and compressed "
-             "so; deflate and zstd lose nothing more. "
-             "OpenSlide opens no WebP."),
-      Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
-      Choice(
-        "subsampling", { "4:4:4", "4:2:2", "4:2:0" }, "4:2:0", "Of the colors of JPEG, where tiles are not copied."),
-      Choice("content",
-             { "automatic", "picture", "labels" },
-             "automatic",
-             "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-             "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are "
-             "pictures, another single channel or a palette is labels, whose values are kept."),
-      Choice(
-        "colors",
-        { "stored", "srgb", "luma", "gray" },
-        "stored",
-        "Of slides in color. stored: as they are, with their color profile. srgb: converted by that profile, where "
-        "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
-        "colors (Rec. 601)."),
-      tileSize,
-      Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
-      Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
-      Switch("keep-label",
-             "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
-      Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
-      Strict(),
-      Retry(),
-      Overwrite() },
+    Join(
+      { { SlidesOfBatch(), Required(out) },
+        PictureArguments({ SlideReading::Resolution }, "values as they are stored, of each channel"),
+        { region,
+          Choice(
+            "compression",
+            { "copy", "jpeg", "webp", "deflate", "zstd" },
+            "copy",
+            "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
+            "others and for channels that are chosen without a window. Another: all tiles are decoded and compressed "
+            "so; deflate and zstd lose nothing more. "
+            "OpenSlide opens no WebP."),
+          Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
+          Choice("subsampling",
+                 { "4:4:4", "4:2:2", "4:2:0" },
+                 "4:2:0",
+                 "Of the colors of JPEG, where tiles are not copied."),
+          Choice(
+            "content",
+            { "automatic", "picture", "labels" },
+            "automatic",
+            "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
+            "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are "
+            "pictures, another single channel or a palette is labels, whose values are kept."),
+          Choice(
+            "colors",
+            { "stored", "srgb", "luma", "gray" },
+            "stored",
+            "Of slides in color. stored: as they are, with their color profile. srgb: converted by that profile, where "
+            "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
+            "colors (Rec. 601)."),
+          tileSize,
+          Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
+          Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
+          Switch("keep-label",
+                 "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
+          Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
+          Strict(),
+          Retry(),
+          Overwrite() } }),
     { "gigapixel convert slide.svs slide.pyramid.tif",
       "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",
       "gigapixel convert slide.svs biopsy.tif --region 20480,10240,8192,8192 --mpp 0.5" }

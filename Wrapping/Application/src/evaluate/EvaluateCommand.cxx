@@ -1,5 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "Agreement.h"
 #include "CommandFunctions.h"
 #include "Doubt.h"
 #include "EvaluatePredictions.h"
@@ -7,6 +6,7 @@
 #include "MaskImage.h"
 #include "ResolutionJSON.h"
 
+#include "gigapixelAgreement.h"
 #include "gigapixelGridMatch.h"
 
 #include <nlohmann/json.hpp>

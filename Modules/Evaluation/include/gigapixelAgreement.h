@@ -1,10 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef Agreement_h
-#define Agreement_h
+#ifndef gigapixelAgreement_h
+#define gigapixelAgreement_h
 
 #include <cstdint>
 
-namespace gigapixel::application
+namespace gigapixel
 {
 
 /** \class Agreement
@@ -71,6 +71,6 @@ private:
   }
 };
 
-} // namespace gigapixel::application
+} // namespace gigapixel
 
 #endif
