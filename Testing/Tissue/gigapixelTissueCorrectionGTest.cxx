@@ -1,11 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueCorrection.h"
+#include "gigapixelTissueNetwork.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 using gigapixel::TissueCorrection;
+using gigapixel::TissueNetwork;
 
 namespace
 {
@@ -18,8 +20,9 @@ MakeBlockAt(double x)
 }
 
 /** What a stroke asks for where the network says 1/2: the thresholds' log odds and the margin. */
-const double WantedOfTissue = std::log(0.6 / 0.4) + TissueCorrection::Margin;
-const double WantedOfGlass = std::log(0.1 / 0.9) - TissueCorrection::Margin;
+const double WantedOfTissue = std::log(TissueNetwork::Likely / (1 - TissueNetwork::Likely)) + TissueCorrection::Margin;
+const double WantedOfGlass =
+  std::log(TissueNetwork::Possible / (1 - TissueNetwork::Possible)) - TissueCorrection::Margin;
 } // namespace
 
 TEST(TissueCorrection, IsNothingWithoutStrokes)

@@ -54,7 +54,8 @@ MakeSlide(itk::SizeValueType width, itk::SizeValueType height, unsigned seed)
 constexpr double EllipseX = 420.3;
 constexpr double EllipseY = 291.7;
 
-/** An ellipse of 0.5 um pixels, stained on noisy glass or bright on dark, symmetric about no grid. */
+/** An ellipse of 0.5 um pixels, stained on noisy glass or bright on dark, symmetric about no grid. Stained tissue is
+ * darker where waves meet: what has no texture at all may be pen to a network. */
 ColorType::Pointer
 MakeEllipse(itk::SizeValueType width, itk::SizeValueType height, bool isDark)
 {
@@ -62,10 +63,16 @@ MakeEllipse(itk::SizeValueType width, itk::SizeValueType height, bool isDark)
   std::mt19937 random(17);
   for (itk::ImageRegionIteratorWithIndex<ColorType> it(image, image->GetBufferedRegion()); !it.IsAtEnd(); ++it)
   {
-    const double         x = (static_cast<double>(it.GetIndex()[0]) - 0.57 * static_cast<double>(width)) / EllipseX;
-    const double         y = (static_cast<double>(it.GetIndex()[1]) - 0.46 * static_cast<double>(height)) / EllipseY;
-    const bool           isTissue = x * x + y * y < 1.0;
-    const int            noise = static_cast<int>(random() % 13) - 6;
+    const double x = (static_cast<double>(it.GetIndex()[0]) - 0.57 * static_cast<double>(width)) / EllipseX;
+    const double y = (static_cast<double>(it.GetIndex()[1]) - 0.46 * static_cast<double>(height)) / EllipseY;
+    const bool   isTissue = x * x + y * y < 1.0;
+    const auto   wave = [&](double frequency) {
+      return std::sin(frequency * static_cast<double>(it.GetIndex()[0])) *
+             std::sin(1.4 * frequency * static_cast<double>(it.GetIndex()[1]));
+    };
+    const int texture =
+      isTissue && !isDark ? static_cast<int>(30 * wave(0.02) + 30 * wave(0.05)) - (wave(0.15) > 0.3 ? 60 : 0) : 0;
+    const int            noise = static_cast<int>(random() % 13) - 6 + texture;
     const int            colors[4][3] = { { 243, 241, 244 }, { 205, 130, 190 }, { 8, 8, 9 }, { 60, 90, 200 } };
     ColorType::PixelType pixel;
     for (unsigned c = 0; c < 3; ++c)

@@ -17,6 +17,8 @@ GRID = 8.0
 SIDE = 256
 # The part of the crops that keep the image's own colors: a slide's own light and statistics are seen nowhere else.
 PLAIN = 0.3
+# The median optical density of tissue that could be taken for a black pen.
+DARK = 0.9
 # What dyes and chromogens absorb of red, green and blue, mostly of Ruifrok and Johnston 2001. Each direction is changed
 # a little or a lot whenever it is drawn.
 DYES = {
@@ -201,14 +203,14 @@ def stain(rng, specimen, pixels, amounts, classes):
     """Optical density of the same tissue in other stains, or in its own one; from hardly visible to nearly black. And the
     classes: pen and artifacts in the colors of tissue are not judged."""
     strength = log_uniform(rng, 0.12, 2) if rng.random() < 0.6 else log_uniform(rng, 0.6, 1.3)
-    if rng.random() < 0.16:
+    if rng.random() < 0.22:
         # Silver, nickel and whole mounts let hardly any light through.
         strength = log_uniform(rng, 2, 8)
     if not specimen.dark and rng.random() < 0.4:
         mix = numpy.diag(rng.uniform(0.75, 1.3, 3)) + rng.normal(0, 0.06, (3, 3))
         return numpy.maximum(specimen.get_density(pixels) @ mix.astype(numpy.float32), -0.05) * strength, classes
     classes = numpy.where(numpy.isin(classes, (PEN, ARTIFACT)), NOT_JUDGED, classes).astype(numpy.uint8)
-    if rng.random() < 0.1:
+    if rng.random() < 0.15:
         # A whole mount: its thickness is seen, hardly its texture.
         tissue = cv2.GaussianBlur((classes == TISSUE).astype(numpy.float32), (0, 0), log_uniform(rng, 0.7, 8))
         thick = tissue * numpy.clip(1 + 0.5 * draw_field(rng, tissue.shape, int(rng.integers(2, 6))), 0.2, 2)
@@ -230,15 +232,18 @@ def change_light(rng, density, classes):
     shape = classes.shape
     density = density + rng.uniform(0, 0.12)
     if rng.random() < 0.5:
-        density = density + rng.uniform(0, 0.12, 3).astype(numpy.float32) * rng.random()
+        most = 0.12 if rng.random() < 0.7 else 0.4
+        density = density + rng.uniform(0, most, 3).astype(numpy.float32) * rng.random()
     if rng.random() < 0.15:
         density = density + rng.uniform(0.1, 1.1)
     if rng.random() < 0.35:
         density = density + (draw_field(rng, shape, 3) * rng.uniform(0.005, 0.05))[..., None]
     if rng.random() < 0.2:
         density = density + (make_vignette(rng) * rng.uniform(0.02, 0.35))[..., None]
-    if rng.random() < 0.2:
-        density = density + make_mosaic(rng)[..., None] * log_uniform(rng, 0.01, 0.12)
+    if rng.random() < 0.25:
+        # Light that is not white, or a lens, makes the shade of tiles colored.
+        color = rng.dirichlet([1, 1, 1]) * 3 if rng.random() < 0.6 else numpy.ones(3)
+        density = density + make_mosaic(rng)[..., None] * (color * log_uniform(rng, 0.01, 0.15)).astype(numpy.float32)
     if rng.random() < 0.2:
         haze = cv2.GaussianBlur((classes == TISSUE).astype(numpy.float32), (0, 0), log_uniform(rng, 3, 30))
         haze *= numpy.clip(1 + 0.5 * draw_field(rng, shape, int(rng.integers(2, 8))), 0, 2)
@@ -249,12 +254,20 @@ def change_light(rng, density, classes):
     return density
 
 
-def lay_ink(rng, density, classes, resolution):
+def lay_ink(rng, density, classes, resolution, tissue_density):
+    # Nobody marks what is as dark as the pen, and what is nearly black is to be learned as tissue.
+    share = 0.3 if tissue_density > DARK else 1.0
     for chance, draw in ((0.5, draw_pen), (0.12, draw_soft_ink), (0.08, draw_margin_ink)):
-        if rng.random() < chance:
+        if rng.random() < share * chance:
             for _ in range(int(rng.integers(1, 3))):
                 density, classes = draw(rng, density, classes, resolution)
     return density, classes
+
+
+def find_darkness(density, classes):
+    """The median optical density of the tissue, 0 without tissue."""
+    tissue = density[classes == TISSUE]
+    return float(numpy.median(tissue.mean(axis=1))) if len(tissue) else 0.0
 
 
 def shine_through(rng, specimen, pixels, amounts, classes, resolution):
@@ -265,7 +278,7 @@ def shine_through(rng, specimen, pixels, amounts, classes, resolution):
         if rng.random() < chance:
             for _ in range(int(rng.integers(1, 3))):
                 density, classes = draw(rng, density, classes, resolution)
-    density, classes = lay_ink(rng, density, classes, resolution)
+    density, classes = lay_ink(rng, density, classes, resolution, find_darkness(density, classes))
     for chance, draw in ((0.15, draw_specks), (0.25, draw_dots), (0.05, draw_print), (0.15, draw_frame)):
         if rng.random() < chance:
             density, classes = draw(rng, density, classes)
@@ -357,7 +370,8 @@ def make_plain_crop(rng, specimen):
         pixels = cv2.GaussianBlur(pixels, (0, 0), rng.uniform(0.3, 2))
     counts, before = specimen.counts, pixels
     if not specimen.dark:
-        density, classes = lay_ink(rng, numpy.zeros(pixels.shape, numpy.float32), classes, resolution)
+        darkness = find_darkness(specimen.get_density(pixels), classes)
+        density, classes = lay_ink(rng, numpy.zeros(pixels.shape, numpy.float32), classes, resolution, darkness)
         pixels = (pixels * numpy.exp(-density) + 0.5).astype(numpy.uint8)
         inked = density[..., 0] > 0
         share = specimen.counts[0].sum() / inked.size * rng.uniform(0, 1)

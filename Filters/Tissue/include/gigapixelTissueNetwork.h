@@ -40,8 +40,8 @@ public:
 
   /** How probable tissue has to be without other evidence, and with it. The rules see finer than the network and know
    * stained slides better, and it knows what they take for tissue; Documentation/evidence/tissue.md has figures. */
-  static constexpr double Likely = 0.6;
-  static constexpr double Possible = 0.1; ///< see Likely
+  static constexpr double Likely = 0.5;
+  static constexpr double Possible = 0.2; ///< see Likely
 
   /** The name of the ready model. */
   static constexpr const char * ReadyModel = "tissue-classes";

@@ -611,8 +611,8 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.757;
-  constexpr double slope = 22.8;
+  constexpr double middle = 0.769;
+  constexpr double slope = 27.6;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 
