@@ -22,15 +22,16 @@ def run(program, *words):
     return json.loads(done.stdout)
 
 
-def label(work, picture, preset, program=PROGRAM, model=None):
+def label(work, picture, preset, program=PROGRAM, model=None, hints=None):
     """The preset's mask, at the size of the picture, and the preset that was chosen. A model file takes the place of the
-    program's own."""
+    program's own; a file of hints corrects the mask."""
     slide = work / f"{picture['name']}.tif"
     if not slide.exists():
         tifffile.imwrite(slide, picture["pixels"], tile=(256, 256), compression="zlib")
     mask = work / f"{picture['name']}.{preset}.tif"
     words = ["label", slide, "-o", mask, "--preset", preset, "--overwrite", "--json", "--quiet"]
     words += ["--model", model] if model else []
+    words += ["--hints", hints] if hints else []
     told = run(program, *words, "--slide-mpp", picture["mpp"], "--downsample", max(1, round(4 / picture["mpp"])))
     height, width = picture["classes"].shape
     labels = tifffile.imread(mask, key=0)
