@@ -14,35 +14,40 @@ namespace gigapixel
  * truth, precision without object in the prediction, specificity without background in the truth. */
 struct Agreement
 {
-  std::int64_t truePositives{ 0 };
-  std::int64_t falsePositives{ 0 };
-  std::int64_t falseNegatives{ 0 };
-  std::int64_t trueNegatives{ 0 };
+  std::int64_t truePositives{ 0 };  ///< object in both
+  std::int64_t falsePositives{ 0 }; ///< object in the prediction alone
+  std::int64_t falseNegatives{ 0 }; ///< object in the truth alone
+  std::int64_t trueNegatives{ 0 };  ///< object in neither
 
+  /** Dice coefficient, 2 TP / (2 TP + FP + FN). */
   double
   GetDice() const
   {
     return Quotient(2 * truePositives, 2 * truePositives + falsePositives + falseNegatives);
   }
 
+  /** Intersection over union, TP / (TP + FP + FN). */
   double
   GetIoU() const
   {
     return Quotient(truePositives, truePositives + falsePositives + falseNegatives);
   }
 
+  /** The share of the truth that was found. */
   double
   GetSensitivity() const
   {
     return Quotient(truePositives, truePositives + falseNegatives);
   }
 
+  /** The share of the background that was left. */
   double
   GetSpecificity() const
   {
     return Quotient(trueNegatives, trueNegatives + falsePositives);
   }
 
+  /** The share of the prediction that is right. */
   double
   GetPrecision() const
   {
@@ -57,6 +62,7 @@ struct Agreement
     return Quotient(2 * objects, objects + GetPixels());
   }
 
+  /** All that were compared. */
   std::int64_t
   GetPixels() const
   {
