@@ -10,6 +10,7 @@
 #include "training/gigapixelOrientedSource.h"
 #include "execute/gigapixelDeviceModule.h"
 #include "execute/gigapixelSharedImage.h"
+#include "graph/gigapixelLayerChain.h"
 
 #include <gtest/gtest.h>
 
@@ -95,6 +96,7 @@ MakeNetwork(const std::string & name)
     network.invert = false;
     network.layers.front().inputChannels = 3;
     network.layers.back().outputChannels = 3;
+    ExpandLayers(network);
     network.SetLoss(name == "RGB, three classes"         ? "cross-entropy"
                     : name == "RGB, three classes, Dice" ? "dice"
                                                          : "dice+cross-entropy");
@@ -126,6 +128,7 @@ MakeNetwork(const std::string & name)
   {
     network.layers = { { "a", Kind::Convolution, 1, 1, 5, 1, 2, Activation::None, "" } };
   }
+  ExpandLayers(network);
   network.Validate();
   return network;
 }

@@ -4,6 +4,7 @@
 #include "model/gigapixelInitialWeights.h"
 #include "objective/gigapixelLoss.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "schedule/gigapixelTileProgram.h"
 
 #include <gtest/gtest.h>
 
@@ -175,7 +176,9 @@ TEST(EqualTiles, OnePixelOfAnotherColorIsSeen)
         std::fill_n(samples.begin() + y * pitch, size.width * channels, std::uint8_t{ 250 });
       }
       TileData data;
-      data.tile = { { 0, 0, size.width, size.height }, { 0, 0, size.width, size.height } };
+      data.tile = { { 0, 0, size.width, size.height },
+                    { 0, 0, size.width, size.height },
+                    std::make_shared<TileProgram>() };
       data.rows = { samples.data(), pitch };
       EXPECT_TRUE(FindTileKey(data, static_cast<int>(channels)));
       for (std::int64_t i = 0; size.width * size.height > 1 && i < size.width * size.height * channels; ++i)

@@ -166,7 +166,7 @@ TEST(GraphModel, WarnsOfWeightsThatSayNothing)
     Model model = MakeModel(name);
     EXPECT_EQ(model.GetWarning(), "");
     const std::string last =
-      model.network.graph.IsEmpty() ? model.network.layers.back().name : model.network.graph.output;
+      model.network.layers.empty() ? model.network.graph.output : model.network.layers.back().name;
     auto & values = model.parameters.at(last + ".weight").values;
     std::fill(values.begin(), values.end(), 0.0f);
     EXPECT_EQ(model.GetWarning(),

@@ -38,7 +38,7 @@ Read(const std::string & operations, const std::string & output = "y")
 TEST(LayerChain, OperationsThatAreAChainAreReadAsLayers)
 {
   const NetworkDescription found = Read(Input + Canvas + Down + Rectified + Same + Sum + Up + Crop);
-  EXPECT_TRUE(found.graph.IsEmpty());
+  EXPECT_EQ(found.layers.size(), 3u);
   const NetworkDescription expected = NetworkDescription::FromJSON(R"({ "name": "mine", "layers": [
     { "name": "A", "type": "convolution", "in": 1, "out": 4, "kernel": 4, "stride": 2, "padding": 1, "activation": "relu" },
     { "name": "B", "type": "convolution", "in": 4, "out": 4, "kernel": 3, "padding": 1, "activation": "none", "add": "A" },
@@ -52,17 +52,28 @@ TEST(LayerChain, LayersComeBackFromTheirGraph)
   NetworkDescription network = NetworkDescription::Load("remedios2023");
   const std::string  json = network.ToJSON();
   const auto         parameters = network.GetParameters();
-  network.graph = MakeChainGraph(network);
+  ASSERT_EQ(parameters.size(), 2 * network.layers.size());
+  for (std::size_t i = 0; i < network.layers.size(); ++i)
+  {
+    const Layer & layer = network.layers[i];
+    EXPECT_EQ(parameters[2 * i].name, layer.name + ".weight");
+    EXPECT_EQ(parameters[2 * i].shape, layer.GetWeightShape());
+    EXPECT_EQ(parameters[2 * i + 1].name, layer.name + ".bias");
+    EXPECT_EQ(parameters[2 * i + 1].shape, (std::vector<std::int64_t>{ layer.outputChannels }));
+  }
   network.layers.clear();
   network.Validate();
-  const auto ofGraph = network.GetParameters();
-  ASSERT_EQ(ofGraph.size(), parameters.size());
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-  {
-    EXPECT_EQ(ofGraph[i].name, parameters[i].name);
-    EXPECT_EQ(ofGraph[i].shape, parameters[i].shape);
-  }
+  EXPECT_NE(network.ToJSON(), json);
   EXPECT_EQ(NetworkDescription::FromJSON(network.ToJSON()).ToJSON(), json);
+}
+
+TEST(LayerChain, LayersOfAnotherGraphAreRefused)
+{
+  NetworkDescription network = NetworkDescription::Load("remedios2023");
+  network.layers.front().activation = Layer::Activation::None;
+  EXPECT_THROW(network.Validate(), std::invalid_argument);
+  ExpandLayers(network);
+  EXPECT_NO_THROW(network.Validate());
 }
 
 TEST(LayerChain, AnyDifferenceMakesItAGraph)
@@ -84,6 +95,5 @@ TEST(LayerChain, AnyDifferenceMakesItAGraph)
   {
     const NetworkDescription network = Read(operations);
     EXPECT_TRUE(network.layers.empty()) << operations;
-    EXPECT_FALSE(network.graph.IsEmpty());
   }
 }

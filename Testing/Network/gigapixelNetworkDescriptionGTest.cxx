@@ -2,6 +2,7 @@
 #include "RefusalCode.h"
 #include "TemporaryFolder.h"
 #include "gigapixelNetworkDescription.h"
+#include "graph/gigapixelLayerChain.h"
 #include "graph/gigapixelNetworkGeometry.h"
 
 #include <gtest/gtest.h>
@@ -384,6 +385,7 @@ TEST(NetworkDescription, HaloOfPlainConvolutions)
                                  i + 1 < n ? Layer::Activation::ReLU : Layer::Activation::None,
                                  "" });
     }
+    ExpandLayers(network);
     network.Validate();
     EXPECT_EQ(network.GetStride(), 1);
     EXPECT_EQ(network.GetHalo(), n);

@@ -64,7 +64,7 @@ TEST_P(Sweep, WhatFitsFitsWithMoreMemory)
   bool       fits = false;
   double     seconds = std::numeric_limits<double>::infinity();
   // Refused is less than graphs begin with, and what is below that takes long to find out.
-  for (run.budget = run.network.graph.IsEmpty() ? 51 * MiB : 240 * MiB; run.budget < 2600 * MiB;
+  for (run.budget = run.network.layers.empty() ? 240 * MiB : 51 * MiB; run.budget < 2600 * MiB;
        run.budget += run.budget / 30)
   {
     const Outcome outcome = Make(run);

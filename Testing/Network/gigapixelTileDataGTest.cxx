@@ -3,6 +3,8 @@
 #include "model/gigapixelInitialWeights.h"
 #include "training/gigapixelOrientedSource.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "graph/gigapixelLayerChain.h"
+#include "schedule/gigapixelCanvasWindows.h"
 
 #include <gtest/gtest.h>
 
@@ -30,6 +32,7 @@ MakeNetwork(int channels, bool fused)
     before.stride = 1;
     network.layers.insert(network.layers.begin(), before);
   }
+  ExpandLayers(network);
   return network;
 }
 
@@ -75,7 +78,7 @@ TEST(TileData, OnlyAnUnturnedPictureIsLeftInItsPlace)
 }
 
 // Halos of 64 pixels: less than a tile's side, as much, and more.
-TEST(TileGrid, GreatestWindowIsThatOfNoOtherTile)
+TEST(CanvasWindows, GreatestWindowIsThatOfNoOtherTile)
 {
   const NetworkDescription network = NetworkDescription::Load("remedios2023");
   ASSERT_EQ(network.GetHalo(), 64);
@@ -84,16 +87,17 @@ TEST(TileGrid, GreatestWindowIsThatOfNoOtherTile)
     for (const std::int64_t side : { 1, 50, 64, 100, 130, 190, 260, 700, 1300 })
     {
       const TileGrid grid(network, { side, 2 * side }, tileSize);
+      const Size     greatest = CanvasWindows(network, { side, 2 * side }, tileSize).GetGreatestWindow();
       std::int64_t   width = 0, height = 0;
       for (std::int64_t index = 0; index < grid.GetNumberOfTiles(); ++index)
       {
         const Tile tile = grid.GetTile(index);
         width = std::max(width, tile.window.width);
         height = std::max(height, tile.window.height);
-        EXPECT_EQ(tile.greatestWindow, grid.GetGreatestWindow().width * grid.GetGreatestWindow().height);
+        EXPECT_EQ(tile.greatestWindow, greatest.width * greatest.height);
       }
-      EXPECT_EQ(grid.GetGreatestWindow().width, width) << side << " pixels in tiles of " << tileSize;
-      EXPECT_EQ(grid.GetGreatestWindow().height, height) << side << " pixels in tiles of " << tileSize;
+      EXPECT_EQ(greatest.width, width) << side << " pixels in tiles of " << tileSize;
+      EXPECT_EQ(greatest.height, height) << side << " pixels in tiles of " << tileSize;
     }
   }
 }

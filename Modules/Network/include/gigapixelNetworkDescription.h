@@ -51,7 +51,7 @@ struct GigapixelNetwork_EXPORT Layer
 };
 
 /** \class NetworkDescription
- * \brief A network as data: what the JSON file says, which is a chain of layers or a graph of operations.
+ * \brief A network as data: a graph of operations, which the JSON file may write as a chain of layers.
  *
  * The output has one channel per class (softmax), or one channel (sigmoid) for two classes. Its map has the size of
  * the input, or one pixel that is computed from means of maps over the whole image: such a network labels images.
@@ -87,8 +87,8 @@ public:
   std::string        name;           ///< for messages and models
   int                channels{ 1 };  ///< of the input: 1 gray, 3 RGB, or as many as the sources give
   bool               invert{ true }; ///< input = (255 - pixel) / 255, else pixel / 255
-  std::vector<Layer> layers;         ///< a chain of convolutions, or empty:
-  NetworkGraph       graph;          ///< a network of any operations; empty where there are layers
+  std::vector<Layer> layers;         ///< the chain that graph is, for our own kernels; empty: it is none
+  NetworkGraph       graph;          ///< always there, once the network was read
   /** For a graph: input = (pixel / 255 - mean) / deviation, per channel; of normalized values (value - mean) /
    * deviation. Empty: 0 and 1. */
   std::vector<double> mean;
@@ -178,7 +178,7 @@ public:
   const LossEntry & GetLoss() const;
 
   /** What Load() and FromJSON() check, for descriptions that a program makes. A graph has to be validated before, which
-   * fills in what it leaves out.
+   * fills in what it leaves out, and has to be that of the layers if there are some.
    * \throw std::invalid_argument says what is wrong */
   void Validate() const;
 
@@ -189,8 +189,8 @@ public:
   /** Names that Load() knows without a file. */
   static std::vector<std::string> GetPresets();
 
-  /** Arrays of numbers in the order in which the engine keeps them, one behind the other: of layers weight and bias by
-   * turns, of a graph NetworkGraph::GetParameters(). */
+  /** Arrays of numbers in the order in which the engine keeps them, one behind the other: those of the graph, of layers
+   * weight and bias by turns. */
   std::vector<ParameterDescription> GetParameters() const;
 
   /** Numbers in all arrays, those that are not trained as well. */

@@ -83,7 +83,7 @@ public:
   /** Arrays that this training leaves as they are: no part of the network's description. */
   std::set<std::string> frozen;
 
-  /** Whether there are no operations: the network is a chain of layers. */
+  /** Whether there are no operations: the network was not read yet. */
   bool
   IsEmpty() const
   {

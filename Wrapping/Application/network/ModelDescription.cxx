@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ModelDescription.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelPatchDifference.h"
 #include "gigapixelVolumeOrientation.h"
@@ -12,29 +13,10 @@ namespace
 {
 using JSON = nlohmann::ordered_json;
 
-JSON
-CountOperations(const NetworkDescription & network)
-{
-  std::map<std::string, int> counts;
-  for (const Layer & layer : network.layers)
-  {
-    ++counts[layer.kind == Layer::Kind::Convolution ? "convolution" : "transposed convolution"];
-  }
-  for (const Operation & operation : network.graph.operations)
-  {
-    ++counts[operation.type];
-  }
-  return counts;
-}
-
 /** The multiple that images are padded to. */
 std::int64_t
 GetMultiple(const NetworkDescription & network)
 {
-  if (network.graph.IsEmpty())
-  {
-    return network.GetStride();
-  }
   const auto & operations = network.graph.operations;
   const auto   found = std::find_if(operations.begin(), operations.end(), [&](const Operation & operation) {
     return operation.type == "pad" && operation.inputs.front() == operations.front().name;
@@ -213,7 +195,7 @@ DescribeComposition(const NetworkDescription & network)
   {
     (parameter.trained ? trained : kept) += parameter.GetNumberOfValues();
   }
-  JSON json{ { "name", network.name }, { "operations", CountOperations(network) } };
+  JSON json{ { "name", network.name }, { "operations", Executor::Of(network).CountSteps(network) } };
   json["parameters"] = trained;
   json["keptParameters"] = kept;
   json["axes"] = network.graph.GetNumberOfAxes();

@@ -2,6 +2,7 @@
 #include "Peaks.h"
 
 #include "gigapixelDevice.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelSession.h"
 
@@ -19,7 +20,7 @@ Peaks::Peaks(const MemoryPlan &         plan,
   if (const Device device = Device::Find(values.GetText("device"), values.GetText("precision")); device.cuda >= 0)
   {
     plannedOfGpu = plan.deviceBytes + plan.deviceWorkspaceBytes;
-    measuredOfGpu = network.graph.IsEmpty() ? std::nullopt : device.GetPeakBytes();
+    measuredOfGpu = Executor::Of(network).GetPeakBytes(device);
   }
 }
 

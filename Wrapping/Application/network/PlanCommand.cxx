@@ -147,7 +147,7 @@ DescribeRuns(const ArgumentValues &     values,
 {
   constexpr double MostRows = 7; // the last part is to measure the pace, where that is asked for
   JSON             rows = JSON::array();
-  const int        axes = network.graph.IsEmpty() ? 2 : network.graph.GetNumberOfAxes();
+  const int        axes = network.graph.GetNumberOfAxes();
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {

@@ -7,6 +7,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelTorchModule.h"
+#include "graph/gigapixelExecutors.h"
 #include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
@@ -164,25 +165,32 @@ GetPrecisionProblem(Precision precision)
 void
 CheckDevice(const NetworkDescription & network, const Device & device)
 {
-  if (network.graph.IsEmpty())
+  Executor::Of(network).CheckDevice(network, device);
+}
+
+void
+FusedExecutor::CheckDevice(const NetworkDescription & network, const Device & device) const
+{
+  if (device.cuda >= 0 && !network.GetLoss().formula.IsFused())
   {
-    if (device.cuda >= 0 && !network.GetLoss().formula.IsFused())
-    {
-      throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                       "the loss of the network \"" + network.name +
-                                         "\" has no kernel for GPUs, which a chain of layers needs",
-                                       "choose --device cpu, or a network of operations"));
-    }
-    if (device.cuda < 0 && (device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16))
-    {
-      throw InvalidArgument(Diagnostic("E-PRECISION",
-                                       "the network \"" + network.name + "\" is computed in " +
-                                         GetName(device.precision) + " on GPUs only: a CPU would gain nothing by it",
-                                       "choose --precision fp32 or bf16, or --device cuda")
-                              .OfValue(GetName(device.precision)));
-    }
-    return;
+    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                     "the loss of the network \"" + network.name +
+                                       "\" has no kernel for GPUs, which a chain of layers needs",
+                                     "choose --device cpu, or a network of operations"));
   }
+  if (device.cuda < 0 && (device.precision == Precision::TensorFloat32 || device.precision == Precision::Float16))
+  {
+    throw InvalidArgument(Diagnostic("E-PRECISION",
+                                     "the network \"" + network.name + "\" is computed in " +
+                                       GetName(device.precision) + " on GPUs only: a CPU would gain nothing by it",
+                                     "choose --precision fp32 or bf16, or --device cuda")
+                            .OfValue(GetName(device.precision)));
+  }
+}
+
+void
+TorchExecutor::CheckDevice(const NetworkDescription & network, const Device & device) const
+{
   const std::string subject = "the network \"" + network.name + "\" is made of operations, which ";
   if (device.precision == Precision::Float16)
   {
@@ -290,6 +298,19 @@ std::optional<std::int64_t>
 Device::GetPeakBytes() const
 {
   return cuda < 0 ? std::nullopt : TorchModule::Get().getPeakGpuBytes(cuda);
+}
+
+/** Our own kernels' memory is not counted. */
+std::optional<std::int64_t>
+FusedExecutor::GetPeakBytes(const Device &) const
+{
+  return {};
+}
+
+std::optional<std::int64_t>
+TorchExecutor::GetPeakBytes(const Device & device) const
+{
+  return device.GetPeakBytes();
 }
 
 std::string

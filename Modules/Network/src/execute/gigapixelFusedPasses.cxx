@@ -102,6 +102,7 @@ public:
     // In bands of whole rows of the map: the labels of a tile would take as much memory as its pixels.
     const kernels::CoreRegion core = GetCore(data);
     const std::int64_t        bandRows = 32 * m_Network.layers.back().stride;
+    const int                 channels = m_Network.GetNumberOfOutputChannels();
     LossSum                   loss; // its pixels are counted below
     std::vector<std::uint8_t> labels(std::min(bandRows, core.height) * core.width);
     for (std::int64_t y = 0; y < core.height; y += bandRows)
@@ -112,7 +113,7 @@ public:
         ToConst(maps.outputs[m_End - 1]), GetLogits(), band, { classes, core.width }, terms, labels.data(), loss);
       for (std::int64_t i = 0; i < band.width * band.height; ++i)
       {
-        if (TakesPart(classes[i], m_Network.GetNumberOfOutputChannels()))
+        if (TakesPart(classes[i], channels))
         {
           sum.Count(classes[i], labels[i]);
         }

@@ -5,7 +5,6 @@
 #include "gigapixelReadAhead.h"
 #include "objective/gigapixelLoss.h"
 #include "gigapixelGraphPasses.h"
-#include "graph/gigapixelLayerChain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,21 +36,13 @@ GetRepeatedRows(const T * values, std::ptrdiff_t pitch, std::int64_t width, std:
   return repeated;
 }
 
+/** Without layers, whatever it is, LibTorch computes it. */
 NetworkDescription
-ToGraph(NetworkDescription network)
+WithoutLayers(NetworkDescription network)
 {
-  if (network.graph.IsEmpty())
-  {
-    network.graph = MakeChainGraph(network);
-    network.layers.clear();
-  }
+  network.layers.clear();
   return network;
 }
-
-} // namespace
-
-namespace
-{
 
 /** \throw as CheckDevice() */
 Device
@@ -67,7 +58,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
                                  std::int64_t               tileSize,
                                  int                        tilesInFlight,
                                  Device                     device)
-  : m_Network(device.precision == Precision::Double ? ToGraph(network) : network)
+  : m_Network(device.precision == Precision::Double ? WithoutLayers(network) : network)
   , m_TileSize(tileSize)
   , m_Device(GetChecked(m_Network, device))
   , m_Tiles(m_Network, device)

@@ -52,7 +52,7 @@ TileNetwork::TileNetwork(const NetworkDescription & network, Device device)
   : m_Precision(device.precision)
 {
   network.Validate();
-  if (!network.graph.IsEmpty())
+  if (network.layers.empty())
   {
     m_Graph = MakeTorchGraphPasses(network, device);
     return;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace gigapixel
 {
@@ -170,20 +171,35 @@ MakeChainGraph(const NetworkDescription & network)
   return graph;
 }
 
-std::vector<Layer>
-FindChain(const NetworkDescription & network)
+void
+ExpandLayers(NetworkDescription & network)
+{
+  CheckLayers(network);
+  network.graph = MakeChainGraph(network);
+}
+
+bool
+IsChainOf(const NetworkGraph & graph, const NetworkDescription & network)
+{
+  return IsSame(graph, MakeChainGraph(network));
+}
+
+void
+FindChain(NetworkDescription & network)
 {
   NetworkDescription chain = network;
   chain.layers = ReadLayers(network.graph);
-  chain.graph = {};
   try
   {
-    chain.Validate();
-    return network.mean.empty() && IsSame(network.graph, MakeChainGraph(chain)) ? chain.layers : std::vector<Layer>();
+    ExpandLayers(chain);
+    if (IsSame(network.graph, chain.graph))
+    {
+      network = std::move(chain);
+    }
   }
   catch (const std::invalid_argument &)
   {
-    return {};
+    return; // it is none
   }
 }
 

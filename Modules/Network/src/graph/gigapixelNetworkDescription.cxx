@@ -1,14 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelLearningOptions.h"
 #include "graph/json/gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"
-#include "gigapixelNetworkGeometry.h"
 #include "gigapixelNetworkPresets.h"
-#include "gigapixelGraphGeometry.h"
 #include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
@@ -144,13 +143,7 @@ NetworkDescription::GetPresets()
 std::vector<ParameterDescription>
 NetworkDescription::GetParameters() const
 {
-  std::vector<ParameterDescription> all = graph.GetParameters();
-  for (const Layer & layer : layers)
-  {
-    all.push_back({ layer.name + ".weight", layer.GetWeightShape() });
-    all.push_back({ layer.name + ".bias", { layer.outputChannels } });
-  }
-  return all;
+  return graph.GetParameters();
 }
 
 std::int64_t
@@ -178,11 +171,7 @@ NetworkDescription::GetNumberOfTrainedParameters() const
 int
 NetworkDescription::GetNumberOfOutputChannels() const
 {
-  if (!graph.IsEmpty())
-  {
-    return graph.GetOutputChannels();
-  }
-  return layers.empty() ? 0 : layers.back().outputChannels;
+  return graph.GetOutputChannels();
 }
 
 int
@@ -194,18 +183,13 @@ NetworkDescription::GetNumberOfClasses() const
 int
 NetworkDescription::GetStride() const
 {
-  return static_cast<int>(graph.IsEmpty() ? GetCanvasStride(layers) : gigapixel::GetStride(graph));
+  return Executor::Of(*this).GetStride(*this);
 }
 
 int
 NetworkDescription::GetHalo() const
 {
-  if (!graph.IsEmpty())
-  {
-    return static_cast<int>(gigapixel::GetHalo(graph));
-  }
-  const std::int64_t stride = GetCanvasStride(layers);
-  return static_cast<int>((GetExactHalo(layers) + stride - 1) / stride * stride);
+  return Executor::Of(*this).GetHalo(*this);
 }
 
 } // namespace gigapixel

@@ -1,8 +1,10 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelDiagnostic.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelFormatCount.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelValueBounds.h"
@@ -227,10 +229,6 @@ CheckNormalization(const NetworkDescription & network)
 {
   const Normalizations & normalizations = network.normalization;
   std::for_each(normalizations.begin(), normalizations.end(), [](const Normalization & n) { n.Validate(); });
-  if (network.IsNormalized() && network.graph.IsEmpty())
-  {
-    Refuse("\"input\": a chain of layers takes 8 bit and no normalization; write the network as a graph of operations");
-  }
   if (network.IsNormalized() && network.invert)
   {
     Refuse("\"input\": normalized values have no end to be inverted at: leave \"invert\" out");
@@ -298,9 +296,9 @@ void
 CheckGraph(const NetworkDescription & network)
 {
   const NetworkGraph & graph = network.graph;
-  if (!network.layers.empty())
+  if (graph.IsEmpty())
   {
-    Refuse("a network is of layers or of operations, not of both");
+    Refuse("a network needs at least one operation; layers have to be expanded to some (ExpandLayers())");
   }
   if (graph.operations.size() > NetworkDescription::MostOperations)
   {
@@ -357,9 +355,9 @@ CheckOutput(const NetworkDescription & network)
            std::to_string(channels) + "; choose another loss");
   }
   if (network.probabilities == NetworkDescription::Probabilities::Sigmoid &&
-      (channels < 2 || network.graph.IsEmpty() || !network.objective.GetKind().takesProbabilities))
+      (channels < 2 || !network.objective.GetKind().takesProbabilities))
   {
-    Refuse("\"probabilities\" by \"sigmoid\" are of several classes, by a network of operations: leave it out");
+    Refuse("\"probabilities\" by \"sigmoid\" are of several classes: leave it out");
   }
   if (channels > NetworkDescription::MostLabels && !network.LabelsImage())
   {
@@ -471,20 +469,35 @@ CheckLoss(const NetworkDescription & network)
 } // namespace
 
 void
+CheckLayers(const NetworkDescription & network)
+{
+  CheckChain(network);
+  CheckLast(network.layers.back());
+  if (network.IsNormalized() || !network.mean.empty())
+  {
+    Refuse("\"input\": a chain of layers takes 8 bit and no normalization; write the network as a graph of operations");
+  }
+  if (network.probabilities == NetworkDescription::Probabilities::Sigmoid || !network.graph.constants.empty())
+  {
+    Refuse("\"probabilities\" by \"sigmoid\" and \"constants\" are of networks of operations: leave them out");
+  }
+}
+
+void
 NetworkDescription::Validate() const
 {
   if (GetPrintable(name) != name)
   {
     Refuse("the network's name, \"" + GetPrintable(name) + "\", holds what is no printable character");
   }
-  if (graph.IsEmpty())
+  CheckGraph(*this);
+  if (!layers.empty())
   {
-    CheckChain(*this);
-    CheckLast(layers.back());
-  }
-  else
-  {
-    CheckGraph(*this);
+    CheckLayers(*this);
+    if (!IsChainOf(graph, *this))
+    {
+      Refuse("the network's graph is another one than that of its layers (ExpandLayers())");
+    }
   }
   CheckOutput(*this);
   CheckNormalization(*this);
@@ -513,12 +526,7 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
                                      "the network \"" + name + "\" takes normalized values, and these are bytes",
                                      "give values that are normalized already, as floats"));
   }
-  if (graph.IsEmpty() && (pixels.GetSampleType() != SampleType::UInt8 || pixels.GetSize().depth > 1))
-  {
-    throw InvalidArgument(Diagnostic(
-      "E-MODEL-INPUT",
-      "the network \"" + name + "\" is for images of two axes and 8 bits, not for volumes or samples of type float"));
-  }
+  Executor::Of(*this).CheckSamples(*this, pixels);
 }
 
 void
@@ -554,7 +562,7 @@ NetworkDescription::CheckImage(const Size & image) const
       return Diagnostic::Of(problem).why;
     }
   };
-  const std::string problem = graph.IsEmpty() ? std::string() : find(image);
+  const std::string problem = find(image);
   if (problem.empty())
   {
     return;

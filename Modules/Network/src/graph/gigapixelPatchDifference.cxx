@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchDifference.h"
 #include "gigapixelGraphGeometry.h"
-#include "gigapixelLayerChain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -241,7 +240,7 @@ PatchDifference
 PatchDifference::Make(const NetworkDescription & network)
 {
   constexpr std::int64_t MostStrides = 16, LeastSide = 256;
-  const NetworkGraph     graph = network.graph.IsEmpty() ? MakeChainGraph(network) : network.graph;
+  const NetworkGraph &   graph = network.graph;
   const std::int64_t     stride = network.GetStride();
   std::int64_t           side = stride; // of a patch, with a middle that no border reaches
   while (side < LeastSide || side < 4 * network.GetHalo())

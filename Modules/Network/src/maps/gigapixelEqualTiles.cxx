@@ -31,7 +31,6 @@ IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, st
 std::optional<TileKey>
 FindTileKey(const TileData & data, int channels)
 {
-  const Region &    core = data.tile.core;
   const Region &    window = data.tile.window;
   const auto        classes = static_cast<std::int64_t>(data.classes.size());
   std::vector<char> constants;
@@ -58,11 +57,6 @@ FindTileKey(const TileData & data, int channels)
     constants.push_back(static_cast<char>(data.classes.front()));
   }
   constants.insert(constants.end(), data.counted.begin(), data.counted.end());
-  if (!data.tile.program) // of a chain of layers: all depends on where the core lies in its window
-  {
-    return TileKey{ { core.x - window.x, core.y - window.y, core.width, core.height, window.width, window.height },
-                    constants };
-  }
   for (const TileProgram::Step & step : data.tile.program->steps)
   {
     const bool isKept = data.kept && step.sources.empty() && data.kept->Holds(step.operation);

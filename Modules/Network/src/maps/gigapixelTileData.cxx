@@ -55,7 +55,7 @@ ReadPixels(PixelSource & source, const Tile & tile, TileData & data)
   source.Read(real, data.pixels.data());
   if (real.width != tile.window.width || real.height != tile.window.height)
   {
-    PadWithWhite(data.pixels, real.height, real.width * pixelBytes, pitch); // of a chain of layers
+    PadWithWhite(data.pixels, real.height, real.width * pixelBytes, pitch);
   }
   data.rows = { data.pixels.data(), pitch, pitch * tile.window.height };
 }

@@ -2,6 +2,7 @@
 #include "gigapixelInitialWeights.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelRandom.h"
+#include "graph/gigapixelExecutors.h"
 #include "gigapixelWorkers.h"
 #include "graph/gigapixelOperationSchema.h"
 
@@ -56,7 +57,7 @@ DrawKernel(const Layer & layer, Random & random, double * kernel)
 }
 
 void
-DrawWeights(const Layer & layer, Random & random, double * weights)
+DrawLayer(const Layer & layer, Random & random, double * weights)
 {
   const bool mirror = layer.activation == Layer::Activation::ReLU;
   for (int out = 0; out < layer.outputChannels; ++out)
@@ -97,21 +98,6 @@ SetLastBiases(const NetworkDescription & network, const std::vector<double> & sh
 {
   const auto first = network.objective.GetKind().getBiases(network.GetNumberOfOutputChannels(), shares);
   std::transform(first.begin(), first.end(), biases, [](double bias) { return static_cast<float>(bias); });
-}
-
-std::vector<double>
-MakeLayersWeights(const NetworkDescription & network, std::uint64_t seed, const std::vector<double> & shares)
-{
-  std::vector<double> parameters(network.GetNumberOfParameters());
-  const auto          layout = GetParameterLayout(network);
-  for (std::size_t i = 0; i < layout.size(); ++i)
-  {
-    Random random(seed, Random::Purpose::Weights, i);
-    DrawWeights(network.layers[i], random, parameters.data() + layout[i].weight);
-  }
-  SetLastWeights(network.layers.back(), parameters.data() + layout.back().weight);
-  SetLastBiases(network, shares, parameters.data() + layout.back().bias);
-  return parameters;
 }
 
 using Readers = std::vector<std::vector<int>>;
@@ -261,11 +247,31 @@ Begin(const NetworkGraph &         graph,
   std::fill_n(values, number, closed ? 0.0 : parameter.initial);
 }
 
+} // namespace
+
 std::vector<double>
-MakeGraphWeights(const NetworkDescription &  network,
-                 std::uint64_t               seed,
-                 const std::vector<double> & shares,
-                 int                         threads)
+FusedExecutor::DrawWeights(const NetworkDescription &  network,
+                           std::uint64_t               seed,
+                           const std::vector<double> & shares,
+                           int) const
+{
+  std::vector<double> parameters(network.GetNumberOfParameters());
+  const auto          layout = GetParameterLayout(network);
+  for (std::size_t i = 0; i < layout.size(); ++i)
+  {
+    Random random(seed, Random::Purpose::Weights, i);
+    DrawLayer(network.layers[i], random, parameters.data() + layout[i].weight);
+  }
+  SetLastWeights(network.layers.back(), parameters.data() + layout.back().weight);
+  SetLastBiases(network, shares, parameters.data() + layout.back().bias);
+  return parameters;
+}
+
+std::vector<double>
+TorchExecutor::DrawWeights(const NetworkDescription &  network,
+                           std::uint64_t               seed,
+                           const std::vector<double> & shares,
+                           int                         threads) const
 {
   const NetworkGraph &         graph = network.graph;
   const Readers                readers = FindReaders(graph);
@@ -302,16 +308,13 @@ MakeGraphWeights(const NetworkDescription &  network,
   return values;
 }
 
-} // namespace
-
 std::vector<double>
 MakeInitialWeights(const NetworkDescription &  network,
                    std::uint64_t               seed,
                    const std::vector<double> & shares,
                    int                         threads)
 {
-  return network.graph.IsEmpty() ? MakeLayersWeights(network, seed, shares)
-                                 : MakeGraphWeights(network, seed, shares, threads);
+  return Executor::Of(network).DrawWeights(network, seed, shares, threads);
 }
 
 void

@@ -260,7 +260,7 @@ FromModel(const Model & model)
 {
   CheckParameters(model);
   SafeTensors file;
-  file.metadata = { { FormatKey, model.network.graph.IsEmpty() ? FormatOfLayers : FormatOfGraphs },
+  file.metadata = { { FormatKey, model.network.layers.empty() ? FormatOfGraphs : FormatOfLayers },
                     { "network", model.network.ToJSON() },
                     { "microns_per_pixel", FormatShortest(model.micronsPerPixel) },
                     { "tile_size", std::to_string(model.tileSize) } };
@@ -380,11 +380,7 @@ std::string
 Model::GetWarning() const
 {
   std::string name;
-  if (network.graph.IsEmpty())
-  {
-    name = network.layers.back().name + ".weight";
-  }
-  else if (const int last = FindLastWeighted(network.graph); last >= 0)
+  if (const int last = FindLastWeighted(network.graph); last >= 0)
   {
     name = network.graph.operations[last].GetParameter("weight");
   }

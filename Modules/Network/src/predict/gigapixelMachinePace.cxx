@@ -5,6 +5,7 @@
 #include "gigapixelProcessMemory.h"
 #include "execute/gigapixelRandom.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "graph/gigapixelExecutors.h"
 
 #include <algorithm>
 #include <ctime>
@@ -130,7 +131,7 @@ ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision pre
 
 /** Seconds for each one that is planned. */
 double
-MeasurePace(const Picture & picture)
+MeasurePicture(const Picture & picture)
 {
   const NetworkDescription & network = picture.run.network;
   const Size                 size = picture.run.image;
@@ -170,13 +171,26 @@ MeasurePace(const Picture & picture)
 MachinePace
 MachinePace::Measure(const NetworkDescription & network, Precision precision, std::int64_t budget)
 {
-  const bool      isChain = network.graph.IsEmpty();
-  const Precision used = isChain ? Precision::Float : precision; // of a chain the others are a GPU's
-  MachinePace     pace;
-  pace.inference = MeasurePace(ChoosePicture(network, Purpose::Inference, used, budget));
-  // Of a graph's picture, gradients of the weights would take a greater part than of larger tiles.
-  pace.training =
-    isChain ? MeasurePace(ChoosePicture(network, Purpose::Training, used, budget)) : TimesOfTraining * pace.inference;
+  return Executor::Of(network).MeasurePace(network, precision, budget);
+}
+
+/** Other precisions are a GPU's. */
+MachinePace
+FusedExecutor::MeasurePace(const NetworkDescription & network, Precision, std::int64_t budget) const
+{
+  MachinePace pace;
+  pace.inference = MeasurePicture(ChoosePicture(network, Purpose::Inference, Precision::Float, budget));
+  pace.training = MeasurePicture(ChoosePicture(network, Purpose::Training, Precision::Float, budget));
+  return pace;
+}
+
+/** Of a picture, gradients of the weights would take a greater part than of larger tiles. */
+MachinePace
+TorchExecutor::MeasurePace(const NetworkDescription & network, Precision precision, std::int64_t budget) const
+{
+  MachinePace pace;
+  pace.inference = MeasurePicture(ChoosePicture(network, Purpose::Inference, precision, budget));
+  pace.training = TimesOfTraining * pace.inference;
   return pace;
 }
 

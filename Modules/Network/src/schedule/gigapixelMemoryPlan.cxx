@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelCanvasWindows.h"
 #include "gigapixelGraphPlan.h"
+#include "graph/gigapixelExecutors.h"
 #include "graph/gigapixelNetworkGeometry.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchGrid.h"
@@ -169,13 +171,14 @@ public:
   MemoryPlan
   MakePlan(std::int64_t tileSize, std::int64_t budget) const
   {
-    const TileGrid     grid(m_Network, m_Image, tileSize);
-    const std::int64_t image = m_SharedMemory ? GetSharedBytes(tileSize) : 0;
-    const std::int64_t tile = GetTileBytes(grid, tileSize);
-    const std::int64_t copy = ToBytes(m_Network.channels * GetTilePixels(grid));
-    const std::int64_t copies = GetMostCopies(grid, m_Threads);
-    const std::int64_t left = budget - m_Base - image;
-    const std::int64_t fitting =
+    const TileGrid      grid(m_Network, m_Image, tileSize);
+    const CanvasWindows windows(m_Network, m_Image, tileSize);
+    const std::int64_t  image = m_SharedMemory ? GetSharedBytes(tileSize) : 0;
+    const std::int64_t  tile = GetTileBytes(windows, tileSize);
+    const std::int64_t  copy = ToBytes(m_Network.channels * GetTilePixels(windows));
+    const std::int64_t  copies = GetMostCopies(windows, m_Threads);
+    const std::int64_t  left = budget - m_Base - image;
+    const std::int64_t  fitting =
       std::max<std::int64_t>(1, copies > 1 ? left / (tile + copy) : (left - copies * copy) / tile);
     MemoryPlan plan;
     plan.tileSize = tileSize;
@@ -187,7 +190,8 @@ public:
     plan.peakBytes =
       m_Base + image + plan.tilesInFlight * tile + std::min<std::int64_t>(plan.tilesInFlight, copies) * copy;
     plan.tileBytes = tile + (copies > 0 ? copy : 0);
-    plan.deviceBytes = 4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(grid, tileSize);
+    plan.deviceBytes =
+      4 * m_Network.GetNumberOfParameters() + plan.tilesInFlight * GetDeviceTileBytes(windows, tileSize);
     plan.coreSeconds = GetOperations() * GetComputedPart(tileSize) / OperationsPerSecond;
     return plan;
   }
@@ -212,31 +216,31 @@ private:
   }
 
   static double
-  GetTilePixels(const TileGrid & grid)
+  GetTilePixels(const CanvasWindows & windows)
   {
-    const Size window = grid.GetGreatestWindow();
+    const Size window = windows.GetGreatestWindow();
     return static_cast<double>(window.width) * static_cast<double>(window.height);
   }
 
   std::int64_t
-  GetTileBytes(const TileGrid & grid, std::int64_t tileSize) const
+  GetTileBytes(const CanvasWindows & windows, std::int64_t tileSize) const
   {
-    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(grid));
+    const std::int64_t window = ToBytes(GetTileBytesPerPixel(m_Network, m_Purpose) * GetTilePixels(windows));
     if (m_Purpose == Purpose::Inference)
     {
       return WorkerBytes + window;
     }
     const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
     return WorkerBytes + window + gradients +
-           BandRows * std::min(tileSize, grid.GetCanvas().width) * m_Network.channels;
+           BandRows * std::min(tileSize, windows.GetCanvas().width) * m_Network.channels;
   }
 
   /** Of the tiles in flight, how many may hold a copy of their pixels: all, or those that reach beyond the image, of
    * which a row of tiles has one and the last row nothing else. */
   std::int64_t
-  GetMostCopies(const TileGrid & grid, std::int64_t tiles) const
+  GetMostCopies(const CanvasWindows & windows, std::int64_t tiles) const
   {
-    const Size canvas = grid.GetCanvas();
+    const Size canvas = windows.GetCanvas();
     const bool all = !m_InPlace || m_Purpose == Purpose::Training || canvas.height > m_Image.height;
     return all ? tiles : canvas.width > m_Image.width ? 1 : 0;
   }
@@ -252,14 +256,14 @@ private:
   }
 
   std::int64_t
-  GetDeviceTileBytes(const TileGrid & grid, std::int64_t tileSize) const
+  GetDeviceTileBytes(const CanvasWindows & windows, std::int64_t tileSize) const
   {
     const double maps = m_Network.channels + GetDeviceMapBytes(m_Network, m_Purpose, m_Precision);
-    const auto   ofWindow = ToBytes(maps * GetTilePixels(grid));
+    const auto   ofWindow = ToBytes(maps * GetTilePixels(windows));
     const auto   ofCore = ToBytes(static_cast<double>(std::min(tileSize, m_Image.width)) *
                                 static_cast<double>(std::min(tileSize, m_Image.height))); // classes or labels
     const auto   sums =
-      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, grid.GetGreatestWindow().height) : 0;
+      m_Purpose == Purpose::Training ? GetDeviceSumBytes(m_Network, windows.GetGreatestWindow().height) : 0;
     return ofWindow + ofCore + sums;
   }
 
@@ -272,29 +276,6 @@ private:
   const bool                 m_SharedMemory;
   const std::int64_t         m_Base;
 };
-
-MemoryPlan
-MakeChainPlan(const PlannedRun & run)
-{
-  const Planner      planner(run);
-  const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
-  const std::int64_t stride = run.network.GetStride();
-  const std::int64_t wanted =
-    run.tileSize == 0 ? RoundUp(DefaultTileSize, stride) : GetTileSide(run.tileSize, run.image, stride);
-  std::int64_t size = wanted;
-  MemoryPlan   plan = planner.MakePlan(size, limit);
-  while (run.tileSize == 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
-  {
-    size = RoundUp(size / 2, stride);
-    plan = planner.MakePlan(size, limit);
-  }
-  plan.remark = DescribeSmallerTiles(wanted, size);
-  if (plan.peakBytes > limit)
-  {
-    throw MakeMemoryLimitError(run, plan.peakBytes, DescribeNeed(run));
-  }
-  return plan;
-}
 
 /** \throw std::runtime_error if maps of a tile of this size, in the middle of the image, have more values than
  * operators take. Tile sizes that the plan chooses are far smaller. */
@@ -318,11 +299,6 @@ CheckGivenTileSize(const PlannedRun & run, const MemoryPlan & plan)
   }
 }
 
-} // namespace
-
-namespace
-{
-
 /** What the heap holds of what was freed, as of a model that was read for its network alone, is used again: it is given
  * back before pages are counted. What is counted with the network, such as LibTorch where it is loaded already, by
  * whomever, is an estimate as well.
@@ -333,15 +309,39 @@ GetProcessBytes(const NetworkDescription & network, const Device & device, std::
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
-  const bool         takesTorch = !network.graph.IsEmpty();
-  const std::int64_t torch = takesTorch && IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0;
-  counted += torch + (takesTorch && device.cuda >= 0 && IsLibraryLoaded("libtorch_cuda") ? CudaBytes : 0);
+  const Executor & executor = Executor::Of(network);
+  counted += executor.GetLoadedBytes(device);
   const std::int64_t held = GetResidentBytes() - counted;
-  // A fifth of LibTorch is not in memory before it has computed something.
-  return held <= ProgramBytes + SlackBytes + counted / 8 ? ProgramBytes : held + LaterBytes + torch / 5;
+  return held <= ProgramBytes + SlackBytes + counted / 8 ? ProgramBytes : held + LaterBytes + executor.GetLaterBytes();
 }
 
 } // namespace
+
+std::int64_t
+FusedExecutor::GetLoadedBytes(const Device &) const
+{
+  return 0;
+}
+
+std::int64_t
+TorchExecutor::GetLoadedBytes(const Device & device) const
+{
+  return (IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0) +
+         (device.cuda >= 0 && IsLibraryLoaded("libtorch_cuda") ? CudaBytes : 0);
+}
+
+std::int64_t
+FusedExecutor::GetLaterBytes() const
+{
+  return 0;
+}
+
+/** A fifth of LibTorch is not in memory before it has computed something. */
+std::int64_t
+TorchExecutor::GetLaterBytes() const
+{
+  return (IsLibraryLoaded("libtorch_cpu") ? TorchBytes : 0) / 5;
+}
 
 PlannedRun::PlannedRun(const NetworkDescription & whichNetwork, Size ofImage, Purpose forWhat, const Device & onDevice)
   : network(whichNetwork)
@@ -402,10 +402,35 @@ MemoryPlan::Make(const PlannedRun & run)
   {
     return MakeVolumePatchPlan(run);
   }
-  if (run.network.graph.IsEmpty())
+  return Executor::Of(run.network).MakePlan(run);
+}
+
+MemoryPlan
+FusedExecutor::MakePlan(const PlannedRun & run) const
+{
+  const Planner      planner(run);
+  const std::int64_t limit = run.budget > 0 ? run.budget : GetMachineBytes();
+  const std::int64_t stride = run.network.GetStride();
+  const std::int64_t wanted =
+    run.tileSize == 0 ? RoundUp(DefaultTileSize, stride) : GetTileSide(run.tileSize, run.image, stride);
+  std::int64_t size = wanted;
+  MemoryPlan   plan = planner.MakePlan(size, limit);
+  while (run.tileSize == 0 && plan.peakBytes > limit && size / 2 >= LeastTileSize)
   {
-    return MakeChainPlan(run);
+    size = RoundUp(size / 2, stride);
+    plan = planner.MakePlan(size, limit);
   }
+  plan.remark = DescribeSmallerTiles(wanted, size);
+  if (plan.peakBytes > limit)
+  {
+    throw MakeMemoryLimitError(run, plan.peakBytes, DescribeNeed(run));
+  }
+  return plan;
+}
+
+MemoryPlan
+TorchExecutor::MakePlan(const PlannedRun & run) const
+{
   MemoryPlan plan = MakeGraphPlan(run, run.device.GetFreeBytes());
   if (run.tileSize != 0)
   {

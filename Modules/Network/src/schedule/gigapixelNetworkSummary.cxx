@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelNetworkSummary.h"
+#include "graph/gigapixelExecutors.h"
 #include "graph/gigapixelNetworkGeometry.h"
 #include "gigapixelSegment.h"
 #include "gigapixelTileGrid.h"
@@ -104,18 +105,26 @@ NetworkSummary::Make(const NetworkDescription & network)
   NetworkSummary summary;
   summary.trainedParameters = network.GetNumberOfTrainedParameters();
   summary.keptParameters = network.GetNumberOfParameters() - summary.trainedParameters;
-  if (network.graph.IsEmpty())
-  {
-    summary.multiplyAdds = CountOfLayers(network.layers);
-    return summary;
-  }
+  Executor::Of(network).Summarize(network, summary);
+  return summary;
+}
+
+/** MemoryPlan knows what its tiles take. */
+void
+FusedExecutor::Summarize(const NetworkDescription & network, NetworkSummary & summary) const
+{
+  summary.multiplyAdds = CountOfLayers(network.layers);
+}
+
+void
+TorchExecutor::Summarize(const NetworkDescription & network, NetworkSummary & summary) const
+{
   summary.multiplyAdds = CountOfGraph(network.graph);
   const bool ofImages = network.graph.GetNumberOfAxes() == 2;
   for (const std::int64_t side : ofImages ? std::array<int, 3>{ 512, 1024, 2048 } : std::array<int, 3>{ 64, 96, 128 })
   {
     summary.tiles.push_back(DescribeTile(network.graph, side, summary.multiplyAdds));
   }
-  return summary;
 }
 
 } // namespace gigapixel

@@ -4,6 +4,7 @@
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelWorkers.h"
+#include "graph/gigapixelExecutors.h"
 
 #include <algorithm>
 
@@ -29,6 +30,19 @@ MakePlanOfOne(const PlannedRun & run)
 
 } // namespace
 
+int
+FusedExecutor::CountOnDevice(int tilesInFlight) const
+{
+  return tilesInFlight;
+}
+
+/** See MakeGraphPlan(). */
+int
+TorchExecutor::CountOnDevice(int) const
+{
+  return 1;
+}
+
 MemoryPlan
 MakePatchPlan(const PlannedRun & run)
 {
@@ -49,7 +63,7 @@ MakePatchPlan(const PlannedRun & run)
   plan.tilesInFlight =
     static_cast<int>(std::min({ std::int64_t{ GetNumberOfThreads(run.threads) }, plan.numberOfTiles, fitting }));
   plan.peakBytes = together + plan.tilesInFlight * plan.tileBytes;
-  plan.deviceBytes *= run.network.graph.IsEmpty() ? plan.tilesInFlight : 1; // see MakeGraphPlan()
+  plan.deviceBytes *= Executor::Of(run.network).CountOnDevice(plan.tilesInFlight);
   plan.coreSeconds *= static_cast<double>(plan.numberOfTiles * (patches.mirror ? 4 : 1));
   if (plan.peakBytes > limit)
   {

@@ -4,6 +4,7 @@
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelSegment.h"
 #include "gigapixelTileProgram.h"
+#include "graph/gigapixelExecutors.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -45,15 +46,62 @@ GetWhole(Size image)
 namespace
 {
 
-/** Of so many axes. */
-Box
-ToBox(const Region & region, int axes)
+/** \class ProgramWindows
+ * \brief What a program computes a map of the graph from, clipped to the image. */
+class ProgramWindows : public TileWindows
 {
-  const Interval y{ region.y, region.y + region.height }, x{ region.x, region.x + region.width };
-  return axes == 2 ? Box{ y, x } : Box{ { region.z, region.z + region.depth }, y, x };
-}
+public:
+  ProgramWindows(std::shared_ptr<const GraphGeometry> geometry, int target, std::vector<int> kept, bool training)
+    : m_Geometry(std::move(geometry))
+    , m_Target(target)
+    , m_Kept(std::move(kept))
+    , m_Training(training)
+  {}
+
+  Tile
+  MakeTile(const Region &, const Region & core) const override
+  {
+    const auto program =
+      std::make_shared<TileProgram>(TileProgram::Make(*m_Geometry, m_Target, m_Kept, this->ToBox(core), m_Training));
+    return { core, ToRegion(program->window), program };
+  }
+
+  Region
+  GetInputOf(const Region & core) const override
+  {
+    const auto boxes = m_Geometry->GetRequired(m_Target, this->ToBox(core), m_Kept);
+    return boxes.front() ? ToRegion(*boxes.front()) : Region{}; // the image is the first operation
+  }
+
+  Region
+  GetInputRegion(const Region & tiles) const override
+  {
+    return ToRegion(m_Geometry->GetInputBox(m_Target, this->ToBox(tiles), m_Kept));
+  }
+
+private:
+  Box
+  ToBox(const Region & region) const
+  {
+    const Interval y{ region.y, region.y + region.height }, x{ region.x, region.x + region.width };
+    return m_Geometry->GetNumberOfAxes() == 2 ? Box{ y, x } : Box{ { region.z, region.z + region.depth }, y, x };
+  }
+
+  std::shared_ptr<const GraphGeometry> m_Geometry;
+  int                                  m_Target;
+  std::vector<int>                     m_Kept;
+  bool                                 m_Training;
+};
 
 } // namespace
+
+std::shared_ptr<const TileWindows>
+TorchExecutor::MakeWindows(const NetworkDescription & network, Size image, std::int64_t, bool training) const
+{
+  auto      geometry = std::make_shared<GraphGeometry>(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
+  const int target = geometry->GetOutput();
+  return std::make_shared<ProgramWindows>(std::move(geometry), target, std::vector<int>(), training);
+}
 
 std::int64_t
 GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride)
@@ -62,66 +110,28 @@ GetTileSide(std::int64_t tileSize, Size image, std::int64_t stride)
 }
 
 TileGrid::TileGrid(const NetworkDescription & network, Size image, std::int64_t tileSize, bool training)
-  : m_Training(training)
-  , m_Image(image)
+  : m_Image(image)
   , m_TileSize(GetTileSide(tileSize, image, network.GetStride()))
-  , m_Halo(network.graph.IsEmpty() ? network.GetHalo() : 0)
 {
-  const std::int64_t stride = network.GetStride();
   if (image.width < 1 || image.height < 1 || image.depth < 1)
   {
     throw InvalidArgument(Diagnostic("E-NETWORK-IMAGE-SIZE", "the image has no pixels"));
   }
   network.CheckTileSize(m_TileSize);
-  if (!network.graph.IsEmpty())
-  {
-    m_Graph = std::make_shared<GraphGeometry>(network.graph, ToExtent(image, network.graph.GetNumberOfAxes()));
-    m_Target = m_Graph->GetOutput();
-  }
-  m_Canvas = m_Graph ? image : Size{ RoundUp(image.width, stride), RoundUp(image.height, stride) };
+  m_Windows = Executor::Of(network).MakeWindows(network, image, m_TileSize, training);
   m_Columns = (image.width + m_TileSize - 1) / m_TileSize;
   m_Rows = (image.height + m_TileSize - 1) / m_TileSize;
   m_Slices = (image.depth + m_TileSize - 1) / m_TileSize;
 }
 
 TileGrid::TileGrid(std::shared_ptr<const GraphGeometry> geometry, const Segment & segment, bool training)
-  : m_Graph(std::move(geometry))
-  , m_Target(segment.operation)
-  , m_Kept(segment.kept)
-  , m_Training(training)
-  , m_Image(ToSize(GetExtent(m_Graph->GetTiled(m_Target))))
-  , m_Canvas(m_Image)
+  : m_Image(ToSize(GetExtent(geometry->GetTiled(segment.operation))))
   , m_TileSize(segment.tileSize)
+  , m_Windows(std::make_shared<ProgramWindows>(std::move(geometry), segment.operation, segment.kept, training))
   , m_Columns((m_Image.width + m_TileSize - 1) / m_TileSize)
   , m_Rows((m_Image.height + m_TileSize - 1) / m_TileSize)
   , m_Slices((m_Image.depth + m_TileSize - 1) / m_TileSize)
 {}
-
-/** Of a chain of layers. */
-Region
-TileGrid::GetWindow(const Region & core) const
-{
-  return Intersect({ core.x - m_Halo, core.y - m_Halo, core.width + 2 * m_Halo, core.height + 2 * m_Halo },
-                   { 0, 0, m_Canvas.width, m_Canvas.height });
-}
-
-/** That of the first tile which has all of its halo before it, or of the one before: the farther on a tile is, the more
- * halo it has before it, and the less behind it. */
-std::int64_t
-TileGrid::GetGreatestSide(std::int64_t canvas) const
-{
-  const auto getSide = [&](std::int64_t tile) {
-    const std::int64_t begin = tile * m_TileSize;
-    return std::min(canvas, begin + m_TileSize + m_Halo) - std::max<std::int64_t>(0, begin - m_Halo);
-  };
-  return std::max(getSide(m_Halo / m_TileSize), getSide(m_Halo / m_TileSize + 1));
-}
-
-Size
-TileGrid::GetGreatestWindow() const
-{
-  return { GetGreatestSide(m_Canvas.width), GetGreatestSide(m_Canvas.height) };
-}
 
 /** Of the grid's square, which may reach beyond the image. */
 Region
@@ -139,28 +149,14 @@ TileGrid::GetSquare(std::int64_t index) const
 Region
 TileGrid::GetInputOf(std::int64_t index) const
 {
-  const Region core = Intersect(GetSquare(index), GetWhole(m_Image));
-  if (!m_Graph)
-  {
-    return GetInputRegion(core);
-  }
-  const auto boxes = m_Graph->GetRequired(m_Target, ToBox(core, m_Graph->GetNumberOfAxes()), m_Kept);
-  return boxes.front() ? ToRegion(*boxes.front()) : Region{}; // the image is the first operation
+  return m_Windows->GetInputOf(Intersect(GetSquare(index), GetWhole(m_Image)));
 }
 
 Tile
 TileGrid::GetTile(std::int64_t index) const
 {
-  const Region whole = GetSquare(index);
-  const Region core = Intersect(whole, GetWhole(m_Image));
-  if (!m_Graph)
-  {
-    const Size greatest = GetGreatestWindow();
-    return { core, GetWindow(whole), nullptr, greatest.width * greatest.height };
-  }
-  const auto program = std::make_shared<TileProgram>(
-    TileProgram::Make(*m_Graph, m_Target, m_Kept, ToBox(core, m_Graph->GetNumberOfAxes()), m_Training));
-  return { core, ToRegion(program->window), program };
+  const Region square = GetSquare(index);
+  return m_Windows->MakeTile(square, Intersect(square, GetWhole(m_Image)));
 }
 
 Region
@@ -172,13 +168,7 @@ TileGrid::GrowToTiles(const Region & region) const
 Region
 TileGrid::GetInputRegion(const Region & region) const
 {
-  const Region tiles = GrowToTiles(region);
-  if (m_Graph)
-  {
-    return ToRegion(m_Graph->GetInputBox(m_Target, ToBox(tiles, m_Graph->GetNumberOfAxes()), m_Kept));
-  }
-  return Intersect({ tiles.x - m_Halo, tiles.y - m_Halo, tiles.width + 2 * m_Halo, tiles.height + 2 * m_Halo },
-                   { 0, 0, m_Image.width, m_Image.height });
+  return m_Windows->GetInputRegion(GrowToTiles(region));
 }
 
 std::vector<std::int64_t>

@@ -17,19 +17,34 @@ struct Tile
 {
   Region core;   ///< real pixels of the image; the cores cover the image once
   Region window; ///< core and halo on the canvas, multiples of the stride; it may reach beyond the image
-  std::shared_ptr<const TileProgram> program{}; ///< of a network that is a graph: its window ends where the image does
-  std::int64_t greatestWindow{ 0 };             ///< pixels of a chain of layers' TileGrid::GetGreatestWindow()
+  std::shared_ptr<const TileProgram> program{};           ///< what is computed; our own kernels' has no steps
+  std::int64_t                       greatestWindow{ 0 }; ///< pixels of CanvasWindows::GetGreatestWindow()
 };
 
 struct Segment;
 
+/** \class TileWindows
+ * \brief What the tiles of an image see, and what is computed for them, as an executor wants it. */
+class TileWindows
+{
+public:
+  virtual ~TileWindows() = default;
+
+  /** \param square of the grid, which may reach beyond the image \param core its part in the image */
+  virtual Tile MakeTile(const Region & square, const Region & core) const = 0;
+
+  /** See TileGrid::GetInputOf(). */
+  virtual Region GetInputOf(const Region & core) const = 0;
+
+  /** See TileGrid::GetInputRegion(). \param tiles a region of whole cores */
+  virtual Region GetInputRegion(const Region & tiles) const = 0;
+};
+
 /** \class TileGrid
  * \brief The tiles of an image: a grid anchored at its origin.
  *
- * The window of a network that is a graph is what the core is computed from, clipped to the image. For a chain of
- * layers: The canvas is the image, padded right and bottom to a multiple of the stride. A window is the core grown by
- * the halo and clipped to the canvas: at the canvas' edge each layer's own zero padding acts as it does on the whole
- * canvas, elsewhere that padding only reaches halo values that the core does not use. */
+ * The windows are those of the network's executor: what the core is computed from, clipped to the image, or
+ * CanvasWindows. */
 class GigapixelNetwork_EXPORT TileGrid
 {
 public:
@@ -96,34 +111,15 @@ public:
     return m_TileSize;
   }
 
-  Size
-  GetCanvas() const
-  {
-    return m_Canvas;
-  }
-
-  /** Of a chain of layers: no window is wider or higher, and one is as wide, and one as high. */
-  Size GetGreatestWindow() const;
-
 private:
   Region GetSquare(std::int64_t index) const;
 
-  Region GetWindow(const Region & core) const;
-
-  std::int64_t GetGreatestSide(std::int64_t canvas) const;
-
-  std::shared_ptr<const GraphGeometry> m_Graph; ///< null for a chain of layers
-  int                                  m_Target{ 0 };
-  std::vector<int>                     m_Kept;
-  bool                                 m_Training;
-
-  Size         m_Image; ///< or the segment's map
-  Size         m_Canvas;
-  std::int64_t m_TileSize;
-  std::int64_t m_Halo{ 0 }; ///< of a chain of layers
-  std::int64_t m_Columns;
-  std::int64_t m_Rows;
-  std::int64_t m_Slices;
+  Size                               m_Image; ///< or the segment's map
+  std::int64_t                       m_TileSize;
+  std::shared_ptr<const TileWindows> m_Windows;
+  std::int64_t                       m_Columns;
+  std::int64_t                       m_Rows;
+  std::int64_t                       m_Slices;
 };
 
 /** The tile size itself, or that of the one tile where it is WholeImage. */

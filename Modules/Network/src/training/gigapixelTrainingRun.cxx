@@ -290,10 +290,7 @@ Trainer::Implementation::CheckWeights(const std::vector<float> & next)
   }
   try
   {
-    if (network.graph.IsEmpty())
-    {
-      CheckValueRange(network, next);
-    }
+    CheckValueRange(network, next);
   }
   catch (const std::invalid_argument & error)
   {

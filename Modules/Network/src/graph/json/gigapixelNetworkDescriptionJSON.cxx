@@ -155,12 +155,9 @@ ReadProbabilities(const Json & json, NetworkDescription & network)
 void
 Settle(NetworkDescription & network)
 {
-  if (!network.graph.IsEmpty() && network.objective.GetKind().takesProbabilities)
+  if (network.objective.GetKind().takesProbabilities && SettleOutput(network.graph).isOfEach)
   {
-    if (SettleOutput(network.graph).isOfEach)
-    {
-      network.probabilities = NetworkDescription::Probabilities::Sigmoid;
-    }
+    network.probabilities = NetworkDescription::Probabilities::Sigmoid;
   }
 }
 
@@ -285,18 +282,6 @@ ReadLearningRate(const Json & json)
   return rate;
 }
 
-/** Operations that are a chain become layers, which have no constants, and no probabilities of each class. */
-void
-TakeChain(NetworkDescription & network)
-{
-  if (!network.graph.IsEmpty() && network.graph.constants.empty() &&
-      network.probabilities == NetworkDescription::Probabilities::Softmax)
-  {
-    network.layers = FindChain(network);
-    network.graph = network.layers.empty() ? network.graph : NetworkGraph();
-  }
-}
-
 NetworkDescription
 ReadNetwork(const std::string & text)
 {
@@ -334,11 +319,12 @@ ReadNetwork(const std::string & text)
       "the network needs either the list \"layers\", or the list \"operations\" and the name of the one that is the "
       "\"output\"");
   }
-  if (json.contains("layers") && json.contains("constants"))
+  const bool isOfLayers = json.contains("layers");
+  if (isOfLayers && json.contains("constants"))
   {
     Refuse("\"constants\" are arrays of \"operations\"; layers have none");
   }
-  if (json.contains("layers"))
+  if (isOfLayers)
   {
     ReadLayers(json.at("layers"), network);
   }
@@ -370,9 +356,12 @@ ReadNetwork(const std::string & text)
     network.provenance = json.at("provenance").dump();
   }
   ReadProbabilities(json, network);
-  Settle(network);
+  isOfLayers ? ExpandLayers(network) : Settle(network);
   network.Validate();
-  TakeChain(network);
+  if (!isOfLayers)
+  {
+    FindChain(network);
+  }
   return network;
 }
 
@@ -400,15 +389,11 @@ NetworkDescription::ToJSON() const
   Json json;
   json["name"] = name;
   json["input"] = WriteInput(*this);
-  if (graph.IsEmpty())
+  for (const Layer & layer : layers)
   {
-    json["layers"] = Json::array();
-    for (const Layer & layer : layers)
-    {
-      json["layers"].push_back(WriteLayer(layer));
-    }
+    json["layers"].push_back(WriteLayer(layer));
   }
-  else
+  if (layers.empty())
   {
     json["operations"] = Json::parse(graph.ToJSON());
     json["output"] = graph.output;

@@ -130,13 +130,14 @@ void
 ReadInput(const Json & json, NetworkDescription & network)
 {
   const std::string where = "\"input\"";
-  if (network.graph.IsEmpty() && json.contains("normalization"))
+  const bool        isOfLayers = !network.layers.empty(); // whose graph follows from the input
+  if (isOfLayers && json.contains("normalization"))
   {
     Refuse(where +
            ": a chain of layers takes 8 bit and no normalization; write the network as a graph of operations, or "
            "choose a window for slides of 16 bit (--window)");
   }
-  if (network.graph.IsEmpty())
+  if (isOfLayers)
   {
     CheckKeys(json, where, { "channels", "invert" });
   }
@@ -147,7 +148,7 @@ ReadInput(const Json & json, NetworkDescription & network)
       where,
       { "channels", "invert", "mean", "deviation", "normalization", "crop", "spacing", "orientation", "axis order" });
   }
-  const int channels = network.graph.IsEmpty() ? 1 : network.graph.GetInputChannels();
+  const int channels = isOfLayers ? 1 : network.graph.GetInputChannels();
   network.channels = Get<int>(json, where, "channels", channels);
   const bool standardized = json.contains("mean") || json.contains("deviation");
   if (standardized && (!json.contains("mean") || !json.contains("deviation") || json.contains("invert")))

@@ -2,6 +2,7 @@
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelClassifierPresets.h"
+#include "graph/gigapixelExecutors.h"
 #include "gigapixelPresets.h"
 #include "gigapixelUNetPresets.h"
 #include "gigapixelVolumePresets.h"
@@ -189,9 +190,19 @@ NetworkPreset::Find(const std::string & text)
 double
 GetDefaultLearningRate(const NetworkDescription & network)
 {
-  return network.learningRate > 0  ? network.learningRate
-         : network.graph.IsEmpty() ? LearningRateOfLayers
-                                   : SafeLearningRate;
+  return network.learningRate > 0 ? network.learningRate : Executor::Of(network).GetLearningRate();
+}
+
+double
+FusedExecutor::GetLearningRate() const
+{
+  return LearningRateOfLayers;
+}
+
+double
+TorchExecutor::GetLearningRate() const
+{
+  return SafeLearningRate;
 }
 
 } // namespace gigapixel

@@ -2,6 +2,7 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
 #include "model/gigapixelModelFile.h"
+#include "graph/gigapixelExecutors.h"
 #include "import/onnx/gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
@@ -77,17 +78,27 @@ ImportOptions::Orient(NetworkDescription & network) const
   network.Validate();
 }
 
+void
+FusedExecutor::CheckMeans() const
+{
+  throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                   "it is a chain of layers, which takes pixels as its description says: means and "
+                                   "deviations are for networks of operations"));
+}
+
+void
+TorchExecutor::CheckMeans() const
+{}
+
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
 {
   try
   {
     options.Check(network.channels, network.TakesVolumes());
-    if (network.graph.IsEmpty() && !options.mean.empty())
+    if (!options.mean.empty())
     {
-      throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                       "it is a chain of layers, which takes pixels as its description says: means and "
-                                       "deviations are for networks of operations"));
+      Executor::Of(network).CheckMeans();
     }
   }
   catch (const std::invalid_argument & error)
