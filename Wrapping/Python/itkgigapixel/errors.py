@@ -32,7 +32,17 @@ class _Coded:
     why: str
     do: Optional[str]
 
-    def __init__(self, text: str = "", code: Optional[str] = None, *, file=None, option=None, value=None, why=None, do=None):
+    def __init__(
+        self,
+        text: str = "",
+        code: Optional[str] = None,
+        *,
+        file: Optional[str] = None,
+        option: Optional[str] = None,
+        value: Optional[str] = None,
+        why: Optional[str] = None,
+        do: Optional[str] = None,
+    ):
         """:param code: None: the one that the text ends in, as of an error that PyTorch's DataLoader hands on from a worker"""
         super().__init__(text)
         if code is None:
@@ -40,7 +50,7 @@ class _Coded:
             code = found[1] if found else "E-OTHER"
         self.code, self.file, self.option, self.value, self.why, self.do = code, file, option, value, text if why is None else why, do
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
@@ -92,7 +102,7 @@ class GigapixelOSError(GigapixelError, OSError):
     strerror: Optional[str] = None
     filename: Optional[str] = None
 
-    def __init__(self, text: str = "", code: Optional[str] = None, **fields):
+    def __init__(self, text: str = "", code: Optional[str] = None, **fields: Optional[str]):
         super().__init__(text, code, **fields)
         self.strerror, self.filename = self.why, self.file
 

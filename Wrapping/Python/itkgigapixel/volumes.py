@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Optional, Sequence, Unpack
+from typing import Any, Optional, Sequence, Unpack
 
 import itk
 
@@ -25,13 +25,13 @@ from itkgigapixel.temporary import temporary_folder
 @interruptible()
 @takes_options
 def segment_volume(
-    volume,
-    model,
+    volume: Path | Sequence[Path] | itk.Image,
+    model: Path | itk.GigapixelModel,
     output: Optional[Path] = None,
     *,
     progress: bool = False,
     **options: Unpack[SegmentVolumeOptions],
-):
+) -> Any:
     """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
 
     It is the command ``gigapixel segment``. What the model wants the values to be normalized to is done there, by the volume itself.
