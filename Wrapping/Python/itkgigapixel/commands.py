@@ -14,6 +14,7 @@ import numpy as np
 
 from itkgigapixel.errors import MESSAGES, error_of_fields, text_of, warn
 from itkgigapixel.progress import bar, command_at_work
+from itkgigapixel.temporary import name_arguments
 
 _turn = threading.Lock()  # a process runs one command at a time
 
@@ -59,7 +60,7 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
             if shown is not None:
                 _show(shown, text.rpartition(": ")[0], round(100 * fraction))
         elif kind == "message":
-            MESSAGES.info("%s", text)
+            MESSAGES.info("%s", name_arguments(text))
         else:
             (results if kind == "result" else diagnostics).append(json.loads(text))
 

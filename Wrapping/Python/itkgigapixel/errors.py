@@ -15,6 +15,8 @@ import warnings
 from errno import EACCES, EEXIST, ENOENT, ENOSPC
 from typing import Callable, Mapping, Optional, TypeVar
 
+from itkgigapixel.temporary import with_arguments
+
 #: What the package tells beside results, errors and warnings. Python shows it where logging is set up for the level INFO.
 MESSAGES = logging.getLogger("itkgigapixel")
 MESSAGES.addHandler(logging.NullHandler())
@@ -213,6 +215,7 @@ def error_of_fields(fields: Mapping, kind: type = GigapixelError) -> GigapixelEr
 
     :param kind: a class that says more than the code's does, as of a wrong type
     """
+    fields = with_arguments(fields)
     if kind is GigapixelError:
         kind = family_of(fields["code"]) or GigapixelError
     return kind(text_of(fields), **{name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")})
@@ -223,6 +226,7 @@ def warn(fields: Mapping) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
+    fields = with_arguments(fields)
     given = {name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")}
     warnings.warn(GigapixelWarning(text_of(fields), **given), stacklevel=level)
 

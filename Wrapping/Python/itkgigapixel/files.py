@@ -18,7 +18,7 @@ from itkgigapixel.errors import Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Content, Path, Window, file_name
-from itkgigapixel.temporary import temporary_folder
+from itkgigapixel.temporary import stand_in, temporary_folder
 
 
 def open_slide(slide: Path | Slide, mpp: Optional[float] = None, channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide) -> Slide:
@@ -129,13 +129,13 @@ def write_mask(mask: np.ndarray, folder: str, option: str, takes_labels: bool = 
             sizes = f"{mask.shape[1]} {mask.shape[0]}"
             file.write(f"NRRD0004\ntype: {mask.dtype.name}\ndimension: 2\nsizes: {sizes}\nendian: little\nencoding: raw\n\n".encode())
             file.write(np.ascontiguousarray(mask, mask.dtype.newbyteorder("<")).tobytes())
-        return name
+        return stand_in(name, option)
     values = check_mask_array(mask, option)
     image = itk.image_view_from_array(values * np.uint8(255) if mask.dtype == np.bool_ else values)
     handle, name = tempfile.mkstemp(suffix=".png", dir=folder)
     os.close(handle)
     itk.imwrite(image, name)
-    return name
+    return stand_in(name, option)
 
 
 def with_mask(option: str, takes_labels: bool = False) -> Callable[[Function], Function]:
