@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 import warnings
-from errno import EACCES, EEXIST, ENOENT, ENOSPC
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, ENOENT, ENOSPC
 from typing import Callable, Mapping, Optional, TypeVar
 
 from itkgigapixel.temporary import with_arguments
@@ -22,6 +22,9 @@ MESSAGES = logging.getLogger("itkgigapixel")
 MESSAGES.addHandler(logging.NullHandler())
 
 Function = TypeVar("Function", bound=Callable)
+
+#: what the system says of a disk, a quota or a file that is full
+FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 class _Coded:
@@ -310,7 +313,7 @@ def with_code(error: Exception) -> Exception:
     else:
         return error
     if isinstance(error, OSError):
-        code = "E-DISK-FULL" if error.errno == ENOSPC else otherwise
+        code = "E-DISK-FULL" if error.errno in FULL else otherwise
         fields = {"code": code, "file": None if error.filename is None else os.fsdecode(error.filename), "why": error.strerror or str(error)}
     else:
         fields = find_fields(str(error), otherwise)
