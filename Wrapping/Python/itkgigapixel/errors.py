@@ -15,6 +15,8 @@ import warnings
 from errno import EACCES, EDQUOT, EEXIST, EFBIG, ENOENT, ENOSPC
 from typing import Callable, Mapping, Optional, TypeVar
 
+import numpy as np
+
 from itkgigapixel.temporary import with_arguments
 
 #: What the package tells beside results, errors and warnings. Python shows it where logging is set up for the level INFO.
@@ -369,11 +371,21 @@ def argument_of(option: Optional[str], function: Callable) -> Optional[str]:
 
 def names_arguments(function: Function) -> Function:
     """For functions that people call: the ``option`` of their errors is one of their arguments, or None. The program has other names,
-    and what a function calls has other arguments."""
+    and what a function calls has other arguments.
+
+    Switches are True or False, and nothing else is: Python counts True as the number 1, and any number as a switch."""
+    kinds = {name: each.annotation for name, each in inspect.signature(function).parameters.items()}
+    switches = {name for name, kind in kinds.items() if kind in (bool, "bool")}
+    others = {name for name, kind in kinds.items() if not re.search(r"\b(bool|Any|object)\b", str(kind))}
 
     @functools.wraps(function)
     def called(*args, **kwargs):
         try:
+            for name, value in (*zip(kinds, args), *kwargs.items()):
+                is_switch = isinstance(value, (bool, np.bool_))
+                if name in (others if is_switch else switches) and value is not None:
+                    why = f"{name} is {'no switch' if is_switch else 'a switch, True or False'}, and was given {value!r}"
+                    raise error_of(TypeError, "E-OPTION-VALUE", why, option=name, value=value)
             return function(*args, **kwargs)
         except GigapixelError as error:
             error.option = argument_of(error.option, function)

@@ -19,7 +19,7 @@ import itk
 import numpy as np
 import torch
 
-from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.slide import Slide
@@ -182,6 +182,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     torch.Size([3, 256, 256])
     """
 
+    @names_arguments
     @in_a_sentence()
     def __init__(
         self,
@@ -392,6 +393,7 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
     ...     for batch in loader: ...
     """
 
+    @names_arguments
     def __init__(
         self,
         patches: PatchDataset,

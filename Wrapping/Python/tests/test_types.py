@@ -70,7 +70,7 @@ def run_pyright(*arguments) -> dict:
     # It asks the first Python of PATH where packages are; --verifytypes heeds nothing else.
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     words = [sys.executable, "-m", "pyright", "--outputjson", *arguments]
-    return json.loads(subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PATH": path}).stdout)
+    return json.loads(subprocess.run(words, capture_output=True, encoding="utf-8", env={**os.environ, "PATH": path}).stdout)
 
 
 def check(path, text: str) -> list[dict]:
