@@ -133,6 +133,23 @@ def test_tissue_label(slide, tmp_path, level):
     assert float(results["segmentationMpp"]) == pytest.approx(spacing * 1000)
 
 
+def test_hints_of_a_form_are_those_of_label(slide, tmp_path):
+    """What lies in an outline is what it says, where the mask had tissue."""
+    before = tmp_path / "before.tif"
+    subprocess.run([PROGRAM, "label", slide[0], "-o", before, "--quiet"], check=True)
+    rows, columns = numpy.nonzero(tifffile.imread(before))
+    y, x = rows[len(rows) // 2] // 8 * 8, columns[len(rows) // 2] // 8 * 8
+    ring = [[8 * x, 8 * y], [8 * x + 64, 8 * y], [8 * x + 64, 8 * y + 64], [8 * x, 8 * y + 64], [8 * x, 8 * y]]
+    glass = {"type": "Feature", "properties": {"classification": {"name": "Glass"}}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    hints = tmp_path / "hints.geojson"
+    hints.write_text(json.dumps({"type": "FeatureCollection", "features": [glass]}, default=int))
+    run("TissueLabel", slide=slide[0], hints=hints, outputSegmentation=tmp_path / "out.seg.nrrd")
+    pixels = read_nrrd(tmp_path / "out.seg.nrrd")[2][0]
+    assert tifffile.imread(before)[y : y + 8, x : x + 8].any() and not pixels[y : y + 8, x : x + 8].any()
+    subprocess.run([PROGRAM, "label", slide[0], "-o", tmp_path / "after.tif", "--hints", hints, "--quiet"], check=True)
+    assert numpy.array_equal(pixels > 0, tifffile.imread(tmp_path / "after.tif") > 0)
+
+
 def write_disc(path, append=False, size=(1200, 800), mpp=(0.5, 0.25)):
     """A TIFF of one level with a stained disc, by default on pixels that are not square."""
     y, x = numpy.mgrid[: size[1], : size[0]]
