@@ -21,7 +21,8 @@ nitpicky = True
 autodoc_mock_imports = ["itk", "itkConfig", "numpy", "itkgigapixel.built"]
 # Datasets come from classes of PyTorch. Those that autodoc makes itself would hide the arguments of a dataset.
 uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
-sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=object, IterableDataset=object)))
+Dataset = type("Dataset", (), {"__class_getitem__": classmethod(lambda cls, sample: cls)})
+sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=Dataset, IterableDataset=Dataset)))
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 # A value that is returned has one type, which is no name of one.

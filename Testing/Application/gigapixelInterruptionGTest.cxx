@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 // Signals to a process that runs a command among other things.
 #include "gigapixelInterruption.h"
+#include "gigapixelRunCommand.h"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +46,16 @@ TEST(InterruptionScope, HandsTheSignalOn)
   ASSERT_EQ(sigaction(SIGTERM, nullptr, &now), 0);
   EXPECT_EQ(now.sa_handler, &Hear);
   EXPECT_NE(now.sa_flags & SA_NODEFER, 0);
+}
+
+TEST(InterruptionScope, EndsTheProcessWhileItWaitsForOthers)
+{
+  const auto wait = [] {
+    const InterruptionScope scope;
+    const EndAtInterruption guard;
+    std::raise(SIGINT);
+  };
+  EXPECT_EXIT(wait(), testing::ExitedWithCode(WasInterrupted), "Interrupted");
 }
 
 TEST(InterruptionScope, ForkedProcessesHaveTheHandlersBefore)

@@ -3,6 +3,7 @@
 #include "gigapixelRunCommand.h"
 
 #include "Doubt.h"
+#include "gigapixelUsableCores.h"
 
 #include "itkMultiThreaderBase.h"
 #include "itkObjectFactoryBase.h"
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +47,7 @@ public:
   ShowResult(const std::string &, const std::string & json) override
   {
     window = itk::OutputWindow::GetInstance();
+    cores = CountUsableCores();
     cacheLimit = itk::WholeSlideImageIO::GetTileCacheLimit();
     window->DisplayText("a warning");
     result = json;
@@ -53,6 +56,7 @@ public:
   int                        diagnostics{ 0 };
   itk::OutputWindow::Pointer window;
   std::size_t                cacheLimit{ 0 };
+  int                        cores{ 0 };
   std::string                result;
 };
 
@@ -117,4 +121,33 @@ TEST(RunCommand, BoundsTheTileCacheMeanwhile)
   ASSERT_EQ(code, Success);
   EXPECT_LT(frontEnd.cacheLimit, limit);
   EXPECT_EQ(itk::WholeSlideImageIO::GetTileCacheLimit(), limit);
+}
+
+TEST(RunCommand, KeepsToTheCoresOfItsRankMeanwhile)
+{
+  const int cores = CountUsableCores();
+  if (cores < 2)
+  {
+    GTEST_SKIP() << "one core only";
+  }
+  for (const char * const variable : { "WORLD_SIZE", "LOCAL_WORLD_SIZE" })
+  {
+    setenv(variable, "2", 1);
+  }
+  for (const char * const variable : { "RANK", "LOCAL_RANK" })
+  {
+    setenv(variable, "0", 1);
+  }
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", "29500", 1);
+  Counter   frontEnd;
+  const int code = RunWords(networks, frontEnd);
+  for (const char * const variable :
+       { "WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT" })
+  {
+    unsetenv(variable);
+  }
+  ASSERT_EQ(code, Success);
+  EXPECT_EQ(frontEnd.cores, cores / 2);
+  EXPECT_EQ(CountUsableCores(), cores);
 }

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import time
+from urllib.parse import unquote_to_bytes
 
 import numpy
 import pytest
@@ -404,7 +405,9 @@ def test_names_that_are_not_utf8(tmp_path):
     for number, name in enumerate(names):
         os.rename(slides / f"{number:03}.tif", os.path.join(os.fsencode(slides), name))
     words = ["label", slides, "-o", out, *WORDS, "--json"]
-    assert [result["skipped"] for result in run(*words).json] == [False] * 3
+    told = run(*words).json
+    assert [result["skipped"] for result in told] == [False] * 3
+    assert {os.path.basename(unquote_to_bytes(result["slide"].removeprefix("bytes:"))) for result in told} == set(names)
     manifest = (out / "manifest.json").read_bytes()
     assert [result["skipped"] for result in run(*words).json] == [True] * 3
     assert (out / "manifest.json").read_bytes() == manifest

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -131,6 +132,23 @@ def test_tissue_label(slide, tmp_path, level):
     assert float(results["objectFraction"]) == pytest.approx(whole.mean())
     assert float(results["objectMm2"]) == pytest.approx(whole.sum() * 1e-6)
     assert float(results["segmentationMpp"]) == pytest.approx(spacing * 1000)
+
+
+def test_hints_of_a_form_are_those_of_label(slide, tmp_path):
+    """What lies in an outline is what it says, where the mask had tissue."""
+    before = tmp_path / "before.tif"
+    subprocess.run([PROGRAM, "label", slide[0], "-o", before, "--quiet"], check=True)
+    rows, columns = numpy.nonzero(tifffile.imread(before))
+    y, x = rows[len(rows) // 2] // 8 * 8, columns[len(rows) // 2] // 8 * 8
+    ring = [[8 * x, 8 * y], [8 * x + 64, 8 * y], [8 * x + 64, 8 * y + 64], [8 * x, 8 * y + 64], [8 * x, 8 * y]]
+    glass = {"type": "Feature", "properties": {"classification": {"name": "Glass"}}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    hints = tmp_path / "hints.geojson"
+    hints.write_text(json.dumps({"type": "FeatureCollection", "features": [glass]}, default=int))
+    run("TissueLabel", slide=slide[0], hints=hints, outputSegmentation=tmp_path / "out.seg.nrrd")
+    pixels = read_nrrd(tmp_path / "out.seg.nrrd")[2][0]
+    assert tifffile.imread(before)[y : y + 8, x : x + 8].any() and not pixels[y : y + 8, x : x + 8].any()
+    subprocess.run([PROGRAM, "label", slide[0], "-o", tmp_path / "after.tif", "--hints", hints, "--quiet"], check=True)
+    assert numpy.array_equal(pixels > 0, tifffile.imread(tmp_path / "after.tif") > 0)
 
 
 def write_disc(path, append=False, size=(1200, 800), mpp=(0.5, 0.25)):
@@ -446,3 +464,13 @@ def test_messages_have_the_fields_of_the_program(tmp_path, monkeypatch, words, s
     same = ("code", "file", "value") if status == 2 else tuple(expected)
     said = json.loads(line)
     assert told.returncode == status and [said[key] for key in same] == [expected[key] for key in same] and set(said) == set(expected)
+
+
+def test_a_volume_on_a_full_disk(slide, tmp_path):
+    """What is written beyond the limit fails, as there."""
+    words = [module("SlideRegion"), "--slide", slide[0], "--volume", tmp_path / "v.nrrd"]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))  # noqa: E731
+    finished = subprocess.run([*map(str, words), "--messages", "json"], capture_output=True, text=True, preexec_fn=limit)
+    told = json.loads(finished.stderr.splitlines()[-1])
+    assert finished.returncode == 1 and (told["code"], told["file"]) == ("E-DISK-FULL", str(tmp_path / "v.nrrd"))
+    assert list(tmp_path.iterdir()) == []

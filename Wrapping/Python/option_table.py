@@ -12,7 +12,7 @@ import textwrap
 
 #: Of a parameter's text in NumPy's style, in the docstring of a function
 INDENT = {"initial_indent": " " * 8, "subsequent_indent": " " * 8}
-TYPES = {"switch": "bool", "integer": "int", "number": "float", "choice": "str", "text": "str", "file": "str | os.PathLike", "memory": "int | str"}
+TYPES = {"switch": "bool", "integer": "int", "number": "float", "choice": "str", "text": "str", "file": "str | os.PathLike[str]", "memory": "int | str"}
 
 #: Of what a :class:`Slide` may have been given already.
 GIVEN = ("slide_mpp", "channels", "window")
@@ -67,7 +67,7 @@ def get_default(option: dict) -> object:
 def describe_type(option: dict) -> str:
     """As NumPy's style has it, with the default."""
     words = ", ".join(f'"{choice}"' for choice in option.get("choices", ()))
-    kind = f"{{{words}}}" if option["type"] == "choice" else TYPES[option["type"]].replace("str | os.PathLike", "path-like").replace(" | ", " or ")
+    kind = f"{{{words}}}" if option["type"] == "choice" else TYPES[option["type"]].replace("str | os.PathLike[str]", "path-like").replace(" | ", " or ")
     kind = f"{kind} or {{{words}}}" if option["type"] == "integer" and words else kind
     kind = f"{kind} or sequence of these" if option["repeated"] else kind
     default = get_default(option)

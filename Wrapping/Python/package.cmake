@@ -136,12 +136,12 @@ foreach(module IN LISTS modules)
     COMPONENT PythonWheelRuntimeLibraries)
 endforeach()
 
-# Type stubs, made of what SWIG has written.
+# Type stubs of the package itk, made of what SWIG has written.
 file(GLOB wrapped RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/wrapping CONFIGURE_DEPENDS wrapping/*.wrap wrapping/network/*.wrap)
 list(TRANSFORM wrapped REPLACE ".*/" "")
 list(TRANSFORM wrapped REPLACE "(.*)\\.wrap" "${ITK_DIR}/Wrapping/Generators/Python/itk/\\1Python.py")
 install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/wrapping/stubs.py \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/itk ${wrapped})"
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/wrapping/stubs.py \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/itk-stubs ${wrapped})"
   COMPONENT PythonWheelRuntimeLibraries)
 
 # In the wheel, wherever that is put together: ITK would keep the folder of the first time.

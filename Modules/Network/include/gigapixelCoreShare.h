@@ -23,12 +23,13 @@ namespace gigapixel
 {
 
 /** \class CoreShare
- * \brief The cores of a host, dealt to the ranks on it.
+ * \brief The cores of a host, dealt to the ranks on it: while it lives, this process keeps to its share.
  *
  * Memory lies beside the core that touches it first, so a rank that keeps to the cores of one NUMA node keeps to that
  * node's memory. Only a header, as Launch. */
-struct CoreShare
+class CoreShare
 {
+public:
   /** By NUMA node, and within a node by physical core, so that the hardware threads of a core lie together.
    * \param system folder where Linux describes its nodes and cores; what it does not tell counts as one node and as
    * cores of their own */
@@ -61,12 +62,11 @@ struct CoreShare
     return { sorted.begin() + first, sorted.begin() + end };
   }
 
-  /** Keeps this process to its share: two ranks on a machine with two sockets get a socket each. Does nothing for a
-   * rank alone on its host, nor where a launcher, numactl or taskset has chosen among the cores that the cgroup allows,
-   * nor with GIGAPIXEL_BINDING=none in the environment. To be called before threads are started: they keep to it, too.
-   * \throw std::invalid_argument GIGAPIXEL_BINDING is something else */
-  static void
-  Bind(const Launch & launch)
+  /** Two ranks on a machine with two sockets get a socket each. Nothing changes for a rank alone on its host, nor where
+   * a launcher, numactl or taskset has chosen among the cores that the cgroup allows, nor with GIGAPIXEL_BINDING=none
+   * in the environment. To be made before threads are started: they keep to it, too. \throw std::invalid_argument
+   * GIGAPIXEL_BINDING is something else */
+  explicit CoreShare(const Launch & launch)
   {
     // Environment variable GIGAPIXEL_BINDING: `none` leaves the processor cores of a rank as they are. Without
     // it each rank on a host gets its share.
@@ -79,15 +79,14 @@ struct CoreShare
                               .OfOption("GIGAPIXEL_BINDING", wish));
     }
 #ifdef __linux__
-    cpu_set_t bound;
-    if (wish || launch.localRanks < 2 || sched_getaffinity(0, sizeof(bound), &bound) != 0 || IsChosen(bound))
+    if (wish || launch.localRanks < 2 || sched_getaffinity(0, sizeof(m_Before), &m_Before) != 0 || IsChosen(m_Before))
     {
       return;
     }
     std::vector<int> cores;
     for (int core = 0; core < CPU_SETSIZE; ++core)
     {
-      if (CPU_ISSET(core, &bound))
+      if (CPU_ISSET(core, &m_Before))
       {
         cores.push_back(core);
       }
@@ -98,12 +97,29 @@ struct CoreShare
     {
       CPU_SET(core, &share);
     }
-    sched_setaffinity(0, sizeof(share), &share); // where it fails, or is of no core, all is as it was
+    m_IsBound = sched_setaffinity(0, sizeof(share), &share) == 0; // not to a share of no core
 #endif
   }
 
+  /** The thread that made it has the cores from before. Threads that it started meanwhile keep to the share. */
+  ~CoreShare()
+  {
+#ifdef __linux__
+    if (m_IsBound)
+    {
+      sched_setaffinity(0, sizeof(m_Before), &m_Before);
+    }
+#endif
+  }
+
+  CoreShare(const CoreShare &) = delete;
+  CoreShare & operator=(const CoreShare &) = delete;
+
 private:
 #ifdef __linux__
+  cpu_set_t m_Before{};
+  bool      m_IsBound{ false };
+
   /** Whether these are fewer cores than the cgroup allows. */
   static bool
   IsChosen(const cpu_set_t & bound)

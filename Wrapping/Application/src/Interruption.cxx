@@ -21,14 +21,20 @@ constexpr std::array<int, 4> heeded{ { SIGINT, SIGTERM, SIGHUP, SIGXCPU } };
 std::array<struct sigaction, heeded.size()> handlersBefore{};
 pid_t                                       ownerOfScope = 0;
 
-extern "C" void
-RequestOrEnd(int signal)
+void
+EndWhereItMay()
 {
   if (endsAtOnce)
   {
     static const char sentence[] = "gigapixel: Interrupted.\n";
     _exit(write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0 ? Failure : WasInterrupted);
   }
+}
+
+extern "C" void
+RequestOrEnd(int signal)
+{
+  EndWhereItMay();
   interruptionRequested = 1;
   if (signal != SIGXCPU) // which comes again each second
   {
@@ -51,6 +57,7 @@ RequestAndPassOn(int signal)
     std::raise(signal);
     return;
   }
+  EndWhereItMay();
   interruptionRequested = 1;
   passedOn = signal;
 }

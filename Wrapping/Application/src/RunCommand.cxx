@@ -8,6 +8,7 @@
 #include "ITKWarnings.h"
 #include "StatusCommand.h"
 
+#include "gigapixelCoreShare.h"
 #include "gigapixelUsableCores.h"
 
 #include "itkMultiThreaderBase.h"
@@ -96,7 +97,8 @@ FindCommandFunction(const Command & command)
 int
 RunCommand(const ArgumentValues & values, FrontEnd & frontEnd, CommandFunction function)
 {
-  const Session session(frontEnd, static_cast<int>(values.GetInteger("threads")));
+  const CoreShare cores(Launch::Find());
+  const Session   session(frontEnd, static_cast<int>(values.GetInteger("threads")));
   if (const int cores = CountUsableCores(); session.GetThreads() > cores)
   {
     session.Say("--threads " + std::to_string(session.GetThreads()) + ": this process may use " +

@@ -6,7 +6,7 @@
 #include "ITKMessages.h"
 #include "Terminal.h"
 
-#include "gigapixelCoreShare.h"
+#include "gigapixelLaunch.h"
 #include "gigapixelNearestNames.h"
 #include "gigapixelPrintable.h"
 
@@ -71,9 +71,7 @@ RunCommand(const Command &                  command,
     Print(application::GetHelp(command, values.Has("help-all")));
     return application::Success;
   }
-  const Launch launch = Launch::Find();
-  CoreShare::Bind(launch);
-  Terminal terminal({ launch.rank > 0 || values.Has("quiet"), values.Has("json"), areDiagnosticsJSON });
+  Terminal terminal({ Launch::Find().rank > 0 || values.Has("quiet"), values.Has("json"), areDiagnosticsJSON });
   for (const Diagnostic & warning : warnings)
   {
     terminal.ShowDiagnostic(warning);

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import os
 import pathlib
-from typing import NamedTuple, Optional, Sequence, Unpack
+from typing import Any, NamedTuple, Optional, Sequence, Unpack
 
 import itk
 import numpy as np
@@ -34,7 +34,7 @@ class Classification(NamedTuple):
     error: Optional[GigapixelError] = None  #: why there is nothing of all that: the slide failed, and others did not
 
 
-class Classifications(list):
+class Classifications(list[Classification]):
     """What a model says of several slides, in their order: a :class:`Classification` for each, also for those that failed."""
 
     @property
@@ -50,7 +50,7 @@ class Classifications(list):
 @takes_options
 def classify(
     slides: Path | Slide | Sequence[Path | Slide],
-    model,
+    model: Path | itk.GigapixelModel,
     *,
     maps: bool = False,
     progress: bool = False,
@@ -60,7 +60,7 @@ def classify(
     window: Optional[Window] = None,
     tissue: Path | np.ndarray = "",
     **options: Unpack[ClassifyOptions],
-):
+) -> Classification | Any:
     """Classifies whole slides with a network that was trained on slide-level labels.
 
     The model gives classes and their probabilities, exactly, in the memory that you allow. Or it gives what else it was

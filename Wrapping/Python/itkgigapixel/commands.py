@@ -9,11 +9,14 @@ import importlib
 import json
 import os
 import threading
+import urllib.parse
+from typing import Any
 
 import numpy as np
 
 from itkgigapixel.errors import MESSAGES, error_of_fields, text_of, warn
 from itkgigapixel.progress import bar, command_at_work
+from itkgigapixel.temporary import name_arguments
 
 _turn = threading.Lock()  # a process runs one command at a time
 
@@ -59,14 +62,14 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
             if shown is not None:
                 _show(shown, text.rpartition(": ")[0], round(100 * fraction))
         elif kind == "message":
-            MESSAGES.info("%s", text)
+            MESSAGES.info("%s", name_arguments(text))
         else:
             (results if kind == "result" else diagnostics).append(json.loads(text))
 
     with contextlib.closing(shown) if shown is not None else contextlib.nullcontext():
         with command_at_work(library, _turn) as heeds_signals:
             code = library.run_command(command, [os.fsencode(word) for word in (*words, "--", *names)], hear, heeds_signals)
-    result = results[-1] if results else None
+    result = _with_names(results[-1]) if results else None
     rows = [row for row in (result if isinstance(result, list) else [result]) if isinstance(row, dict)]
     told = [warning for row in rows for warning in row.get("warnings") or ()]
     texts = [text_of(warning) for warning in told]
@@ -78,6 +81,16 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
     if code != 0 and not (isinstance(result, list) and 0 < len(errors) < len(rows)):
         raise error_of_fields(errors[0] if errors else {"code": "E-OTHER", "why": f"the command {command} failed"})
     return result
+
+
+def _with_names(told: Any) -> Any:
+    """Names that are not UTF-8 as Python has them, see ``os.fsdecode``. In JSON they are "bytes:" and numbers of bytes."""
+    if isinstance(told, dict):
+        return {name: _with_names(each) for name, each in told.items()}
+    if isinstance(told, list):
+        return [_with_names(each) for each in told]
+    is_spelled = isinstance(told, str) and told.startswith("bytes:")
+    return os.fsdecode(urllib.parse.unquote_to_bytes(told.removeprefix("bytes:"))) if is_spelled else told
 
 
 def _show(shown, title: str, percent: int) -> None:

@@ -9,7 +9,7 @@ import pathlib
 
 from itkgigapixel.built import TORCH, VERSION
 from itkgigapixel.errors import error_of
-from itkgigapixel.temporary import temporary_folder
+from itkgigapixel.temporary import stand_in, temporary_folder
 
 
 def require_torch(otherwise: str = "") -> None:
@@ -55,7 +55,7 @@ def file_of_model(model, folder: str) -> str:
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")
     path = str(pathlib.Path(folder) / "model.safetensors")
     model.Save(path)
-    return path
+    return stand_in(path, "model")
 
 
 def text_of_model(model) -> str:

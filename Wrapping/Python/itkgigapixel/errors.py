@@ -12,14 +12,21 @@ import re
 import sys
 import threading
 import warnings
-from errno import EACCES, EEXIST, ENOENT, ENOSPC
+from errno import EACCES, EDQUOT, EEXIST, EFBIG, ENOENT, ENOSPC
 from typing import Callable, Mapping, Optional, TypeVar
+
+import numpy as np
+
+from itkgigapixel.temporary import with_arguments
 
 #: What the package tells beside results, errors and warnings. Python shows it where logging is set up for the level INFO.
 MESSAGES = logging.getLogger("itkgigapixel")
 MESSAGES.addHandler(logging.NullHandler())
 
 Function = TypeVar("Function", bound=Callable)
+
+#: what the system says of a disk, a quota or a file that is full
+FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 class _Coded:
@@ -32,7 +39,17 @@ class _Coded:
     why: str
     do: Optional[str]
 
-    def __init__(self, text: str = "", code: Optional[str] = None, *, file=None, option=None, value=None, why=None, do=None):
+    def __init__(
+        self,
+        text: str = "",
+        code: Optional[str] = None,
+        *,
+        file: Optional[str] = None,
+        option: Optional[str] = None,
+        value: Optional[str] = None,
+        why: Optional[str] = None,
+        do: Optional[str] = None,
+    ):
         """:param code: None: the one that the text ends in, as of an error that PyTorch's DataLoader hands on from a worker"""
         super().__init__(text)
         if code is None:
@@ -40,7 +57,7 @@ class _Coded:
             code = found[1] if found else "E-OTHER"
         self.code, self.file, self.option, self.value, self.why, self.do = code, file, option, value, text if why is None else why, do
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
@@ -92,7 +109,7 @@ class GigapixelOSError(GigapixelError, OSError):
     strerror: Optional[str] = None
     filename: Optional[str] = None
 
-    def __init__(self, text: str = "", code: Optional[str] = None, **fields):
+    def __init__(self, text: str = "", code: Optional[str] = None, **fields: Optional[str]):
         super().__init__(text, code, **fields)
         self.strerror, self.filename = self.why, self.file
 
@@ -203,6 +220,7 @@ def error_of_fields(fields: Mapping, kind: type = GigapixelError) -> GigapixelEr
 
     :param kind: a class that says more than the code's does, as of a wrong type
     """
+    fields = with_arguments(fields)
     if kind is GigapixelError:
         kind = family_of(fields["code"]) or GigapixelError
     return kind(text_of(fields), **{name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")})
@@ -213,6 +231,7 @@ def warn(fields: Mapping) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
+    fields = with_arguments(fields)
     given = {name: fields.get(name) for name in ("code", "file", "option", "value", "why", "do")}
     warnings.warn(GigapixelWarning(text_of(fields), **given), stacklevel=level)
 
@@ -296,7 +315,7 @@ def with_code(error: Exception) -> Exception:
     else:
         return error
     if isinstance(error, OSError):
-        code = "E-DISK-FULL" if error.errno == ENOSPC else otherwise
+        code = "E-DISK-FULL" if error.errno in FULL else otherwise
         fields = {"code": code, "file": None if error.filename is None else os.fsdecode(error.filename), "why": error.strerror or str(error)}
     else:
         fields = find_fields(str(error), otherwise)
@@ -352,11 +371,21 @@ def argument_of(option: Optional[str], function: Callable) -> Optional[str]:
 
 def names_arguments(function: Function) -> Function:
     """For functions that people call: the ``option`` of their errors is one of their arguments, or None. The program has other names,
-    and what a function calls has other arguments."""
+    and what a function calls has other arguments.
+
+    Switches are True or False, and nothing else is: Python counts True as the number 1, and any number as a switch."""
+    kinds = {name: each.annotation for name, each in inspect.signature(function).parameters.items()}
+    switches = {name for name, kind in kinds.items() if kind in (bool, "bool")}
+    others = {name for name, kind in kinds.items() if not re.search(r"\b(bool|Any|object)\b", str(kind))}
 
     @functools.wraps(function)
     def called(*args, **kwargs):
         try:
+            for name, value in (*zip(kinds, args), *kwargs.items()):
+                is_switch = isinstance(value, (bool, np.bool_))
+                if name in (others if is_switch else switches) and value is not None:
+                    why = f"{name} is {'no switch' if is_switch else 'a switch, True or False'}, and was given {value!r}"
+                    raise error_of(TypeError, "E-OPTION-VALUE", why, option=name, value=value)
             return function(*args, **kwargs)
         except GigapixelError as error:
             error.option = argument_of(error.option, function)

@@ -14,11 +14,11 @@ from typing import Callable, Iterable, Optional
 import itk
 import numpy as np
 
-from itkgigapixel.errors import Function, error_of, in_a_sentence
+from itkgigapixel.errors import FULL, Function, error_of, in_a_sentence
 from itkgigapixel.progress import running
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Content, Path, Window, file_name
-from itkgigapixel.temporary import temporary_folder
+from itkgigapixel.temporary import stand_in, temporary_folder
 
 
 def open_slide(slide: Path | Slide, mpp: Optional[float] = None, channels: Optional[Channels] = None, window: Optional[Window] = None, kind: type = Slide) -> Slide:
@@ -129,13 +129,14 @@ def write_mask(mask: np.ndarray, folder: str, option: str, takes_labels: bool = 
             sizes = f"{mask.shape[1]} {mask.shape[0]}"
             file.write(f"NRRD0004\ntype: {mask.dtype.name}\ndimension: 2\nsizes: {sizes}\nendian: little\nencoding: raw\n\n".encode())
             file.write(np.ascontiguousarray(mask, mask.dtype.newbyteorder("<")).tobytes())
-        return name
+        return stand_in(name, option)
     values = check_mask_array(mask, option)
     image = itk.image_view_from_array(values * np.uint8(255) if mask.dtype == np.bool_ else values)
     handle, name = tempfile.mkstemp(suffix=".png", dir=folder)
     os.close(handle)
     itk.imwrite(image, name)
-    return name
+    _require_room(pathlib.Path(name), name)
+    return stand_in(name, option)
 
 
 def with_mask(option: str, takes_labels: bool = False) -> Callable[[Function], Function]:
@@ -175,6 +176,20 @@ def refusal_of(target: pathlib.Path) -> tuple[str, str]:
     return "E-OUTPUT-WRITE", f"it cannot be written: there is no folder {target.parent}"
 
 
+def _require_room(part: pathlib.Path, output: str) -> None:
+    """ITK's writers drop what the disk has no room for, or have words of their own for it. The system says it of the next block.
+
+    :raises OSError: it does, of the output"""
+    with open(part, "r+b") as file:
+        status = os.fstat(file.fileno())
+        try:
+            os.posix_fallocate(file.fileno(), status.st_size, 2 * status.st_blksize)
+            file.truncate(status.st_size)
+        except OSError as error:
+            if error.errno in FULL:  # else the file system cannot say it
+                raise OSError(error.errno, error.strerror, output) from None
+
+
 def write(source, slide, output: Path, description: str, progress: bool, content: str = "automatic") -> None:
     """Streams a filter's image into a file, which gets its name when all of it is there.
 
@@ -200,7 +215,11 @@ def write(source, slide, output: Path, description: str, progress: bool, content
         raise error_of(RuntimeError, *refusal_of(target), file=name, option="output")
     with temporary_folder(prefix=".", dir=target.parent) as folder:
         writer.SetFileName(str(pathlib.Path(folder, target.name)))
-        with running(writer, description, progress, source):
-            writer.Update()
+        try:
+            with running(writer, description, progress, source):
+                writer.Update()
+        finally:
+            for part in pathlib.Path(folder).iterdir():
+                _require_room(part, name)
         for part in pathlib.Path(folder).iterdir():  # some kinds of file are two
             part.replace(target.parent / part.name)

@@ -11,7 +11,7 @@ import math
 import operator
 import pathlib
 import struct
-from typing import Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import itk
 import numpy as np
@@ -21,6 +21,9 @@ from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, names_argumen
 from itkgigapixel.files import file_name
 from itkgigapixel.slide_content import Path
 from itkgigapixel.temporary import temporary_folder
+
+if TYPE_CHECKING:
+    import torch
 
 #: An imported network is refused where it gives other probabilities than the module by more than this: float's rounding
 #: over a deep network stays below, a wrong operation does not.
@@ -38,7 +41,7 @@ _CHANNELS = {2: 3, 3: 1}
 @names_arguments
 @in_a_sentence()
 def import_network(
-    module,
+    module: "torch.nn.Module",
     path: Optional[Path] = None,
     *,
     example: Sequence[int] = (256, 320),
@@ -50,15 +53,15 @@ def import_network(
     class_names: Sequence[str] = (),
     mpp: float = 0.0,
     tile_size: Optional[int] = None,
-    normalization: Optional[dict | Sequence[dict]] = None,
+    normalization: Optional[dict[str, Any] | Sequence[dict[str, Any]]] = None,
     crop: str = "none",
     spacing: Sequence[float] = (),
     orientation: str = "",
     axis_order: str = "zyx",
-    patches: Optional[dict] = None,
+    patches: Optional[dict[str, Any]] = None,
     norms: str = "frozen",
-    provenance: Optional[dict] = None,
-):
+    provenance: Optional[dict[str, Any]] = None,
+) -> itk.GigapixelModel:
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
 
     The module is exported by ``torch.export`` in evaluation mode at *example* and at a second, odd size, so that what depends on
@@ -256,7 +259,7 @@ def _forget_statistics(module):
 
 @names_arguments
 @in_a_sentence()
-def to_torch(model):
+def to_torch(model: Path | itk.GigapixelModel) -> "torch.nn.Module":
     """A network as a module of PyTorch, with the weights that it has, under the names that they had there.
 
     ``module.load_state_dict(to_torch(model).state_dict(), strict=False)`` gives an imported module what was learned here.

@@ -29,7 +29,7 @@ def import_onnx(
     norms: str = "frozen",
     orientation: str = "",
     axis_order: str = "zyx",
-):
+) -> itk.GigapixelModel:
     """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
 
     It is the command ``gigapixel import``; neither PyTorch nor the package

@@ -6,14 +6,18 @@ from __future__ import annotations
 import json
 import pathlib
 import struct
+from typing import TYPE_CHECKING
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.slide_content import Path
 
+if TYPE_CHECKING:
+    import torch
+
 
 @names_arguments
 @in_a_sentence()
-def load_meshnet(folder: Path, *, gelu: str = "none"):
+def load_meshnet(folder: Path, *, gelu: str = "none") -> "torch.nn.Module":
     """One of brainchop's networks for volumes, from its folder: an ``nn.Module`` for :func:`import_network`.
 
     ``gp.import_network(gp.load_meshnet("model5_gw_ae"), "model5.safetensors", example=(96, 96, 96), normalization={"type": "percentiles", "low": 2, "high": 98})``

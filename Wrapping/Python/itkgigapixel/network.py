@@ -7,7 +7,7 @@ import math
 import operator
 import os
 from collections.abc import Mapping
-from typing import Optional, Sequence, Unpack
+from typing import Any, Optional, Sequence, Unpack
 
 import itk
 import numpy as np
@@ -30,10 +30,10 @@ from itkgigapixel.temporary import temporary_folder
 @interruptible()
 @takes_options
 def train(
-    slides: Sequence[tuple] | Path,
+    slides: Sequence[tuple[Any, ...]] | Path,
     folder: Path = "",
     *,
-    validation: Sequence[tuple] = (),
+    validation: Sequence[tuple[Any, ...]] = (),
     labels: bool = False,
     objective: str = "",
     network: Optional[Path] = None,
@@ -49,7 +49,7 @@ def train(
     window: Optional[Window] = None,
     tissue: Path | np.ndarray = "",
     **options: Unpack[TrainOptions],
-):
+) -> itk.GigapixelModel:
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
 
     Parameters
@@ -263,7 +263,7 @@ def _add_labeled(trainer, split: str, pixels, label, region: list[int]) -> None:
 @takes_options
 def segment(
     slide: Path | Slide,
-    model,
+    model: Path | itk.GigapixelModel,
     output: Optional[Path] = None,
     *,
     probability: bool = False,
@@ -275,7 +275,7 @@ def segment(
     window: Optional[Window] = None,
     tissue: Path | np.ndarray = "",
     **options: Unpack[SegmentOptions],
-):
+) -> Any:
     """Segments a slide with a trained network, streamed, with the channels and at the resolution that it was trained on.
 
     The same pixels, to the bit, as of the program ``gigapixel segment`` (both are ``itk.SlideSegmentationImageSource``).

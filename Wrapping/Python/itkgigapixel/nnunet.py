@@ -8,6 +8,8 @@ import json
 import pathlib
 from typing import Optional, Sequence, Union
 
+import itk
+
 from itkgigapixel.errors import MESSAGES, GigapixelError, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.importing import import_network
 from itkgigapixel.slide_content import Path
@@ -26,7 +28,7 @@ _ORIENTATIONS = {"NibabelIOWithReorient": "RAS", "NibabelIO": "stored", "SimpleI
 
 @names_arguments
 @in_a_sentence()
-def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str, Sequence[Union[int, str]]] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None):
+def import_nnunet(folder: Path, path: Optional[Path] = None, *, fold: Union[int, str, Sequence[Union[int, str]]] = 0, checkpoint: str = "checkpoint_final.pth", tile_size: Optional[int] = None) -> itk.GigapixelModel:
     """Takes over a network that nnU-Net, version 2, has trained: plain and residual encoder U-Nets, of two axes or for volumes.
 
     Architecture, classes and channels are those of ``plans.json`` and ``dataset.json``, weights those of the fold's checkpoint, of

@@ -21,7 +21,7 @@ class Epoch(NamedTuple):
     learning_rate: Optional[float]  #: of the last step
 
 
-class History(list):
+class History(list[Epoch]):
     """The epochs of a training, an :class:`Epoch` each. ``pandas.DataFrame(history)`` makes a table of them.
 
     Parameters
@@ -41,7 +41,8 @@ class History(list):
 
     def __init__(self, epochs: Iterable[Epoch], run: str, score: str):
         super().__init__(epochs)
-        self.run, self.score = run, score
+        self.run: str = run
+        self.score: str = score
 
     def __repr__(self) -> str:
         text = f"History({self.run!r}: {len(self)} epoch{'' if len(self) == 1 else 's'}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
 
 import itk
 import numpy as np
@@ -194,7 +194,7 @@ class Slide(SlideFile):
         mpp: Optional[float] = None,
         region: Optional[Region] = None,
         gray: bool = False,
-    ):
+    ) -> Any:
         """Pixels as an ITK image in its place.
 
         Parameters

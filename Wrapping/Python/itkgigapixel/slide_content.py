@@ -12,7 +12,7 @@ import numpy as np
 
 from itkgigapixel.errors import error_of
 
-Path = Union[str, os.PathLike]
+Path = Union[str, "os.PathLike[str]"]
 Region = Sequence[int]
 
 

@@ -24,7 +24,7 @@ def new_reader():
     return SlideReader()
 
 
-def _four(region: Region) -> list:
+def _four(region: Region) -> list[int]:
     """:raises ValueError: they are not four numbers"""
     numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
     if len(numbers) != 4:
@@ -102,10 +102,10 @@ class SlideFile:
         plane: Union[int, str, None] = None,
     ):
         check_mpp(mpp)
-        self.path = file_name(path)
+        self.path: str = file_name(path)
         self._mpp = None if mpp is None else float(mpp)
         self._content = Content("" if image is None else str(image), plane="" if plane is None else str(plane)).but(channels, window)
-        self.strict = bool(strict)
+        self.strict: bool = bool(strict)
         self._io: Any = None
         self._io = self._open()
         self._resolutions: dict[float, Any] = {}  # readers by their resolution
@@ -152,7 +152,7 @@ class SlideFile:
             self._resolutions[mpp] = io
         return io
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self._mpp, self.strict, *self._content)
 
     def _like(self, kind: Optional[type] = None, mpp: Optional[float] = None, content: Optional[Content] = None) -> Self:
@@ -333,7 +333,7 @@ class SlideFile:
 
     @names_arguments
     @in_a_sentence()
-    def inside(self, region: Region) -> list:
+    def inside(self, region: Region) -> list[int]:
         """The part of a region that lies on the slide.
 
         Parameters

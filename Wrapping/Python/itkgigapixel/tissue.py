@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import itk
 
@@ -48,7 +48,7 @@ def label(
     channels: Optional[Channels] = None,
     window: Optional[Window] = None,
     progress: bool = False,
-):
+) -> Any:
     """Labels the tissue of a slide: 255 where there is tissue, else 0 (or classes).
 
     The mask's pixels are *downsample* times coarser than those of level 0.

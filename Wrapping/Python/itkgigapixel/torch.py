@@ -19,7 +19,7 @@ import itk
 import numpy as np
 import torch
 
-from itkgigapixel.errors import error_of, in_a_sentence
+from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.slide import Slide
@@ -124,7 +124,7 @@ class _Target:
         return values
 
 
-class PatchDataset(torch.utils.data.Dataset):
+class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """Patches of slides, by their number: a dataset of PyTorch in map style.
 
     Patches lie in rows and columns from the first pixel of each slide on, as far as whole ones fit, row by row, slide by slide,
@@ -182,6 +182,7 @@ class PatchDataset(torch.utils.data.Dataset):
     torch.Size([3, 256, 256])
     """
 
+    @names_arguments
     @in_a_sentence()
     def __init__(
         self,
@@ -259,7 +260,7 @@ class PatchDataset(torch.utils.data.Dataset):
         """(n, 3) of int64: the number of the slide, and x and y of the first pixel at level 0, of each patch."""
         return self._places
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_ready": collections.OrderedDict()}
 
     def _open(self, number: int):
@@ -351,7 +352,7 @@ def _one_each(masks: Path | Sequence[Mask] | None, count: int, option: str) -> l
     return list(masks)
 
 
-class PatchStream(torch.utils.data.IterableDataset):
+class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
     """The patches of a :class:`PatchDataset` one after another, so that each tile of a slide is decoded about once.
 
     The order follows from *seed* and the epoch. It is cut into as many parts of equal length as there are ranks, and each of these
@@ -392,6 +393,7 @@ class PatchStream(torch.utils.data.IterableDataset):
     ...     for batch in loader: ...
     """
 
+    @names_arguments
     def __init__(
         self,
         patches: PatchDataset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import Optional, Sequence, Unpack
+from typing import Any, Optional, Sequence, Unpack
 
 import itk
 
@@ -17,7 +17,7 @@ from itkgigapixel.option_table import SegmentVolumeOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide_content import Path, file_name
-from itkgigapixel.temporary import temporary_folder
+from itkgigapixel.temporary import stand_in, temporary_folder
 
 
 @renamed(semantics=SLIDING_WINDOW)
@@ -25,13 +25,13 @@ from itkgigapixel.temporary import temporary_folder
 @interruptible()
 @takes_options
 def segment_volume(
-    volume,
-    model,
+    volume: Path | Sequence[Path] | itk.Image,
+    model: Path | itk.GigapixelModel,
     output: Optional[Path] = None,
     *,
     progress: bool = False,
     **options: Unpack[SegmentVolumeOptions],
-):
+) -> Any:
     """Segments a whole volume with a network for volumes, exactly, in the memory that you allow.
 
     It is the command ``gigapixel segment``. What the model wants the values to be normalized to is done there, by the volume itself.
@@ -89,7 +89,7 @@ def _name_of(volume: Path | Sequence[Path] | object, folder: str) -> str:
     if isinstance(volume, itk.ImageBase[3]):
         name = str(pathlib.Path(folder) / "volume.mha")
         itk.imwrite(volume, name)
-        return name
+        return stand_in(name, "volume")
     if isinstance(volume, Sequence) and volume and all(isinstance(each, (str, bytes, os.PathLike)) for each in volume):
         names = [file_name(each) for each in volume]
         if len(names) > 1 and any("," in name for name in names):

@@ -39,6 +39,20 @@ def test_label(folder, drawn):
     assert [row["skipped"] for row in again] == [True, True]
 
 
+def test_names_that_are_not_utf8(drawn, tmp_path):
+    """Rows have them as Python does, so that the files are found by them."""
+    folder = os.fsencode(tmp_path / "slides")
+    os.mkdir(folder)
+    os.link(drawn[0], os.path.join(folder, b"\xe4.tif"))
+    with open(os.path.join(folder, b"cut-\xf6.tif"), "wb") as file:
+        file.write(b"II*\0")
+    for _ in range(2):  # the second time what is there is told of
+        cut, good = gp.label(tmp_path / "slides", tmp_path / "masks", preset="robust", downsample=16)
+        assert os.path.samefile(good["slide"], drawn[0]) and os.path.isfile(good["mask"])
+        assert os.fsencode(good["mask"]).endswith(b"/\xe4.pyramid.tif")
+        assert [os.fsencode(name) for name in (cut["slide"], cut["error"]["file"])] == [os.path.join(folder, b"cut-\xf6.tif")] * 2
+
+
 def test_segment(folder, drawn, start):
     rows, errors = split(gp.segment(folder, start, folder / "found", slide_mpp=0.5, threshold=0.4, tile_size=256))
     wanted = itk.array_from_image(gp.segment(drawn[0], start, threshold=0.4))

@@ -295,7 +295,8 @@ def test_types_and_help():
         (itk.GigapixelClassifier, "GetProbabilities", "are 1 together"),
         (itk.TissueLabelImageFilter.values()[0], "SetPreset", "preset"),
     ):
-        stub = pathlib.Path(sys.modules[cls.__module__].__file__).with_suffix(".pyi")
+        module = pathlib.Path(sys.modules[cls.__module__].__file__)
+        stub = module.parents[1] / "itk-stubs" / f"{module.stem}.pyi"
         (node,) = (n for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ClassDef) and n.name == cls.__name__)
         assert method in {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
         assert words in pydoc.render_doc(getattr(cls, method)) and len(cls.__doc__) > 200

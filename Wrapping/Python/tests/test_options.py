@@ -64,3 +64,26 @@ def test_numbers_of_numpy_are_numbers():
     assert told["plans"] and {row["tileSize"] for row in told["plans"]} == {256}
     with refused(FileNotFoundError, "E-FILE-MISSING"):  # of the volume or model, and nothing of the threshold
         gp.segment_volume("none.nii.gz", "none", threshold=np.float32(0.25), sliding_window=np.True_)
+
+
+NO_SWITCHES = {
+    "memory": lambda s: gp.segment(s, "tissue", memory=True),
+    "epochs": lambda s: gp.train([(s, s)], "run", epochs=True),
+    "precision": lambda s: gp.classify(s, "run", precision=True),
+    "downsample": lambda s: gp.label(s, downsample=True),
+    "preset": lambda s: gp.label(s, preset=np.True_),
+    "level": lambda s: gp.Slide(s).read(True),
+    "batch_size": lambda s: gp.torch.PatchStream(None, batch_size=True),
+}
+SWITCHES = {
+    "sliding_window": lambda s: gp.segment(s, "tissue", sliding_window="yes"),
+    "augment": lambda s: gp.train([(s, s)], "run", augment=0),
+    "progress": lambda s: gp.label(s, progress=1),
+    "gray": lambda s: gp.Slide(s).read(0, None, None, 1),
+}
+
+
+@pytest.mark.parametrize("option, call", [*NO_SWITCHES.items(), *SWITCHES.items()])
+def test_a_switch_is_true_or_false_and_nothing_else_is(slide, option, call):
+    with refused(TypeError, "E-OPTION-VALUE", option=option):
+        call(slide)

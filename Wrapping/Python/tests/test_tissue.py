@@ -1,7 +1,10 @@
 # Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0
 """Tissue filters from Python: against NumPy, scikit-image and SciPy, and as members of ITK pipelines."""
 
+import contextlib
+import errno
 import json
+import os
 import resource
 import shutil
 import signal
@@ -253,3 +256,38 @@ def test_hints_are_those_of_the_program(tmp_path, drawn):
     assert np.array_equal(mask, itk.array_from_image(itk.imread(tmp_path / "mask.tif")))
     with refused(gp.GigapixelError, "E-OPTION-APPLIES"):
         gp.label(drawn[0], hints=hints, preset="robust")
+
+
+@contextlib.contextmanager
+def limited_files():
+    """No file of this process grows beyond that, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", folder], capture_output=True).returncode != 0:
+        pytest.skip("no small disk can be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)  # some writers still have the file open
+
+
+@pytest.mark.parametrize("ending", [".png", ".nii", ".nii.gz", ".bmp", ".nrrd", ".mha", ".tif", ".pyramid.tif"])
+def test_a_full_disk_is_an_error_of_each_writer(drawn, tmp_path, ending):
+    """ITK's own drop what there is no room for, some of them without a word."""
+    gp.label(drawn[0], full_resolution=True)  # what is loaded with that writes files
+    output = tmp_path / "out" / f"mask{ending}"
+    output.parent.mkdir()
+    with limited_files(), refused(OSError, "E-DISK-FULL", file=str(output)) as raised:
+        gp.label(drawn[0], output, full_resolution=True)
+    assert raised.value.errno == errno.EFBIG or ending == ".pyramid.tif"
+    assert list(output.parent.iterdir()) == []
+    with small_disk(output.parent), refused(OSError, "E-DISK-FULL", file=str(output)):
+        gp.label(drawn[0], output, full_resolution=True)

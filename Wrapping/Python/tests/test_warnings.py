@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import tempfile
 
 import itk
 import itkgigapixel as gp
@@ -75,3 +76,21 @@ except gp.GigapixelWarning as warning:
 """
     finished = subprocess.run([sys.executable, "-c", code, drawn[0]], capture_output=True, text=True)
     assert (finished.returncode, finished.stdout) == (0, "W-MASK-RESOLUTION\n"), finished.stderr
+
+
+def test_what_is_in_memory_is_named_by_its_argument(drawn, tmp_path, caplog):
+    """It lies in a file meanwhile, which nobody knows."""
+    mask = np.tri(60, 80, dtype=bool)
+    with pytest.warns(gp.GigapixelWarning) as given:
+        gp.measure(mask)
+        gp.overlay(drawn[0], np.zeros((2000, 3000), bool), tmp_path / "look.png", picture_size=256)
+    found = {each.message.code: each.message for each in given}
+    assert {code: (each.file, each.option) for code, each in found.items()} == {
+        "W-MASK-RESOLUTION": (None, "masks"),
+        "W-DOUBT-MASK-EMPTY": (None, "mask"),
+    }
+    with pytest.raises(gp.GigapixelError) as raised:
+        gp.evaluate(mask, np.ones((60, 50), bool))
+    assert raised.value.file is None and raised.value.option in ("prediction", "truth")
+    told = [*map(str, found.values()), str(raised.value), *caplog.messages]
+    assert len(told) > 3 and [text for text in told if f"{tempfile.gettempdir()}/tmp" in text] == []

@@ -1,10 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "MapVolume.h"
+#include "SliceVolume.h"
 
 #include "itkImage.h"
 #include "itkImageFileReader.h"
-#include "itkImageFileWriter.h"
-#include "itkNrrdImageIO.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ void
 WriteMapVolume(const std::string &           pyramid,
                const std::array<double, 2> & spacing,
                const std::array<double, 2> & origin,
-               const std::string &           file)
+               const WorkFolder &            folder)
 {
   const auto reader = itk::ImageFileReader<itk::Image<float, 2>>::New();
   reader->SetImageIO(itk::WholeSlideImageIO::New());
@@ -37,11 +36,7 @@ WriteMapVolume(const std::string &           pyramid,
   image->SetOrigin(origin3);
   image->Allocate();
   std::copy_n(map->GetBufferPointer(), size[0] * size[1], image->GetBufferPointer());
-  const auto writer = itk::ImageFileWriter<ImageType>::New();
-  writer->SetImageIO(itk::NrrdImageIO::New());
-  writer->SetInput(image);
-  writer->SetFileName(file);
-  writer->Update();
+  WriteSliceVolume(image.GetPointer(), folder);
 }
 
 } // namespace gigapixel::slicer

@@ -2,6 +2,8 @@
 #ifndef MapVolume_h
 #define MapVolume_h
 
+#include "WorkFolder.h"
+
 #include <array>
 #include <string>
 
@@ -15,7 +17,7 @@ namespace gigapixel::slicer
 void WriteMapVolume(const std::string &           pyramid,
                     const std::array<double, 2> & spacing,
                     const std::array<double, 2> & origin,
-                    const std::string &           file);
+                    const WorkFolder &            folder);
 
 } // namespace gigapixel::slicer
 

@@ -341,7 +341,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
     WriteMapVolume(map.at("file").get<std::string>(),
                    map.at("spacing").get<std::array<double, 2>>(),
                    map.at("origin").get<std::array<double, 2>>(),
-                   mapFolder->GetPath(".nrrd"));
+                   *mapFolder);
     (*result)["mapKind"] = map.at("kind");
     (*result)["activatedClass"] = map.at("class");
     (*result)["mapGreatest"] = map.at("greatest");

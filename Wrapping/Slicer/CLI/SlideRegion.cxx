@@ -3,12 +3,10 @@
 #include "Module.h"
 #include "ModuleResults.h"
 #include "PictureFile.h"
+#include "SliceVolume.h"
 #include "SlideFile.h"
-#include "WorkFolder.h"
 
 #include "itkImage.h"
-#include "itkImageFileWriter.h"
-#include "itkNrrdImageIO.h"
 #include "itkRGBPixel.h"
 
 #include <nlohmann/json.hpp>
@@ -203,7 +201,7 @@ WriteVolume(const Picture &                picture,
             const itk::WholeSlideImageIO & slide,
             const Grid &                   levelZero,
             const Reading &                reading,
-            const std::string &            file)
+            const WorkFolder &             folder)
 {
   const auto             image = ImageType::New();
   ImageType::SpacingType spacing;
@@ -223,11 +221,7 @@ WriteVolume(const Picture &                picture,
   image->SetOrigin(origin);
   image->Allocate();
   std::copy(picture.pixels.begin(), picture.pixels.end(), image->GetBufferPointer()->GetDataPointer());
-  const auto writer = itk::ImageFileWriter<ImageType>::New();
-  writer->SetImageIO(itk::NrrdImageIO::New());
-  writer->SetInput(image);
-  writer->SetFileName(file);
-  writer->Update();
+  WriteSliceVolume(image.GetPointer(), folder);
 }
 } // namespace
 
@@ -261,7 +255,7 @@ RunSlideRegion(const ArgumentValues & values, const Session &)
   const double  downsample = slide->GetLevelDownsample(reading.level) * static_cast<double>(reading.shrink);
   if (folder)
   {
-    WriteVolume(picture, *slide, levelZero, reading, folder->GetPath(".nrrd"));
+    WriteVolume(picture, *slide, levelZero, reading, *folder);
     folder->Publish(".nrrd");
   }
   if (values.Has("picture"))

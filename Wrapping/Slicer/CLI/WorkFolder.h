@@ -43,6 +43,12 @@ public:
   /** Where the output is made. \param ending of its name, ".tif" */
   std::string GetPath(const std::string & ending) const;
 
+  const std::string &
+  GetOutput() const
+  {
+    return m_Output;
+  }
+
   /** Gives what was made at GetPath() the output's name, in place of what stood there. */
   void Publish(const std::string & ending) const;
 

@@ -5,6 +5,7 @@
 #include "DiagnosticJSON.h"
 #include "ITKMessages.h"
 #include "Engine.h"
+#include "NameText.h"
 #include "ReportCommand.h"
 
 #include "gigapixelPackedDiagnostic.h"
@@ -66,6 +67,23 @@ Gather(std::vector<Outcome> own, std::size_t slides, Ranks & ranks)
   return all;
 }
 
+/** JSON has no bytes that are not UTF-8: names with such are spelled as in manifests. */
+void
+SpellNames(nlohmann::ordered_json & told)
+{
+  if (told.is_string())
+  {
+    told = ToNameText(told.get<std::string>());
+  }
+  for (auto item = told.begin(); told.is_structured() && item != told.end(); ++item)
+  {
+    if (told.is_array() || item.key() != "why") // a sentence is for people
+    {
+      SpellNames(*item);
+    }
+  }
+}
+
 void
 Report(const Session & session, const std::vector<Outcome> & outcomes, const SlideList & list)
 {
@@ -82,6 +100,7 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, const Sli
     }
   }
   AddPassedOver(results, list);
+  SpellNames(results);
   const auto & shown = list.isList ? results : results.front();
   session.ShowResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   ShowSlideFailures(session, failures, list);
