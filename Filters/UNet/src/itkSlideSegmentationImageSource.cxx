@@ -571,11 +571,12 @@ SlideSegmentationImageSource<TOutputImage>::GenerateOutputInformation()
   : channels == 1         ? m_Stages->template Connect<Image<unsigned char, 2>>(*this)
   : channels == 3         ? m_Stages->template Connect<Image<RGBPixel<unsigned char>, 2>>(*this)
                           : m_Stages->template Connect<VectorImage<unsigned char, 2>>(*this);
-  // Holes are filled when the whole mask is there: making it is nearly all of the work, and the filter tells of it.
-  ProcessObject * const told = m_Stages->fill ? m_Stages->fill.GetPointer() : m_Stages->network.GetPointer();
+  // The first of these stages asks for the whole mask: making it is nearly all of the work, and the stage tells of it.
+  const bool            seesMask = !m_Stages->maskStages.empty();
+  ProcessObject * const told = (seesMask ? m_Stages->maskStages.front() : m_Stages->network).GetPointer();
   told->AddObserver(ProgressEvent(),
                     [this, told](const EventObject &) { this->Advance(static_cast<double>(told->GetProgress())); });
-  if (m_Stages->fill)
+  if (seesMask)
   {
     m_Stages->network->AddObserver(ProgressEvent(), [this](const EventObject &) {
       this->UpdateProgress(this->GetProgress()); // so that who wants to stop it is asked
@@ -644,9 +645,10 @@ template <typename TOutputImage>
 SizeValueType
 SlideSegmentationImageSource<TOutputImage>::GetBandHeight(const ImageRegion<2> & region) const
 {
-  // Holes are filled in the whole mask, and a network that sees all of the image reads it at once.
+  // Mask stages see the whole mask, and a network that sees all of the image reads it at once.
   const bool seesAll = !m_Patching.slidingWindow && m_Stages->model->network.graph.SeesWholeImage();
-  if (m_Computing.memoryLimit == 0 || m_Stages->fill || seesAll || CountFurtherBytes<TOutputImage>(region) == 0)
+  if (m_Computing.memoryLimit == 0 || !m_Stages->maskStages.empty() || seesAll ||
+      CountFurtherBytes<TOutputImage>(region) == 0)
   {
     return region.GetSize(1);
   }

@@ -40,21 +40,24 @@ Measure(ProcessObject * filter, double & seconds)
   filter->AddObserver(EndEvent(), [begin, &seconds](const EventObject &) { seconds += GetCPUSeconds() - *begin; });
 }
 
-/** Only masks can be filled. */
+/** The stages that change the whole mask, one for each mask option. Probabilities have none. */
 template <typename TImage>
-typename ImageSource<TImage>::Pointer
-MakeHoleFill(TImage * image)
+std::vector<typename ImageSource<TImage>::Pointer>
+MakeMaskStages(TImage * mask, const gigapixel::SegmentationOptions & options)
 {
-  if constexpr (std::is_same<typename TImage::PixelType, unsigned char>::value)
+  std::vector<typename ImageSource<TImage>::Pointer> stages;
+  if constexpr (std::is_same_v<typename TImage::PixelType, unsigned char>)
   {
-    const auto fill = BinaryHoleFillImageFilter<TImage>::New();
-    fill->SetInput(image);
-    return fill.GetPointer();
+    const auto add = [&](auto * stage) {
+      stage->SetInput(stages.empty() ? mask : stages.back()->GetOutput());
+      stages.push_back(stage);
+    };
+    if (options.fillHoles)
+    {
+      add(BinaryHoleFillImageFilter<TImage>::New().GetPointer());
+    }
   }
-  else
-  {
-    return nullptr;
-  }
+  return stages;
 }
 
 /** \param tissue null: the image as it is */
@@ -89,13 +92,14 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
   typename ImageSource<TOutputImage>::Pointer   network;
   typename ImageSource<TOutputImage>::Pointer   emptyGlass; ///< null: without a tissue mask
   typename ImageSource<TOutputImage>::Pointer   region;     ///< null: all of the level
-  typename ImageSource<TOutputImage>::Pointer   fill;       ///< null: holes stay
-  std::function<std::vector<ImageRegion<2>>()>  getOwnRows;
-  std::function<void(std::int64_t)>             countBeside; ///< what others than the engine take, but for these bytes
-  gigapixel::StageSeconds                       seconds;
+  /** They change the whole mask, one after another; often none. */
+  std::vector<typename ImageSource<TOutputImage>::Pointer> maskStages;
+  std::function<std::vector<ImageRegion<2>>()>             getOwnRows;
+  std::function<void(std::int64_t)> countBeside; ///< what others than the engine take, but for these bytes
+  gigapixel::StageSeconds           seconds;
 
   ImageSource<TOutputImage> &
-  GetUnfilled() const
+  GetComputed() const
   {
     return region ? *region : emptyGlass ? *emptyGlass : *network;
   }
@@ -103,7 +107,7 @@ struct SlideSegmentationImageSource<TOutputImage>::Stages
   ImageSource<TOutputImage> &
   GetLast() const
   {
-    return fill ? *fill : GetUnfilled();
+    return maskStages.empty() ? GetComputed() : *maskStages.back();
   }
 
   template <typename TImage>
@@ -182,7 +186,7 @@ SlideSegmentationImageSource<TOutputImage>::Stages::Connect(const SlideSegmentat
     extract->SetExtractionRegion(source.m_SlideRegion);
     region = extract.GetPointer();
   }
-  fill = source.m_Segmentation.fillHoles ? MakeHoleFill<TOutputImage>(GetUnfilled().GetOutput()) : nullptr;
+  maskStages = MakeMaskStages<TOutputImage>(GetComputed().GetOutput(), source.m_Segmentation);
 }
 
 } // namespace itk

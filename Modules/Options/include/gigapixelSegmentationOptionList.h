@@ -8,7 +8,8 @@
 // probabilities and for more than two classes.
 //
 // To add an option of segment, add its entry here, and the line that uses its member. A mask option is a stage behind
-// the network in itkSlideSegmentationStages.h. A switch needs itkBooleanMacro() in the filter as well.
+// the network: an if in MakeMaskStages() of itkSlideSegmentationStages.h. A switch needs itkBooleanMacro() in the
+// filter as well.
 //
 // This file has no guard: it is included once for each purpose.
 #ifndef GIGAPIXEL_SEGMENTATION_OPTION
