@@ -5,7 +5,8 @@
 
 using gigapixel::Agreement;
 
-// Of 100 pixels 40 are predicted and 50 are true, 30 of them in both: fractions of whole numbers.
+// The image has 100 pixels: 40 are predicted, 50 are true, and 30 are both. So the figures are fractions of whole
+// numbers.
 TEST(Agreement, IsThatOfItsCounts)
 {
   const Agreement agreement{ 30, 10, 20, 40 };

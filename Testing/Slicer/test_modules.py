@@ -469,7 +469,10 @@ def test_messages_have_the_fields_of_the_program(tmp_path, monkeypatch, words, s
 def test_a_volume_on_a_full_disk(slide, tmp_path):
     """What is written beyond the limit fails, as there."""
     words = [module("SlideRegion"), "--slide", slide[0], "--volume", tmp_path / "v.nrrd"]
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))  # noqa: E731
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
     finished = subprocess.run([*map(str, words), "--messages", "json"], capture_output=True, text=True, preexec_fn=limit)
     told = json.loads(finished.stderr.splitlines()[-1])
     assert finished.returncode == 1 and (told["code"], told["file"]) == ("E-DISK-FULL", str(tmp_path / "v.nrrd"))

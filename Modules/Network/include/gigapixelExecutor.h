@@ -20,7 +20,7 @@ struct PlannedRun;
 /** \class Executor
  * \brief What computes a network: our own kernels a graph that is a chain of layers, LibTorch every other one.
  *
- * Of() is the only place that asks which. All that differs between both is a function here. What follows from the graph
+ * Only Of() asks which. All that differs between both is a function here. What follows from the graph
  * alone is a function of NetworkDescription. */
 class GigapixelNetwork_EXPORT Executor
 {
@@ -71,7 +71,7 @@ public:
   /** Bytes that libraries which are loaded take only when they compute. */
   virtual std::int64_t GetLaterBytes() const = 0;
 
-  /** Of the tiles in flight, those whose maps a GPU has at the same time. */
+  /** How many of the tiles in flight have their maps on a GPU at the same time. */
   virtual int CountOnDevice(int tilesInFlight) const = 0;
 
   /** As MachinePace::Measure(). */

@@ -184,7 +184,7 @@ FusedExecutor::MeasurePace(const NetworkDescription & network, Precision, std::i
   return pace;
 }
 
-/** Of a picture, gradients of the weights would take a greater part than of larger tiles. */
+/** In a small picture, gradients of the weights would take a greater part than in larger tiles. */
 MachinePace
 TorchExecutor::MeasurePace(const NetworkDescription & network, Precision precision, std::int64_t budget) const
 {

@@ -22,8 +22,8 @@ CanvasWindows::Grow(const Region & core, Size limit) const
                    { 0, 0, limit.width, limit.height });
 }
 
-/** That of the first tile which has all of its halo before it, or of the one before: the farther on a tile is, the more
- * halo it has before it, and the less behind it. */
+/** The side of the window of the first tile which has all of its halo before it, or of the one before: the farther on a
+ * tile is, the more halo it has before it, and the less behind it. */
 std::int64_t
 CanvasWindows::GetGreatestSide(std::int64_t canvas) const
 {

@@ -79,7 +79,7 @@ GigapixelApplication_EXPORT Argument Resolution(const std::string & name,
 GigapixelApplication_EXPORT std::vector<Argument> SlideArguments(const std::vector<SlideReading> & readings = {},
                                                                  const std::map<std::string, std::string> & more = {});
 
-/** Those of commands that see several channels as a picture. \param otherwise what is seen without a window */
+/** The options of commands that see several channels as a picture. \param otherwise what is seen without a window */
 GigapixelApplication_EXPORT std::vector<Argument> PictureArguments(
   std::vector<SlideReading> readings = {},
   const std::string & otherwise = "auto where channels are chosen, and where the slide is not gray or RGB of 8 bit");
