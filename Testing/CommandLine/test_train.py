@@ -418,6 +418,28 @@ def test_mask_of_another_slide(cohort, tmp_path):
     assert (refused.code, refused.file) == ("E-MASK-GRID", str(tmp_path / "a.truth.tif"))
 
 
+def test_a_file_of_several_images_gives_its_main_one(tmp_path):
+    """As segment reads it. A run that goes on is told again which image it is of."""
+    run("synthesize", tmp_path / "a.tif", "--size", "160x128", "--truth", tmp_path / "m.tif")
+    run("convert", tmp_path / "a.tif", tmp_path / "plain.tif", "--compression", "deflate")
+    pixels = tifffile.imread(tmp_path / "plain.tif")
+    with tifffile.TiffWriter(tmp_path / "several.ome.tif", ome=True) as file:
+        for name, part in (("small", pixels[:64, :64]), ("large", pixels), ("other", pixels[::-1])):
+            file.write(part, photometric="rgb", metadata={"Name": name, "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
+    words = ["train", "--network", "unet:base=2,depth=1", "-o"]
+    trained = {}
+    for name, file, image in (("main", "several.ome.tif", []), ("large", "several.ome.tif", ["--image", "large"]), ("alone", "plain.tif", [])):
+        (tmp_path / f"{name}.csv").write_text(f"slide,mask,split\n{file},m.tif,train\n")
+        run(*words, tmp_path / name, "--cohort", tmp_path / f"{name}.csv", "--epochs", 1, *image)
+        trained[name] = weights(tmp_path / name)
+    assert trained["main"] == trained["large"] == trained["alone"]
+    again = [*words, tmp_path / "other", "--cohort", tmp_path / "main.csv", "--resume"]
+    run(*again, "--image", "other", "--epochs", 1)
+    assert weights(tmp_path / "other") != trained["main"]
+    assert run(*again, "--epochs", 2, code=1).codes == ["W-SLIDE-IMAGES", "E-RUN-CONFLICT"]
+    run(*again, "--image", "other", "--epochs", 2)
+
+
 @UNSANITIZED
 def test_many_slides_take_what_is_planned(tmp_path):
     """What is decoded of a slide stays in memory, within a limit, while the next ones are read."""

@@ -38,7 +38,7 @@ def test_help_shows_every_argument_and_an_example(command):
     for argument in command["arguments"]:
         name = argument["name"]
         assert all((name if argument["positional"] else "--" + name) in each for each in (short, text))
-        assert argument["description"]
+        assert argument["description"] and len(argument["description"].split()) <= 15  # the rest is for --help-all
         if "default" in argument:
             assert "default " + argument["default"] in filled
     assert command["examples"]
@@ -66,6 +66,10 @@ def test_every_command_on_slides_can_be_told_which_image_of_the_file():
                     "features", "plan"}
     for option in ("image", "plane"):
         assert {command["name"] for command in COMMANDS if any(each["name"] == option for each in command["arguments"])} == opens_slides
+
+
+def test_help_of_the_longest_commands_fits_on_two_screens():
+    assert len(run("train", "--help").out.splitlines()) <= 70 and len(run("segment", "--help").out.splitlines()) <= 50
 
 
 def test_help_says_units():

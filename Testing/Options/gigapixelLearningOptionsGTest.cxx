@@ -147,6 +147,22 @@ TEST(OptionTables, KnowWhatIsOfSlidesOnly)
   EXPECT_EQ(FindOptionOfSlides(SegmentationOptions{ 0.3, true }), "--fill-holes");
 }
 
+TEST(SlideContent, TellsWhatASlidesReaderAloneGives)
+{
+  SlideOptions options;
+  options.level = 2;
+  options.tissue = "masks";
+  options.levelZeroMicronsPerPixel = 0.5; // may be stated of any image
+  EXPECT_FALSE(options.IsChosen());
+  options.plane = "max";
+  const SlideContent plane = options;
+  EXPECT_TRUE(plane.IsChosen());
+  options.channels = { "DAPI" };
+  options.window = "auto";
+  EXPECT_TRUE(plane != static_cast<const SlideContent &>(options));
+  EXPECT_TRUE(options.OfImage() == plane);
+}
+
 // What is made of it says so, but for options that results name in their own words.
 TEST(OptionTables, DescribeWhatDecidesOnTheResult)
 {

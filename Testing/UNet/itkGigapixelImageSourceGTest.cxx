@@ -219,7 +219,7 @@ TEST(GigapixelImageIOSource, ReadsAnyImageIOFromSeveralThreads)
   EXPECT_DOUBLE_EQ(grid.origin[0], 0.25);
   // The user's word counts where the file says nothing.
   itk::GigapixelResolution stated;
-  stated.levelZeroMicronsPerPixel = 2;
+  stated.content.levelZeroMicronsPerPixel = 2;
   EXPECT_DOUBLE_EQ(itk::GigapixelFileSource(folder.File("gray.mha"), stated).grid.spacing[1], 0.0005);
   gigapixel_test::SetSpacing(*color, 1000); // ITK's default of 1 mm
   const auto silent = itk::GigapixelFileSource(Write(color.GetPointer(), folder.File("silent.mha")), stated);

@@ -4,6 +4,7 @@
 
 #include "GigapixelUNetExport.h"
 #include "gigapixelPhysicalImage.h"
+#include "gigapixelSlideContent.h"
 
 #include <cstdint>
 #include <string>
@@ -11,7 +12,6 @@
 namespace itk
 {
 class WholeSlideImageIO;
-struct GigapixelSlideContent;
 } // namespace itk
 
 namespace gigapixel
@@ -36,7 +36,7 @@ public:
 
   /** A slide, or a mask, as the engine's sources read it. \throw std::runtime_error it cannot be opened
    * \param asStored as GigapixelResolution has it */
-  void AddFile(const std::string & file, int channels, const itk::GigapixelSlideContent & content, bool asStored);
+  void AddFile(const std::string & file, int channels, const SlideContent & content, bool asStored);
   void AddFile(const std::string & file, int channels);
 
   /** \param budget 0: not known

@@ -20,9 +20,9 @@ namespace itk
 /** What is read of a slide with a model: what is chosen, and else what the model was trained on. Channels are found by
  * their names alone, wherever they stand in the file. A slide without focal planes is read as it is.
  * \throw std::runtime_error the slide does not have exactly one channel of such a name (E-SLIDE-CHANNEL) */
-GigapixelUNet_EXPORT GigapixelSlideContent GigapixelContentForModel(const std::string &      fileName,
-                                                                    GigapixelSlideContent    chosen,
-                                                                    const gigapixel::Model & model);
+GigapixelUNet_EXPORT gigapixel::SlideContent GigapixelContentForModel(const std::string &      fileName,
+                                                                      gigapixel::SlideContent  chosen,
+                                                                      const gigapixel::Model & model);
 
 /** \throw std::runtime_error samples are floats, and the network states no normalization (E-MODEL-INPUT) */
 GigapixelUNet_EXPORT void GigapixelRequireSampleType(gigapixel::SampleType                 type,

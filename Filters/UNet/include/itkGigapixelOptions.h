@@ -2,51 +2,9 @@
 #ifndef itkGigapixelOptions_h
 #define itkGigapixelOptions_h
 
-#include "gigapixelSlideOptions.h"
-#include "itkGigapixelFileSource.h"
+#include "gigapixelOptionTable.h"
+#include "itkGigapixelOptionMacros.h"
 #include "itkIndent.h"
-
-/** Set of an entry, by which the filter knows that it has changed. */
-#define itkGigapixelSetValueMacro(type, Name, member)                                                                  \
-  virtual void Set##Name(const type & given)                                                                           \
-  {                                                                                                                    \
-    if ((member) != given)                                                                                             \
-    {                                                                                                                  \
-      (member) = given;                                                                                                \
-      this->Modified();                                                                                                \
-    }                                                                                                                  \
-  }
-
-/** Set and Get of an entry of a list of options, such as gigapixelComputingOptionList.h. \param member what keeps the
- * value */
-#define itkGigapixelOptionMacro(type, Name, member)                                                                    \
-  itkGigapixelSetValueMacro(type, Name, member) virtual type Get##Name() const                                         \
-  {                                                                                                                    \
-    return member;                                                                                                     \
-  }
-
-/** Set, Clear and Get of an entry of which it matters whether it is given. \param otherwise what Get gives without */
-#define itkGigapixelOptionalMacro(type, Name, member, otherwise)                                                       \
-  itkGigapixelSetValueMacro(type, Name, member) virtual void Clear##Name()                                             \
-  {                                                                                                                    \
-    if (member)                                                                                                        \
-    {                                                                                                                  \
-      (member).reset();                                                                                                \
-      this->Modified();                                                                                                \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  virtual type Get##Name() const                                                                                       \
-  {                                                                                                                    \
-    return (member).value_or(otherwise);                                                                               \
-  }
-
-/** Set of all options of a list at once. \param Options such as ComputingOptions */
-#define itkGigapixelSetOptionsMacro(Options, member)                                                                   \
-  virtual void Set##Options(const gigapixel::Options & given)                                                          \
-  {                                                                                                                    \
-    (member) = given;                                                                                                  \
-    this->Modified();                                                                                                  \
-  }
 
 /** Patches as a whole in place of their options, and none. \param member the PatchOptions */
 #define itkGigapixelPatchesMacro(member)                                                                               \
@@ -73,13 +31,6 @@
 
 namespace itk
 {
-
-/** What is read of a slide's file, as the options say. */
-inline GigapixelSlideContent
-GigapixelContentOf(const gigapixel::SlideOptions & options)
-{
-  return { options.image, options.plane, options.channels, options.window };
-}
 
 /** Prints the options of a list, a line each; to be called by PrintSelf(). */
 template <typename TOptions>

@@ -18,7 +18,7 @@ void
 ReadingMemory::AddTiles(const itk::WholeSlideImageIO & slide, int channels)
 {
   constexpr std::int64_t ordinary = 256 * 256; // pixels
-  const bool             isMadeOfPlanes = slide.GetFocalPlane() == std::string("focus");
+  const bool             isMadeOfPlanes = slide.GetFocalPlane() == "focus";
   const auto             samples = std::min<std::int64_t>(channels, slide.GetNumberOfComponents());
   for (unsigned level = 0; level < slide.GetNumberOfLevels(); ++level)
   {
@@ -68,20 +68,17 @@ ReadingMemory::AddFile(const std::string & file, int channels)
 }
 
 void
-ReadingMemory::AddFile(const std::string &                                 file,
-                       [[maybe_unused]] int                                channels,
-                       [[maybe_unused]] const itk::GigapixelSlideContent & content,
-                       [[maybe_unused]] bool                               asStored)
+ReadingMemory::AddFile(const std::string &                   file,
+                       [[maybe_unused]] int                  channels,
+                       [[maybe_unused]] const SlideContent & content,
+                       [[maybe_unused]] bool                 asStored)
 {
 #ifndef GIGAPIXEL_HAS_WHOLESLIDE
   this->AddHeld(itk::GigapixelOpenWithoutSlides(file));
 #else
   const auto slide = itk::WholeSlideImageIO::New();
   slide->GiveWarningsOff(); // those who read the file give them
-  slide->SetImage(content.image);
-  slide->SetFocalPlane(content.plane);
-  slide->SetChannels(content.channels);
-  slide->SetWindow(content.window);
+  slide->SetContent(content);
   const bool isSlide = content.IsChosen() || (asStored && IsReadAsLabels(file));
   if (!isSlide && !slide->CanReadFile(file.c_str()))
   {
@@ -92,18 +89,21 @@ ReadingMemory::AddFile(const std::string &                                 file,
     }
     catch (const std::exception &)
     {
-      // Masks are read from more kinds of TIFF than images are.
-      slide->SetStoredValues(true);
-      slide->SetFileName(file);
-      try
-      {
-        slide->ReadImageInformation();
-      }
-      catch (const itk::ExceptionObject &)
-      {
-        slide->SetStoredValues(false);
-      }
-      if (!slide->GetStoredValues())
+      const auto opens = [&](bool asMask) {
+        slide->SetFileName(file);
+        slide->SetStoredValues(asMask);
+        try
+        {
+          slide->ReadImageInformation();
+          return true;
+        }
+        catch (const itk::ExceptionObject &)
+        {
+          return false;
+        }
+      };
+      // Masks are read from more kinds of TIFF than images are, and a TIFF of several images by this reader alone.
+      if (!opens(true) && !opens(false))
       {
         throw;
       }

@@ -172,10 +172,9 @@ GigapixelClassifier::FindThreads(const gigapixel::PhysicalImage & image) const
   {
     gigapixel::SlideMemory memory{ model.network, image.grid.size, gigapixel::Purpose::Inference };
     memory.tileSize = run.tileSize;
-    const auto chosen = GigapixelContentOf(m_Slide);
     memory.reading.AddFile(m_Implementation->slide,
                            model.network.channels,
-                           GigapixelContentForModel(m_Implementation->slide, chosen, model),
+                           GigapixelContentForModel(m_Implementation->slide, m_Slide, model),
                            model.network.IsNormalized());
     memory.reading.AddResampling(image);
     run.threads = memory.reading.LimitThreads(threads, run.budget);
@@ -393,8 +392,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   resolution.level = options.level.value_or(0);
   resolution.micronsPerPixel = options.level ? 0 : model.micronsPerPixel;
   resolution.tolerance = gigapixel::ResolutionTolerance;
-  resolution.levelZeroMicronsPerPixel = options.levelZeroMicronsPerPixel;
-  resolution.content = GigapixelContentForModel(fileName, GigapixelContentOf(options), model);
+  resolution.content = GigapixelContentForModel(fileName, options, model);
   resolution.emptyAsBackground = model.network.TakesWhiteForBackground();
   resolution.asStored = model.network.IsNormalized();
   GigapixelRefuseWindow(resolution.content.window, model.network);
@@ -403,7 +401,7 @@ GigapixelSlideForModel(const std::string &           fileName,
   if (!options.tissue.empty())
   {
     const std::string              file = gigapixel::FindMask(options.tissue, fileName);
-    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, GigapixelContentOf(options));
+    const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, fileName, options);
     tissue = std::make_shared<const gigapixel::TissueMask>(mask, image.grid, image.name);
     GigapixelWarnOfFullTissue(*tissue, file, fileName);
     image.content = "tissue=(" + mask.content + ") " + image.content;

@@ -16,12 +16,11 @@ namespace
 {
 
 WholeSlideImageIO::Pointer
-OpenQuietly(const std::string & fileName, const std::string & image, const std::string & plane)
+OpenQuietly(const std::string & fileName, const gigapixel::SlideContent & content)
 {
   const auto slide = WholeSlideImageIO::New();
   slide->SetFileName(fileName);
-  slide->SetImage(image);
-  slide->SetFocalPlane(plane);
+  slide->SetContent(content);
   slide->GiveWarningsOff(); // whoever reads the slide gives them
   try
   {
@@ -36,11 +35,12 @@ OpenQuietly(const std::string & fileName, const std::string & image, const std::
 
 /** Whether a plane can be chosen: not where the image is one, by its number or by a name of its own. */
 bool
-HasFocalPlanes(const std::string & fileName, const std::string & image)
+HasFocalPlanes(const std::string & fileName, gigapixel::SlideContent content)
 {
+  const std::string & image = content.image;
   if (!image.empty())
   {
-    const auto images = OpenQuietly(fileName, image, "")->GetImages();
+    const auto images = OpenQuietly(fileName, content)->GetImages();
     const bool isNumber = image.find_first_not_of("0123456789") == std::string::npos || image.rfind("number:", 0) == 0;
     if (isNumber ||
         std::any_of(images.begin(), images.end(), [&image](const auto & each) { return each.name == image; }))
@@ -48,9 +48,10 @@ HasFocalPlanes(const std::string & fileName, const std::string & image)
       return false;
     }
   }
+  content.plane = "1";
   try
   {
-    OpenQuietly(fileName, image, "1");
+    OpenQuietly(fileName, content);
     return true;
   }
   catch (const gigapixel::Refusal & refusal)
@@ -97,11 +98,11 @@ FindChannelsOfModel(const WholeSlideImageIO & slide, const std::vector<std::stri
 } // namespace
 #endif
 
-GigapixelSlideContent
-GigapixelContentForModel(const std::string & fileName, GigapixelSlideContent chosen, const gigapixel::Model & model)
+gigapixel::SlideContent
+GigapixelContentForModel(const std::string & fileName, gigapixel::SlideContent chosen, const gigapixel::Model & model)
 {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-  if (chosen.plane.empty() && !model.plane.empty() && HasFocalPlanes(fileName, chosen.image))
+  if (chosen.plane.empty() && !model.plane.empty() && HasFocalPlanes(fileName, chosen.OfImage()))
   {
     chosen.plane = model.plane;
   }
@@ -115,7 +116,7 @@ GigapixelContentForModel(const std::string & fileName, GigapixelSlideContent cho
   if (chosen.channels.empty())
   {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-    chosen.channels = FindChannelsOfModel(*OpenQuietly(fileName, chosen.image, chosen.plane), channels);
+    chosen.channels = FindChannelsOfModel(*OpenQuietly(fileName, chosen.OfImage()), channels);
 #else
     chosen.channels = channels;
 #endif

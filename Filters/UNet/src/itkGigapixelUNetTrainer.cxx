@@ -360,10 +360,9 @@ GigapixelUNetTrainer::OpenTissue(const std::string & sample) const
                                .OfFile(m_Slide.tissue));
   }
   std::error_code error;
-  return std::make_unique<gigapixel::PhysicalImage>(
-    std::filesystem::is_regular_file(sample, error)
-      ? GigapixelTissueSource(mask, sample, { m_Slide.image, m_Slide.plane, {}, {} })
-      : GigapixelMaskSource(mask));
+  return std::make_unique<gigapixel::PhysicalImage>(std::filesystem::is_regular_file(sample, error)
+                                                      ? GigapixelTissueSource(mask, sample, m_Slide)
+                                                      : GigapixelMaskSource(mask));
 }
 
 namespace
@@ -373,7 +372,7 @@ namespace
 void
 CountMemory(const GigapixelTrainingSample &       sample,
             const gigapixel::PhysicalImage &      pixels,
-            const GigapixelSlideContent &         content,
+            const gigapixel::SlideContent &       content,
             gigapixel::Size                       size,
             const gigapixel::NetworkDescription & network,
             gigapixel::SlideMemory &              memory)
@@ -452,8 +451,7 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
   GigapixelResolution resolution;
   resolution.level = this->GetLevel();
   resolution.micronsPerPixel = m_Slide.micronsPerPixel;
-  resolution.levelZeroMicronsPerPixel = m_Slide.levelZeroMicronsPerPixel;
-  resolution.content = GigapixelContentOf(m_Slide);
+  resolution.content = m_Slide;
   resolution.emptyAsBackground = network.TakesWhiteForBackground();
   resolution.asStored = network.IsNormalized();
   GigapixelRefuseWindow(m_Slide.window, network);

@@ -192,15 +192,10 @@ SlideSegmentationImageSource<TOutputImage>::SelectLevel()
 {
   WholeSlideImageIO & slide = *m_Stages->slide;
   const double        wanted = m_Stages->model->micronsPerPixel;
-  const auto          content =
-    GigapixelContentForModel(slide.GetFileName(),
-                             { slide.GetImage(), slide.GetFocalPlane(), slide.GetChannels(), slide.GetWindow() },
-                             *m_Stages->model);
+  const auto          content = GigapixelContentForModel(slide.GetFileName(), slide.GetContent(), *m_Stages->model);
   const gigapixel::NetworkDescription & network = m_Stages->model->network;
   GigapixelRefuseWindow(content.window, network);
-  slide.SetFocalPlane(content.plane);
-  slide.SetChannels(content.channels);
-  slide.SetWindow(content.window);
+  slide.SetContent(content);
   slide.SetGray(false);
   slide.ReadImageInformation();
   gigapixel::RequireChannels(slide, static_cast<unsigned>(network.channels), network.IsNormalized());
@@ -307,8 +302,7 @@ SlideSegmentationImageSource<TOutputImage>::OpenTissue()
   }
   const WholeSlideImageIO &      slide = *m_Stages->slide;
   const std::string              file = gigapixel::FindMask(m_Tissue, slide.GetFileName());
-  const gigapixel::PhysicalImage mask =
-    GigapixelTissueSource(file, slide.GetFileName(), { slide.GetImage(), slide.GetFocalPlane(), {}, {} });
+  const gigapixel::PhysicalImage mask = GigapixelTissueSource(file, slide.GetFileName(), slide.GetContent());
   m_Stages->tissueIdentity = mask.content;
   m_Stages->tissue =
     std::make_shared<const gigapixel::TissueMask>(mask, gigapixel::Grid::Of(slide), slide.GetFileName());

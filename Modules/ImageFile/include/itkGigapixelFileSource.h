@@ -3,6 +3,7 @@
 #define itkGigapixelFileSource_h
 
 #include "gigapixelPhysicalImage.h"
+#include "gigapixelSlideContent.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelImageIOSource.h"
 #include "itkSmartPointer.h"
@@ -19,32 +20,15 @@ namespace itk
 {
 class WholeSlideImageIO;
 
-/** What is read of a slide's file, as WholeSlideImageIO takes it. */
-struct GigapixelSlideContent
-{
-  std::string              image;    ///< empty: the main one
-  std::string              plane;    ///< focal plane; empty: the one that the image stands for
-  std::vector<std::string> channels; ///< none: all
-  std::string              window;   ///< empty: samples as they are stored
-
-  /** Whether a slide's reader alone can give it. */
-  bool
-  IsChosen() const
-  {
-    return !image.empty() || !plane.empty() || !channels.empty() || !window.empty();
-  }
-};
-
-/** Which pixels of a slide are read, and of which image and channels. */
+/** Which pixels of a slide are read, and what of its file. */
 struct GigapixelResolution
 {
-  unsigned level{ 0 };                    ///< number of the level; 0 has the finest pixels
-  double   micronsPerPixel{ 0 };          ///< if not 0: pixels of that resolution, whatever level says
-  double   levelZeroMicronsPerPixel{ 0 }; ///< if not 0: the resolution of level 0 where the file says none or nonsense
-  double   tolerance{ 0 };                ///< a level whose resolution differs by so much or less is read as it is
-  bool     emptyAsBackground{ false };    ///< whether gray tiles that are not stored show the background, else 0
-  bool     asStored{ false };             ///< samples of 16 bit of a slide, and floats, are read, as floats
-  GigapixelSlideContent content;          ///< image, channels and window
+  unsigned level{ 0 };                 ///< number of the level; 0 has the finest pixels
+  double   micronsPerPixel{ 0 };       ///< if not 0: pixels of that resolution, whatever level says
+  double   tolerance{ 0 };             ///< a level whose resolution differs by so much or less is read as it is
+  bool     emptyAsBackground{ false }; ///< whether gray tiles that are not stored show the background, else 0
+  bool     asStored{ false };          ///< samples of 16 bit of a slide, and floats, are read, as floats
+  gigapixel::SlideContent content;     ///< image, channels and window, and the resolution that is stated
 };
 
 /** A slide, mask or picture by file name: WholeSlideImageIO where it is built and reads the file, with its levels, its
@@ -82,9 +66,9 @@ GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelMaskSource(const std
  * the slide was converted from. Masks that name no slide are taken, and those of another focal plane.
  * \param content image and focal plane of the slide \throw std::runtime_error as GigapixelMaskSource(), and if it was
  * made of another slide */
-GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string &           fileName,
-                                                                         const std::string &           slide,
-                                                                         const GigapixelSlideContent & content = {});
+GigapixelImageFile_EXPORT gigapixel::PhysicalImage GigapixelTissueSource(const std::string &             fileName,
+                                                                         const std::string &             slide,
+                                                                         const gigapixel::SlideContent & content = {});
 
 /** Shows a warning as ITK shows it, of what is no object. */
 GigapixelImageFile_EXPORT void GigapixelWarn(const gigapixel::Diagnostic & warning);

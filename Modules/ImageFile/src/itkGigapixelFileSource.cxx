@@ -262,11 +262,7 @@ OpenSlideFile(const WholeSlideImageIO::Pointer & slide,
               HighSamples                        high)
 {
   slide->SetFileName(fileName);
-  slide->SetImage(resolution.content.image);
-  slide->SetFocalPlane(resolution.content.plane);
-  slide->SetChannels(resolution.content.channels);
-  slide->SetWindow(resolution.content.window);
-  slide->SetLevelZeroMicronsPerPixel(resolution.levelZeroMicronsPerPixel);
+  slide->SetContent(resolution.content);
   slide->SetLevel(resolution.level);
   if (resolution.micronsPerPixel > 0)
   {
@@ -414,11 +410,25 @@ OpenFile(const std::string &         fileName,
   (void)channels;
   (void)bytes;
   (void)givesWarnings;
-  gigapixel::PhysicalImage image = OpenOtherFile(fileName, high);
-  image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
-  if (resolution.levelZeroMicronsPerPixel > 0 && !image.grid.IsSpacingKnown())
+  gigapixel::PhysicalImage image;
+  try
   {
-    image.grid.spacing.fill(resolution.levelZeroMicronsPerPixel / 1000);
+    image = OpenOtherFile(fileName, high);
+  }
+  catch (const gigapixel::Refusal &)
+  {
+#ifdef GIGAPIXEL_HAS_WHOLESLIDE
+    if (gigapixel::IsReadAsLabels(fileName)) // a TIFF of several images, of which this reader chooses one and says so
+    {
+      return openSlide();
+    }
+#endif
+    throw;
+  }
+  image.content = gigapixel::IdentifyFile(fileName, gigapixel::HashedBytes::All);
+  if (const double stated = resolution.content.levelZeroMicronsPerPixel; stated > 0 && !image.grid.IsSpacingKnown())
+  {
+    image.grid.spacing.fill(stated / 1000);
   }
   if (!HasResolution(image, resolution))
   {
@@ -444,13 +454,12 @@ OpenFile(const std::string &         fileName,
 
 /** What a slide says of itself and of the one that it was made of. Its pixels may be of any kind: nobody reads them. */
 gigapixel::PhysicalImage
-IdentifyImage(const std::string & fileName, const GigapixelSlideContent & content)
+IdentifyImage(const std::string & fileName, const gigapixel::SlideContent & content)
 {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
   const auto slide = WholeSlideImageIO::New();
   slide->SetFileName(fileName);
-  slide->SetImage(content.image);
-  slide->SetFocalPlane(content.plane);
+  slide->SetContent(content.OfImage());
   slide->GiveWarningsOff(); // whoever reads the slide gives them
   try
   {
@@ -466,14 +475,13 @@ IdentifyImage(const std::string & fileName, const GigapixelSlideContent & conten
   }
 #endif
   GigapixelResolution resolution;
-  resolution.content.image = content.image;
-  resolution.content.plane = content.plane;
+  resolution.content = content.OfImage();
   return OpenFile(fileName, resolution, 0, gigapixel::HashedBytes::Samples, HighSamples::Refused, false);
 }
 
 /** Whether a mask that says what it was made of is of that slide, or of the one that it was converted from. */
 bool
-IsMadeOf(const gigapixel::PhysicalImage & mask, const std::string & slide, const GigapixelSlideContent & content)
+IsMadeOf(const gigapixel::PhysicalImage & mask, const std::string & slide, const gigapixel::SlideContent & content)
 {
   const gigapixel::PhysicalImage made = IdentifyImage(slide, content);
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
@@ -509,7 +517,7 @@ GigapixelMaskSource(const std::string & fileName, HighSamples high)
 }
 
 gigapixel::PhysicalImage
-GigapixelTissueSource(const std::string & fileName, const std::string & slide, const GigapixelSlideContent & content)
+GigapixelTissueSource(const std::string & fileName, const std::string & slide, const gigapixel::SlideContent & content)
 {
   gigapixel::PhysicalImage mask = GigapixelMaskSource(fileName);
   if (!mask.madeOf.empty() && !IsMadeOf(mask, slide, content))

@@ -16,9 +16,8 @@ GIGAPIXEL_CLASSIFICATION_OPTION(
   MapClass,
   mapClass,
   {},
-  OptionText("map-class",
-             "NAME",
-             "Class, finding, grade or value whose activation the maps show. Without it: of two classes the second "
-             "one, of several the most probable one of each slide, likewise of findings; its grade; the first value."))
+  OptionText("map-class", "NAME", "Class, finding, grade or value whose activation the maps show.")
+    .Details("Without it: of two classes the second one, of several the most probable one of each slide, likewise of "
+             "findings; its grade; the first value."))
 
 #undef GIGAPIXEL_CLASSIFICATION_OPTION

@@ -4,6 +4,7 @@
 // as of gigapixelLearningOptionList.h, and GIGAPIXEL_OPTIONAL_OPTION as of gigapixelPatchOptionList.h. What has no use
 // for some of them says besides what becomes of those:
 //   GIGAPIXEL_RESAMPLING_OPTION: of what reads slides at a resolution that no model states
+//   GIGAPIXEL_CONTENT_OPTION: of the file itself, see gigapixelSlideContent.h. The reader has a Set for each
 // Reads() says which commands have an option: SlideReading::File is for all that open slides.
 //
 // This file has no guard: it is included once for each purpose.
@@ -16,6 +17,9 @@
 #endif
 #ifndef GIGAPIXEL_RESAMPLING_OPTION
 #  define GIGAPIXEL_RESAMPLING_OPTION GIGAPIXEL_SLIDE_OPTION
+#endif
+#ifndef GIGAPIXEL_CONTENT_OPTION
+#  define GIGAPIXEL_CONTENT_OPTION GIGAPIXEL_SLIDE_OPTION
 #endif
 
 /** The level of a slide's file to read; of a model, where the resolution of the slide or of the model is unknown.
@@ -41,7 +45,7 @@ GIGAPIXEL_RESAMPLING_OPTION(double,
                               .Reads(SlideReading::Resolution))
 
 /** Micrometers per pixel of level 0 of slides whose files have none; 0, the default: unknown. */
-GIGAPIXEL_SLIDE_OPTION(
+GIGAPIXEL_CONTENT_OPTION(
   double,
   LevelZeroMicronsPerPixel,
   levelZeroMicronsPerPixel,
@@ -53,7 +57,7 @@ GIGAPIXEL_SLIDE_OPTION(
 
 /** Number (from 1) or name of the image to read, of a slide's file with several, as WholeSlideImageIO::SetImage() takes
  * it; empty, the default: the main one. */
-GIGAPIXEL_SLIDE_OPTION(
+GIGAPIXEL_CONTENT_OPTION(
   std::string,
   SlideImage,
   image,
@@ -63,7 +67,7 @@ GIGAPIXEL_SLIDE_OPTION(
     .Reads(SlideReading::File))
 
 /** Which focal plane of it, as WholeSlideImageIO::SetFocalPlane() takes it. */
-GIGAPIXEL_SLIDE_OPTION(
+GIGAPIXEL_CONTENT_OPTION(
   std::string,
   SlideFocalPlane,
   plane,
@@ -76,18 +80,18 @@ GIGAPIXEL_SLIDE_OPTION(
 
 /** Channels of a slide's file, as WholeSlideImageIO::SetChannels() takes them; by default those that the model was
  * trained on, or all. */
-GIGAPIXEL_SLIDE_OPTION(std::vector<std::string>,
-                       SlideChannels,
-                       channels,
-                       {},
-                       OptionText("channel", "N|NAME", "Channel of the slide.")
-                         .Details("By its name or its number from 1, a name first; gigapixel info lists them.")
-                         .Reads(SlideReading::Values)
-                         .Repeated())
+GIGAPIXEL_CONTENT_OPTION(std::vector<std::string>,
+                         SlideChannels,
+                         channels,
+                         {},
+                         OptionText("channel", "N|NAME", "Channel of the slide.")
+                           .Details("By its name or its number from 1, a name first; gigapixel info lists them.")
+                           .Reads(SlideReading::Values)
+                           .Repeated())
 
 /** The window that makes 8 bit of them, as WholeSlideImageIO::SetWindow() takes it; by default that of the model's
  * training, or samples as they are. */
-GIGAPIXEL_SLIDE_OPTION(
+GIGAPIXEL_CONTENT_OPTION(
   std::string,
   SlideWindow,
   window,
@@ -116,3 +120,4 @@ GIGAPIXEL_SLIDE_OPTION(
 #undef GIGAPIXEL_SLIDE_OPTION
 #undef GIGAPIXEL_OPTIONAL_OPTION
 #undef GIGAPIXEL_RESAMPLING_OPTION
+#undef GIGAPIXEL_CONTENT_OPTION

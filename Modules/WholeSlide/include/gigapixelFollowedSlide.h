@@ -34,21 +34,8 @@ public:
 
 private:
   /** What WholeSlideImageIO::CopySettings() copies. What selects pixels, tolerances among it, counts by its result. */
-  using Settings = std::tuple<std::string,
-                              std::string,
-                              std::string,
-                              std::string,
-                              std::string,
-                              unsigned,
-                              double,
-                              double,
-                              bool,
-                              bool,
-                              bool,
-                              bool,
-                              bool,
-                              bool,
-                              bool>;
+  using Settings = std::
+    tuple<std::string, SlideContent, std::string, unsigned, double, bool, bool, bool, bool, bool, bool, bool, bool>;
 
   void Read();
 

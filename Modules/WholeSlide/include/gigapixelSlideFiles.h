@@ -4,6 +4,8 @@
 
 #include "GigapixelWholeSlideExport.h"
 
+#include "gigapixelSlideContent.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,13 +47,12 @@ GigapixelWholeSlide_EXPORT std::string FindDICOMDamage(const std::string & path)
 GigapixelWholeSlide_EXPORT bool IsReadAsLabels(const std::string & path);
 
 /** IdentifyFile() of a slide, by samples of the file that is named and of its parts (FindSlideParts()), and all bytes
- * of what describes it. An image that is not the main one has its number before it. \param image,plane
- * as itk::WholeSlideImageIO takes them \throw std::runtime_error one of them that is there cannot be read */
-GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path,
-                                                     const std::string & image = {},
-                                                     const std::string & plane = {});
+ * of what describes it. An image that is not the main one has its number before it. \param content of which image and
+ * focal plane count \throw std::runtime_error one of the files that is there cannot be read */
+GigapixelWholeSlide_EXPORT std::string IdentifySlide(const std::string & path, const SlideContent & content = {});
 
-/** As above, of the slide that is read, with the channels and windows that were chosen before it. */
+/** As above, of the slide that is read, with the channels and windows that were chosen before it. What else of the
+ * content changes values has to stand there, too, so that outputs of other values are made anew. */
 GigapixelWholeSlide_EXPORT std::string IdentifySlide(const itk::WholeSlideImageIO & slide);
 
 /** Whether both are of one image of the file, as IdentifySlide() identifies it, or of focal planes of one stack: these

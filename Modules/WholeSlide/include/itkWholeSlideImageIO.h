@@ -5,6 +5,8 @@
 #include "GigapixelWholeSlideExport.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelSlideContent.h"
+#include "itkGigapixelOptionMacros.h"
 #include "itkImageIOBase.h"
 
 #include <array>
@@ -121,10 +123,16 @@ public:
   /** Reads as \a other does: its file, image, pixels and colors. It gives no warnings: \a other does. */
   void CopySettings(const Self & other);
 
+  /** Image, focal plane, channels, window and stated resolution at once: of each entry of gigapixelSlideOptionList.h
+   * that is of the file itself. @{ */
+#ifndef ITK_WRAPPING_PARSER // it knows no structures
+  itkGigapixelOptionMacro(gigapixel::SlideContent, Content, m_Content);
+#endif
+  /** @} */
+
   /** The resolution of level 0 in micrometers per pixel where the file says none, or nonsense; 0 (the default): unknown
    * then. What a file says plausibly stays, so that one word serves a folder of mixed slides. */
-  itkSetMacro(LevelZeroMicronsPerPixel, double);
-  itkGetConstMacro(LevelZeroMicronsPerPixel, double);
+  itkGigapixelOptionMacro(double, LevelZeroMicronsPerPixel, m_Content.levelZeroMicronsPerPixel);
 
   /** One component instead of three: Rec. 601 luma, rounded. From YCbCr JPEG that is the luma channel itself, without
    * decoding the colors; else (0.299 R + 0.587 G + 0.114 B) in 16-bit fixed point, as libjpeg computes it. Default off.
@@ -210,22 +218,19 @@ public:
   /** Reads the image with this number (from 1) or name, where the file has several (channels, focal planes, areas): see
    * GetImages(). Empty, the default: the main image. One that the file does not have is an error of
    * ReadImageInformation() with the code E-SLIDE-IMAGE. CanReadFile() looks at the main image alone. */
-  itkSetStringMacro(Image);
-  itkGetStringMacro(Image);
+  itkGigapixelOptionMacro(std::string, Image, m_Content.image);
 
   /** Reads a focal plane of the image, by its number from the lowest (from 1), "middle", "max" (the maximum of all
    * planes) or "focus" (the sharpest pixels of all). Empty, the default: the plane that the image is, or the one
    * nearest to the focus. One that the file does not have is an error as above. */
-  itkSetStringMacro(FocalPlane);
-  itkGetStringMacro(FocalPlane);
+  itkGigapixelOptionMacro(std::string, FocalPlane, m_Content.plane);
 
   /** \name Channels
    * Reads channels by name or number (from 1; a name comes first, "number:2" is always a number), in this order. None,
    * the default: all. Without a window samples come as they are stored; one channel of 8 bit is gray then, several are
    * vectors. An unknown name or number, a name that several channels have, and a channel that is named twice are errors
    * of ReadImageInformation() (E-SLIDE-CHANNEL). Associated images are read as they are. @{ */
-  void                             SetChannels(const std::vector<std::string> & channels);
-  const std::vector<std::string> & GetChannels() const;
+  itkGigapixelOptionMacro(std::vector<std::string>, Channels, m_Content.channels);
 
   /** Makes samples of 8 bit of those from LOW up to HIGH ("LOW,HIGH"): 255 (s - LOW) / (HIGH - LOW), rounded, halves
    * up, from 0 to 255. "auto": the 0.1 and 99.9 percentile of each channel (as numpy.percentile) on the coarsest stored
@@ -233,8 +238,7 @@ public:
    * above is 255. Empty, the default: samples as they are stored, except for SetAsPicture(). Samples are unsigned ones
    * of 8 or 16 bit, or floats; channels are at most 64. ReadImageInformation() reads that level where nobody has
    * before: it invokes ProgressEvent, and throws ProcessAborted where an observer calls AbortGenerateDataOn(). */
-  itkSetStringMacro(Window);
-  itkGetStringMacro(Window);
+  itkGigapixelOptionMacro(std::string, Window, m_Content.window);
 
   /** Channels become a picture of 8 bit: one is gray, several are their colors added up (as the file says them, else
    * blue, green, red, cyan, magenta, yellow, white in turn), each times its sample, and 7 / n of n > 7 channels:
@@ -473,7 +477,7 @@ private:
   std::shared_ptr<const gigapixel::ColorTransform> m_Colors;    // to sRGB; null: as they are
   std::shared_ptr<const gigapixel::ResampledLevel> m_Resampled; // null: pixels of a level
   Selection                                        m_Selection{ SelectedBy::Level, 0.0, 0.0 };
-  double                                           m_LevelZeroMicronsPerPixel{ 0.0 };
+  gigapixel::SlideContent                          m_Content;
   bool                                             m_Gray{ false };
   bool                                             m_GrayFromRGB{ false };
   bool                                             m_ConvertToSRGB{ false };
@@ -483,10 +487,6 @@ private:
   bool                                             m_Strict{ GetGlobalDefaultStrict() };
   bool                                             m_GiveWarnings{ true };
   std::string                                      m_AssociatedImage;
-  std::string                                      m_Image;
-  std::string                                      m_FocalPlane;
-  std::vector<std::string>                         m_Channels;
-  std::string                                      m_Window;
   bool                                             m_AsPicture{ false };
   unsigned int                                     m_Level{ 0 };
   unsigned int m_Plane{ 0 }; // the level (that is resampled), or an associated image's number behind the levels

@@ -6,6 +6,7 @@
 #include "gigapixelReadingMemory.h"
 
 #include "SlideFile.h"
+#include "TableValues.h"
 #include "VolumeFile.h"
 #include "VolumeSegmentation.h"
 
@@ -346,11 +347,11 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 }
 
 /** A model finds the channels that it was trained on, as it does in segment. */
-itk::GigapixelSlideContent
+SlideContent
 FindContent(const ArgumentValues & values)
 {
   const std::string & network = values.GetText("network");
-  auto                asked = GetContent(values);
+  SlideContent        asked = GetSlideOptions(values);
   if (!NetworkDescription::IsModel(network))
   {
     return asked;
@@ -378,7 +379,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
   }
   const auto content = FindContent(values);
   itk::GigapixelRefuseWindow(content.window, network);
-  const auto slide = OpenSlide(name, content, values, session);
+  const auto slide = OpenSlide(name, content, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());

@@ -13,6 +13,7 @@
 #include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 #include "VolumeSegmentation.h"
 
 #include "gigapixelModel.h"
@@ -416,8 +417,8 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
-  const auto         content = itk::GigapixelContentForModel(task.slide, GetContent(values), *model);
-  const auto         slide = OpenSlide(task.slide, content, values, session);
+  const auto         content = itk::GigapixelContentForModel(task.slide, GetSlideOptions(values), *model);
+  const auto         slide = OpenSlide(task.slide, content, session);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
   if (HasOwnMask(segmentation))
   {

@@ -4,6 +4,7 @@
 #include "ArgumentText.h"
 #include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 
 #include "gigapixelPrintable.h"
 
@@ -69,8 +70,8 @@ SlideForModel::SlideForModel(const std::string &    fileName,
                              const ArgumentValues & values,
                              const Session &        session)
   : name(fileName)
-  , content(itk::GigapixelContentForModel(fileName, GetContent(values), model))
-  , file(OpenSlide(fileName, content, values, session))
+  , content(itk::GigapixelContentForModel(fileName, GetSlideOptions(values), model))
+  , file(OpenSlide(fileName, content, session))
   , image(OpenImage(fileName, model, values))
   , tiling(MakeTiling(model, values))
 {

@@ -42,7 +42,7 @@ struct SlideForModel
                   std::int64_t           handedOnBytes = 0) const;
 
   std::string                     name;
-  itk::GigapixelSlideContent      content;
+  SlideContent                    content;
   itk::WholeSlideImageIO::Pointer file; ///< which counts damaged tiles
   PhysicalImage                   image;
   Tiling                          tiling;

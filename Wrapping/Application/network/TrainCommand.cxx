@@ -12,6 +12,7 @@
 #include "gigapixelLearningOptions.h"
 #include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 #include "VolumeFile.h"
 #include "VolumeSegmentation.h"
 
@@ -136,7 +137,7 @@ MeasureSlide(const CohortEntry &        entry,
   }
   SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
-  workload.reading.AddFile(entry.slide, network.channels, GetContent(values), network.IsNormalized());
+  workload.reading.AddFile(entry.slide, network.channels, GetSlideOptions(values), network.IsNormalized());
   workload.reading.AddResampling(*slide);
   if (!network.LabelsImage() && !entry.mask.empty())
   {
@@ -153,7 +154,7 @@ MeasureCohort(const Cohort &             cohort,
               const Session &            session)
 {
   Workload workload;
-  itk::GigapixelRefuseWindow(GetContent(values).window, network);
+  itk::GigapixelRefuseWindow(GetSlideOptions(values).window, network);
   itk::GigapixelRefuseSharedMemory(values.Has("shared-memory"), network);
   for (const CohortEntry & entry : cohort.entries)
   {

@@ -130,11 +130,7 @@ def train(
         trainer.SetLevel(level)
     trainer.SetMicronsPerPixel(mpp or 0.0)
     trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
-    content = content_of(files, channels, window)
-    trainer.SetSlideImage(content.image)
-    trainer.SetSlideFocalPlane(content.plane)
-    trainer.SetSlideChannels(content.channels)
-    trainer.SetSlideWindow(content.window)
+    content_of(files, channels, window).set_on(trainer, "Slide")
     trainer.SetLoss(loss)
     trainer.SetClassWeights(class_weights)
     if ignored_label is not None:

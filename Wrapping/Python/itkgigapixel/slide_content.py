@@ -93,6 +93,11 @@ class Content(NamedTuple):
             content = content._replace(window=window if isinstance(window, str) else ",".join(repr(float(each)) for each in window))
         return content
 
+    def set_on(self, process, prefix: str = "") -> None:
+        """Sets them on a reader, or on a filter whose names for them begin with *prefix*."""
+        for name, value in (("Image", self.image), ("FocalPlane", self.plane), ("Channels", self.channels), ("Window", self.window)):
+            getattr(process, f"Set{prefix}{name}")(value)
+
     def options(self) -> dict:
         """Those of the program."""
         return {"image": self.image, "plane": self.plane, "channel": self.channels, "window": self.window}

@@ -122,10 +122,7 @@ class SlideFile:
             io.SetStrict(True)
         if self._mpp is not None:
             io.SetLevelZeroMicronsPerPixel(self._mpp)
-        io.SetImage(self._content.image)
-        io.SetFocalPlane(self._content.plane)
-        io.SetChannels(self._content.channels)
-        io.SetWindow(self._content.window)
+        self._content.set_on(io)
         io.SetAsPicture(self._as_picture)
         if mpp is not None:
             io.SetMicronsPerPixel(mpp)

@@ -11,6 +11,7 @@ ENDINGS = ("IUC2", "IF2", "IRGBUC2", "IUC2IUC2", "IRGBUC2IUC2", "IRGBUC2IRGBUC2"
 COMMENT = re.compile(r"/\*\*(.*?)\*/(.*?)(?=\n\s*\n|/\*\*|\Z)", re.DOTALL)
 CLASS = re.compile(r"\s*(?:template\s*<.*?>\s*)?(?:class|struct)\s+(?:\w+_EXPORT\s+)?(\w+)\s*[:{]", re.DOTALL)
 MACRO = re.compile(r"\bitk(Set|Get|Boolean)\w*Macro\((\w+)")
+OPTION_MACRO = re.compile(r"\bitkGigapixelOptionMacro\((?:[^,<]|<[^>]*>)+,\s*(\w+),")
 # A list of entries, each of which is made a Set and a Get where the list is included.
 LIST = re.compile(r'#include "(\w+List\.h)"')
 # Definitions of macros, and remarks, are no declarations.
@@ -34,7 +35,7 @@ def members(following: str) -> list[str]:
     names = []
     for kind, name in MACRO.findall(following):
         names += [f"{name}On", f"{name}Off"] if kind == "Boolean" else [f"{kind}{name}"]
-    for name in ENTRY.findall(following):
+    for name in ENTRY.findall(following) + OPTION_MACRO.findall(following):
         names += [f"Set{name}", f"Get{name}", f"Clear{name}"]
     return names + METHOD.findall(following)
 

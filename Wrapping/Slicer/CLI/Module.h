@@ -58,6 +58,9 @@ constexpr int MostModalities = 4;
  * GigapixelClassify. */
 const std::vector<Module> & GetModules();
 
+/** "slide-mpp" becomes "slideMpp", "SLIDE" becomes "slide": Slicer takes letters and digits only. */
+std::string GetModuleName(const std::string & tableName);
+
 /** Null where there is none of that name. */
 const Module * FindModule(const std::string & name);
 

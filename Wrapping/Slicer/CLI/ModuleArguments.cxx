@@ -3,6 +3,7 @@
 #include "Module.h"
 #include "OutputCheck.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 
 #include <algorithm>
 #include <array>
@@ -94,16 +95,8 @@ OpenSlide(const ArgumentValues & values)
   application::CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
-  const itk::GigapixelSlideContent content = application::GetContent(values);
-  slide->SetImage(content.image);
-  slide->SetFocalPlane(content.plane);
-  slide->SetChannels(content.channels);
-  slide->SetWindow(content.window);
+  slide->SetContent(application::GetSlideOptions(values, GetModuleName));
   slide->SetAsPicture(true); // of channels that are no picture
-  if (values.GetNumber("slideMpp") > 0)
-  {
-    slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slideMpp"));
-  }
   slide->ReadImageInformation();
   return slide;
 }

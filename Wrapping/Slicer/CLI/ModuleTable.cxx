@@ -9,11 +9,8 @@
 
 namespace gigapixel::slicer
 {
-namespace
-{
 using application::ArgumentChannel;
 
-/** "slide-mpp" becomes "slideMpp", "SLIDE" becomes "slide": Slicer takes letters and digits only. */
 std::string
 GetModuleName(const std::string & tableName)
 {
@@ -32,6 +29,9 @@ GetModuleName(const std::string & tableName)
   }
   return name;
 }
+
+namespace
+{
 
 /** A form has a value in every field, so a number that may be missing needs one that means so. */
 void

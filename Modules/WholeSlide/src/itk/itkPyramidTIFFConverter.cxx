@@ -243,8 +243,7 @@ PyramidTIFFConverter::ChooseCompressor()
   const bool    isPicture =
     content == Content::Picture || isColor || m_Slide->GetDecoder().find("JPEG") != std::string::npos;
   // Channels that were chosen are wanted with their values, unless a window makes a picture of them.
-  const bool areValues =
-    !m_Slide->GetChannels().empty() && std::string(m_Slide->GetWindow()).empty() && !m_Slide->GetAsPicture();
+  const bool areValues = !m_Slide->GetChannels().empty() && m_Slide->GetWindow().empty() && !m_Slide->GetAsPicture();
   const bool mayLose = isBytes && isPicture && content != Content::Labels && !areValues && !HasChannels(*m_Slide);
   m_ImageIO->SetCompressor(mayLose ? "JPEG" : "DEFLATE");
 }

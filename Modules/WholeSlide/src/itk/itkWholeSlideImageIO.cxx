@@ -82,7 +82,11 @@ void
 WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-  os << indent << "LevelZeroMicronsPerPixel: " << m_LevelZeroMicronsPerPixel << '\n';
+  os << indent << "LevelZeroMicronsPerPixel: " << m_Content.levelZeroMicronsPerPixel << '\n';
+  os << indent << "Image: " << m_Content.image << '\n';
+  os << indent << "FocalPlane: " << m_Content.plane << '\n';
+  os << indent << "Channels: " << gigapixel::JoinNames(m_Content.channels) << '\n';
+  os << indent << "Window: " << m_Content.window << '\n';
   os << indent << "Gray: " << (m_Gray ? "On" : "Off") << '\n';
   os << indent << "GrayFromRGB: " << (m_GrayFromRGB ? "On" : "Off") << '\n';
   os << indent << "ConvertToSRGB: " << (m_ConvertToSRGB ? "On" : "Off") << '\n';
@@ -91,10 +95,6 @@ WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
   os << indent << "PickPixels: " << (m_PickPixels ? "On" : "Off") << '\n';
   os << indent << "Strict: " << (m_Strict ? "On" : "Off") << '\n';
   os << indent << "GiveWarnings: " << (m_GiveWarnings ? "On" : "Off") << '\n';
-  os << indent << "Image: " << m_Image << '\n';
-  os << indent << "FocalPlane: " << m_FocalPlane << '\n';
-  os << indent << "Channels: " << gigapixel::JoinNames(m_Channels) << '\n';
-  os << indent << "Window: " << m_Window << '\n';
   os << indent << "AsPicture: " << (m_AsPicture ? "On" : "Off") << '\n';
   os << indent << "AssociatedImage: " << m_AssociatedImage << '\n';
   os << indent << "Level: " << m_Level << '\n';
@@ -232,7 +232,7 @@ WholeSlideImageIO::GetLevelZeroResolution() const
   {
     return resolution;
   }
-  return { { m_LevelZeroMicronsPerPixel, m_LevelZeroMicronsPerPixel } };
+  return { { m_Content.levelZeroMicronsPerPixel, m_Content.levelZeroMicronsPerPixel } };
 }
 
 double
@@ -386,8 +386,9 @@ WholeSlideImageIO::ReadImageInformation()
   try
   {
     const auto reading = m_StoredValues ? gigapixel::TIFFReading::Labels : gigapixel::TIFFReading::Colors;
-    const auto choice = m_AssociatedImage.empty() ? gigapixel::ChannelChoice{ m_Channels, m_Window, m_AsPicture }
-                                                  : gigapixel::ChannelChoice();
+    const auto choice = m_AssociatedImage.empty()
+                          ? gigapixel::ChannelChoice{ m_Content.channels, m_Content.window, m_AsPicture }
+                          : gigapixel::ChannelChoice();
     const auto progress = [this](double share) {
       this->UpdateProgress(static_cast<float>(share));
       if (this->GetAbortGenerateData())
@@ -396,7 +397,7 @@ WholeSlideImageIO::ReadImageInformation()
       }
     };
     this->AbortGenerateDataOff();
-    m_Slide = gigapixel::Slide::Open(m_FileName, { m_Image, m_FocalPlane }, reading, choice, progress);
+    m_Slide = gigapixel::Slide::Open(m_FileName, { m_Content.image, m_Content.plane }, reading, choice, progress);
   }
   catch (const ProcessAborted &)
   {
@@ -452,7 +453,7 @@ WholeSlideImageIO::WarnOfFile()
   m_Warned = m_GiveWarnings ? m_Slide : m_Warned.lock();
   for (const gigapixel::Diagnostic & warning : m_Slide->GetWarnings())
   {
-    const bool isSolved = warning.code == "W-SLIDE-RESOLUTION" && m_LevelZeroMicronsPerPixel > 0.0;
+    const bool isSolved = warning.code == "W-SLIDE-RESOLUTION" && m_Content.levelZeroMicronsPerPixel > 0.0;
     if (m_GiveWarnings && !isKnown && !isSolved)
     {
       Warn(warning);

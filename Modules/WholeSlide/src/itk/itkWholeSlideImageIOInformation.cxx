@@ -37,22 +37,6 @@ MakeEntries(const std::vector<gigapixel::SlideChannel> & channels)
 
 } // namespace
 
-void
-WholeSlideImageIO::SetChannels(const std::vector<std::string> & channels)
-{
-  if (m_Channels != channels)
-  {
-    m_Channels = channels;
-    this->Modified();
-  }
-}
-
-const std::vector<std::string> &
-WholeSlideImageIO::GetChannels() const
-{
-  return m_Channels;
-}
-
 std::string
 WholeSlideImageIO::GetChannelChoice() const
 {

@@ -82,13 +82,9 @@ WholeSlideImageIO::CopySettings(const Self & other)
 {
   this->SetFileName(other.GetFileName());
   this->Select(other.m_Selection);
-  this->SetImage(other.m_Image);
-  this->SetFocalPlane(other.m_FocalPlane);
-  this->SetChannels(other.m_Channels);
-  this->SetWindow(other.m_Window);
+  this->SetContent(other.m_Content);
   this->SetAsPicture(other.m_AsPicture);
   this->SetAssociatedImage(other.m_AssociatedImage);
-  this->SetLevelZeroMicronsPerPixel(other.m_LevelZeroMicronsPerPixel);
   this->SetGray(other.m_Gray);
   this->SetGrayFromRGB(other.m_GrayFromRGB);
   this->SetConvertToSRGB(other.m_ConvertToSRGB);

@@ -21,13 +21,11 @@ FollowedSlide::Read()
   m_Slide->ReadImageInformation();
   m_ReadTime = m_Slide->GetMTime();
   m_Settings = Settings(m_Slide->GetFileName(),
-                        m_Slide->GetImage(),
-                        m_Slide->GetFocalPlane(),
-                        m_Slide->GetChannelChoice(),
+                        m_Slide->GetContent(),
                         m_Slide->GetAssociatedImage(),
                         m_Slide->GetLevel(),
                         m_Slide->GetMicronsPerPixel(),
-                        m_Slide->GetLevelZeroMicronsPerPixel(),
+                        m_Slide->GetAsPicture(),
                         m_Slide->GetGray(),
                         m_Slide->GetGrayFromRGB(),
                         m_Slide->GetConvertToSRGB(),

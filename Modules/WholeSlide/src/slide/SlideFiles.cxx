@@ -139,10 +139,10 @@ AreOfOneImage(const std::string & path, const std::string & one, const std::stri
 }
 
 std::string
-IdentifySlide(const std::string & path, const std::string & image, const std::string & plane)
+IdentifySlide(const std::string & path, const SlideContent & content)
 {
   std::string prefix; // of an image that is not the main one
-  if (const AskedImage asked{ image, plane }; !asked.IsEmpty())
+  if (const AskedImage asked{ content.image, content.plane }; !asked.IsEmpty())
   {
     const auto slide = Slide::Open(path, asked);
     if (const auto stack = std::dynamic_pointer_cast<const FocalStack>(slide))
@@ -169,8 +169,7 @@ std::string
 IdentifySlide(const itk::WholeSlideImageIO & slide)
 {
   const std::string choice = slide.GetChannelChoice();
-  return (choice.empty() ? choice : choice + ' ') +
-         IdentifySlide(slide.GetFileName(), slide.GetImage(), slide.GetFocalPlane());
+  return (choice.empty() ? choice : choice + ' ') + IdentifySlide(slide.GetFileName(), slide.GetContent());
 }
 
 } // namespace gigapixel

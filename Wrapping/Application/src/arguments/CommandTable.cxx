@@ -53,17 +53,16 @@ Info()
     "models (a .safetensors file, a run's folder, or the name of a preset or ready model): operations, parameters, "
     "channels, classes, what pixels become, the multiple that images are padded to, halo, and where the network comes "
     "from.",
-    Join({ { Slides(
-             "Slide files, or folders of slides. In a folder, a DICOM series is one slide. Or models. Or volumes: " +
-             itk::GigapixelNameVolumeFormats() + " files.") },
+    Join({ { Slides("Slide files, or folders of slides; models; volumes.")
+               .Details("In a folder, a DICOM series is one slide. Volumes are " + itk::GigapixelNameVolumeFormats() +
+                        " files.") },
            SlideArguments(),
            { OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
                .OfSlideFiles(),
              Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
-             Switch("check",
-                    "Decode all tiles of all levels, tell how many are damaged, and end with exit code 1 if any cannot "
-                    "be decoded "
-                    "(or, with --strict, is damaged): all are counted, five named."),
+             Switch("check", "Decode all tiles of all levels, and tell how many are damaged.")
+               .Details(
+                 "Exit code 1 if any cannot be decoded (or, with --strict, is damaged). All are counted, five named."),
              Strict(),
              Replace() } }),
     { "gigapixel info slide.svs",
@@ -114,6 +113,18 @@ TrainingLoss()
     .Group("Learning");
 }
 
+/** What a run's folder does not say. */
+std::string
+NameGivenAgain()
+{
+  std::vector<std::string> names{ "--cohort", "--objective" };
+  for (const Argument & argument : OptionsOf<SlideOptions>())
+  {
+    names.push_back(argument.GetDisplayName());
+  }
+  return JoinNames(names);
+}
+
 Command
 Train()
 {
@@ -139,8 +150,9 @@ Train()
           Switch("resume", "Go on with the run that the folder holds, or begin it.")
             .Details(
               "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
-              "what is in the files. To be given again, where they were, are --cohort, --objective, --tissue, --level, "
-              "--mpp, --slide-mpp, --channel and --window. All others that decide on the result, such as --network, "
+              "what is in the files. To be given again, where they were, are " +
+              NameGivenAgain() +
+              ". All others that decide on the result, such as --network, "
               "--loss, --weights, "
               "--optimizer, --jitter or --seed, are the run's and may be left out; other values are refused. New ones "
               "may have --epochs (but those of the schedule cosine), --early-stopping, --device, --memory, --threads, "
@@ -262,28 +274,18 @@ Classify()
           Required(InputFile(
             "model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
           Required(Output("CSV", "table", "The table, a .csv file.")),
-          InputFile(
-            "cohort",
-            "CSV",
-            "table",
-            "Table with the columns slide and patient or label (or the other truths that train takes), which the "
-            "output then has as well. Slides are known "
-            "by the ends of their paths."),
-          OutputFile("per-patient",
-                     "CSV",
-                     "table",
-                     "A table with a row for each patient of --cohort: the means of the probabilities, or values, of "
-                     "all slides."),
+          InputFile("cohort", "CSV", "table", "Table with patients or truths of the slides, which the output then has.")
+            .Details("Columns slide and patient or label, or the other truths that train takes. Slides are known by "
+                     "the ends of their paths."),
+          OutputFile("per-patient", "CSV", "table", "A table with a row for each patient of --cohort.")
+            .Details("The means of the probabilities, or values, of all slides."),
         },
         SlidesForModel("the label is made of the tissue alone. Give masks where the model was trained with masks, and "
                        "none where it was not."),
-        { OutputFile(
-          "maps",
-          "FOLDER",
-          "folder",
-          "Shows what each label comes from: for each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid "
-          "in mm, and a picture of the slide in its colors, SLIDE-NAME.png. For networks that pool by attention "
-          "it is the attention, for others the class activation (grad-CAM). Takes twice the time.") },
+        { OutputFile("maps", "FOLDER", "folder", "Show what each label comes from: maps and pictures.")
+            .Details("For each slide a map, SLIDE-NAME.pyramid.tif, floats on a coarse grid in mm, and a picture of "
+                     "the slide in its colors, SLIDE-NAME.png. For networks that pool by attention it is the "
+                     "attention, for others the class activation (grad-CAM). Takes twice the time.") },
         OptionsOf<ClassificationOptions>(),
         OptionsOf<ComputingOptions>({ "shared-memory", "scratch" }),
         { ReportOfBatch(), Strict(), Replace() } }),
@@ -309,12 +311,9 @@ Features()
              SlidesOfBatch(),
              Required(InputFile(
                "model", "RUN|FILE", "model", "A training run's folder (its best weights) or a .safetensors file.")),
-             Required(
-               Output("OUT",
-                      "features",
-                      "The vectors: an .h5 file for one slide; a folder (for several slides or a folder of them, or "
-                      "ending in /) that gets "
-                      "SLIDE-NAME.h5 for each.")),
+             Required(Output("OUT", "features", "The vectors of one slide, or a folder for those of several.")
+                        .Details("An .h5 file for one slide; a folder (for several slides or a folder of them, or "
+                                 "ending in /) that gets SLIDE-NAME.h5 for each.")),
            },
            SlidesForModel("only positions of tissue are written."),
            OptionsOf<ComputingOptions>({ "shared-memory", "scratch" }),
@@ -353,13 +352,8 @@ Plan()
 Command
 Networks()
 {
-  Argument network{
-    "NETWORK",
-    Type::Text,
-    "",
-    "A preset, with options if it has some (unet:base=32,depth=3), a JSON file or a model. Without it, all presets "
-    "and their options."
-  };
+  Argument network{ "NETWORK", Type::Text, "", "A preset, a JSON file or a model. Without it, all presets." };
+  network.details = "A preset with options, if it has some: unet:base=32,depth=3.";
   return {
     "networks",
     "networks that there are, and what they cost",
@@ -382,19 +376,16 @@ Import()
   const Argument logits{
     "logits", Type::Text, "NAME", "Which of several outputs has the logits of each pixel. Without it the first."
   };
-  const Argument mean{
-    "mean", Type::Text, "M0,M1,...", "Of the pixels that it takes, as shares of 255, for each channel. Without it 0."
-  };
+  Argument mean{ "mean", Type::Text, "M0,M1,...", "Of the pixels that it takes, for each channel. Without it 0." };
+  mean.details = "As shares of 255.";
   const Argument deviation{
     "deviation", Type::Text, "D0,D1,...", "Likewise, with --mean: input is (pixel / 255 - mean) / deviation."
   };
-  const Argument orientation{
-    "orientation",
-    Type::Text,
-    "LETTERS|stored",
-    "Of volumes: the sides of the patient that x, y and z pointed to in training, such as RAS. "
-    "Volumes are brought to it, and labels back. stored: it took them as their files have them. Without it: not known."
+  Argument orientation{
+    "orientation", Type::Text, "LETTERS|stored", "Of volumes: sides of the patient that x, y and z pointed to."
   };
+  orientation.details = "In training, such as RAS. Volumes are brought to it, and labels back. stored: it took them as "
+                        "their files have them. Without it: not known.";
   return {
     "import",
     "a network that was trained elsewhere",
@@ -408,35 +399,24 @@ Import()
     { Required(InputFile(
         "NETWORK", "", "network", "The network, an .onnx file; with --weights a preset, a JSON file or a model.")),
       Required(Output("MODEL", "model", "The model, a .safetensors file.")),
-      InputFile(
-        "weights",
-        "FILE",
-        "weights",
-        "All weights of the network, by name and shape: a model, a PyTorch module's state_dict as torch.save writes it "
-        "(.pth, .pt, .th; nothing in it is run), or a safetensors file."),
+      InputFile("weights", "FILE", "weights", "All weights of the network, by name and shape.")
+        .Details("A model, a PyTorch module's state_dict as torch.save writes it (.pth, .pt, .th; nothing in it is "
+                 "run), or a safetensors file."),
       FindOption<LearningOptions>("weights-set"),
       name,
       logits,
       mean,
       deviation,
       Resolution("mpp", "", "Resolution of the pixels that it was trained on. Without it: unknown."),
-      Integer("tile-size",
-              "",
-              8,
-              65536,
-              "Side of a tile's core, up to a multiple of the stride. Without it: 1024, of networks for volumes 64."),
+      Integer("tile-size", "", 8, 65536, "Side of a tile's core, up to a multiple of the stride.")
+        .Details("Without it: 1024, of networks for volumes 64."),
       orientation,
-      Choice("axis-order",
-             { "zyx", "xyz" },
-             "zyx",
-             "Of volumes: what depth, height and width of the network are. zyx: as in arrays of SimpleITK and nnU-Net; "
-             "xyz: as in those of nibabel and MONAI."),
-      Choice("norms",
-             { "frozen", "image" },
-             "frozen",
-             "What batch norms that keep statistics are. frozen: they take those, in training, too, as in PyTorch's "
-             "eval(). image: each channel takes those of the whole slide or volume, exactly, in passes over it, as "
-             "PyTorch's norms in training do of a batch of one."),
+      Choice("axis-order", { "zyx", "xyz" }, "zyx", "Of volumes: what depth, height and width of the network are.")
+        .Details("zyx: as in arrays of SimpleITK and nnU-Net; xyz: as in those of nibabel and MONAI."),
+      Choice("norms", { "frozen", "image" }, "frozen", "What becomes of batch norms that keep statistics.")
+        .Details(
+          "frozen: they take those, in training, too, as in PyTorch's eval(). image: each channel takes those of the "
+          "whole slide or volume, exactly, in passes over it, as PyTorch's norms in training do of a batch of one."),
       Replace() },
     { "gigapixel import nuclei.onnx -o nuclei.safetensors --mpp 0.5",
       "gigapixel import mine.json --weights mine.pth -o mine.safetensors",

@@ -17,11 +17,12 @@ using Type = ArgumentType;
 Argument
 TissuePreset()
 {
-  Argument argument{ "preset", Type::Choice, "NAME", "Chain of filters:" };
+  Argument argument{ "preset", Type::Choice, "NAME", "Chain of filters that finds the tissue." };
   for (const gigapixel::TissuePresetChoice & choice : gigapixel::GetTissuePresetChoices())
   {
     argument.choices.push_back(choice.name);
-    argument.description += ' ' + choice.name + ": " + choice.purpose + (choice.purpose.back() == '.' ? "" : ".");
+    argument.details += (argument.details.empty() ? "" : " ") + choice.name + ": " + choice.purpose +
+                        (choice.purpose.back() == '.' ? "" : ".");
   }
   argument.defaultValue = argument.choices.front();
   return argument;
@@ -36,12 +37,8 @@ LikeSlide()
 Argument
 OutlineOrigin()
 {
-  return Choice(
-    "origin",
-    { "slide", "bounds" },
-    "slide",
-    "Where positions are counted from: the slide's corner, or that of its scanned area (openslide.bounds-x, "
-    "-y), as QuPath does.");
+  return Choice("origin", { "slide", "bounds" }, "slide", "Where positions are counted from.")
+    .Details("slide: its corner. bounds: that of its scanned area (openslide.bounds-x, -y), as QuPath does.");
 }
 
 } // namespace
@@ -61,31 +58,22 @@ Label()
     "pixels.",
     Join(
       { { SlidesOfBatch(),
-          Required(Output("OUT",
-                          "label",
-                          "The mask: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a "
-                          "folder of them, or ending in /) that gets "
-                          "SLIDE-NAME.pyramid.tif for each.")),
+          Required(Output("OUT", "label", "The mask of one slide, or a folder for those of several.")
+                     .Details("A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a "
+                              "folder of them, or ending in /) that gets SLIDE-NAME.pyramid.tif for each.")),
           TissuePreset(),
-          InputFile("model",
-                    "FILE",
-                    "model",
-                    "Another model for the preset model (or auto) than the one that comes with the program; see "
-                    "Utilities/tissue-network. With other presets it is an error."),
-          InputFile(
-            "hints",
-            "FILE|FOLDER",
-            "annotations",
-            "Outlines that say what a place is, where a mask is wrong: drawn with QuPath's brush, each of the class "
-            "Tissue, Glass, Pen or Artifact. What lies in them is that, and what looks like it is judged anew, "
-            "nearby above all. Of several slides a folder with SLIDE-NAME.geojson."),
+          InputFile("model", "FILE", "model", "Another model for the preset model (or auto).")
+            .Details("In place of the one that comes with the program; see Utilities/tissue-network. With other "
+                     "presets it is an error."),
+          InputFile("hints", "FILE|FOLDER", "annotations", "Outlines that say what a place is, where a mask is wrong.")
+            .Details("Drawn with QuPath's brush, each of the class Tissue, Glass, Pen or Artifact. What lies in them "
+                     "is that, and what looks like it is judged anew, nearby above all. Of several slides a folder "
+                     "with SLIDE-NAME.geojson."),
           OutlineOrigin().Needs("hints"),
-          Switch(
-            "classes",
-            "Write what is where in place of 0 and 255: 0 glass, 1 tissue and, with the preset model, 2 pen and 3 "
-            "artifact (bubbles, dust, edges of coverslips and frames), with their names and colors, in which overlay "
-            "shows them. For evaluate tissue is the object then; as --tissue of other commands, and to train with, "
-            "all that is not 0."),
+          Switch("classes", "Write what is where in place of 0 and 255.")
+            .Details("0 glass, 1 tissue and, with the preset model, 2 pen and 3 artifact (bubbles, dust, edges of "
+                     "coverslips and frames), with their names and colors, in which overlay shows them. For evaluate "
+                     "tissue is the object then; as --tissue of other commands, and to train with, all that is not 0."),
           OneOf("grid", downsample),
           OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
           Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's.") },
@@ -102,8 +90,8 @@ Evaluate()
 {
   Argument positive{ "positive-class", Type::Text, "NAME", "" };
   positive.formerName = "positive";
-  positive.description =
-    "Of two classes the one that is looked for. Without it: the last, as that is what such networks are trained for.";
+  positive.description = "Of two classes the one that is looked for.";
+  positive.details = "Without it: the last, as that is what such networks are trained for.";
   return {
     "evaluate",
     "a mask, or predictions of slides, against the truth",
@@ -122,46 +110,29 @@ Evaluate()
     "labels on one grid: of each label but 0 the Dice, and in mm the 95 % Hausdorff distance and the mean distance of "
     "both surfaces.",
     { Required(
-        InputFile("PREDICTION",
-                  "",
-                  "label",
-                  "The mask to judge: a pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume of "
-                  "labels: " +
-                    itk::GigapixelNameVolumeFormats() +
-                    ". Or a table of "
-                    "predictions (.csv) with the columns slide and p_CLASS for each class, or those that classify "
-                    "writes of findings, grades or values.")),
+        InputFile("PREDICTION", "", "label", "The mask or volume of labels to judge, or a table of predictions.")
+          .Details("A pyramid, PNG, MetaImage or NRRD (3D Slicer's .seg.nrrd). Or a volume: " +
+                   itk::GigapixelNameVolumeFormats() +
+                   ". Or a table (.csv) with the columns slide and p_CLASS for each class, or those that classify "
+                   "writes of findings, grades or values.")),
       InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
       Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
-      InputFile(
-        "cohort",
-        "CSV",
-        "table",
-        "Of predictions: the table with the slides' labels (columns slide, label, or label:NAME, grade or value:NAME, "
-        "and, if wanted, patient, split). "
-        "Slides are known by the ends of their paths; they need not be there. Without it: the column label of "
-        "the predictions."),
+      InputFile("cohort", "CSV", "table", "Of predictions: the table with the slides' labels.")
+        .Details(
+          "Columns slide, label, or label:NAME, grade or value:NAME, and, if wanted, patient, split. Slides are known "
+          "by the ends of their paths; they need not be there. Without it: the column label of the predictions."),
       Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort."),
-      Choice(
-        "case",
-        { "slide", "patient" },
-        "slide",
-        "What is a case: each slide, or each patient (column patient of either table), whose probabilities are the "
-        "means of those of all slides.")
+      Choice("case", { "slide", "patient" }, "slide", "What is a case: each slide, or each patient.")
+        .Details("Patients are in the column patient of either table. Their probabilities are the means of those of "
+                 "all slides.")
         .Formerly("by"),
       positive,
-      Integer(
-        "bins",
-        "10",
-        1,
-        1000,
-        "Equal intervals of probability in which calibration is judged: of the positive class, or of the predicted "
-        "one where there are more than two."),
-      OutputFile("pictures",
-                 "FOLDER",
-                 "folder",
-                 "Write the ROC, the confusion matrix and the reliability diagram there, as roc, confusion and "
-                 "reliability, .svg and .png; of findings roc, of grades confusion, of values scatter-1 and so on."),
+      Integer("bins", "10", 1, 1000, "Equal intervals of probability in which calibration is judged.")
+        .Details("Of the positive class, or of the predicted one where there are more than two."),
+      OutputFile(
+        "pictures", "FOLDER", "folder", "Write the ROC, the confusion matrix and the reliability diagram there.")
+        .Details("As roc, confusion and reliability, .svg and .png; of findings roc, of grades confusion, of values "
+                 "scatter-1 and so on."),
       Replace() },
     { "gigapixel evaluate slide.mask.tif slide.truth.tif",
       "gigapixel evaluate slide.mask.tif slide.truth.tif --json",
@@ -176,26 +147,24 @@ Overlay()
 {
   Argument size = Integer("picture-size", "1024", 16, 16384, "Longer side of the picture.").Formerly("size");
   size.unit = "px";
-  return { "overlay",
-           "a picture of a slide with its mask",
-           "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined; of a mask that names its "
-           "classes (label --classes) each class in its color, with their names in a strip below that adds to the "
-           "height; of a volume three slices that are perpendicular to each other, those with the most voxels that "
-           "have a label, each label in a color.",
-           Join({ { Slide("Slide file, or a volume (" + itk::GigapixelNameVolumeFormats() + ")."),
-                    Required(InputFile(
-                      "MASK",
-                      "",
-                      "label",
-                      "A mask of this slide, at any resolution, in any format that evaluate takes; labels of the "
-                      "volume, on its grid.")),
-                    Required(Output("PNG", "picture", "The picture.")),
-                    size,
-                    Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
-                  PictureArguments(),
-                  { Strict(), Overwrite() } }),
-           { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --picture-size 2000",
-             "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" } };
+  return {
+    "overlay",
+    "a picture of a slide with its mask",
+    "Writes a thumbnail of the slide as PNG, with the mask tinted and outlined; of a mask that names its "
+    "classes (label --classes) each class in its color, with their names in a strip below that adds to the "
+    "height; of a volume three slices that are perpendicular to each other, those with the most voxels that "
+    "have a label, each label in a color.",
+    Join({ { Slide("Slide file, or a volume (" + itk::GigapixelNameVolumeFormats() + ")."),
+             Required(InputFile("MASK", "", "label", "A mask of this slide, at any resolution; labels of the volume.")
+                        .Details("In any format that evaluate takes. Labels of a volume lie on its grid.")),
+             Required(Output("PNG", "picture", "The picture.")),
+             size,
+             Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
+           PictureArguments(),
+           { Strict(), Overwrite() } }),
+    { "gigapixel overlay slide.svs slide.mask.tif -o slide.png --picture-size 2000",
+      "gigapixel overlay t1.nii.gz labels.nii.gz -o slices.png" }
+  };
 }
 
 Command
@@ -247,10 +216,10 @@ Command
 Rasterize()
 {
   Argument classes{ "class", Type::Text, "NAME", "" };
-  classes.description =
-    "Only outlines of this class; may be given several times. One class becomes 255; of several, the first becomes 1, "
-    "the second 2 and so on, and outlines of the class Ignore* become 255, which training leaves out. Where none of "
-    "these classes is in the file, no mask is written.";
+  classes.description = "Only outlines of this class; may be given several times.";
+  classes.details =
+    "One class becomes 255; of several, the first becomes 1, the second 2 and so on, and outlines of the class Ignore* "
+    "become 255, which training leaves out. Where none of these classes is in the file, no mask is written.";
   classes.repeated = true;
   return {
     "rasterize",
@@ -316,12 +285,8 @@ Outline()
 Command
 Measure()
 {
-  Argument masks =
-    Required(InputFile("MASK",
-                       "",
-                       "label",
-                       "Masks, in any format that evaluate takes, with labels of up to 32 bit; or folders of "
-                       "masks (*.pyramid.tif, *.ome.tif)."));
+  Argument masks = Required(InputFile("MASK", "", "label", "Masks, with labels of up to 32 bit; or folders of masks.")
+                              .Details("In any format that evaluate takes; in folders *.pyramid.tif and *.ome.tif."));
   masks.repeated = true;
   return {
     "measure",
@@ -334,26 +299,20 @@ Measure()
     "the "
     "finer of mask and slide are counted. The image is read once. A batch that was interrupted goes on where it was "
     "when it is started again.",
-    Join(
-      { { masks,
-          InputFile("slide",
-                    "SLIDE|FOLDER",
-                    "slide",
-                    "The slide of the masks, or a folder, pattern or table of slides: known by names, or paired by a "
-                    "table's column mask."),
-          Required(Output("CSV", "table", "The table, a .csv file.")),
-          Choice("connectivity",
-                 { "8", "4" },
-                 "8",
-                 "8: pixels that touch at a corner are connected, as in scikit-image, so that thin structures stay "
-                 "whole. 4: "
-                 "only over edges, as in outline."),
-          Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
-        SlideArguments(
-          { SlideReading::Resolution, SlideReading::Values },
-          { { "channel", " Its name is that of its columns. Without it: all." },
-            { "window", "Each channel has its columns. Without it: values as they are stored, of 8 or 16 bit." } }),
-        { Strict(), Replace() } }),
+    Join({ { masks,
+             InputFile(
+               "slide", "SLIDE|FOLDER", "slide", "The slide of the masks, or a folder, pattern or table of slides.")
+               .Details("They are known by their names, or paired by a table's column mask."),
+             Required(Output("CSV", "table", "The table, a .csv file.")),
+             Choice("connectivity", { "8", "4" }, "8", "Which neighbors of a pixel are connected with it.")
+               .Details("8: those that touch at a corner, too, as in scikit-image, so that thin structures stay whole. "
+                        "4: only over edges, as in outline."),
+             Switch("partial", "MASK covers a part of the slide (segment --region).").OfSlideFiles() },
+           SlideArguments(
+             { SlideReading::Resolution, SlideReading::Values },
+             { { "channel", " Its name is that of its columns. Without it: all." },
+               { "window", "Each channel has its columns. Without it: values as they are stored, of 8 or 16 bit." } }),
+           { Strict(), Replace() } }),
     { "gigapixel measure slide.mask.tif -o table.csv",
       "gigapixel measure slide.mask.tif --slide slide.svs -o table.csv",
       "gigapixel measure masks/ --slide slides/ -o table.csv --level 1 --json" }
@@ -363,17 +322,12 @@ Measure()
 Command
 Convert()
 {
-  Argument region{ "region",
-                   Type::Region,
-                   "X,Y,W,H",
-                   "Only this rectangle, in level-0 pixels. Tiles are copied if it begins and ends at tiles." };
+  Argument region{ "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
+  region.details = "Tiles are copied if it begins and ends at tiles.";
   region.unit = "px";
-  Argument out = OutputFile("OUT",
-                            "",
-                            "slide",
-                            "The pyramid: a .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides "
-                            "or a folder of them, or ending in /) "
-                            "that gets SLIDE-NAME.pyramid.tif for each.");
+  Argument out = OutputFile("OUT", "", "slide", "The pyramid of one slide, or a folder for those of several.")
+                   .Details("A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder "
+                            "of them, or ending in /) that gets SLIDE-NAME.pyramid.tif for each.");
   Argument tileSize =
     Integer("tile-size", "256", 16, 4096, "Side of the tiles, where they are not copied: 16, 32, ...");
   tileSize.unit = "px";
@@ -389,46 +343,38 @@ Convert()
     "power, vendor, color profile, classes, and names, colors and wavelengths of channels are kept; the label and "
     "macro "
     "pictures and what the file says of patient, operator and date are left out.",
-    Join(
-      { { SlidesOfBatch(), Required(out) },
-        PictureArguments({ SlideReading::Resolution }, "values as they are stored, of each channel"),
-        { region,
-          Choice(
-            "compression",
-            { "copy", "jpeg", "webp", "deflate", "zstd" },
-            "copy",
-            "copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate for all "
-            "others and for channels that are chosen without a window. Another: all tiles are decoded and compressed "
-            "so; deflate and zstd lose nothing more. "
-            "OpenSlide opens no WebP."),
-          Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
-          Choice("subsampling",
-                 { "4:4:4", "4:2:2", "4:2:0" },
-                 "4:2:0",
-                 "Of the colors of JPEG, where tiles are not copied."),
-          Choice(
-            "content",
-            { "automatic", "picture", "labels" },
-            "automatic",
-            "How levels are reduced: pictures by the mean, labels by picking pixels. Automatic: what our own pyramids "
-            "say of themselves; else color, JPEG, floats and channels with a name, a color or that are chosen are "
-            "pictures, another single channel or a palette is labels, whose values are kept."),
-          Choice(
-            "colors",
-            { "stored", "srgb", "luma", "gray" },
-            "stored",
-            "Of slides in color. stored: as they are, with their color profile. srgb: converted by that profile, where "
-            "there is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the decoded "
-            "colors (Rec. 601)."),
-          tileSize,
-          Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
-          Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
-          Switch("keep-label",
-                 "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
-          Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
-          Strict(),
-          Retry(),
-          Overwrite() } }),
+    Join({ { SlidesOfBatch(), Required(out) },
+           PictureArguments({ SlideReading::Resolution }, "values as they are stored, of each channel"),
+           { region,
+             Choice("compression", { "copy", "jpeg", "webp", "deflate", "zstd" }, "copy", "How tiles are compressed.")
+               .Details("copy: tiles as they are where that is possible, else JPEG for pictures of 8 bit and deflate "
+                        "for all others and for channels that are chosen without a window. Another: all tiles are "
+                        "decoded and compressed so; deflate and zstd lose nothing more. OpenSlide opens no WebP."),
+             Integer("quality", "80", 1, 100, "Of JPEG and WebP (100: WebP without loss), where tiles are not copied."),
+             Choice("subsampling",
+                    { "4:4:4", "4:2:2", "4:2:0" },
+                    "4:2:0",
+                    "Of the colors of JPEG, where tiles are not copied."),
+             Choice("content",
+                    { "automatic", "picture", "labels" },
+                    "automatic",
+                    "How levels are reduced: pictures by the mean, labels by picking pixels.")
+               .Details("Automatic: what our own pyramids say of themselves; else color, JPEG, floats and channels "
+                        "with a name, a color or that are chosen are pictures, another single channel or a palette is "
+                        "labels, whose values are kept."),
+             Choice("colors", { "stored", "srgb", "luma", "gray" }, "stored", "What becomes of colors.")
+               .Details("stored: as they are, with their color profile. srgb: converted by that profile, where there "
+                        "is one. luma: gray as JPEG stores it, without decoding colors. gray: gray computed from the "
+                        "decoded colors (Rec. 601)."),
+             tileSize,
+             Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
+             Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
+             Switch("keep-label",
+                    "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
+             Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
+             Strict(),
+             Retry(),
+             Overwrite() } }),
     { "gigapixel convert slide.svs slide.pyramid.tif",
       "gigapixel convert slides/ pyramids/ --compression jpeg --quality 85",
       "gigapixel convert slide.svs biopsy.tif --region 20480,10240,8192,8192 --mpp 0.5" }
@@ -440,19 +386,15 @@ Synthesize()
 {
   Argument size{ "size", Type::Extent, "WxH", "Width and height of level 0." };
   size.unit = "px";
-  Argument lesions = Number("lesions",
-                            "",
-                            0.01,
-                            5,
-                            "One to three small foci in the tissue, which take this share of the slide's area: "
-                            "crowded nuclei of twice the usual diameter. Without it: none.");
+  Argument lesions = Number("lesions", "", 0.01, 5, "Share of the slide's area that one to three small foci take.")
+                       .Details("They are crowded nuclei of twice the usual diameter. Without it: none.");
   lesions.unit = "%";
   Argument resolution = Number("slide-mpp", "0.5", 0.1, 8, "Resolution of level 0.").Formerly("mpp");
   resolution.unit = "µm/px";
   Argument slides{ "slides", Type::Text, "TRAIN,VALIDATION,TEST", "" };
-  slides.description =
-    "Make a cohort of so many slides, one after the other from --seed on, half with lesions, half with decoys: OUT is "
-    "its folder, with slides/, tissue/ (masks, for train --tissue), outlines/ and cohort.csv, for train --cohort.";
+  slides.description = "Make a cohort of so many slides; OUT is its folder.";
+  slides.details = "One after the other from --seed on, half with lesions, half with decoys. The folder has slides/, "
+                   "tissue/ (masks, for train --tissue), outlines/ and cohort.csv, for train --cohort.";
   return {
     "synthesize",
     "a slide with known truth",
@@ -472,10 +414,9 @@ Synthesize()
       OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
       resolution,
       Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
-      Switch(
-        "artifacts",
-        "With what laboratories and scanners leave: pens of five colors, threads, debris, bubbles, the coverslip's "
-        "edge, seams, a black frame, an unscanned corner."),
+      Switch("artifacts", "With what laboratories and scanners leave.")
+        .Details("Pens of five colors, threads, debris, bubbles, the coverslip's edge, seams, a black frame, an "
+                 "unscanned corner."),
       Integer("quality", "80", 1, 100, "Of the JPEG compression."),
       Overwrite() },
     { "gigapixel synthesize slide.tif --size 16000x64000 --seed 1 --truth truth.tif",

@@ -6,6 +6,7 @@
 #include "gigapixelOptionTable.h"
 #include "gigapixelSlideOptions.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -57,13 +58,17 @@ TakeOption(const ArgumentValues & values, const Option & option, std::optional<T
   }
 }
 
-/** The options of a table, as far as the command has them. */
+/** How a front end names an option of a table. */
+using NamingOptions = std::function<std::string(const std::string & name)>;
+
+/** The options of a table, as far as the command has them. \param rename null: they have the names of the table */
 template <typename TOptions>
 TOptions
-GetOptions(const ArgumentValues & values)
+GetOptions(const ArgumentValues & values, const NamingOptions & rename = {})
 {
   TOptions options;
-  VisitOptions<TOptions>([&](const Option & option, auto member) {
+  VisitOptions<TOptions>([&](Option option, auto member) {
+    option.name = rename ? rename(option.name) : option.name;
     if (values.GetCommand().Find(option.name))
     {
       TakeOption(values, option, options.*member);
@@ -73,7 +78,8 @@ GetOptions(const ArgumentValues & values)
 }
 
 /** The options of slides that the command was given. */
-GigapixelApplication_EXPORT SlideOptions GetSlideOptions(const ArgumentValues & values);
+GigapixelApplication_EXPORT SlideOptions GetSlideOptions(const ArgumentValues & values,
+                                                         const NamingOptions &  rename = {});
 
 } // namespace gigapixel::application
 

@@ -4,6 +4,7 @@
 #include "NameText.h"
 #include "SlideBatch.h"
 #include "SlideFile.h"
+#include "TableValues.h"
 
 #include "gigapixelAtomicFile.h"
 #include "gigapixelDiagnostic.h"
@@ -119,13 +120,12 @@ IdentifyFolder(const std::string & folder)
 
 /** A slide, or the files of a volume. */
 std::string
-IdentifySlideOrVolume(const std::string & slide, const itk::GigapixelSlideContent & content)
+IdentifySlideOrVolume(const std::string & slide, const SlideContent & content)
 {
   std::string all;
   for (const std::string & file : itk::GigapixelSplitModalities(slide))
   {
-    all += (all.empty() ? "" : ", ") +
-           (fs::is_directory(file) ? IdentifyFolder(file) : IdentifySlide(file, content.image, content.plane));
+    all += (all.empty() ? "" : ", ") + (fs::is_directory(file) ? IdentifyFolder(file) : IdentifySlide(file, content));
   }
   return all;
 }
@@ -200,7 +200,7 @@ BatchRecords::IdentifyInput(const std::string & name, const std::string & value,
 Json
 BatchRecords::DescribeInputs(const SlideTask & task)
 {
-  Json inputs{ { "slide", IdentifySlideOrVolume(task.slide, GetContent(m_Values)) } };
+  Json inputs{ { "slide", IdentifySlideOrVolume(task.slide, GetSlideOptions(m_Values)) } };
   for (const Argument & argument : m_Values.GetCommand().arguments)
   {
     const bool isInput = argument.channel == ArgumentChannel::Input && !argument.IsPositional();

@@ -146,11 +146,11 @@ DescribeOtherMaking(const std::string & found, const std::string & wanted)
   return changes.empty() ? "in another order" : changes;
 }
 
-itk::GigapixelSlideContent
+SlideContent
 FindContentOfMaking(const std::string & madeBy)
 {
-  const Making               making(madeBy);
-  itk::GigapixelSlideContent content;
+  const Making making(madeBy);
+  SlideContent content;
   content.image = making.Get(making.command == "rasterize" ? "likeimage" : "image");
   if (const std::size_t colon = content.image.find(':'); colon != std::string::npos) // "max:1"
   {

@@ -17,7 +17,7 @@ namespace gigapixel::application
 GigapixelApplication_EXPORT std::string DescribeOtherMaking(const std::string & found, const std::string & wanted);
 
 /** The image, focal plane and channels of the slide's file that an output was made of, as it tells. */
-GigapixelApplication_EXPORT itk::GigapixelSlideContent FindContentOfMaking(const std::string & madeBy);
+GigapixelApplication_EXPORT SlideContent FindContentOfMaking(const std::string & madeBy);
 
 } // namespace gigapixel::application
 

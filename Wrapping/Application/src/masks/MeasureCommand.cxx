@@ -8,10 +8,10 @@
 #include "ResolutionJSON.h"
 #include "SlideBatch.h"
 #include "SlideUnderMask.h"
+#include "TableValues.h"
 #include "UnfinishedTable.h"
 
 #include "gigapixelAtomicFile.h"
-#include "gigapixelJoinNames.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 
@@ -112,14 +112,11 @@ GetConnectivity(const ArgumentValues & values)
 std::string
 DescribeMaking(const MaskImage & mask, const std::string & slide, const ArgumentValues & values)
 {
-  std::string madeBy = "measure connectivity=" + values.GetText("connectivity");
-  for (const char * const option : { "level", "mpp", "slide-mpp", "channel", "window" })
-  {
-    madeBy += values.IsGiven(option) ? ' ' + std::string(option) + '=' + JoinNames(values.GetTexts(option), ",") : "";
-  }
+  std::string        madeBy = "measure connectivity=" + values.GetText("connectivity");
+  const SlideOptions options = GetSlideOptions(values);
+  madeBy += DescribeOptions(options, { "image", "plane" }); // which the slide's identity says
   madeBy += values.Has("partial") ? " partial" : "";
-  const itk::GigapixelSlideContent content = GetContent(values);
-  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, content.image, content.plane);
+  madeBy += slide.empty() ? "" : ' ' + IdentifySlide(slide, options);
   return madeBy + " mask: " + mask.GetImage().content;
 }
 
@@ -258,7 +255,7 @@ RequireSlideOfMask(const MaskImage & mask, const std::string & slide, const Argu
 {
   if (!mask.GetImage().madeOf.empty())
   {
-    itk::GigapixelTissueSource(mask.GetName(), slide, GetContent(values));
+    itk::GigapixelTissueSource(mask.GetName(), slide, GetSlideOptions(values));
   }
 }
 
@@ -415,10 +412,9 @@ FindChannels(const std::vector<std::string> & slides, const ArgumentValues & val
   {
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(file);
-    const itk::GigapixelSlideContent content = GetContent(values);
-    slide->SetImage(content.image);
-    slide->SetFocalPlane(content.plane);
-    slide->SetChannels(content.channels);
+    SlideContent content = GetSlideOptions(values);
+    content.window.clear(); // finding it may read much
+    slide->SetContent(content);
     slide->GiveWarningsOff();
     try
     {

@@ -363,7 +363,7 @@ DescribeMaking(const std::string &            annotations,
   {
     text += " slide-mpp=" + FormatNumber(values.GetNumber("slide-mpp"), 6); // the file says none
   }
-  return text + " like " + IdentifySlide(slide.GetFileName(), slide.GetImage(), slide.GetFocalPlane());
+  return text + " like " + IdentifySlide(slide.GetFileName(), slide.GetContent());
 }
 } // namespace
 

@@ -85,9 +85,7 @@ ReportDrawing
 GetDrawing(const ArgumentValues & values)
 {
   const auto has = [&](const char * name) { return values.GetCommand().Find(name) && values.Has(name); };
-  return { has("picture-size") ? values.GetInteger("picture-size") : 0,
-           GetSlideOptions(values).levelZeroMicronsPerPixel,
-           GetContent(values) };
+  return { has("picture-size") ? values.GetInteger("picture-size") : 0, GetSlideOptions(values) };
 }
 
 /** Whether a file begins as the pages of this program do. */

@@ -74,7 +74,7 @@ ToColor(const std::array<unsigned char, 3> & color)
 }
 
 /** What of the slide's file the results of a row were made of: as they say, else the mask, or the command's options. */
-itk::GigapixelSlideContent
+SlideContent
 FindContent(const ReportRow & row)
 {
   if (!row.read.empty())
@@ -86,7 +86,7 @@ FindContent(const ReportRow & row)
   {
     return FindContentOfMaking(madeBy);
   }
-  itk::GigapixelSlideContent content;
+  SlideContent content;
   for (const Json & made : row.data.value("made", Json::array()))
   {
     const Json & options = made.at("options");
@@ -175,18 +175,17 @@ private:
     CheckInputFile(row.slide);
     const auto slide = itk::WholeSlideImageIO::New();
     slide->SetFileName(row.slide);
-    const itk::GigapixelSlideContent   made = FindContent(row), &asked = m_Drawing.content;
-    const bool                         isImageAsked = !asked.image.empty() || !asked.plane.empty();
-    const itk::GigapixelSlideContent & shown = isImageAsked ? asked : made; // channels are those of that image
-    slide->SetImage(shown.image);
-    slide->SetFocalPlane(shown.plane);
-    slide->SetChannels(asked.channels.empty() ? shown.channels : asked.channels);
+    SlideContent       shown = m_Drawing.content;
+    const SlideContent made = FindContent(row);
+    if (shown.image.empty() && shown.plane.empty())
+    {
+      shown.image = made.image;
+      shown.plane = made.plane;
+      shown.channels = shown.channels.empty() ? made.channels : shown.channels; // they are those of that image
+    }
+    slide->SetContent(shown);
     slide->AsPictureOn();
     slide->GiveWarningsOff(); // which the command has shown that the report is of
-    if (m_Drawing.slideMpp > 0)
-    {
-      slide->SetLevelZeroMicronsPerPixel(m_Drawing.slideMpp);
-    }
     slide->ReadImageInformation();
     RequirePicture(*slide);
     return slide;

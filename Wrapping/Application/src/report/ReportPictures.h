@@ -17,10 +17,9 @@ namespace gigapixel::application
 /** How the slides of a report are opened and drawn. */
 struct ReportDrawing
 {
-  std::int64_t size{ 0 };     ///< longer side of pictures; 0: as large as many fit into a page
-  double       slideMpp{ 0 }; ///< of slides that state no resolution; 0: not known
+  std::int64_t size{ 0 }; ///< longer side of pictures; 0: as large as many fit into a page
   /** What of the slides is shown; where it says nothing, what the results were made of. */
-  itk::GigapixelSlideContent content{};
+  SlideContent content{};
 };
 
 /** Measures the masks of all rows and puts pictures of slides and masks into the page. What cannot be read is missing

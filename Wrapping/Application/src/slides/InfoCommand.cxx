@@ -127,8 +127,7 @@ DescribeAssociatedImages(const std::string & file, const itk::WholeSlideImageIO 
   {
     const auto image = itk::WholeSlideImageIO::New();
     image->SetFileName(file);
-    image->SetImage(slide.GetImage());
-    image->SetFocalPlane(slide.GetFocalPlane());
+    image->SetContent(slide.GetContent());
     image->SetAssociatedImage(name);
     image->GiveWarningsOff();
     image->ReadImageInformation();

@@ -154,49 +154,31 @@ NormalizeInteger(const std::string & text)
 } // namespace
 
 SlideOptions
-GetSlideOptions(const ArgumentValues & values)
+GetSlideOptions(const ArgumentValues & values, const NamingOptions & rename)
 {
-  auto options = GetOptions<SlideOptions>(values);
+  auto options = GetOptions<SlideOptions>(values, rename);
   options.plane = NormalizeInteger(options.plane);
   return options;
-}
-
-itk::GigapixelSlideContent
-GetContent(const ArgumentValues & values)
-{
-  const SlideOptions options = GetSlideOptions(values);
-  return { options.image, options.plane, options.channels, options.window };
 }
 
 itk::WholeSlideImageIO::Pointer
 OpenSlide(const std::string & file, const ArgumentValues & values, const Session & session, ChannelUse use)
 {
-  return OpenSlide(file, GetContent(values), values, session, use);
+  return OpenSlide(file, GetSlideOptions(values), session, use);
 }
 
 itk::WholeSlideImageIO::Pointer
-OpenSlide(const std::string &                file,
-          const itk::GigapixelSlideContent & content,
-          const ArgumentValues &             values,
-          const Session &                    session,
-          ChannelUse                         use)
+OpenSlide(const std::string & file, const SlideContent & content, const Session & session, ChannelUse use)
 {
   CheckInputFile(file);
   const auto slide = itk::WholeSlideImageIO::New();
   slide->SetFileName(file);
-  slide->SetImage(content.image);
-  slide->SetFocalPlane(content.plane);
-  slide->SetChannels(content.channels);
-  slide->SetWindow(content.window);
+  slide->SetContent(content);
   slide->SetAsPicture(use == ChannelUse::Picture);
-  if (values.Has("slide-mpp"))
-  {
-    slide->SetLevelZeroMicronsPerPixel(values.GetNumber("slide-mpp"));
-  }
   ReadWithProgress(*slide, session);
-  if (values.Has("slide-mpp"))
+  if (content.levelZeroMicronsPerPixel > 0)
   {
-    RefuseContradiction(*slide, values.GetNumber("slide-mpp"));
+    RefuseContradiction(*slide, content.levelZeroMicronsPerPixel);
   }
   return slide;
 }

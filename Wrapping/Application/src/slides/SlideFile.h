@@ -6,8 +6,8 @@
 #include "gigapixelSession.h"
 
 #include "gigapixelGrid.h"
+#include "gigapixelSlideContent.h"
 #include "gigapixelSlidePixels.h"
-#include "itkGigapixelFileSource.h"
 #include "itkWholeSlideImageIO.h"
 
 #include <nlohmann/json.hpp>
@@ -25,23 +25,19 @@ enum class ChannelUse
   Picture    ///< gray or RGB of 8 bit, where a window is given or needed
 };
 
-/** Opens a slide with the resolution that the user states (--slide-mpp), if any; its information is read.
- * A file that says another resolution is refused.
+/** Opens a slide with the content that the options of slides say, as far as the command has them; its information is
+ * read. A file that says another resolution than the user states (--slide-mpp) is refused.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
 GigapixelApplication_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &    file,
                                                                       const ArgumentValues & values,
                                                                       const Session &        session,
                                                                       ChannelUse use = ChannelUse::AsTheyAre);
 
-/** As above, of other content than GetContent() says. */
-GigapixelApplication_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &                file,
-                                                                      const itk::GigapixelSlideContent & content,
-                                                                      const ArgumentValues &             values,
-                                                                      const Session &                    session,
-                                                                      ChannelUse use = ChannelUse::AsTheyAre);
-
-/** --image, --channel and --window, as far as the command has them and they are given. */
-GigapixelApplication_EXPORT itk::GigapixelSlideContent GetContent(const ArgumentValues & values);
+/** As above, of other content than the options say. */
+GigapixelApplication_EXPORT itk::WholeSlideImageIO::Pointer OpenSlide(const std::string &  file,
+                                                                      const SlideContent & content,
+                                                                      const Session &      session,
+                                                                      ChannelUse           use = ChannelUse::AsTheyAre);
 
 /** As OpenSlide(), of what is not gray or RGB of 8 bit a picture of its channels.
  * \throw std::runtime_error, itk::ExceptionObject one sentence that names the file */
