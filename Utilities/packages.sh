@@ -47,6 +47,7 @@ debian_sources() {
 }
 
 # use_apt_lists <folder> <lines>: apt-get then knows these lists alone, kept in that folder; the machine's are left as they are.
+# Lists of a mirror that lags behind go as well: they are signed, and what is fetched has a version.
 use_apt_lists() {
   mkdir -p "$1/lists/partial" "$1/archives/partial"
   echo "$2" >"$1/sources.list"
@@ -55,6 +56,7 @@ Dir::Etc::sourcelist "$1/sources.list";
 Dir::Etc::sourceparts "-";
 Dir::State::Lists "$1/lists";
 Dir::Cache "$1";
+Acquire::Check-Valid-Until "false";
 EOF
   export APT_CONFIG=$1/apt.conf
   apt-get -qq update
