@@ -21,6 +21,10 @@ OF_SLIDE = " None: what the :class:`Slide` was given, if one was."
 #: The command whose arguments a function has, and whether it is for slides.
 FUNCTIONS = {"train": ("train", True), "segment": ("segment", True), "segment_volume": ("segment", False), "classify": ("classify", True), "plan": ("plan", True)}
 
+#: Functions that are a command: all of its options are theirs, but for those of a shell.
+COMMANDS = {"evaluate": ("evaluate", True)}
+OF_SHELL = ("overwrite", "threads", "quiet", "json", "help", "help-all")
+
 #: Options that functions take in Python's own forms: the argument and its type. The image and its plane are a :class:`Slide`'s.
 IN_OWN_FORM = {
     "level": ("level", "int, optional"),
@@ -32,6 +36,13 @@ IN_OWN_FORM = {
     "window": ("window", '"auto" or (float, float), optional'),
     "tissue": ("tissue", 'path-like or array of shape (y, x), default ""'),
 }
+
+
+def is_of(function: str, option: dict, for_slides: bool) -> bool:
+    """Whether an option of the command is an argument from the table."""
+    if function in COMMANDS:
+        return not option["positional"] and option["name"] not in OF_SHELL
+    return "property" in option and option["name"] not in IN_OWN_FORM and (for_slides or "scope" not in option)
 
 
 def to_argument(option: dict) -> str:
@@ -82,6 +93,7 @@ def describe(option: dict, for_slides: bool) -> str:
         text = f"False: {text[0].lower()}{text[1:]}"
     # What the shell calls an option is an argument here, but for commands that are quoted.
     text = re.sub(r"(?<!NETWORK )--([a-z][a-z-]+)", lambda found: f"*{found[1].replace('-', '_')}*", text)
+    text = re.sub(r"\b(PREDICTION|TRUTH)\b", lambda found: f"*{found[1].lower()}*", text)
     text = re.sub(r"[\w.]+_(?!\w)", lambda found: f"``{found[0]}``", text)  # else a reference in reStructuredText
     if "minimum" in option and "choices" not in option and "rangeForSlips" not in option and option["maximum"] < 2**53:
         text += f" {option['minimum']:.16g} to {option['maximum']:.16g} {option.get('unit', '')}".rstrip() + "."
@@ -103,22 +115,18 @@ def make_module(commands: list[dict]) -> str:
     ]
     tables, documentation = [], []
     described = {command["name"]: command["arguments"] for command in commands}
-    for function, (command, for_slides) in FUNCTIONS.items():
-        options = {
-            to_argument(option): option
-            for option in described[command]
-            if "property" in option and option["name"] not in IN_OWN_FORM and (for_slides or "scope" not in option)
-        }
+    for function, (command, for_slides) in {**FUNCTIONS, **COMMANDS}.items():
+        options = {to_argument(option): option for option in described[command] if is_of(function, option, for_slides)}
         lines += ["", "", f"class {to_class(function)}(TypedDict, total=False):"]
         lines += [f"    {name}: {to_type(option)}" for name, option in options.items()]
         tables += [f"    {function!r}: {{"]
-        tables += [f"        {name!r}: ({option['property']!r}, {get_default(option)!r})," for name, option in options.items()]
+        tables += [f"        {name!r}: ({option.get('property')!r}, {get_default(option)!r})," for name, option in options.items()]
         tables += ["    },"]
         in_own_form = [(IN_OWN_FORM[option["name"]], option) for option in described[command] if for_slides and IN_OWN_FORM.get(option["name"])]
         words = [parameter(*form, describe(option, for_slides) + OF_SLIDE * (form[0] in GIVEN)) for form, option in in_own_form]
         words += [parameter(name, describe_type(option), describe(option, for_slides)) for name, option in options.items()]
         documentation += [f"    {function!r}: {chr(10).join(words)!r},"]
-    lines += ["", "", "# By function and argument: the property of the filter in ITK, and the default.", "TABLES = {", *tables, "}"]
+    lines += ["", "", "# By function and argument: the property of the filter in ITK, if there is one, and the default.", "TABLES = {", *tables, "}"]
     return "\n".join([*lines, "", "DOCUMENTATION = {", *documentation, "}", ""])
 
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Sequence, Unpack
 
 import numpy as np
 
 from itkgigapixel.commands import run
 from itkgigapixel.errors import in_a_sentence, names_arguments, renamed
 from itkgigapixel.files import content_of, path_of, stated_of, with_mask
+from itkgigapixel.option_table import EvaluateOptions
+from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Channels, Path, Window, file_name
 
@@ -19,38 +21,43 @@ from itkgigapixel.slide_content import Channels, Path, Window, file_name
 @in_a_sentence()
 @with_mask("prediction")
 @with_mask("truth")
-def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray, *, partial: bool = False) -> dict[str, Any]:
-    """Compares two masks pixel by pixel: Dice, IoU, sensitivity, specificity and more. Memory does not grow with their rows.
+@takes_options
+def evaluate(prediction: Path | np.ndarray, truth: Path | np.ndarray | None = None, **options: Unpack[EvaluateOptions]) -> dict[str, Any]:
+    """Compares a mask with the truth pixel by pixel, or predictions of slides with their labels. Memory does not grow with a mask's rows.
 
-    Every value above 0 is object, of masks with classes (``label(classes=True)``) tissue alone. Volumes of labels are compared label by
-    label, with distances of surfaces in mm.
+    It is the command ``gigapixel evaluate``. Every value above 0 is object, of masks with classes (``label(classes=True)``) tissue alone.
+    Volumes of labels are compared label by label, with distances of surfaces in mm. A table of predictions is one that :func:`classify`
+    writes: areas under curves, balanced accuracy, calibration and more are told.
 
     Parameters
     ----------
     prediction : path-like or array of shape (y, x)
-        The mask to judge: its file, or an array (y, x) of bool or uint8.
-    truth : path-like or array of shape (y, x)
-        The mask to judge it by, of the same slide, at any resolution.
-    partial : bool, default False
-        *prediction* covers a part of *truth*, and they are compared there alone.
+        The mask to judge: its file, or an array (y, x) of bool or uint8. Or a table of predictions (``.csv``).
+    truth : path-like or array of shape (y, x), optional
+        The mask to judge it by, of the same slide, at any resolution. None: *prediction* is a table.
+    **options
+        Parts of masks, and what is judged of predictions.
 
     Returns
     -------
-    dict of str to float
+    dict
         The figures by their names, as ``gigapixel evaluate --json`` prints them. None: not defined.
 
     Raises
     ------
     GigapixelError
-        What cannot be read.
+        What cannot be read; options of predictions with a mask.
     ValueError
-        Masks that do not cover the same area, or are none.
+        Masks that do not cover the same area, or are none; an option that is out of its range.
 
     Examples
     --------
     >>> gp.evaluate("slide.mask.tif", "slide.truth.tif")["dice"]
+    >>> gp.evaluate("predictions.csv", cohort="cohort.csv", split="test", pictures="figures")["rocAUC"]
     """
-    return run("evaluate", {"partial": partial or ""}, [file_name(prediction), file_name(truth)])
+    given = program_options(options)
+    names = [file_name(each) for each in (prediction, truth) if each is not None]
+    return run("evaluate", {**given, "overwrite": "pictures" in given}, names)
 
 
 @names_arguments

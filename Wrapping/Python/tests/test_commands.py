@@ -26,6 +26,23 @@ def test_the_result_is_the_programs(drawn):
     assert gp.evaluate(drawn[1], drawn[1]) == json.loads(told)
 
 
+def test_predictions_are_evaluated(tmp_path):
+    """With the options of the program. Of two patients both are ranked rightly."""
+    (tmp_path / "p.csv").write_text("slide,p_a,p_b\n1.svs,0.9,0.1\n2.svs,0.2,0.8\n3.svs,0.3,0.7\n4.svs,0.5,0.5\n")
+    (tmp_path / "c.csv").write_text("slide,patient,label,split\n1.svs,x,a,test\n2.svs,x,a,test\n3.svs,y,b,test\n4.svs,z,a,train\n")
+    words = ["--cohort", tmp_path / "c.csv", "--split", "test", "--case", "patient", "--positive-class", "b"]
+    told = subprocess.run([PROGRAM, "evaluate", tmp_path / "p.csv", *words, "--json"], check=True, capture_output=True).stdout
+    options = {"cohort": tmp_path / "c.csv", "split": "test", "case": "patient", "positive_class": "b"}
+    assert gp.evaluate(tmp_path / "p.csv", **options) == json.loads(told)
+    figures = gp.evaluate(tmp_path / "p.csv", **options, pictures=tmp_path / "figures", bins=np.int64(5))
+    assert (figures["cases"], figures["rocAUC"]) == (2, 1) and (tmp_path / "figures" / "roc.svg").exists()
+    gp.evaluate(tmp_path / "p.csv", **options, pictures=tmp_path / "figures")  # in place of what stands there
+    with refused(ValueError, "E-OPTION-VALUE", option="bins"):
+        gp.evaluate(tmp_path / "p.csv", **options, bins=0)
+    with refused(TypeError, "E-OPTION-UNKNOWN"):
+        gp.evaluate(tmp_path / "p.csv", splits="test")
+
+
 def test_what_the_process_had_is_as_before(drawn, tmp_path):
     """Threads of ITK, strictness, and where its warnings go: also after a command that fails."""
     threads = itk.MultiThreaderBase.GetGlobalDefaultNumberOfThreads()
