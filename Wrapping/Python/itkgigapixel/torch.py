@@ -25,6 +25,7 @@ from itkgigapixel.files import check_mask_array
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path
 from itkgigapixel.slide_file import new_reader
+from itkgigapixel.torch_shared import Batch, new_tensor
 
 __all__ = ["PatchDataset", "PatchStream"]
 
@@ -278,21 +279,23 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return ready
 
     @in_a_sentence()
-    def _read(self, places: np.ndarray) -> dict[str, Any]:
-        """A batch of patches. Images are in the channels_last format: pixels lie as they are read, without a copy."""
-        images = _new_images((len(places), self.patch, self.patch, 3))
-        masks = []
-        for pixels, (number, x, y) in zip(images.numpy(), places.tolist()):
+    def _read(self, places: np.ndarray, shared: bool) -> Batch:
+        """A batch of patches, *shared* or not, see new_tensor. Images are in the channels_last format, in which pixels are read."""
+        shape = len(places), self.patch, self.patch
+        images, memory = new_tensor((*shape, 3), self.dtype, shared)
+        pixels = memory if self.dtype == torch.uint8 else torch.empty((*shape, 3), dtype=torch.uint8)
+        masks, classes = (None, None) if self._masks[0] is None else new_tensor(shape, torch.int64, shared)
+        for k, (number, x, y) in enumerate(places.tolist()):
             grid, target = self._open(number)
-            grid.read_into(pixels, (x, y))
+            grid.read_into(pixels.numpy()[k], (x, y))
             if target is not None:
-                masks.append(target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch))
-        images = images.permute(0, 3, 1, 2)
-        batch: dict[str, Any] = {"image": images if self.dtype == torch.uint8 else images.to(self.dtype) / 255}
-        for column, name in enumerate(("slide", "x", "y")):
-            batch[name] = torch.from_numpy(places[:, column].copy())
-        if masks:
-            batch["mask"] = torch.from_numpy(np.stack(masks))
+                classes.numpy()[k] = target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch)
+        if pixels is not memory:
+            torch.div(pixels.to(self.dtype), 255, out=memory)
+        batch = Batch(image=images.permute(0, 3, 1, 2))
+        batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
+        if masks is not None:
+            batch["mask"] = masks
         return batch
 
     def __getitem__(self, index: int) -> dict[str, Any]:
@@ -300,7 +303,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
         :raises IndexError: there is no such patch
         """
-        batch = self._read(self._places[operator.index(index)][None])
+        batch = self._read(self._places[operator.index(index)][None], shared=False)
         sample: dict[str, Any] = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
         if self.transforms is not None:
             sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
@@ -333,14 +336,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         """
         if self.transform is not None or self.transforms is not None:
             return torch.utils.data.default_collate([self[number] for number in numbers])
-        return self._read(self._places[np.asarray(numbers)])
-
-
-def _new_images(shape: tuple[int, ...]) -> torch.Tensor:
-    """Bytes; of a worker in the memory that it shares with the main process, as the default collation has them."""
-    if torch.utils.data.get_worker_info() is None or shape[0] == 1:
-        return torch.empty(shape, dtype=torch.uint8)
-    return torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(math.prod(shape))).view(shape)
+        return self._read(self._places[np.asarray(numbers)], shared=True)
 
 
 def _one_each(masks: Path | Sequence[Mask] | None, count: int, option: str) -> list:
