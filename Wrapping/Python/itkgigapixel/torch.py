@@ -25,7 +25,7 @@ from itkgigapixel.files import check_mask_array
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path
 from itkgigapixel.slide_file import new_reader
-from itkgigapixel.torch_shared import Batch, new_tensor
+from itkgigapixel.torch_shared import Batch, Sample, collate, new_tensor
 
 __all__ = ["PatchDataset", "PatchStream"]
 
@@ -279,32 +279,30 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return ready
 
     @in_a_sentence()
-    def _read(self, places: np.ndarray, shared: bool) -> Batch:
-        """A batch of patches, *shared* or not, see new_tensor. Images are in the channels_last format, in which pixels are read."""
+    def _read(self, places: np.ndarray, shared: bool) -> dict[str, torch.Tensor]:
+        """Images, in the channels_last format, in which pixels are read, and masks. *shared*: see new_tensor."""
         shape = len(places), self.patch, self.patch
         images, memory = new_tensor((*shape, 3), self.dtype, shared)
         pixels = memory if self.dtype == torch.uint8 else torch.empty((*shape, 3), dtype=torch.uint8)
         masks, classes = (None, None) if self._masks[0] is None else new_tensor(shape, torch.int64, shared)
         for k, (number, x, y) in enumerate(places.tolist()):
             grid, target = self._open(number)
-            grid.read_into(pixels.numpy()[k], (x, y))
+            grid.read_into(pixels[k].numpy(), (x, y))
             if target is not None:
-                classes.numpy()[k] = target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch)
+                classes[k].numpy()[:] = target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch)
         if pixels is not memory:
             torch.div(pixels.to(self.dtype), 255, out=memory)
-        batch = Batch(image=images.permute(0, 3, 1, 2))
-        batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
-        if masks is not None:
-            batch["mask"] = masks
-        return batch
+        images = images.permute(0, 3, 1, 2)
+        return {"image": images} if masks is None else {"image": images, "mask": masks}
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         """One patch, see the class; numbers below 0 count from the end.
 
         :raises IndexError: there is no such patch
         """
-        batch = self._read(self._places[operator.index(index)][None], shared=False)
-        sample: dict[str, Any] = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
+        place = self._places[operator.index(index)]
+        sample = Sample((name, values[0]) for name, values in self._read(place[None], shared=False).items())
+        sample.update(zip(("slide", "x", "y"), place.tolist()))
         if self.transforms is not None:
             sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
         elif self.transform is not None:
@@ -335,8 +333,11 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         torch.Size([3, 3, 224, 224])
         """
         if self.transform is not None or self.transforms is not None:
-            return torch.utils.data.default_collate([self[number] for number in numbers])
-        return self._read(self._places[np.asarray(numbers)], shared=True)
+            return collate([self[number] for number in numbers])
+        places = self._places[np.asarray(numbers)]
+        batch = Batch(self._read(places, shared=True))
+        batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
+        return batch
 
 
 def _one_each(masks: Path | Sequence[Mask] | None, count: int, option: str) -> list:

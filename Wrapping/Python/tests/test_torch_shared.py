@@ -37,11 +37,12 @@ def classes():
     return np.random.default_rng(1).integers(0, 5, (2000, 3000), np.uint8)
 
 
-def load(drawn, batch_size=4, workers=1, dataset=None, shuffle=False, **how):
-    """The stream makes batches of 4; there are 38, more than a worker has buffers."""
+def load(drawn, batch_size=4, workers=1, dataset=None, shuffle=False, by="stream", **how):
+    """The stream or the loader makes batches of 4; there are 38, more than a worker has buffers."""
     patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE, **(dataset or {}))
-    stream = gp.torch.PatchStream(patches, shuffle=shuffle, batch_size=batch_size)
-    return DataLoader(stream, batch_size=None, num_workers=workers, **how)
+    sizes = (batch_size, None) if by == "stream" else (None, batch_size)
+    stream = gp.torch.PatchStream(patches, shuffle=shuffle, batch_size=sizes[0])
+    return DataLoader(stream, batch_size=sizes[1], num_workers=workers, **how)
 
 
 def check(batches, whole, classes=None, count=150):
@@ -67,11 +68,11 @@ def worker_of(loader) -> int:
     return loader._iterator._workers[0].pid
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.bfloat16])
-def test_kept_batches_stay(drawn, whole, classes, method, dtype):
+@pytest.mark.parametrize("by, method, dtype", [("stream", "fork", torch.bfloat16), ("stream", "spawn", torch.uint8), ("loader", "fork", torch.uint8)])
+def test_kept_batches_stay(drawn, whole, classes, by, method, dtype):
     dataset = {"masks": [classes], "dtype": dtype}
-    loader = load(drawn, dataset=dataset, workers=2, shuffle=True, multiprocessing_context=method, persistent_workers=True)
+    how = {"multiprocessing_context": method, "persistent_workers": True}
+    loader = load(drawn, dataset=dataset, workers=2, shuffle=True, by=by, **how)
     kept = list(loader)
     assert len(buffers()) > 2 * IN_USE
     for _ in range(2):
@@ -93,9 +94,10 @@ def test_parts_of_batches_stay(drawn, whole):
         assert torch.equal(torch.as_tensor(part), whole[:, y : y + SIDE, x : x + SIDE])
 
 
-def test_memory_is_used_again(drawn):
+@pytest.mark.parametrize("by", ["stream", "loader"])
+def test_memory_is_used_again(drawn, by):
     """In 1000 batches, with their masks."""
-    loader = load(drawn, dataset={"masks": [np.zeros((5, 5), np.uint8)]}, persistent_workers=True)
+    loader = load(drawn, dataset={"masks": [np.zeros((5, 5), np.uint8)]}, by=by, persistent_workers=True)
     for batch in loader:
         pass
     seen = set()
@@ -103,6 +105,60 @@ def test_memory_is_used_again(drawn):
         for batch in loader:
             seen |= buffers()
     assert 2 < len(seen) <= 2 * IN_USE and len(buffers(worker_of(loader))) <= 2 * IN_USE
+
+
+class Wrapped(torch.utils.data.Dataset):
+    """What users make of patches: other images, and values of other kinds."""
+
+    def __init__(self, patches):
+        self.patches = patches
+
+    def __len__(self):
+        return len(self.patches)
+
+    def __getitem__(self, number):
+        sample = self.patches[number]
+        sample["upright"] = sample["image"].contiguous() / 2
+        sample["part"] = sample["image"][1, ::2, 3:50]
+        sample["one"] = torch.tensor(number / 3)
+        sample["row"] = torch.arange(3) + number
+        sample["more"] = {"name": str(number), "values": [number, np.float32(number)]}
+        return sample
+
+
+def as_pytorch(samples):
+    return torch.utils.data.default_collate([dict(sample) for sample in samples])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["patches", "wrapped", "stream"])
+def test_batches_are_those_of_pytorch(drawn, classes, workers, kind):
+    """The DataLoader makes them. Values are the same as of dicts without a type of ours."""
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE, masks=[classes])
+    dataset = {"patches": patches, "wrapped": Wrapped(patches), "stream": gp.torch.PatchStream(patches)}[kind]
+    sampler = None if kind == "stream" else np.random.default_rng(1).permutation(150)
+    ours, theirs = (list(DataLoader(dataset, 4, sampler=sampler, num_workers=workers, collate_fn=how)) for how in (None, as_pytorch))
+    assert sum(len(batch["image"]) for batch in theirs) == 150
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.keys() == b.keys()
+        for name, values in b.items():
+            if isinstance(values, torch.Tensor):
+                assert a[name].dtype == values.dtype and torch.equal(a[name], values)
+            else:
+                assert a[name]["name"] == values["name"] and all(map(torch.equal, a[name]["values"], values["values"]))
+
+
+def test_samples_that_do_not_fit_are_refused_as_by_pytorch(drawn):
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE)
+    samples = [patches[0], patches[1]]
+    samples[1]["image"] = samples[1]["image"][:, 1:]
+    with pytest.raises(RuntimeError):
+        torch.utils.data.default_collate(samples)
+    weights = torch.ones(3, requires_grad=True)
+    for sample in samples:
+        sample["image"] = weights * 2
+    torch.utils.data.default_collate(samples)["image"].sum().backward()
+    assert weights.grad.tolist() == [4, 4, 4]
 
 
 def test_nothing_is_left(drawn):
