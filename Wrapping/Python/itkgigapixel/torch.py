@@ -288,7 +288,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         for k, (number, x, y) in enumerate(places.tolist()):
             grid, target = self._open(number)
             grid.read_into(pixels[k].numpy(), (x, y))
-            if target is not None:
+            if target is not None and classes is not None:
                 classes[k].numpy()[:] = target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch)
         if pixels is not memory:
             torch.div(pixels.to(self.dtype), 255, out=memory)

@@ -14,6 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Optional, Sequence
 
 import torch
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 #: Bytes of a tensor from which on it lies in a buffer.
 _LEAST = 1 << 16
@@ -40,7 +41,7 @@ class _Buffer:
         opened = os.open(f"/proc/self/fd/{self._file}", os.O_RDWR)
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return torch.UntypedStorage._new_shared_fd_cpu(opened, size)
+            return torch.UntypedStorage._new_shared_fd_cpu(opened, size)  # type: ignore[attr-defined]
         except BlockingIOError:
             return None
         finally:
@@ -111,5 +112,5 @@ def collate(samples: Sequence[dict[str, Any]], *, collate_fn_map=None) -> Batch:
     return batch
 
 
-torch.utils.data._utils.collate.default_collate_fn_map[Sample] = collate
+default_collate_fn_map[Sample] = collate
 ForkingPickler.register(Batch, _send)
