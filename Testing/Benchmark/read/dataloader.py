@@ -9,10 +9,13 @@ processes stay from round to round. The first round, in which they open slides, 
 way of the DataLoader is compared with two loops that read the same patches in the same order: neighbors share tiles, which the
 reader keeps for a while, so that another order has another speed. One loop only reads. The other one also copies batches to
 memory that it shares with the main process, and tells it where they are: the least that a DataLoader has to do.
+
+On cores that are busy with it alone, the CPU time of all processes decides. It also compares where other programs run.
 """
 
 import argparse
 import multiprocessing
+import os
 import statistics
 import tempfile
 import time
@@ -47,6 +50,15 @@ def read_share(slides, places, patches, barrier, rounds, batch, memory, worker, 
                     memory[buffer, k] = pixels
             full.put((worker, buffer, len(share))) if memory is not None else None
         barrier.wait()
+
+
+def cpu_seconds():
+    """Of this process and its children."""
+    ticks = 0
+    for child in multiprocessing.active_children():
+        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])  # user and system
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Raw:
@@ -109,18 +121,20 @@ def main():
                 ways[name] = loop(streams[0], buffers), compared
             for name, stream in zip(("batched by the DataLoader", "batch_size"), streams):
                 ways[f"PatchStream, {name}, {order}"] = Loaded(stream, arguments.workers, arguments.batch), compared
-        seconds = {name: [] for name in ways}
+        seconds, cpu = {name: [] for name in ways}, {name: [] for name in ways}
         for _ in range(arguments.rounds + 1):
             for name, (way, _) in ways.items():
-                begin = time.perf_counter()
+                begin, cpu_begin = time.perf_counter(), cpu_seconds()
                 way.read()
                 seconds[name].append(time.perf_counter() - begin)
-        seconds = {name: found[1:] for name, found in seconds.items()}
+                cpu[name].append(cpu_seconds() - cpu_begin)
         print(f"{len(patches)} patches of {patches.patch} pixels, {arguments.workers} workers, {arguments.rounds} rounds\n")
-        print("| way | patches per second | of reading | of handing over |\n| --- | --- | --- | --- |")
+        print("| way | patches per second | of reading | of handing over | by CPU time of reading | of handing over |")
+        print("| --- | --- | --- | --- | --- | --- |")
         for name, (_, compared) in ways.items():
-            ratios = [statistics.median(a / b for a, b in zip(seconds[other], seconds[name])) for other in compared]
-            print(f"| {name} | {len(patches) / statistics.median(seconds[name]):.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} |")
+            ratios = [statistics.median(a / b for a, b in zip(of[other][1:], of[name][1:])) for of in (seconds, cpu) for other in compared]
+            speed = len(patches) / statistics.median(seconds[name][1:])
+            print(f"| {name} | {speed:.0f} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
 
 
 if __name__ == "__main__":

@@ -139,6 +139,8 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     - "mask": a tensor (*patch*, *patch*) of torch.int64, where *masks* are given,
     - "slide": the number of the slide; "x" and "y": the patch's first pixel at level 0.
 
+    Images, also those of batches, are in PyTorch's channels_last format.
+
     Parameters
     ----------
     slides : sequence of path-like or Slide
