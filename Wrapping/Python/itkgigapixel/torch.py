@@ -22,6 +22,7 @@ import torch
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
+from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path
 from itkgigapixel.slide_file import new_reader
@@ -280,7 +281,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self._ready[number] = ready
         return ready
 
-    @in_a_sentence()
+    @interruptible()  # once for all patches: within it, none of them changes the handler of signals
     def _read(self, places: np.ndarray, shared: bool) -> dict[str, torch.Tensor]:
         """Images, in the channels_last format, in which pixels are read, and masks. *shared*: see new_tensor."""
         shape = len(places), self.patch, self.patch
