@@ -22,9 +22,11 @@ import torch
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
+from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
 from itkgigapixel.slide_content import Path
 from itkgigapixel.slide_file import new_reader
+from itkgigapixel.torch_shared import Batch, Sample, collate, new_tensor
 
 __all__ = ["PatchDataset", "PatchStream"]
 
@@ -137,6 +139,8 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     - "image": a tensor (3, *patch*, *patch*),
     - "mask": a tensor (*patch*, *patch*) of torch.int64, where *masks* are given,
     - "slide": the number of the slide; "x" and "y": the patch's first pixel at level 0.
+
+    Images, also those of batches, are in PyTorch's channels_last format.
 
     Parameters
     ----------
@@ -277,31 +281,31 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self._ready[number] = ready
         return ready
 
-    @in_a_sentence()
-    def _read(self, places: np.ndarray) -> dict[str, Any]:
-        """A batch of patches. Images are in the channels_last format: pixels lie as they are read, without a copy."""
-        images = _new_images((len(places), self.patch, self.patch, 3))
-        masks = []
-        for pixels, (number, x, y) in zip(images.numpy(), places.tolist()):
+    @interruptible()  # once for all patches: within it, none of them changes the handler of signals
+    def _read(self, places: np.ndarray, shared: bool) -> dict[str, torch.Tensor]:
+        """Images, in the channels_last format, in which pixels are read, and masks. *shared*: see new_tensor."""
+        shape = len(places), self.patch, self.patch
+        images, memory = new_tensor((*shape, 3), self.dtype, shared)
+        pixels = memory if self.dtype == torch.uint8 else torch.empty((*shape, 3), dtype=torch.uint8)
+        masks, classes = (None, None) if self._masks[0] is None else new_tensor(shape, torch.int64, shared)
+        for k, (number, x, y) in enumerate(places.tolist()):
             grid, target = self._open(number)
-            grid.read_into(pixels, (x, y))
-            if target is not None:
-                masks.append(target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch))
+            grid.read_into(pixels[k].numpy(), (x, y))
+            if target is not None and classes is not None:
+                classes[k].numpy()[:] = target.read(grid.rectangle((x, y)), grid.grid.downsample, self.patch)
+        if pixels is not memory:
+            torch.div(pixels.to(self.dtype), 255, out=memory)
         images = images.permute(0, 3, 1, 2)
-        batch: dict[str, Any] = {"image": images if self.dtype == torch.uint8 else images.to(self.dtype) / 255}
-        for column, name in enumerate(("slide", "x", "y")):
-            batch[name] = torch.from_numpy(places[:, column].copy())
-        if masks:
-            batch["mask"] = torch.from_numpy(np.stack(masks))
-        return batch
+        return {"image": images} if masks is None else {"image": images, "mask": masks}
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         """One patch, see the class; numbers below 0 count from the end.
 
         :raises IndexError: there is no such patch
         """
-        batch = self._read(self._places[operator.index(index)][None])
-        sample: dict[str, Any] = {name: values[0] if values.ndim > 1 else int(values) for name, values in batch.items()}
+        place = self._places[operator.index(index)]
+        sample = Sample((name, values[0]) for name, values in self._read(place[None], shared=False).items())
+        sample.update(zip(("slide", "x", "y"), place.tolist()))
         if self.transforms is not None:
             sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
         elif self.transform is not None:
@@ -332,15 +336,11 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         torch.Size([3, 3, 224, 224])
         """
         if self.transform is not None or self.transforms is not None:
-            return torch.utils.data.default_collate([self[number] for number in numbers])
-        return self._read(self._places[np.asarray(numbers)])
-
-
-def _new_images(shape: tuple[int, ...]) -> torch.Tensor:
-    """Bytes; of a worker in the memory that it shares with the main process, as the default collation has them."""
-    if torch.utils.data.get_worker_info() is None or shape[0] == 1:
-        return torch.empty(shape, dtype=torch.uint8)
-    return torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(math.prod(shape))).view(shape)
+            return collate([self[number] for number in numbers])
+        places = self._places[np.asarray(numbers)]
+        batch = Batch(self._read(places, shared=True))
+        batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
+        return batch
 
 
 def _one_each(masks: Path | Sequence[Mask] | None, count: int, option: str) -> list:
