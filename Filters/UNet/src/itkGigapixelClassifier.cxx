@@ -4,6 +4,7 @@
 #include "itkGigapixelException.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelJoinNames.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelSlideMemory.h"
@@ -105,11 +106,7 @@ GigapixelClassifier::LoadModel()
   {
     model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
   }
-  if (!model->network.LabelsImage())
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic(
-      "E-MODEL-OUTPUT", "the model labels pixels, and no images", "use itk::GigapixelUNetImageFilter"));
-  }
+  gigapixel::Labeling::OfImages().Require(model->network);
   if (model->network.TakesVolumes())
   {
     throw gigapixel::Refusal(

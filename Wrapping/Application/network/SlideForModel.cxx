@@ -5,6 +5,7 @@
 #include "gigapixelReadingMemory.h"
 #include "SlideFile.h"
 
+#include "gigapixelLabeling.h"
 #include "gigapixelPrintable.h"
 
 #include "itkGigapixelClassifier.h"
@@ -36,11 +37,7 @@ LoadModelOfImages(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
   Model             model = Model::Load(name);
-  if (!model.network.LabelsImage())
-  {
-    throw Refusal(
-      Diagnostic("E-MODEL-OUTPUT", "the model " + name + " labels pixels, and no slides", "use segment").OfFile(name));
-  }
+  Labeling::OfImages().Require(model.network, name);
   if (model.network.TakesVolumes())
   {
     throw Refusal(Diagnostic("E-MODEL-INPUT",

@@ -4,6 +4,7 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelLabelings.h"
 #include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
@@ -197,7 +198,7 @@ CheckSizes(const NetworkGraph & graph)
     Extent image(graph.GetNumberOfAxes());
     std::copy(sides.end() - image.GetNumberOfAxes(), sides.end(), image.begin());
     const Extent size = GetOutputSize(graph, image);
-    if (size != image && !graph.LabelsImage())
+    if (size != ToExtent(Labeling::Of(graph).GetSize(ToSize(image)), image.GetNumberOfAxes()))
     {
       Refuse("the output is not of the input's size: for an image of " + ToText(image) + " pixels it has " +
              ToText(size) + "; end with a crop, pad or interpolate whose second input is the network's input");
@@ -306,7 +307,7 @@ CheckGraph(const NetworkDescription & network)
   }
   NetworkGraph validated = graph;
   validated.Validate();
-  if (validated.LabelsImage() != graph.LabelsImage() ||
+  if (&Labeling::Of(validated) != &Labeling::Of(graph) ||
       !std::equal(graph.operations.begin(), graph.operations.end(), validated.operations.begin(), IsSame))
   {
     Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
@@ -359,11 +360,6 @@ CheckOutput(const NetworkDescription & network)
   {
     Refuse("\"probabilities\" by \"sigmoid\" are of several classes: leave it out");
   }
-  if (channels > NetworkDescription::MostLabels && !network.LabelsImage())
-  {
-    Refuse("a network that labels pixels has at most " + std::to_string(NetworkDescription::MostLabels) +
-           " output channels, one for each class, not " + std::to_string(channels));
-  }
 }
 
 void
@@ -397,11 +393,7 @@ CheckObjective(const NetworkDescription & network)
     }
     return;
   }
-  const std::string kind = objective.GetKind().name;
-  if (!network.LabelsImage())
-  {
-    Refuse("the objective \"" + kind + "\" is of whole images, and the network labels pixels");
-  }
+  const std::string           kind = objective.GetKind().name;
   const std::set<std::string> different(names.begin(), names.end());
   if (names.empty() || different.size() != names.size() || !network.classNames.empty() ||
       objective.GetKind().countOutputs(static_cast<int>(names.size())) != network.GetNumberOfOutputChannels())
@@ -438,12 +430,6 @@ CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
   const auto & weights = network.classWeights;
-  if (network.LabelsImage() && (!network.GetLoss().formula.isOfImages || !weights.empty()))
-  {
-    Refuse(
-      "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
-      "little, and its weight cancels; training balances the classes (--balance)");
-  }
   if (!weights.empty() && static_cast<int>(weights.size()) != classes)
   {
     Refuse("there are " + std::to_string(weights.size()) + " class weights, but the network tells " +
@@ -467,6 +453,32 @@ CheckLoss(const NetworkDescription & network)
 }
 
 } // namespace
+
+void
+PixelLabeling::Check(const NetworkDescription & network) const
+{
+  if (network.GetNumberOfOutputChannels() > NetworkDescription::MostLabels)
+  {
+    Refuse("a network that labels pixels has at most " + std::to_string(NetworkDescription::MostLabels) +
+           " output channels, one for each class, not " + std::to_string(network.GetNumberOfOutputChannels()));
+  }
+  if (network.objective.HasTargets())
+  {
+    Refuse("the objective \"" + network.objective.GetKind().name +
+           "\" is of whole images, and the network labels pixels");
+  }
+}
+
+void
+ImageLabeling::Check(const NetworkDescription & network) const
+{
+  if (!network.GetLoss().formula.isOfImages || !network.classWeights.empty())
+  {
+    Refuse(
+      "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
+      "little, and its weight cancels; training balances the classes (--balance)");
+  }
+}
 
 void
 CheckLayers(const NetworkDescription & network)
@@ -500,6 +512,7 @@ NetworkDescription::Validate() const
     }
   }
   CheckOutput(*this);
+  Labeling::Of(graph).Check(*this);
   CheckNormalization(*this);
   CheckVolumeInput(*this);
   CheckClassNames(*this);

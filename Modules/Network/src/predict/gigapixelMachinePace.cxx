@@ -6,6 +6,7 @@
 #include "execute/gigapixelRandom.h"
 #include "execute/gigapixelStreamedNetwork.h"
 #include "graph/gigapixelExecutors.h"
+#include "graph/gigapixelLabelings.h"
 
 #include <algorithm>
 #include <ctime>
@@ -136,20 +137,14 @@ MeasurePicture(const Picture & picture)
   const NetworkDescription & network = picture.run.network;
   const Size                 size = picture.run.image;
   const int                  classes = network.GetNumberOfClasses();
+  const Labeling &           labeling = Labeling::Of(network.graph);
   StreamedNetwork            streamed(network, picture.run.tileSize, 1, picture.run.device);
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
-  const auto                noise = std::make_shared<NoisePixels>(size, network.channels);
-  const auto                shown = Normalize(noise, network.normalization);
-  PixelSource &             pixels = *shown;
-  NoLabels                  labels(size);
-  std::vector<std::uint8_t> found(size.width * size.height * size.depth);
-  const auto                predict = [&] {
-    std::vector<float> values(network.GetNumberOfOutputChannels());
-    streamed.Clear(); // each time all of it
-    network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
-                                         : streamed.PredictLabels(pixels, GetWhole(size), 0.5, found.data());
-  };
-  const auto compute = [&] {
+  const auto    noise = std::make_shared<NoisePixels>(size, network.channels);
+  const auto    shown = Normalize(noise, network.normalization);
+  PixelSource & pixels = *shown;
+  NoLabels      labels(labeling.GetSize(size));
+  const auto    compute = [&] {
     const std::clock_t begin = std::clock();
     LossGradient       sum;
     if (picture.run.purpose == Purpose::Training)
@@ -158,7 +153,8 @@ MeasurePicture(const Picture & picture)
     }
     else
     {
-      predict();
+      streamed.Clear(); // each time all of it
+      labeling.Predict(streamed, pixels);
     }
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
@@ -167,6 +163,21 @@ MeasurePicture(const Picture & picture)
 }
 
 } // namespace
+
+void
+PixelLabeling::Predict(StreamedNetwork & streamed, PixelSource & pixels) const
+{
+  const Region              all = GetWhole(pixels.GetSize());
+  std::vector<std::uint8_t> labels(all.width * all.height * all.depth);
+  streamed.PredictLabels(pixels, all, 0.5, labels.data());
+}
+
+void
+ImageLabeling::Predict(StreamedNetwork & streamed, PixelSource & pixels) const
+{
+  std::vector<float> values(streamed.GetNetwork().GetNumberOfOutputChannels());
+  streamed.PredictImage(pixels, PixelValue::Logit, values.data());
+}
 
 MachinePace
 MachinePace::Measure(const NetworkDescription & network, Precision precision, std::int64_t budget)

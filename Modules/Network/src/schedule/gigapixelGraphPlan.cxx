@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelGraphTileCost.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
@@ -64,8 +65,8 @@ GetHeldImageBytes(const PlannedRun & run)
 {
   const auto type = run.network.IsNormalized() ? SampleType::Float : SampleType::UInt8;
   const auto channels = run.network.channels * static_cast<int>(GetSampleBytes(type)); // in bytes
-  const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() &&
-                   !run.network.LabelsImage() && run.network.graph.GetNumberOfAxes() == 2;
+  const bool all = run.purpose == Purpose::Inference && Labeling::HasPixelsOfReductions(run.network.graph) &&
+                   run.network.graph.GetNumberOfAxes() == 2;
   return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;
 }
 
@@ -298,7 +299,7 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    if ((!atOnce || (m_Run.network.graph.SeesWholeImage() && !m_Run.network.LabelsImage())) && this->IsFree())
+    if ((!atOnce || Labeling::HasPixelsOfReductions(m_Run.network.graph)) && this->IsFree())
     {
       choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, m_Run.purpose, !atOnce);
     }

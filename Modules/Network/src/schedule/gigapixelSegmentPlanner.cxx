@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegmentPlanner.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 
@@ -417,10 +418,9 @@ ChooseSegments(const NetworkDescription & network,
                bool                       keepsMaps)
 {
   SegmentPlanner planner(network, image, bytes, precision, purpose);
-  return network.LabelsImage()            ? planner.Choose()
-         : network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps)
-         : purpose == Purpose::Training   ? planner.Choose()
-                                          : planner.ChooseForInference();
+  return Labeling::HasPixelsOfReductions(network.graph) ? planner.ChooseReducing(keepsMaps)
+         : purpose == Purpose::Training                 ? planner.Choose()
+                                                        : planner.ChooseForInference();
 }
 
 } // namespace gigapixel

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePatchGrid.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProcessMemory.h"
@@ -66,12 +67,11 @@ VolumePatches::GetNumberOfViews() const
 void
 VolumePatches::Validate(const NetworkDescription & network) const
 {
-  if (!network.TakesVolumes() || network.LabelsImage())
+  Labeling::OfPixels().Require(network);
+  if (!network.TakesVolumes())
   {
     throw InvalidArgument(
-      Diagnostic("E-MODEL-INPUT",
-                 "the network \"" + network.name +
-                   "\" does not label the voxels of volumes, and patches of three axes are for those that do"));
+      Diagnostic("E-MODEL-INPUT", "the network \"" + network.name + "\" is for images, whose patches have two sides"));
   }
   if (std::min({ size.width, size.height, size.depth }) < 1 ||
       std::max({ size.width, size.height, size.depth }) > GreatestSide)
