@@ -7,6 +7,7 @@
 #include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
@@ -107,11 +108,7 @@ GigapixelClassifier::LoadModel()
     model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
   }
   gigapixel::Labeling::OfImages().Require(model->network);
-  if (model->network.TakesVolumes())
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-MODEL-INPUT", "the model takes volumes, and no images of two axes"));
-  }
+  gigapixel::RequireAxes(model->network, 2);
 }
 
 gigapixel::PhysicalImage

@@ -7,6 +7,7 @@
 
 #include "gigapixelLabeling.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRequireAxes.h"
 
 #include "itkGigapixelClassifier.h"
 #include "itkGigapixelNetworkSource.h"
@@ -38,13 +39,7 @@ LoadModelOfImages(const ArgumentValues & values, const Session & session)
   const std::string name = values.GetText("model");
   Model             model = Model::Load(name);
   Labeling::OfImages().Require(model.network, name);
-  if (model.network.TakesVolumes())
-  {
-    throw Refusal(Diagnostic("E-MODEL-INPUT",
-                             "the model " + name + " takes volumes, and no slides",
-                             "use segment, and give it volumes")
-                    .OfFile(name));
-  }
+  RequireAxes(model.network, 2, name);
   const bool hasTissue = values.Has("tissue");
   if (model.tissueOnly && *model.tissueOnly && !hasTissue)
   {

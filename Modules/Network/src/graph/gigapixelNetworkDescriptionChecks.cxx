@@ -8,6 +8,7 @@
 #include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelValueBounds.h"
 #include "gigapixelVolumeOrientation.h"
 #include "losses/gigapixelLossEntry.h"
@@ -234,13 +235,6 @@ CheckNormalization(const NetworkDescription & network)
   {
     Refuse("\"input\": normalized values have no end to be inverted at: leave \"invert\" out");
   }
-  using Voxels = Normalization::Voxels;
-  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
-  if (network.graph.GetNumberOfAxes() == 2 && std::any_of(normalizations.begin(), normalizations.end(), isOfShape))
-  {
-    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
-           "volumes (\"axes\": 3)");
-  }
   if (normalizations.size() > 1 && normalizations.size() != static_cast<std::size_t>(network.channels))
   {
     Refuse("\"input\": there are " + FormatCount(normalizations.size(), "normalization") + " for " +
@@ -248,28 +242,39 @@ CheckNormalization(const NetworkDescription & network)
   }
 }
 
-/** What is of volumes alone, and done by whoever opens one. */
+/** What is done by whoever opens a volume is of volumes alone. */
+void
+CheckImageInput(const NetworkDescription & network)
+{
+  using Voxels = Normalization::Voxels;
+  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
+  if (std::any_of(network.normalization.begin(), network.normalization.end(), isOfShape))
+  {
+    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
+           "volumes (\"axes\": 3)");
+  }
+  if (network.spacing != std::array<double, 3>{} || network.cropsToNonZero || network.patches.IsKnown())
+  {
+    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
+  }
+  if (!network.orientation.empty() || network.takesXFirst)
+  {
+    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
+  }
+}
+
 void
 CheckVolumeInput(const NetworkDescription & network)
 {
-  const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
-  if (network.invert && !isOfImages)
+  if (network.invert)
   {
     Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
   }
   const std::array<double, 3> & spacing = network.spacing;
   const bool                    hasSpacing = spacing != std::array<double, 3>{};
-  if ((hasSpacing || network.cropsToNonZero || network.patches.IsKnown()) && isOfImages)
-  {
-    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
-  }
   if (hasSpacing && !std::all_of(spacing.begin(), spacing.end(), [](double mm) { return mm >= 1e-6 && mm <= 1e6; }))
   {
     Refuse("\"input\": \"spacing\" must be three numbers above 0, in mm, along z, y and x");
-  }
-  if ((!network.orientation.empty() || network.takesXFirst) && isOfImages)
-  {
-    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
   }
   if (!network.orientation.empty() && network.orientation != StoredOrientation && !IsOrientation(network.orientation))
   {
@@ -514,13 +519,30 @@ NetworkDescription::Validate() const
   CheckOutput(*this);
   Labeling::Of(graph).Check(*this);
   CheckNormalization(*this);
-  CheckVolumeInput(*this);
+  this->TakesVolumes() ? CheckVolumeInput(*this) : CheckImageInput(*this);
   CheckClassNames(*this);
   CheckObjective(*this);
   CheckLoss(*this);
   if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {
     Refuse("a learning rate is a number from 1e-9 to 10");
+  }
+}
+
+void
+RequireAxes(const NetworkDescription & network, int axes, const std::string & file)
+{
+  if (network.graph.GetNumberOfAxes() != axes)
+  {
+    const bool wantsVolumes = axes > 2;
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "the network \"" + network.name +
+                                       (wantsVolumes ? "\" takes images of two axes, and no volumes"
+                                                     : "\" takes volumes, and no images of two axes"),
+                                     wantsVolumes
+                                       ? "take one for volumes, such as unet3d, or use itk::GigapixelUNetImageFilter"
+                                       : "use gigapixel segment (in Python segment_volume), and give it volumes")
+                            .OfFile(file));
   }
 }
 

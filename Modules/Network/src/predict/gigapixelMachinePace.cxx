@@ -6,7 +6,9 @@
 #include "execute/gigapixelRandom.h"
 #include "execute/gigapixelStreamedNetwork.h"
 #include "graph/gigapixelExecutors.h"
+#include "graph/gigapixelGraphGeometry.h"
 #include "graph/gigapixelLabelings.h"
+#include "schedule/gigapixelUsualSides.h"
 
 #include <algorithm>
 #include <ctime>
@@ -17,18 +19,9 @@ namespace gigapixel
 namespace
 {
 
-constexpr std::int64_t LeastSide = 256, GreatestSide = 2048;
-constexpr std::int64_t LeastSideOfVolume = 32, GreatestSideOfVolume = 128;
 /** Backward passes take longer than their operations say, beside forward ones: 1.4 for a U-Net, 1.2 for ResNets. */
 constexpr double TimesOfTraining = 1.25;
 constexpr double EnoughSeconds = 0.3; ///< that the plan says of a picture, so that the clock's steps are small
-
-/** A square, or a cube. */
-Size
-MakeSize(const NetworkDescription & network, std::int64_t side)
-{
-  return { side, side, network.TakesVolumes() ? side : 1 };
-}
 
 /** Noise: no two tiles or rows are alike. */
 class NoisePixels : public PixelSource
@@ -93,7 +86,7 @@ private:
 struct Picture
 {
   Picture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
-    : run(network, MakeSize(network, side), purpose, { -1, precision })
+    : run(network, ToSize(Extent(network.graph.GetNumberOfAxes(), side)), purpose, { -1, precision })
   {
     run.budget = std::int64_t{ 1 } << 60;
     run.threads = 1;
@@ -110,15 +103,14 @@ Picture
 ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
 {
   const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
-  const bool         isVolume = network.TakesVolumes();
-  const std::int64_t greatest = isVolume ? GreatestSideOfVolume : GreatestSide;
-  const std::int64_t least = RoundUp(isVolume ? LeastSideOfVolume : LeastSide, network.GetStride());
+  const UsualSides & sides = UsualSides::Of(network.graph.GetNumberOfAxes());
+  const std::int64_t least = RoundUp(sides.leastMeasured, network.GetStride());
   Picture            picture(network, purpose, precision, least);
   if (picture.plan.peakBytes > most)
   {
     throw Refusal(Diagnostic("E-MEMORY-BUDGET", "even a small picture would take more than the memory limit"));
   }
-  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= greatest)
+  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= sides.greatestMeasured)
   {
     Picture larger(network, purpose, precision, 2 * picture.run.tileSize);
     if (larger.plan.peakBytes > most)

@@ -2,6 +2,7 @@
 #include "gigapixelVolumePatchGrid.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLabeling.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProcessMemory.h"
@@ -68,11 +69,7 @@ void
 VolumePatches::Validate(const NetworkDescription & network) const
 {
   Labeling::OfPixels().Require(network);
-  if (!network.TakesVolumes())
-  {
-    throw InvalidArgument(
-      Diagnostic("E-MODEL-INPUT", "the network \"" + network.name + "\" is for images, whose patches have two sides"));
-  }
+  RequireAxes(network, 3);
   if (std::min({ size.width, size.height, size.depth }) < 1 ||
       std::max({ size.width, size.height, size.depth }) > GreatestSide)
   {

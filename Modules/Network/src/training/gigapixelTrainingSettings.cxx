@@ -6,6 +6,7 @@
 #include "gigapixelLabeling.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelTrainingState.h"
 #include "import/weights/gigapixelWeightsFile.h"
 #include "schedule/gigapixelTileGrid.h"
@@ -78,13 +79,9 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
     throw InvalidArgument(
       Diagnostic("E-NETWORK-IMAGE-SIZE", "sample \"" + sample.name + "\" has no pixels").OfFile(sample.name));
   }
-  if (pixels.depth > 1 && network.graph.GetNumberOfAxes() == 2)
+  if (pixels.depth > 1)
   {
-    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
-                                     "sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
-                                       "\" is for images of two axes",
-                                     "give one for volumes, as unet3d is")
-                            .OfFile(sample.name));
+    RequireAxes(network, 3, sample.name);
   }
   const Size wanted = Labeling::Of(network.graph).GetSize(pixels);
   if (wanted.width != labels.width || wanted.height != labels.height || wanted.depth != labels.depth)
