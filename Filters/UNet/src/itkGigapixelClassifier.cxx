@@ -4,8 +4,10 @@
 #include "itkGigapixelException.h"
 #include "gigapixelClassifier.h"
 #include "gigapixelJoinNames.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTissueSource.h"
 #include "itkGigapixelFileSource.h"
@@ -105,16 +107,8 @@ GigapixelClassifier::LoadModel()
   {
     model = std::make_shared<const gigapixel::Model>(gigapixel::Model::Load(m_ModelFileName));
   }
-  if (!model->network.LabelsImage())
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic(
-      "E-MODEL-OUTPUT", "the model labels pixels, and no images", "use itk::GigapixelUNetImageFilter"));
-  }
-  if (model->network.TakesVolumes())
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-MODEL-INPUT", "the model takes volumes, and no images of two axes"));
-  }
+  gigapixel::Labeling::OfImages().Require(model->network);
+  gigapixel::RequireAxes(model->network, 2);
 }
 
 gigapixel::PhysicalImage

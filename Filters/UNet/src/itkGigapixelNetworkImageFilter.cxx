@@ -3,6 +3,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelMemoryPlan.h"
+#include "gigapixelRequireAxes.h"
 
 #include <algorithm>
 
@@ -13,13 +14,7 @@ void
 GigapixelCheckTakesVolume(const gigapixel::Model & model, const gigapixel::Size & size, unsigned channels)
 {
   const gigapixel::NetworkDescription & network = model.network;
-  if (!network.TakesVolumes())
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-MODEL-INPUT",
-                            "the network \"" + network.name + "\" takes images of two axes, and no volumes",
-                            "use itk::GigapixelUNetImageFilter"));
-  }
+  gigapixel::RequireAxes(network, 3);
   if (static_cast<int>(channels) != network.channels)
   {
     throw gigapixel::Refusal(

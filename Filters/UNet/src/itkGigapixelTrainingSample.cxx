@@ -224,39 +224,43 @@ MakeTrainingSample(const gigapixel::PhysicalImage &      pixels,
 {
   gigapixel::Sample sample;
   sample.name = pixels.name;
-  const bool labelsImage = network.LabelsImage();
-  sample.labels = labelsImage ? MakeLabelOfImage(truth, pixels.name, network) : MakeLabels(truth.mask, pixels, network);
-  if (labelsImage)
-  {
-    sample.truth = truth.truth;
-  }
-  if (!pixels.content.empty() && (labelsImage || !truth.mask.content.empty()))
-  {
-    sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
-                      std::to_string(region.width) + ',' + std::to_string(region.height) +
-                      (labelsImage ? DescribeTruth(truth, network) : " mask: " + truth.mask.content) +
-                      (tissue ? gigapixel::TissueIdentity + tissue->content : "");
-  }
   std::shared_ptr<const gigapixel::TissueMask> mask;
   if (tissue)
   {
     mask = std::make_shared<const gigapixel::TissueMask>(*tissue, pixels.grid, pixels.name);
     RequireTissue(*mask, tissue->name, pixels, region);
-    sample.labels = labelsImage ? sample.labels : gigapixel::IgnoreGlass(sample.labels, mask);
   }
-  sample.pixels = GigapixelSourceForNetwork(pixels, network, mask, goesOn);
-  if (region.width > 0)
-  {
+  const auto cut = [&](const auto & source) {
     try
     {
-      const gigapixel::Region part = AtLevel(region, pixels.downsamples, pixels.grid.size);
-      sample.pixels = gigapixel::MakeRegionSource(sample.pixels, part);
-      sample.labels = labelsImage ? sample.labels : gigapixel::MakeRegionSource(sample.labels, part);
+      return region.width > 0
+               ? gigapixel::MakeRegionSource(source, AtLevel(region, pixels.downsamples, pixels.grid.size))
+               : source;
     }
     catch (const std::runtime_error & error)
     {
       throw gigapixel::Refusal(gigapixel::Diagnostic::Of(error).OfFile(pixels.name));
     }
+  };
+  std::string identity; // of the labels
+  if (network.LabelsImage())
+  {
+    sample.labels = MakeLabelOfImage(truth, pixels.name, network);
+    sample.truth = truth.truth;
+    identity = DescribeTruth(truth, network);
+  }
+  else
+  {
+    const auto labels = MakeLabels(truth.mask, pixels, network);
+    sample.labels = cut(mask ? gigapixel::IgnoreGlass(labels, mask) : labels);
+    identity = truth.mask.content.empty() ? "" : " mask: " + truth.mask.content;
+  }
+  sample.pixels = cut(GigapixelSourceForNetwork(pixels, network, mask, goesOn));
+  if (!pixels.content.empty() && !identity.empty())
+  {
+    sample.identity = pixels.content + " region=" + std::to_string(region.x) + ',' + std::to_string(region.y) + ',' +
+                      std::to_string(region.width) + ',' + std::to_string(region.height) + identity +
+                      (tissue ? gigapixel::TissueIdentity + tissue->content : "");
   }
   return sample;
 }
@@ -274,7 +278,7 @@ GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples)
     });
   return onlyTruths   ? "resnet18"
          : onlyLabels ? "resnet18:classes=" + std::to_string(std::max<std::size_t>(2, GetLabels(samples).size()))
-                      : "unet";
+                      : DefaultOfMasks;
 }
 
 std::vector<std::string>

@@ -45,6 +45,8 @@ gigapixel::Sample MakeTrainingSample(const gigapixel::PhysicalImage &      pixel
                                      const gigapixel::NetworkDescription & network,
                                      const std::function<bool(double)> &   goesOn);
 
+constexpr const char * DefaultOfMasks = "unet"; ///< GetDefaultNetwork() of samples that have masks
+
 /** "unet", or where all samples have labels and no masks "resnet18" with as many classes; where they have other
  * truths, with what else that wants. */
 std::string GetDefaultNetwork(const std::vector<GigapixelTrainingSample> & samples);

@@ -5,6 +5,7 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelFileIdentity.h"
 #include "gigapixelKeptNormalization.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelVolumePrediction.h"
 #include "itkGigapixelVolumeSource.h"
 
@@ -203,15 +204,8 @@ GigapixelTrainingVolumes::Add(const std::string &                   volume,
                               const std::string &                   labels,
                               const gigapixel::NetworkDescription & network)
 {
-  if (network.LabelsImage())
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-MODEL-INPUT",
-                            "it is a volume, and the network " + network.name +
-                              " gives a whole image one label, which is learned of slides only so far",
-                            "give a network that labels voxels, such as unet3d")
-        .OfFile(volume));
-  }
+  // Labels of whole volumes are not learned yet.
+  gigapixel::Labeling::OfPixels().Require(network, volume, "give a network that labels voxels, such as unet3d");
   if (labels.empty())
   {
     throw gigapixel::Refusal(

@@ -2,6 +2,7 @@
 #include "itkGigapixelUNetImageFilter.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelGrid.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelUsableCores.h"
 #include "itkMultiThreaderBase.h"
 #include "itkProcessObject.h"
@@ -50,12 +51,7 @@ GigapixelAskWhetherToGoOn(ProcessObject & filter)
 void
 GigapixelCheckTakesImages(const gigapixel::Model & model)
 {
-  if (model.network.TakesVolumes())
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic("E-MODEL-INPUT",
-                                                   "it takes volumes, and no images of two axes",
-                                                   "use gigapixel segment (in Python segment_volume)"));
-  }
+  gigapixel::RequireAxes(model.network, 2);
 }
 
 void

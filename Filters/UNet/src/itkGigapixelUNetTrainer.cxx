@@ -2,6 +2,7 @@
 #include "itkGigapixelUNetTrainer.h"
 
 #include "itkGigapixelException.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTorchVersion.h"
@@ -264,8 +265,7 @@ GigapixelUNetTrainer::LoadNetwork() const
 bool
 GigapixelUNetTrainer::TakesDefaultForMasks() const
 {
-  return m_Network.empty() && !this->FindBegunRun() &&
-         !gigapixel::NetworkDescription::Load(GetDefaultNetwork(m_Implementation->samples)).LabelsImage();
+  return m_Network.empty() && !this->FindBegunRun() && GetDefaultNetwork(m_Implementation->samples) == DefaultOfMasks;
 }
 
 gigapixel::NetworkDescription
@@ -276,18 +276,21 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
   gigapixel::NetworkDescription network = asBegun ? begun->network : gigapixel::NetworkDescription::Load(text);
   gigapixel::Objective          objective = m_Implementation->objective;
   network.objective = gigapixel::Objective();
-  if (network.LabelsImage() && objective.HasTargets())
+  if (network.LabelsImage())
   {
-    LearnObjective(m_Implementation->samples, objective);
-    const std::string wanted = GiveOutputs(text, network, objective);
-    network = asBegun || wanted == text ? network : gigapixel::NetworkDescription::Load(wanted);
-    CheckOutputs(network, objective);
-    network.classNames.clear(); // of a network that was trained on classes
-    network.objective = std::move(objective);
-  }
-  else if (network.LabelsImage() && network.classNames.empty())
-  {
-    network.classNames = GetClassNames(m_Implementation->samples, network);
+    if (objective.HasTargets())
+    {
+      LearnObjective(m_Implementation->samples, objective);
+      const std::string wanted = GiveOutputs(text, network, objective);
+      network = asBegun || wanted == text ? network : gigapixel::NetworkDescription::Load(wanted);
+      CheckOutputs(network, objective);
+      network.classNames.clear(); // of a network that was trained on classes
+      network.objective = std::move(objective);
+    }
+    else if (network.classNames.empty())
+    {
+      network.classNames = GetClassNames(m_Implementation->samples, network);
+    }
   }
   if (network.TakesVolumes() && network.orientation.empty() && !asBegun)
   {
@@ -382,9 +385,9 @@ CountMemory(const GigapixelTrainingSample &       sample,
   ++memory.images;
   memory.reading.AddFile(sample.pixelsFile, network.channels, content, network.IsNormalized());
   memory.reading.AddResampling(pixels);
-  if (!sample.maskFile.empty() && !network.LabelsImage())
+  if (const auto mask = gigapixel::Labeling::Of(network.graph).GetMask(sample.maskFile); !mask.empty())
   {
-    memory.reading.AddFile(sample.maskFile, 1);
+    memory.reading.AddFile(mask, 1);
   }
 }
 
@@ -469,10 +472,8 @@ GigapixelUNetTrainer::AddSamplesTo(gigapixel::Trainer & trainer, const gigapixel
       definition.pixels.pixels
         ? definition.pixels
         : GigapixelFileSource(definition.pixelsFile, resolution, static_cast<unsigned>(network.channels));
-    const bool hasMask = definition.mask.pixels || !definition.maskFile.empty();
-    const auto mask = definition.mask.pixels              ? definition.mask
-                      : hasMask && !network.LabelsImage() ? GigapixelMaskSource(definition.maskFile)
-                                                          : gigapixel::PhysicalImage();
+    const std::string maskFile = gigapixel::Labeling::Of(network.graph).GetMask(definition.maskFile);
+    const auto mask = definition.mask.pixels || maskFile.empty() ? definition.mask : GigapixelMaskSource(maskFile);
     common.Add(pixels);
     if (!definition.pixelsFile.empty())
     {

@@ -4,6 +4,7 @@
 #include "itkSlideSegmentationStages.h"
 
 #include "gigapixelGrid.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideFiles.h"
 #include "gigapixelSlidePixels.h"
@@ -85,11 +86,7 @@ CheckSlideSegmentation(const gigapixel::Model &               model,
                        const gigapixel::SegmentationOptions & options)
 {
   const int classes = model.network.GetNumberOfClasses();
-  if (model.network.LabelsImage())
-  {
-    throw gigapixel::Refusal(gigapixel::Diagnostic(
-      "E-MODEL-OUTPUT", "it labels images, and no pixels", "use classify (itk::GigapixelClassifier)"));
-  }
+  gigapixel::Labeling::OfPixels().Require(model.network);
   if (content == GigapixelUNetOutput::Probability && classes > 2)
   {
     throw gigapixel::Refusal(gigapixel::Diagnostic("E-MODEL-OUTPUT",

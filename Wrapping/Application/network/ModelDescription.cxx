@@ -2,6 +2,7 @@
 #include "ModelDescription.h"
 #include "gigapixelExecutor.h"
 #include "gigapixelJoinNames.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelPatchDifference.h"
 #include "gigapixelVolumeOrientation.h"
 
@@ -24,14 +25,9 @@ GetMultiple(const NetworkDescription & network)
   return found == operations.end() ? 1 : found->GetInteger("multiple");
 }
 
-/** Null: patches of an image have no labels of their own. */
 JSON
 DescribePatches(const NetworkDescription & network)
 {
-  if (network.LabelsImage())
-  {
-    return {};
-  }
   const PatchDifference difference = PatchDifference::Make(network);
   return { { "borders", difference.borders },
            { "multiple", difference.multiple },
@@ -85,16 +81,11 @@ FormatPatches(const JSON & patches, const std::string & unit)
   return text.empty() ? "as in the whole image" : text;
 }
 
-/** Null: of pixels. */
 JSON
 DescribeObjective(const NetworkDescription & network)
 {
   const Objective & objective = network.objective;
-  if (!network.LabelsImage())
-  {
-    return {};
-  }
-  JSON json{ { "type", objective.GetKind().name } };
+  JSON              json{ { "type", objective.GetKind().name } };
   json["names"] = objective.names.empty() ? network.classNames : objective.names;
   if (objective.GetKind().hasUnits)
   {
@@ -205,12 +196,13 @@ DescribeComposition(const NetworkDescription & network)
   const bool isOfEach =
     network.probabilities == NetworkDescription::Probabilities::Sigmoid || network.GetNumberOfOutputChannels() == 1;
   json["probabilities"] = isOfEach ? "sigmoid" : "softmax";
-  json["objective"] = DescribeObjective(network);
-  json["labels"] = network.LabelsImage() ? "images" : "pixels";
+  const bool ofImages = network.LabelsImage(); // patches of an image have no labels of their own, nor pixels objectives
+  json["objective"] = ofImages ? DescribeObjective(network) : JSON();
+  json["labels"] = Labeling::Of(network.graph).name;
   json["input"] = DescribeInput(network);
   json["halo"] = network.GetHalo();
   json["stride"] = network.GetStride();
-  json["patches"] = DescribePatches(network);
+  json["patches"] = ofImages ? JSON() : DescribePatches(network);
   json["provenance"] = network.provenance.empty() ? JSON() : JSON::parse(network.provenance);
   return json;
 }

@@ -310,16 +310,16 @@ FindSize(const ArgumentValues & values, const NetworkDescription & network)
 {
   RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
   const auto size = values.GetBox("size");
-  if ((size[2] > 0) != network.TakesVolumes())
+  const bool isVolume = size[2] > 0;
+  if (isVolume != network.TakesVolumes())
   {
-    throw UsageError(
-      Diagnostic("E-OPTION-VALUE",
-                 "the network " + network.name + (network.TakesVolumes() ? " takes volumes" : " takes slides"),
-                 network.TakesVolumes() ? "give --size WxHxD" : "give --size WxH, or a network for volumes")
-        .OfOption("--size", values.GetText("size")));
+    throw UsageError(Diagnostic("E-OPTION-VALUE",
+                                "the network " + network.name + (isVolume ? " takes slides" : " takes volumes"),
+                                isVolume ? "give --size WxH, or a network for volumes" : "give --size WxHxD")
+                       .OfOption("--size", values.GetText("size")));
   }
   constexpr double MostBytes = 5e18; // a volume's reader has a copy
-  if (size[2] == 0)
+  if (!isVolume)
   {
     if ((network.channels + 1.0) * static_cast<double>(size[0]) * static_cast<double>(size[1]) > MostBytes)
     {
@@ -409,22 +409,19 @@ RunPlan(const ArgumentValues & values, const Session & session)
   const PlannedImage planned = FindImage(values, network, session);
   const Size &       image = planned.size;
   Tiling             patchwise; // of inference
+  JSON               json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
   if (network.TakesVolumes())
   {
+    const Size & shown = planned.memory.shown;
     patchwise.volumePatches = GetVolumePatches(values, network);
+    json["depth"] = image.depth;
+    json["shown"] = { shown.width, shown.height, shown.depth };
   }
   else
   {
     patchwise.patches = GetPatches(values, network);
   }
   CheckScratch(values);
-  JSON json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
-  if (network.TakesVolumes())
-  {
-    const Size & shown = planned.memory.shown;
-    json["depth"] = image.depth;
-    json["shown"] = { shown.width, shown.height, shown.depth };
-  }
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfTrainedParameters();
   json["keptParameters"] = network.GetNumberOfParameters() - network.GetNumberOfTrainedParameters();

@@ -6,7 +6,9 @@
 #include "SlideFile.h"
 #include "TableValues.h"
 
+#include "gigapixelLabeling.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRequireAxes.h"
 
 #include "itkGigapixelClassifier.h"
 #include "itkGigapixelNetworkSource.h"
@@ -37,18 +39,8 @@ LoadModelOfImages(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("model");
   Model             model = Model::Load(name);
-  if (!model.network.LabelsImage())
-  {
-    throw Refusal(
-      Diagnostic("E-MODEL-OUTPUT", "the model " + name + " labels pixels, and no slides", "use segment").OfFile(name));
-  }
-  if (model.network.TakesVolumes())
-  {
-    throw Refusal(Diagnostic("E-MODEL-INPUT",
-                             "the model " + name + " takes volumes, and no slides",
-                             "use segment, and give it volumes")
-                    .OfFile(name));
-  }
+  Labeling::OfImages().Require(model.network, name);
+  RequireAxes(model.network, 2, name);
   const bool hasTissue = values.Has("tissue");
   if (model.tissueOnly && *model.tissueOnly && !hasTissue)
   {

@@ -17,6 +17,7 @@
 #include "VolumeSegmentation.h"
 
 #include "gigapixelBegunRun.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelPackedDiagnostic.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelUsableCores.h"
@@ -131,17 +132,18 @@ MeasureSlide(const CohortEntry &        entry,
   const auto slide = OpenSlide(entry.slide, values, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
   RequireInside(entry, *slide, values.GetText("cohort"));
-  if (!network.LabelsImage() && !entry.mask.empty())
+  const std::string mask = Labeling::Of(network.graph).GetMask(entry.mask);
+  if (!mask.empty())
   {
-    CheckInputFile(entry.mask);
+    CheckInputFile(mask);
   }
   SelectPixels(*slide, values);
   workload.slides[entry.slide] = slide;
   workload.reading.AddFile(entry.slide, network.channels, GetSlideOptions(values), network.IsNormalized());
   workload.reading.AddResampling(*slide);
-  if (!network.LabelsImage() && !entry.mask.empty())
+  if (!mask.empty())
   {
-    workload.reading.AddFile(entry.mask, 1);
+    workload.reading.AddFile(mask, 1);
   }
   return MeasureSample(entry, *slide);
 }
@@ -307,14 +309,14 @@ ReadOutcome(const std::string & runFolder)
 }
 
 /** The score of the validation samples. */
-const char *
+const std::string &
 GetScoreName(const NetworkDescription & network)
 {
-  return network.LabelsImage() ? network.objective.GetKind().score.c_str() : "Dice";
+  return Labeling::Of(network.graph).GetKind(network).score;
 }
 
 std::string
-FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * score)
+FormatEpoch(const TrainingProgress & state, std::int64_t epochs)
 {
   std::string text =
     "epoch " + std::to_string(state.epoch) + '/' + std::to_string(epochs) + ": loss " + FormatNumber(state.loss, 5);
@@ -322,9 +324,9 @@ FormatEpoch(const TrainingProgress & state, std::int64_t epochs, const char * sc
   {
     text += ", validation loss " + FormatNumber(state.validationLoss, 5);
   }
-  for (const double value : { state.validationDice, state.validationScore })
+  if (!std::isnan(state.validationScore))
   {
-    text += std::isnan(value) ? std::string() : std::string(", validation ") + score + ' ' + FormatNumber(value, 4);
+    text += ", validation " + state.validationScoreName + ' ' + FormatNumber(state.validationScore, 4);
   }
   return text;
 }
@@ -376,7 +378,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
     trainer.AddObserver(itk::GigapixelStepEvent(), [&](const itk::EventObject &) { whenStepped(); });
   }
   trainer.AddObserver(itk::IterationEvent(), [&](const itk::EventObject &) {
-    session.Say(FormatEpoch(trainer.GetTrainingProgress(), epochs, GetScoreName(run.network)));
+    session.Say(FormatEpoch(trainer.GetTrainingProgress(), epochs));
   });
   try
   {
@@ -431,15 +433,15 @@ Describe(const Outcome &      outcome,
   json["epochs"] = outcome.epoch;
   json["loss"] = known(outcome.loss);
   json["validationLoss"] = known(outcome.validationLoss);
-  const bool labelsImage = image.network.LabelsImage();
-  const bool isAUC = labelsImage && GetScoreName(image.network) == std::string("AUC");
-  json["validationDice"] = known(labelsImage ? NAN : outcome.validationScore);
-  json["validationAUC"] = known(isAUC ? outcome.validationScore : NAN);
+  const std::string & score = GetScoreName(image.network);
+  const auto          knownAs = [&](const char * name, double value) { return known(score == name ? value : NAN); };
+  json["validationDice"] = knownAs("Dice", outcome.validationScore);
+  json["validationAUC"] = knownAs("AUC", outcome.validationScore);
   json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
   json["bestValidationLoss"] = known(outcome.bestValidationLoss);
-  json["bestValidationDice"] = known(labelsImage ? NAN : outcome.bestValidationScore);
-  json["bestValidationAUC"] = known(isAUC ? outcome.bestValidationScore : NAN);
-  json["scoreName"] = GetScoreName(image.network); // the same by any name
+  json["bestValidationDice"] = knownAs("Dice", outcome.bestValidationScore);
+  json["bestValidationAUC"] = knownAs("AUC", outcome.bestValidationScore);
+  json["scoreName"] = score; // the same by any name
   json["validationScore"] = known(outcome.validationScore);
   json["bestValidationScore"] = known(outcome.bestValidationScore);
   json["plan"] = DescribePlan(plan, image.network, Purpose::Training);
@@ -511,7 +513,7 @@ TrainOn(const Cohort &                 cohort,
     text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) +
             (std::isnan(outcome.bestValidationScore)
                ? std::string()
-               : std::string(" (") + GetScoreName(network) + ' ' + FormatNumber(outcome.bestValidationScore, 4) + ')') +
+               : " (" + GetScoreName(network) + ' ' + FormatNumber(outcome.bestValidationScore, 4) + ')') +
             " in epoch " + std::to_string(outcome.bestEpoch);
   }
   text += FormatDamage(damagedTiles);

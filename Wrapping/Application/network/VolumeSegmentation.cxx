@@ -293,20 +293,18 @@ CountMemory(const itk::GigapixelVolume & volume,
 void
 RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what)
 {
-  if (IsVolume(name) == network.TakesVolumes())
+  const bool isVolume = IsVolume(name);
+  if (isVolume != network.TakesVolumes())
   {
-    return;
+    throw Refusal(Diagnostic("E-MODEL-INPUT",
+                             isVolume
+                               ? "it is a volume, and " + what + " takes slides"
+                               : "it is no volume (" + itk::GigapixelNameVolumeFormats() +
+                                   ", by its name, or the folder of a DICOM series), and " + what + " takes volumes",
+                             isVolume ? "give it a slide, or take a network for volumes (\"axes\": 3)"
+                                      : "give it one, or take a network for slides")
+                    .OfFile(name));
   }
-  const Diagnostic diagnostic =
-    network.TakesVolumes()
-      ? Diagnostic("E-MODEL-INPUT",
-                   "it is no volume (" + itk::GigapixelNameVolumeFormats() +
-                     ", by its name, or the folder of a DICOM series), and " + what + " takes volumes",
-                   "give it one, or take a network for slides")
-      : Diagnostic("E-MODEL-INPUT",
-                   "it is a volume, and " + what + " takes slides",
-                   "give it one, or take a network for volumes (\"axes\": 3)");
-  throw Refusal(diagnostic.OfFile(name));
 }
 
 void

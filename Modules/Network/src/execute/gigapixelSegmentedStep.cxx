@@ -2,6 +2,7 @@
 #include "gigapixelSegmentedStep.h"
 
 #include "gigapixelDiagnostic.h"
+#include "graph/gigapixelLabelings.h"
 
 #include <algorithm>
 
@@ -208,6 +209,22 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
          SegmentedStep(*this, Purpose::Training, pixels, &labels, progress, team).ComputeGradient(sum);
 }
 
+void
+PixelLabeling::AddProbabilities(const NetworkDescription &, const TileNetwork &, TileData &, Score &) const
+{}
+
+void
+ImageLabeling::AddProbabilities(const NetworkDescription & network,
+                                const TileNetwork &        tiles,
+                                TileData &                 data,
+                                Score &                    sum) const
+{
+  std::vector<float> probabilities(network.GetNumberOfOutputChannels());
+  tiles.Predict(
+    data, GetPredictedValue(network), probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
+  sum.probabilities.assign(probabilities.begin(), probabilities.end());
+}
+
 bool
 StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
                                        LabelSource &    labels,
@@ -219,16 +236,9 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
   LossTerms terms = MakeLossTerms(m_Network);
   terms.image = m_Targets;
   const auto addScore = [&](TileData & data, Score & result) {
-    std::vector<float> probabilities(m_Network.GetNumberOfOutputChannels());
-    result.SetNumberOfChannels(probabilities.size());
+    result.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
     m_Tiles.AddScore(data, terms, result);
-    if (!m_LabelsImage)
-    {
-      return;
-    }
-    m_Tiles.Predict(
-      data, GetPredictedValue(m_Network), probabilities.data(), static_cast<std::ptrdiff_t>(probabilities.size()));
-    result.probabilities.assign(probabilities.begin(), probabilities.end());
+    Labeling::Of(m_Network.graph).AddProbabilities(m_Network, m_Tiles, data, result);
   };
   return !TakesPart(pixels, team) ||
          SegmentedStep(*this, Purpose::Inference, pixels, &labels, progress, team).TakeOutput(sum, addScore);

@@ -3,6 +3,7 @@
 #define gigapixelSegmentedStep_h
 
 #include "gigapixelActivationPass.h"
+#include "gigapixelLabeling.h"
 #include "objective/gigapixelCountedPixels.h"
 #include "objective/gigapixelLoss.h"
 #include "maps/gigapixelPooledTile.h"
@@ -135,7 +136,8 @@ public:
   {
     const auto geometry = MakeGeometry(streamed, size);
     const auto segments = MakeSegmentsOf(streamed, *geometry, size);
-    return streamed.m_LabelsImage && segments.size() == 2 && geometry->GetReduction(segments.front().operation);
+    const int  tiled = Labeling::Of(streamed.m_Network.graph).FindTiled(*geometry);
+    return segments.size() == 2 && segments.front().operation == tiled && geometry->GetReduction(tiled);
   }
 
   /** What part of all work it is to make what the last segment reads. */
@@ -481,7 +483,7 @@ private:
     const int target = tile.program->steps.back().operation;
     data.tile = tile;
     data.counted.clear();
-    return !m_Streamed.m_LabelsImage || !m_Geometry->GetReduction(target) ||
+    return !m_Streamed.m_Network.LabelsImage() || !m_Geometry->GetReduction(target) ||
            FindCounted(
              *m_Geometry, m_Geometry->GetInputs()[target].front(), tile.program->core, m_Pixels, data.counted);
   }

@@ -2,6 +2,7 @@
 #include "gigapixelStreamedNetwork.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelDeviceModule.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelReadAhead.h"
 #include "objective/gigapixelLoss.h"
 #include "gigapixelGraphPasses.h"
@@ -64,10 +65,9 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   , m_Tiles(m_Network, device)
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
-  , m_LabelsImage(m_Network.LabelsImage())
   , m_SeesWholeImage(m_Network.graph.SeesWholeImage())
 {
-  if (m_LabelsImage && tileSize != WholeImage)
+  if (tileSize != WholeImage)
   {
     m_Network.CheckTileSize(tileSize);
   }
@@ -109,7 +109,7 @@ void
 StreamedNetwork::CheckSizes(const PixelSource & pixels, const LabelSource & labels) const
 {
   m_Network.CheckChannels(pixels);
-  const Size size = m_LabelsImage ? Size{ 1, 1 } : pixels.GetSize(), labeled = labels.GetSize();
+  const Size size = Labeling::Of(m_Network.graph).GetSize(pixels.GetSize()), labeled = labels.GetSize();
   if (labeled.width != size.width || labeled.height != size.height || labeled.depth != size.depth)
   {
     throw InvalidArgument(
@@ -298,8 +298,10 @@ StreamedNetwork::GetSeconds() const
 int
 StreamedNetwork::GetLastRank(const PixelSource & pixels, const RankTeam & team) const
 {
-  const std::int64_t tiles = m_LabelsImage ? 1 : TileGrid(m_Network, pixels.GetSize(), m_TileSize).GetNumberOfTiles();
-  return team.GetRankOf(tiles - 1);
+  const Size         labels = Labeling::Of(m_Network.graph).GetSize(pixels.GetSize());
+  const std::int64_t side = GetTileSide(m_TileSize, labels, m_Network.GetStride());
+  const auto         count = [side](std::int64_t length) { return RoundUp(length, side) / side; };
+  return team.GetRankOf(count(labels.width) * count(labels.height) * count(labels.depth) - 1);
 }
 
 namespace
@@ -316,11 +318,7 @@ CheckRegion(const NetworkDescription & network, PixelSource & pixels, const Regi
   {
     throw InvalidArgument(Diagnostic("E-REGION", "the region is not a part of the image"));
   }
-  if (network.LabelsImage())
-  {
-    throw InvalidArgument(
-      Diagnostic("E-MODEL-OUTPUT", "the network \"" + network.name + "\" labels images, and no pixels"));
-  }
+  Labeling::OfPixels().Require(network);
 }
 
 /** Copies a part of a core's values. \param getRow where a row of the part goes to, by its z and y */

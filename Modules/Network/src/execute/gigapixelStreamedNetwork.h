@@ -246,7 +246,6 @@ private:
 
   std::unique_ptr<FixedPointSum> m_Sums; ///< none before the first gradient
 
-  const bool m_LabelsImage;
   const bool m_SeesWholeImage;
   bool       m_HasMasks{ false }; ///< equal tiles are not computed alike
 

@@ -2,6 +2,7 @@
 #include "gigapixelGraphGeometry.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFoldedParameters.h"
+#include "gigapixelLabelings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -346,6 +347,19 @@ GetStride(const NetworkGraph & graph)
   return stride;
 }
 
+int
+PixelLabeling::FindTiled(const GraphGeometry & geometry) const
+{
+  return geometry.GetOutput();
+}
+
+int
+ImageLabeling::FindTiled(const GraphGeometry & geometry) const
+{
+  const std::vector<int> reductions = FindReductions(geometry.GetGraph());
+  return *std::prev(std::lower_bound(reductions.begin(), reductions.end(), geometry.GetOutput()));
+}
+
 std::int64_t
 GetHalo(const NetworkGraph & graph)
 {
@@ -354,11 +368,7 @@ GetHalo(const NetworkGraph & graph)
   const std::int64_t  side = stride * std::max<std::int64_t>(1024, (1 << 20) / stride);
   const GraphGeometry geometry(graph, Extent(graph.GetNumberOfAxes(), side));
   std::vector<int>    reductions = FindReductions(graph); // what they reduce is there: they see all of it
-  int                 target = geometry.GetOutput();
-  for (const int reduction : reductions)
-  {
-    target = graph.LabelsImage() && reduction < geometry.GetOutput() ? reduction : target;
-  }
+  const int           target = Labeling::Of(graph).FindTiled(geometry);
   reductions.erase(std::remove(reductions.begin(), reductions.end(), target), reductions.end());
   const std::int64_t tiled = geometry.GetTiled(target)[0].GetLength();
   // Pixels of the image for one of the map; or, where that is larger than the image, pixels of it for one of the image.

@@ -4,9 +4,11 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelLabelings.h"
 #include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelValueBounds.h"
 #include "gigapixelVolumeOrientation.h"
 #include "losses/gigapixelLossEntry.h"
@@ -197,7 +199,7 @@ CheckSizes(const NetworkGraph & graph)
     Extent image(graph.GetNumberOfAxes());
     std::copy(sides.end() - image.GetNumberOfAxes(), sides.end(), image.begin());
     const Extent size = GetOutputSize(graph, image);
-    if (size != image && !graph.LabelsImage())
+    if (size != ToExtent(Labeling::Of(graph).GetSize(ToSize(image)), image.GetNumberOfAxes()))
     {
       Refuse("the output is not of the input's size: for an image of " + ToText(image) + " pixels it has " +
              ToText(size) + "; end with a crop, pad or interpolate whose second input is the network's input");
@@ -233,13 +235,6 @@ CheckNormalization(const NetworkDescription & network)
   {
     Refuse("\"input\": normalized values have no end to be inverted at: leave \"invert\" out");
   }
-  using Voxels = Normalization::Voxels;
-  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
-  if (network.graph.GetNumberOfAxes() == 2 && std::any_of(normalizations.begin(), normalizations.end(), isOfShape))
-  {
-    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
-           "volumes (\"axes\": 3)");
-  }
   if (normalizations.size() > 1 && normalizations.size() != static_cast<std::size_t>(network.channels))
   {
     Refuse("\"input\": there are " + FormatCount(normalizations.size(), "normalization") + " for " +
@@ -247,28 +242,39 @@ CheckNormalization(const NetworkDescription & network)
   }
 }
 
-/** What is of volumes alone, and done by whoever opens one. */
+/** What is done by whoever opens a volume is of volumes alone. */
+void
+CheckImageInput(const NetworkDescription & network)
+{
+  using Voxels = Normalization::Voxels;
+  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
+  if (std::any_of(network.normalization.begin(), network.normalization.end(), isOfShape))
+  {
+    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
+           "volumes (\"axes\": 3)");
+  }
+  if (network.spacing != std::array<double, 3>{} || network.cropsToNonZero || network.patches.IsKnown())
+  {
+    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
+  }
+  if (!network.orientation.empty() || network.takesXFirst)
+  {
+    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
+  }
+}
+
 void
 CheckVolumeInput(const NetworkDescription & network)
 {
-  const bool isOfImages = network.graph.GetNumberOfAxes() == 2;
-  if (network.invert && !isOfImages)
+  if (network.invert)
   {
     Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
   }
   const std::array<double, 3> & spacing = network.spacing;
   const bool                    hasSpacing = spacing != std::array<double, 3>{};
-  if ((hasSpacing || network.cropsToNonZero || network.patches.IsKnown()) && isOfImages)
-  {
-    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
-  }
   if (hasSpacing && !std::all_of(spacing.begin(), spacing.end(), [](double mm) { return mm >= 1e-6 && mm <= 1e6; }))
   {
     Refuse("\"input\": \"spacing\" must be three numbers above 0, in mm, along z, y and x");
-  }
-  if ((!network.orientation.empty() || network.takesXFirst) && isOfImages)
-  {
-    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
   }
   if (!network.orientation.empty() && network.orientation != StoredOrientation && !IsOrientation(network.orientation))
   {
@@ -306,7 +312,7 @@ CheckGraph(const NetworkDescription & network)
   }
   NetworkGraph validated = graph;
   validated.Validate();
-  if (validated.LabelsImage() != graph.LabelsImage() ||
+  if (&Labeling::Of(validated) != &Labeling::Of(graph) ||
       !std::equal(graph.operations.begin(), graph.operations.end(), validated.operations.begin(), IsSame))
   {
     Refuse("the network's graph was not validated (NetworkGraph::Validate()), which fills in what it leaves out");
@@ -359,11 +365,6 @@ CheckOutput(const NetworkDescription & network)
   {
     Refuse("\"probabilities\" by \"sigmoid\" are of several classes: leave it out");
   }
-  if (channels > NetworkDescription::MostLabels && !network.LabelsImage())
-  {
-    Refuse("a network that labels pixels has at most " + std::to_string(NetworkDescription::MostLabels) +
-           " output channels, one for each class, not " + std::to_string(channels));
-  }
 }
 
 void
@@ -397,11 +398,7 @@ CheckObjective(const NetworkDescription & network)
     }
     return;
   }
-  const std::string kind = objective.GetKind().name;
-  if (!network.LabelsImage())
-  {
-    Refuse("the objective \"" + kind + "\" is of whole images, and the network labels pixels");
-  }
+  const std::string           kind = objective.GetKind().name;
   const std::set<std::string> different(names.begin(), names.end());
   if (names.empty() || different.size() != names.size() || !network.classNames.empty() ||
       objective.GetKind().countOutputs(static_cast<int>(names.size())) != network.GetNumberOfOutputChannels())
@@ -438,12 +435,6 @@ CheckLoss(const NetworkDescription & network)
 {
   const int    classes = network.GetNumberOfClasses();
   const auto & weights = network.classWeights;
-  if (network.LabelsImage() && (!network.GetLoss().formula.isOfImages || !weights.empty()))
-  {
-    Refuse(
-      "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
-      "little, and its weight cancels; training balances the classes (--balance)");
-  }
   if (!weights.empty() && static_cast<int>(weights.size()) != classes)
   {
     Refuse("there are " + std::to_string(weights.size()) + " class weights, but the network tells " +
@@ -467,6 +458,32 @@ CheckLoss(const NetworkDescription & network)
 }
 
 } // namespace
+
+void
+PixelLabeling::Check(const NetworkDescription & network) const
+{
+  if (network.GetNumberOfOutputChannels() > NetworkDescription::MostLabels)
+  {
+    Refuse("a network that labels pixels has at most " + std::to_string(NetworkDescription::MostLabels) +
+           " output channels, one for each class, not " + std::to_string(network.GetNumberOfOutputChannels()));
+  }
+  if (network.objective.HasTargets())
+  {
+    Refuse("the objective \"" + network.objective.GetKind().name +
+           "\" is of whole images, and the network labels pixels");
+  }
+}
+
+void
+ImageLabeling::Check(const NetworkDescription & network) const
+{
+  if (!network.GetLoss().formula.isOfImages || !network.classWeights.empty())
+  {
+    Refuse(
+      "a network that labels images takes cross-entropy as its loss, and no class weights: of one label a Dice says "
+      "little, and its weight cancels; training balances the classes (--balance)");
+  }
+}
 
 void
 CheckLayers(const NetworkDescription & network)
@@ -500,14 +517,32 @@ NetworkDescription::Validate() const
     }
   }
   CheckOutput(*this);
+  Labeling::Of(graph).Check(*this);
   CheckNormalization(*this);
-  CheckVolumeInput(*this);
+  this->TakesVolumes() ? CheckVolumeInput(*this) : CheckImageInput(*this);
   CheckClassNames(*this);
   CheckObjective(*this);
   CheckLoss(*this);
   if (learningRate != 0 && !(learningRate >= LeastLearningRate && learningRate <= GreatestLearningRate))
   {
     Refuse("a learning rate is a number from 1e-9 to 10");
+  }
+}
+
+void
+RequireAxes(const NetworkDescription & network, int axes, const std::string & file)
+{
+  if (network.graph.GetNumberOfAxes() != axes)
+  {
+    const bool wantsVolumes = axes > 2;
+    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
+                                     "the network \"" + network.name +
+                                       (wantsVolumes ? "\" takes images of two axes, and no volumes"
+                                                     : "\" takes volumes, and no images of two axes"),
+                                     wantsVolumes
+                                       ? "take one for volumes, such as unet3d, or use itk::GigapixelUNetImageFilter"
+                                       : "use gigapixel segment (in Python segment_volume), and give it volumes")
+                            .OfFile(file));
   }
 }
 

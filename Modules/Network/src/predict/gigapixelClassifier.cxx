@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelClassifier.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelActivationPass.h"
@@ -24,12 +25,7 @@ struct Classifier::Implementation
 Classifier::Classifier(const Model & model, int threads, Device device, std::int64_t tileSize)
 {
   model.network.Validate();
-  if (!model.network.LabelsImage())
-  {
-    throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
-                                     "the network \"" + model.network.name + "\" labels pixels, and no images",
-                                     "segment them with it"));
-  }
+  Labeling::OfImages().Require(model.network);
   CheckParameters(model);
   m_Implementation.reset(new Implementation{
     StreamedNetwork(model.network, tileSize == 0 ? model.tileSize : tileSize, GetNumberOfThreads(threads), device) });

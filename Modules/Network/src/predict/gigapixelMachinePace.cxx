@@ -6,6 +6,9 @@
 #include "execute/gigapixelRandom.h"
 #include "execute/gigapixelStreamedNetwork.h"
 #include "graph/gigapixelExecutors.h"
+#include "graph/gigapixelGraphGeometry.h"
+#include "graph/gigapixelLabelings.h"
+#include "schedule/gigapixelUsualSides.h"
 
 #include <algorithm>
 #include <ctime>
@@ -16,18 +19,9 @@ namespace gigapixel
 namespace
 {
 
-constexpr std::int64_t LeastSide = 256, GreatestSide = 2048;
-constexpr std::int64_t LeastSideOfVolume = 32, GreatestSideOfVolume = 128;
 /** Backward passes take longer than their operations say, beside forward ones: 1.4 for a U-Net, 1.2 for ResNets. */
 constexpr double TimesOfTraining = 1.25;
 constexpr double EnoughSeconds = 0.3; ///< that the plan says of a picture, so that the clock's steps are small
-
-/** A square, or a cube. */
-Size
-MakeSize(const NetworkDescription & network, std::int64_t side)
-{
-  return { side, side, network.TakesVolumes() ? side : 1 };
-}
 
 /** Noise: no two tiles or rows are alike. */
 class NoisePixels : public PixelSource
@@ -92,7 +86,7 @@ private:
 struct Picture
 {
   Picture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t side)
-    : run(network, MakeSize(network, side), purpose, { -1, precision })
+    : run(network, ToSize(Extent(network.graph.GetNumberOfAxes(), side)), purpose, { -1, precision })
   {
     run.budget = std::int64_t{ 1 } << 60;
     run.threads = 1;
@@ -109,15 +103,14 @@ Picture
 ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
 {
   const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
-  const bool         isVolume = network.TakesVolumes();
-  const std::int64_t greatest = isVolume ? GreatestSideOfVolume : GreatestSide;
-  const std::int64_t least = RoundUp(isVolume ? LeastSideOfVolume : LeastSide, network.GetStride());
+  const UsualSides & sides = UsualSides::Of(network.graph.GetNumberOfAxes());
+  const std::int64_t least = RoundUp(sides.leastMeasured, network.GetStride());
   Picture            picture(network, purpose, precision, least);
   if (picture.plan.peakBytes > most)
   {
     throw Refusal(Diagnostic("E-MEMORY-BUDGET", "even a small picture would take more than the memory limit"));
   }
-  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= greatest)
+  while (picture.plan.coreSeconds < EnoughSeconds && 2 * picture.run.tileSize <= sides.greatestMeasured)
   {
     Picture larger(network, purpose, precision, 2 * picture.run.tileSize);
     if (larger.plan.peakBytes > most)
@@ -136,20 +129,14 @@ MeasurePicture(const Picture & picture)
   const NetworkDescription & network = picture.run.network;
   const Size                 size = picture.run.image;
   const int                  classes = network.GetNumberOfClasses();
+  const Labeling &           labeling = Labeling::Of(network.graph);
   StreamedNetwork            streamed(network, picture.run.tileSize, 1, picture.run.device);
   streamed.SetParameters(MakeInitialWeights(network, 0, std::vector<double>(classes, 1.0 / classes)));
-  const auto                noise = std::make_shared<NoisePixels>(size, network.channels);
-  const auto                shown = Normalize(noise, network.normalization);
-  PixelSource &             pixels = *shown;
-  NoLabels                  labels(size);
-  std::vector<std::uint8_t> found(size.width * size.height * size.depth);
-  const auto                predict = [&] {
-    std::vector<float> values(network.GetNumberOfOutputChannels());
-    streamed.Clear(); // each time all of it
-    network.LabelsImage() ? streamed.PredictImage(pixels, PixelValue::Logit, values.data())
-                                         : streamed.PredictLabels(pixels, GetWhole(size), 0.5, found.data());
-  };
-  const auto compute = [&] {
+  const auto    noise = std::make_shared<NoisePixels>(size, network.channels);
+  const auto    shown = Normalize(noise, network.normalization);
+  PixelSource & pixels = *shown;
+  NoLabels      labels(labeling.GetSize(size));
+  const auto    compute = [&] {
     const std::clock_t begin = std::clock();
     LossGradient       sum;
     if (picture.run.purpose == Purpose::Training)
@@ -158,7 +145,8 @@ MeasurePicture(const Picture & picture)
     }
     else
     {
-      predict();
+      streamed.Clear(); // each time all of it
+      labeling.Predict(streamed, pixels);
     }
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
@@ -167,6 +155,21 @@ MeasurePicture(const Picture & picture)
 }
 
 } // namespace
+
+void
+PixelLabeling::Predict(StreamedNetwork & streamed, PixelSource & pixels) const
+{
+  const Region              all = GetWhole(pixels.GetSize());
+  std::vector<std::uint8_t> labels(all.width * all.height * all.depth);
+  streamed.PredictLabels(pixels, all, 0.5, labels.data());
+}
+
+void
+ImageLabeling::Predict(StreamedNetwork & streamed, PixelSource & pixels) const
+{
+  std::vector<float> values(streamed.GetNetwork().GetNumberOfOutputChannels());
+  streamed.PredictImage(pixels, PixelValue::Logit, values.data());
+}
 
 MachinePace
 MachinePace::Measure(const NetworkDescription & network, Precision precision, std::int64_t budget)

@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPredictor.h"
-#include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
 #include "model/gigapixelModelFile.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelPatchNetwork.h"
@@ -30,12 +30,7 @@ Predictor::Predictor(const Model &                    model,
                      const std::vector<SegmentPlan> & segments)
 {
   model.network.Validate();
-  if (model.network.LabelsImage())
-  {
-    throw InvalidArgument(Diagnostic("E-MODEL-OUTPUT",
-                                     "the network \"" + model.network.name + "\" labels images, and no pixels",
-                                     "classify them with it"));
-  }
+  Labeling::OfPixels().Require(model.network);
   CheckParameters(model);
   if (device.precision == Precision::Float16)
   {

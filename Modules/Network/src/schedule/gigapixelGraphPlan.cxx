@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelGraphPlan.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
+#include "gigapixelUsualSides.h"
 #include "gigapixelGraphTileCost.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
@@ -56,6 +58,13 @@ GetImageBytes(Size image, int bytesOfPixel)
   return GetNumberOfBytes(MakeWhole(ToExtent(image, PerAxis<int>::MostAxes)), bytesOfPixel, 1);
 }
 
+/** Slides are asked for and written row by row; a volume and its labels are in memory as a whole. */
+bool
+IsByRow(const PlannedRun & run)
+{
+  return run.purpose == Purpose::Inference && !run.network.TakesVolumes();
+}
+
 /** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of a slide
  * that is segmented by a network of which each pixel depends on all of them, and is asked for at once. What holds a
  * volume counts it. */
@@ -64,8 +73,7 @@ GetHeldImageBytes(const PlannedRun & run)
 {
   const auto type = run.network.IsNormalized() ? SampleType::Float : SampleType::UInt8;
   const auto channels = run.network.channels * static_cast<int>(GetSampleBytes(type)); // in bytes
-  const bool all = run.purpose == Purpose::Inference && run.network.graph.SeesWholeImage() &&
-                   !run.network.LabelsImage() && run.network.graph.GetNumberOfAxes() == 2;
+  const bool all = IsByRow(run) && Labeling::HasPixelsOfReductions(run.network.graph);
   return run.device.shared ? GetImageBytes(run.image, channels + 1) : all ? GetImageBytes(run.image, channels) : 0;
 }
 
@@ -74,7 +82,7 @@ std::int64_t
 ChooseTileSize(const PlannedRun & run, Purpose purpose, std::int64_t bytes)
 {
   const std::int64_t stride = run.network.GetStride();
-  const auto &       sizes = GetTileSizes(run.network.graph.GetNumberOfAxes());
+  const auto &       sizes = UsualSides::Of(run.network.graph.GetNumberOfAxes()).tiles;
   std::int64_t       best = RoundUp(sizes.front(), stride);
   double             least = 0;
   for (const std::int64_t side : sizes)
@@ -278,7 +286,7 @@ private:
     const NetworkGraph & graph = m_Run.network.graph;
     const bool           takesMaps = m_Run.purpose == Purpose::Training
                                        ? !m_Run.network.LabelsImage() || m_Run.segmentation.inFiles
-                                       : m_Run.network.TakesVolumes() && !graph.SeesWholeImage() && m_Run.device.cuda < 0;
+                                       : !IsByRow(m_Run) && !graph.SeesWholeImage() && m_Run.device.cuda < 0;
     return m_Given.tileSize == 0 && m_Given.segments.empty() && takesMaps;
   }
 
@@ -298,7 +306,7 @@ private:
   {
     const Precision precision = m_Run.device.precision;
     Choice          choice = m_Given;
-    if ((!atOnce || (m_Run.network.graph.SeesWholeImage() && !m_Run.network.LabelsImage())) && this->IsFree())
+    if ((!atOnce || Labeling::HasPixelsOfReductions(m_Run.network.graph)) && this->IsFree())
     {
       choice.segments = ChooseSegments(m_Run.network, m_Run.image, bytes, precision, m_Run.purpose, !atOnce);
     }
@@ -312,9 +320,7 @@ private:
     {
       choice.tileSize = ChooseTileSize(m_Run, m_Run.purpose, bytes);
     }
-    // Slides are written row by row; a volume's labels are in memory as a whole.
-    const bool byRow = m_Run.purpose == Purpose::Inference && m_Run.network.graph.GetNumberOfAxes() == 2;
-    const auto together = byRow ? GraphTileCost::Together::Row : GraphTileCost::Together::All;
+    const auto together = IsByRow(m_Run) ? GraphTileCost::Together::Row : GraphTileCost::Together::All;
     choice.cost = GraphTileCost::Make(m_Run.network, m_Run.image, m_Run.purpose, choice.tileSize, precision, together);
     return choice;
   }

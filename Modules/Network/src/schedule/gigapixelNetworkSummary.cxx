@@ -5,8 +5,7 @@
 #include "gigapixelSegment.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
-
-#include <array>
+#include "gigapixelUsualSides.h"
 
 namespace gigapixel
 {
@@ -30,7 +29,7 @@ GetMultiplyAdds(const TileProgram & program, const NetworkGraph & graph)
 double
 CountOfGraph(const NetworkGraph & graph)
 {
-  const std::int64_t  side = (graph.GetNumberOfAxes() == 2 ? 1024 : 64) * GetStride(graph);
+  const std::int64_t  side = UsualSides::Of(graph.GetNumberOfAxes()).tile * GetStride(graph);
   const GraphGeometry geometry(graph, MakeCube(graph, side));
   const Box           all(graph.GetNumberOfAxes(), { 0, side });
   return GetMultiplyAdds(TileProgram::Make(geometry, all, false), graph);
@@ -120,8 +119,7 @@ void
 TorchExecutor::Summarize(const NetworkDescription & network, NetworkSummary & summary) const
 {
   summary.multiplyAdds = CountOfGraph(network.graph);
-  const bool ofImages = network.graph.GetNumberOfAxes() == 2;
-  for (const std::int64_t side : ofImages ? std::array<int, 3>{ 512, 1024, 2048 } : std::array<int, 3>{ 64, 96, 128 })
+  for (const std::int64_t side : UsualSides::Of(network.graph.GetNumberOfAxes()).described)
   {
     summary.tiles.push_back(DescribeTile(network.graph, side, summary.multiplyAdds));
   }

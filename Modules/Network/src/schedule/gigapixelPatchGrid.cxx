@@ -2,6 +2,7 @@
 #include "gigapixelPatchGrid.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelTileGrid.h"
 
 #include <algorithm>
@@ -14,11 +15,7 @@ namespace gigapixel
 void
 Patches::Validate(const NetworkDescription & network) const
 {
-  if (network.TakesVolumes())
-  {
-    throw InvalidArgument(Diagnostic(
-      "E-MODEL-INPUT", "the network \"" + network.name + "\" is for volumes, whose patches have three sides"));
-  }
+  RequireAxes(network, 2);
   const std::int64_t stride = network.GetStride(); // at most 4096, see NetworkDescription::Validate()
   if (side < stride || side > GreatestSide || side % stride != 0)
   {

@@ -2,6 +2,7 @@
 #include "gigapixelSegment.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelTileGrid.h"
+#include "graph/gigapixelLabelings.h"
 
 #include <algorithm>
 #include <set>
@@ -111,11 +112,22 @@ FindLongest(const Extent & size)
 
 } // namespace
 
+std::vector<int>
+PixelLabeling::FindKept(const GraphGeometry & geometry) const
+{
+  return FindReducedAndRead(geometry);
+}
+
+std::vector<int>
+ImageLabeling::FindKept(const GraphGeometry &) const
+{
+  return {};
+}
+
 std::vector<SegmentPlan>
 MakeReducingSegments(const GraphGeometry & geometry, std::int64_t tileSize)
 {
-  const bool       keepsMaps = !geometry.GetGraph().LabelsImage();
-  std::vector<int> operations = FindKept(geometry, keepsMaps ? FindReducedAndRead(geometry) : std::vector<int>{});
+  std::vector<int> operations = FindKept(geometry, Labeling::Of(geometry.GetGraph()).FindKept(geometry));
   operations.push_back(geometry.GetOutput());
   std::vector<SegmentPlan> plan;
   for (const int operation : operations)

@@ -1,5 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegmentPlanner.h"
+#include "gigapixelLabeling.h"
+#include "gigapixelUsualSides.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 
@@ -263,7 +265,8 @@ private:
       const std::int64_t best = FindBest(key).tileSize; // 0: none is small enough, of segments that there have to be
       plan.push_back(
         { m_Geometry.GetGraph().operations[segment.operation].name,
-          best > 0 ? best : GetTileSize(segment.operation, GetTileSizes(m_Geometry.GetNumberOfAxes()).front()) });
+          best > 0 ? best
+                   : GetTileSize(segment.operation, UsualSides::Of(m_Geometry.GetNumberOfAxes()).tiles.front()) });
     }
     return plan;
   }
@@ -307,7 +310,7 @@ private:
   {
     const auto [found, added] = m_Known.try_emplace(key);
     Cost &       best = found->second;
-    const auto & sizes = GetTileSizes(m_Geometry.GetNumberOfAxes());
+    const auto & sizes = UsualSides::Of(m_Geometry.GetNumberOfAxes()).tiles;
     for (std::size_t i = 0; added && i < sizes.size(); ++i)
     {
       if (!Try({ key.front(), GetTileSize(key.front(), sizes[i]), { key.begin() + 1, key.end() } }, best))
@@ -373,11 +376,13 @@ private:
 
 } // namespace
 
-const std::vector<std::int64_t> &
-GetTileSizes(int axes)
+const UsualSides &
+UsualSides::Of(int axes)
 {
-  static const std::vector<std::int64_t> ofImages{ 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 },
-    ofVolumes{ 32, 48, 64, 96, 128, 192, 256, 384, 512 };
+  static const UsualSides ofImages{
+    { 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 }, { 512, 1024, 2048 }, 1024, 256, 2048
+  };
+  static const UsualSides ofVolumes{ { 32, 48, 64, 96, 128, 192, 256, 384, 512 }, { 64, 96, 128 }, 64, 32, 128 };
   return axes == 2 ? ofImages : ofVolumes;
 }
 
@@ -417,10 +422,9 @@ ChooseSegments(const NetworkDescription & network,
                bool                       keepsMaps)
 {
   SegmentPlanner planner(network, image, bytes, precision, purpose);
-  return network.LabelsImage()            ? planner.Choose()
-         : network.graph.SeesWholeImage() ? planner.ChooseReducing(keepsMaps)
-         : purpose == Purpose::Training   ? planner.Choose()
-                                          : planner.ChooseForInference();
+  return Labeling::HasPixelsOfReductions(network.graph) ? planner.ChooseReducing(keepsMaps)
+         : purpose == Purpose::Training                 ? planner.Choose()
+                                                        : planner.ChooseForInference();
 }
 
 } // namespace gigapixel

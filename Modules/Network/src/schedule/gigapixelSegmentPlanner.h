@@ -7,9 +7,6 @@
 namespace gigapixel
 {
 
-/** Sides of tiles that are tried, in pixels of an image of so many axes. */
-const std::vector<std::int64_t> & GetTileSizes(int axes);
-
 /** Passes of training over a segment, in forward ones: the backward pass computes gradients of weights and of inputs,
  * after a forward pass that it does not share with what comes before: the writing of a map that is kept, or a loss that
  * is made of sums over the whole image.

@@ -83,8 +83,12 @@ private:
   Box
   ToBox(const Region & region) const
   {
-    const Interval y{ region.y, region.y + region.height }, x{ region.x, region.x + region.width };
-    return m_Geometry->GetNumberOfAxes() == 2 ? Box{ y, x } : Box{ { region.z, region.z + region.depth }, y, x };
+    const Box all{ { region.z, region.z + region.depth },
+                   { region.y, region.y + region.height },
+                   { region.x, region.x + region.width } };
+    Box       box(m_Geometry->GetNumberOfAxes());
+    std::copy(all.end() - box.GetNumberOfAxes(), all.end(), box.begin());
+    return box;
   }
 
   std::shared_ptr<const GraphGeometry> m_Geometry;

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePatchGrid.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelLabeling.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelProcessMemory.h"
@@ -66,13 +68,8 @@ VolumePatches::GetNumberOfViews() const
 void
 VolumePatches::Validate(const NetworkDescription & network) const
 {
-  if (!network.TakesVolumes() || network.LabelsImage())
-  {
-    throw InvalidArgument(
-      Diagnostic("E-MODEL-INPUT",
-                 "the network \"" + network.name +
-                   "\" does not label the voxels of volumes, and patches of three axes are for those that do"));
-  }
+  Labeling::OfPixels().Require(network);
+  RequireAxes(network, 3);
   if (std::min({ size.width, size.height, size.depth }) < 1 ||
       std::max({ size.width, size.height, size.depth }) > GreatestSide)
   {

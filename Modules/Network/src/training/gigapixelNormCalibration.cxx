@@ -63,7 +63,8 @@ NormCalibration::CutBefore(int norm) const
   const std::string moments = original.name + ".statistics";
   cut.graph.output = original.name + ".output";
   operations.push_back({ moments, StatisticsType, original.inputs, {}, {} });
-  operations.push_back({ cut.graph.output, m_Network.TakesVolumes() ? "conv3d" : "conv2d", { moments }, {}, {} });
+  operations.push_back(
+    { cut.graph.output, "conv" + std::to_string(cut.graph.GetNumberOfAxes()) + "d", { moments }, {}, {} });
   operations.back().attributes = { { "out_channels", std::int64_t{ m_Network.GetNumberOfOutputChannels() } },
                                    { "kernel_size", std::int64_t{ 1 } } };
   cut.graph.Validate();

@@ -6,6 +6,7 @@
 #include "model/gigapixelModelFile.h"
 #include "gigapixelOrientedSource.h"
 #include "gigapixelSampleIdentity.h"
+#include "graph/gigapixelLabelings.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "execute/gigapixelRandom.h"
 #include "model/gigapixelValueRange.h"
@@ -408,7 +409,7 @@ Trainer::Implementation::Validate(EpochRecord & record)
   }
   if (done && ranks->GetRank() == 0)
   {
-    record.validationScore = network.LabelsImage() ? GetScore(scores) : total.GetDice();
+    record.validationScore = Labeling::Of(network.graph).GetScore(network, validation, scores, total);
   }
   if (done && state.epoch == 0)
   {
@@ -432,9 +433,20 @@ GetClass(const Score & score)
 
 } // namespace
 
-/** Of the validation images of a network that labels images. */
 double
-Trainer::Implementation::GetScore(const std::vector<Score> & scores) const
+PixelLabeling::GetScore(const NetworkDescription &,
+                        const std::vector<Sample> &,
+                        const std::vector<Score> &,
+                        const Score & total) const
+{
+  return total.GetDice();
+}
+
+double
+ImageLabeling::GetScore(const NetworkDescription &  network,
+                        const std::vector<Sample> & validation,
+                        const std::vector<Score> &  scores,
+                        const Score &) const
 {
   const ObjectiveKind &            kind = network.objective.GetKind();
   std::vector<ImageTruth>          truths;
@@ -452,9 +464,9 @@ void
 Trainer::Implementation::TellScore(const EpochRecord & record)
 {
   progress.validationLoss = record.validationLoss;
-  progress.validationDice = network.LabelsImage() ? NaN : record.validationScore;
-  progress.validationScore = network.LabelsImage() ? record.validationScore : NaN;
-  progress.validationScoreName = network.LabelsImage() ? network.objective.GetKind().score : "";
+  progress.validationScore = record.validationScore;
+  progress.validationScoreName = Labeling::Of(network.graph).GetKind(network).score;
+  progress.validationDice = progress.validationScoreName == "Dice" ? record.validationScore : NaN;
 }
 
 bool
@@ -488,7 +500,7 @@ Trainer::Implementation::FinishEpoch()
       best.Save(folder->GetBestFile());
     }
     AtomicFile file(folder->GetHistoryFile());
-    file.Append(ToCSV(history, network.LabelsImage() ? network.objective.GetKind().scoreColumn : "validation_dice"));
+    file.Append(ToCSV(history, Labeling::Of(network.graph).GetKind(network).scoreColumn));
     file.Commit();
   }
   // Only now: a file that could not be written leaves the state at the epoch's last step, and so does what is saved
@@ -515,17 +527,26 @@ Trainer::Implementation::GetLast()
   return last;
 }
 
+std::optional<bool>
+PixelLabeling::FindTissue(const std::vector<Sample> &) const
+{
+  return {};
+}
+
+std::optional<bool>
+ImageLabeling::FindTissue(const std::vector<Sample> & training) const
+{
+  return std::any_of(training.begin(), training.end(), [](const Sample & sample) {
+    return sample.identity.find(TissueIdentity) != std::string::npos;
+  });
+}
+
 Model
 Trainer::Implementation::MakeModel() const
 {
   Model model{ network, ToParameters(network, state.parameters), micronsPerPixel, modelTileSize, {}, channels, window,
                plane };
-  if (network.LabelsImage())
-  {
-    model.tissueOnly = std::any_of(training.begin(), training.end(), [](const Sample & sample) {
-      return sample.identity.find(TissueIdentity) != std::string::npos;
-    });
-  }
+  model.tissueOnly = Labeling::Of(network.graph).FindTissue(training);
   model.network.graph.frozen.clear(); // of this training, and no part of the network: files do not have it either
   return model;
 }

@@ -89,14 +89,13 @@ private:
   std::vector<std::size_t> GetOrder() const;
   bool                     RunStep(const std::vector<std::size_t> & order);
   void                     TakeStep(LossGradient && mean, std::size_t images);
-  void   AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean);
-  bool   ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
-  bool   Validate(EpochRecord & record);
-  void   TellScore(const EpochRecord & record);
-  double GetScore(const std::vector<Score> & scores) const;
-  void   WarnOfMissingTargets(const std::vector<OutputTargets> & targets, bool ofValidation) const;
-  void   WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const;
-  void   CheckWeights(const std::vector<float> & next);
+  void AddToMean(const Sample & sample, LossGradient && sum, std::size_t images, LossGradient & mean);
+  bool ComputeGradient(const Sample & sample, std::int64_t number, const RankTeam & team, LossGradient & sum);
+  bool Validate(EpochRecord & record);
+  void TellScore(const EpochRecord & record);
+  void WarnOfMissingTargets(const std::vector<OutputTargets> & targets, bool ofValidation) const;
+  void WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const;
+  void CheckWeights(const std::vector<float> & next);
   [[noreturn]] void ThrowDiverged(const std::string & what, bool byStep = false);
   template <typename TWork>
   bool ExplainErrors(const Sample & sample, const TWork & work);

@@ -3,8 +3,10 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelLabeling.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelOptimizer.h"
+#include "gigapixelRequireAxes.h"
 #include "gigapixelTrainingState.h"
 #include "import/weights/gigapixelWeightsFile.h"
 #include "schedule/gigapixelTileGrid.h"
@@ -77,15 +79,11 @@ CheckSample(const Sample & sample, const NetworkDescription & network)
     throw InvalidArgument(
       Diagnostic("E-NETWORK-IMAGE-SIZE", "sample \"" + sample.name + "\" has no pixels").OfFile(sample.name));
   }
-  if (pixels.depth > 1 && network.graph.GetNumberOfAxes() == 2)
+  if (pixels.depth > 1)
   {
-    throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
-                                     "sample \"" + sample.name + "\" is a volume, and the network \"" + network.name +
-                                       "\" is for images of two axes",
-                                     "give one for volumes, as unet3d is")
-                            .OfFile(sample.name));
+    RequireAxes(network, 3, sample.name);
   }
-  const Size wanted = network.LabelsImage() ? Size{ 1, 1 } : pixels;
+  const Size wanted = Labeling::Of(network.graph).GetSize(pixels);
   if (wanted.width != labels.width || wanted.height != labels.height || wanted.depth != labels.depth)
   {
     throw InvalidArgument(Diagnostic("E-MASK-GRID",
@@ -132,19 +130,12 @@ CheckTraining(const NetworkDescription &  network,
               const std::vector<Sample> & validation)
 {
   CheckOptions(options, training, validation);
-  if (options.balance && !network.LabelsImage())
+  if (const ObjectiveKind & kind = Labeling::Of(network.graph).GetKind(network); options.balance && !kind.isBalanced)
   {
     throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                     "classes are balanced among slides that have one label each, and the network \"" +
-                                       network.name + "\" labels pixels",
-                                     "give class weights instead"));
-  }
-  if (options.balance && !network.objective.GetKind().isBalanced)
-  {
-    throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                     "what is told apart is balanced, and the network \"" + network.name +
-                                       "\" learns " + network.objective.GetKind().name,
-                                     "leave out the balance"));
+                                     "classes of slides and findings are balanced, and the network \"" + network.name +
+                                       "\" learns " + kind.name,
+                                     "leave out the balance; classes of pixels have class weights"));
   }
   if (options.calibrate > 0)
   {

@@ -9,6 +9,7 @@
 #include "gigapixelNetworkPresets.h"
 #include "import/weights/gigapixelWeightsFile.h"
 #include "gigapixelWritableFolder.h"
+#include "graph/gigapixelLabelings.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "gigapixelTrainingRun.h"
 #include "gigapixelTrainingSettings.h"
@@ -235,6 +236,12 @@ MakeTargets(const std::vector<Sample> & samples, const Objective & objective, bo
   return targets;
 }
 
+std::string
+NameClass(const NetworkDescription & network, std::size_t number)
+{
+  return network.classNames.empty() ? std::to_string(number) : network.classNames[number];
+}
+
 } // namespace
 
 void
@@ -360,37 +367,42 @@ Trainer::Implementation::WarnOfMissingTargets(const std::vector<OutputTargets> &
   }
 }
 
+Diagnostic
+PixelLabeling::DescribeMissing(const NetworkDescription & network, const std::string & classes, bool ofValidation) const
+{
+  const std::string masks =
+    ofValidation ? "the validation masks" : "the training masks (at 256 places of each, of volumes in 16 slices)";
+  const bool ignores255 = network.GetNumberOfClasses() > 2 && network.ignoredLabel == LabelSource::Ignored;
+  const bool isFull = classes == NameClass(network, 0); // only background is missing
+  return Diagnostic(isFull ? "W-DOUBT-MASK-FULL" : "W-DOUBT-MASK-EMPTY",
+                    "no pixel of the class " + classes + " was found in " + masks,
+                    std::string("check that they are the right masks, and drawn in this class") +
+                      (ignores255 ? " (255 is ignored where there are more than two)" : ""))
+    .OfValue(isFull ? "1" : "0"); // the share of the masks that is the object
+}
+
+Diagnostic
+ImageLabeling::DescribeMissing(const NetworkDescription &, const std::string & classes, bool ofValidation) const
+{
+  return Diagnostic("W-COHORT",
+                    std::string("no ") + (ofValidation ? "validation" : "training") + " sample has the label " +
+                      classes,
+                    "check the cohort's labels and splits")
+    .OfValue(classes);
+}
+
 /** A network that never sees a class never finds it, and a Dice without one has nothing to judge. */
 void
 Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & counts, bool ofValidation) const
 {
-  const auto &      names = network.classNames;
-  const std::string masks =
-    ofValidation ? "the validation masks" : "the training masks (at 256 places of each, of volumes in 16 slices)";
   std::string missing;
   for (std::size_t c = 0; c < counts.size(); ++c)
   {
-    const std::string name = network.LabelsImage() && c < names.size() ? names[c] : std::to_string(c);
-    missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + name;
+    missing += counts[c] > 0 ? "" : (missing.empty() ? "" : ", ") + NameClass(network, c);
   }
-  if (!missing.empty() && network.LabelsImage())
+  if (!missing.empty())
   {
-    Warn(
-      Diagnostic("W-COHORT",
-                 std::string("no ") + (ofValidation ? "validation" : "training") + " sample has the label " + missing,
-                 "check the cohort's labels and splits")
-        .OfValue(missing));
-  }
-  else if (!missing.empty())
-  {
-    const bool ignores255 = network.GetNumberOfClasses() > 2 && network.ignoredLabel == LabelSource::Ignored;
-    // The value is the share of the masks that is the object.
-    const bool isFull = missing == "0"; // only background is missing
-    Warn(Diagnostic(isFull ? "W-DOUBT-MASK-FULL" : "W-DOUBT-MASK-EMPTY",
-                    "no pixel of the class " + missing + " was found in " + masks,
-                    std::string("check that they are the right masks, and drawn in this class") +
-                      (ignores255 ? " (255 is ignored where there are more than two)" : ""))
-           .OfValue(isFull ? "1" : "0"));
+    Warn(Labeling::Of(network.graph).DescribeMissing(network, missing, ofValidation));
   }
 }
 

@@ -159,8 +159,8 @@ ReadInput(const Json & json, NetworkDescription & network)
   {
     network.normalization = ReadNormalizations(json.at("normalization"));
   }
-  const bool isOfImages = network.graph.GetNumberOfAxes() == 2; // which are bright where nothing is
-  network.invert = Get<bool>(json, where, "invert", !standardized && !network.IsNormalized() && isOfImages);
+  // Slides are bright where nothing is.
+  network.invert = Get<bool>(json, where, "invert", !standardized && !network.TakesFloats());
   if (standardized)
   {
     network.mean = ReadNumbers(json, "mean");

@@ -4,6 +4,7 @@
 #include "graph/json/gigapixelFileKind.h"
 #include "gigapixelHash.h"
 #include "gigapixelImageNorms.h"
+#include "gigapixelLabeling.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelOnnxWalk.h"
@@ -270,15 +271,14 @@ private:
     }
     if (settled.isOfEach && !isLabels)
     {
-      const bool isWritten =
-        network.GetNumberOfClasses() == 2 && m_Images.front().size.GetNumberOfAxes() == 2 && !network.LabelsImage();
-      m_Options.warn(
-        Diagnostic("W-MODEL-OUTPUT",
-                   "the probabilities of its classes do not have the sum 1: each pixel gets the label of "
-                   "the greatest one",
-                   isWritten ? "write the probability of the last class (segment --probability) where they may overlap"
-                             : "")
-          .OfFile(m_Path));
+      m_Options.warn(Diagnostic("W-MODEL-OUTPUT",
+                                "the probabilities of its classes do not have the sum 1: the label is that of the "
+                                "greatest one",
+                                network.GetNumberOfClasses() == 2
+                                  ? "ask for the probability of the last class (of slides segment --probability) "
+                                    "where they may overlap"
+                                  : "")
+                       .OfFile(m_Path));
     }
     if (settled.greatest != 1)
     {
@@ -398,16 +398,9 @@ private:
       throw RefusalOf<std::domain_error>(
         Diagnostic("E-NETWORK-OPERATION", problem)); // at all sizes: no other multiple is to be tried
     }
-    if (multiple > 1 && sized.graph.LabelsImage())
-    {
-      throw InvalidArgument(
-        Diagnostic("E-NETWORK-OPERATION",
-                   "it labels images whose sides are multiples of " + std::to_string(multiple) +
-                     " alone: of others the pixels that they would be padded with would count in the mean"));
-    }
     if (multiple > 1)
     {
-      PadToMultiple(sized.graph, multiple);
+      Labeling::Of(sized.graph).PadToMultiple(sized.graph, multiple);
     }
     Model model;
     model.network = Describe(sized, settled);

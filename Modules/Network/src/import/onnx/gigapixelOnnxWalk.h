@@ -131,18 +131,25 @@ public:
     return m_Image.GetNumberOfAxes();
   }
 
+  /** "yx", or "zyx" of volumes. */
+  std::string
+  GetPlaces() const
+  {
+    return std::string("zyx").substr(3 - GetNumberOfAxes());
+  }
+
   /** Of maps as PyTorch has them: batch, channels, of volumes z, y and x. */
   std::string
   GetMapAxes() const
   {
-    return GetNumberOfAxes() == 3 ? "bczyx" : "bcyx";
+    return "bc" + this->GetPlaces();
   }
 
   /** The same where channels come last. */
   std::string
   GetMapAxesLast() const
   {
-    return GetNumberOfAxes() == 3 ? "bzyxc" : "byxc";
+    return "b" + this->GetPlaces() + "c";
   }
 
   /** Place of an axis in (y, x), or in (z, y, x); -1: it is none of them. */

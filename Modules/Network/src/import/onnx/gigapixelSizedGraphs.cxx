@@ -2,6 +2,7 @@
 #include "gigapixelSizedGraphs.h"
 
 #include "gigapixelDiagnostic.h"
+#include "graph/gigapixelLabelings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -347,7 +348,17 @@ MergeSizes(const std::vector<SizedGraph> & given)
 }
 
 void
-PadToMultiple(NetworkGraph & graph, std::int64_t multiple)
+ImageLabeling::PadToMultiple(NetworkGraph &, std::int64_t multiple) const
+{
+  throw InvalidArgument(
+    Diagnostic("E-NETWORK-OPERATION",
+               "it labels images whose sides are multiples of " + std::to_string(multiple) +
+                 " alone: of others the pixels that they would be padded with would count in the mean"));
+}
+
+/** The image is padded by its last pixels, and the output cut off. */
+void
+PixelLabeling::PadToMultiple(NetworkGraph & graph, std::int64_t multiple) const
 {
   const auto makeName = [&](std::string name) {
     const auto isTaken = [&](const Operation & operation) { return operation.name == name; };

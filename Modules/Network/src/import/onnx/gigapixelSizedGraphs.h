@@ -43,9 +43,6 @@ struct SizedGraph
  * \throw std::invalid_argument names what depends on the size in another way */
 SizedGraph MergeSizes(const std::vector<SizedGraph> & graphs);
 
-/** For a network that takes multiples alone: the image is padded to one by its last pixels, and the output cut off. */
-void PadToMultiple(NetworkGraph & graph, std::int64_t multiple);
-
 } // namespace gigapixel
 
 #endif
