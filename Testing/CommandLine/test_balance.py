@@ -91,7 +91,7 @@ def test_area_of_one_class_is_left_out(unequal, tmp_path):
 def test_balance_is_of_labels_and_of_the_run(unequal, cohort, tmp_path):
     folder, _, rows = unequal
     table = write_table(folder / "few.csv", rows, "slide,label,split")
-    assert "give class weights instead" in fails(*TRAIN, "--cohort", cohort, "-o", tmp_path / "x", "--epochs", 1, "--balance")
+    assert fails(*TRAIN, "--cohort", cohort, "-o", tmp_path / "x", "--epochs", 1, "--balance").code == "E-OPTION-APPLIES"
     words = ["train", "--cohort", table, *WORDS, "-o"]
     run(*words, tmp_path / "resumed", "--epochs", 1, "--balance")
     run(*words, tmp_path / "resumed", "--epochs", 2, "--resume")

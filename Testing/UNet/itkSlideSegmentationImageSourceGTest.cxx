@@ -350,6 +350,14 @@ TEST(SlideSegmentationImageSource, RefusesInASentence)
   three->UpdateLargestPossibleRegion();
   three->SetOutputMode(GigapixelUNetOutput::Probability);
   EXPECT_REFUSAL(three->Update(), "E-MODEL-OUTPUT");
+  for (const auto & [network, code] : { std::pair("resnet18:width=2,channels=1", "E-MODEL-OUTPUT"),
+                                        std::pair("unet3d:base=2,depth=1", "E-MODEL-INPUT") })
+  {
+    const auto other = gigapixel_test::NoiseModel(64, gigapixel::NetworkDescription::Load(network).ToJSON());
+    const auto source = MakeSource(file, other);
+    EXPECT_REFUSAL(source->Update(), code);
+    EXPECT_THROW(source->Update(), itk::ExceptionObject) << network;
+  }
   const auto outside = MakeSource(file, MakeModel(1, 0.5));
   outside->SetRegion({ 5000, 0, 100, 100 });
   EXPECT_REFUSAL(outside->Update(), "E-REGION");

@@ -107,7 +107,7 @@ private:
   gigapixel::ComputingOptions             m_Computing;
 };
 
-/** \throw std::runtime_error a sentence where the model does not take volumes of so many channels */
+/** \throw std::exception a sentence where the model does not take volumes of so many channels */
 GigapixelUNet_EXPORT void GigapixelCheckTakesVolume(const gigapixel::Model & model,
                                                     const gigapixel::Size &  size,
                                                     unsigned                 channels);

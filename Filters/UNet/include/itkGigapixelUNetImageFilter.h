@@ -219,7 +219,7 @@ GigapixelUNet_EXPORT int GigapixelCountThreads(const ProcessObject & filter);
  * \param filter outlives the function */
 GigapixelUNet_EXPORT std::function<bool(double)> GigapixelAskWhetherToGoOn(ProcessObject & filter);
 
-/** \throw std::runtime_error the model takes volumes */
+/** \throw std::invalid_argument the model takes volumes */
 GigapixelUNet_EXPORT void GigapixelCheckTakesImages(const gigapixel::Model & model);
 
 /** \throw std::runtime_error there are patches, and what is of a network over the whole image besides */

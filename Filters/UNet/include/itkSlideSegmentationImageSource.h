@@ -23,8 +23,8 @@ namespace itk
 class WholeSlideImageIO;
 
 /** Whether slides can be segmented with the model like this.
- * \throw std::runtime_error a sentence where the model tells more than two classes apart and probabilities or filled
- * holes are asked for, or has an output for each class and a threshold is given */
+ * \throw std::exception a sentence where the model labels images, or tells more than two classes apart and
+ * probabilities or filled holes are asked for, or has an output for each class and a threshold is given */
 GigapixelUNet_EXPORT void CheckSlideSegmentation(const gigapixel::Model &               model,
                                                  GigapixelUNetOutput                    content,
                                                  const gigapixel::SegmentationOptions & options);

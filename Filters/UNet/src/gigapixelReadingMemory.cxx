@@ -89,9 +89,9 @@ ReadingMemory::AddFile(const std::string &                   file,
     }
     catch (const std::exception &)
     {
-      const auto opens = [&](bool asMask) {
+      const auto opens = [&](bool storedValues) {
         slide->SetFileName(file);
-        slide->SetStoredValues(asMask);
+        slide->SetStoredValues(storedValues);
         try
         {
           slide->ReadImageInformation();
@@ -103,7 +103,8 @@ ReadingMemory::AddFile(const std::string &                   file,
         }
       };
       // Masks are read from more kinds of TIFF than images are, and a TIFF of several images by this reader alone.
-      if (!opens(true) && !opens(false))
+      const bool asMask = channels == 1;
+      if (!opens(asMask) && !opens(!asMask))
       {
         throw;
       }

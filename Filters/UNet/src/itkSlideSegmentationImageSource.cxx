@@ -338,7 +338,7 @@ SlideSegmentationImageSource<TOutputImage>::UpdateSlideInformation()
     GigapixelCheckTakesImages(*m_Stages->model);
     CheckSlideSegmentation(*m_Stages->model, this->GetContent(), m_Segmentation);
   }
-  catch (const std::runtime_error & unsuitable)
+  catch (const std::exception & unsuitable)
   {
     gigapixel::Diagnostic diagnostic = gigapixel::Diagnostic::Of(unsuitable);
     diagnostic.why = "The model cannot be used here: " + diagnostic.why;

@@ -415,10 +415,11 @@ OpenFile(const std::string &         fileName,
   {
     image = OpenOtherFile(fileName, high);
   }
-  catch (const gigapixel::Refusal &)
+  catch (const gigapixel::Refusal & refusal)
   {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-    if (gigapixel::IsReadAsLabels(fileName)) // a TIFF of several images, of which this reader chooses one and says so
+    // Of a TIFF of several images, this reader chooses one and says so.
+    if (refusal.GetDiagnostic().code == "E-FILE-KIND" && gigapixel::IsReadAsLabels(fileName))
     {
       return openSlide();
     }

@@ -122,7 +122,7 @@ GetComputing(const ArgumentValues & values, const Tiling & tiling)
   VisitOptions<ComputingOptions>([&](const Option & option, auto member) {
     if (values.GetCommand().Find(option.name) && option.name != "tile-size")
     {
-      TakeOption(values, option, options.*member);
+      TakeOption(values, option.name, option, options.*member);
     }
   });
   options.tileSize = tiling.tileSize;

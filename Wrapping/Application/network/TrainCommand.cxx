@@ -197,7 +197,7 @@ GetLearning(const ArgumentValues & values, const std::optional<BegunRun> & begun
   VisitLearningOptions([&](const Option & option, auto member) {
     if (!begun || values.IsGiven(option.name) || !DecidesOnBits(option, begun->options))
     {
-      TakeOption(values, option, options.*member);
+      TakeOption(values, option.name, option, options.*member);
     }
   });
   // Another optimizer, say, is refused as such, and not for what belongs to that of the run.

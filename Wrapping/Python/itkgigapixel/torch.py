@@ -224,6 +224,8 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         given = [each if isinstance(each, Slide) else Slide(each) for each in slides]
         self._slides = [each.__reduce__()[1] for each in given]  # a reader is of one process
         self._masks = _one_each(masks, len(given), "masks")
+        if len({each is None for each in self._masks}) > 1:
+            raise error_of(ValueError, "E-OPTION-VALUE", "some slides have a mask, and others none", "give each slide one, or none", option="masks")
         self._ready: collections.OrderedDict = collections.OrderedDict()
         self._process = os.getpid()
         self._places, self._squares, bytes_of_square = self._find(given, _one_each(tissue, len(given), "tissue"), preset, least_tissue)

@@ -6,6 +6,7 @@ The system clears each page of new memory, which takes a quarter of the time in 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import math
 import mmap
@@ -61,13 +62,14 @@ def new_tensor(shape: Sequence[int], dtype: torch.dtype, shared: bool) -> tuple[
     if not shared or size < _LEAST or torch.utils.data.get_worker_info() is None:
         tensor = torch.empty(shape, dtype=dtype)
         return tensor, tensor
-    if torch.multiprocessing.get_sharing_strategy() == "file_descriptor":
-        for buffer in _buffers:
-            if storage := buffer.take(size):
-                return _view(storage, shape, dtype), buffer.memory[:size].view(dtype).view(shape)
-        if len(_buffers) < _KEPT:
-            _buffers.append(_Buffer(size))
-            return new_tensor(shape, dtype, shared)
+    with contextlib.suppress(OSError):  # of a system without such files or /proc, or without one more file
+        if torch.multiprocessing.get_sharing_strategy() == "file_descriptor":
+            for buffer in _buffers:
+                if storage := buffer.take(size):
+                    return _view(storage, shape, dtype), buffer.memory[:size].view(dtype).view(shape)
+            if len(_buffers) < _KEPT:
+                _buffers.append(_Buffer(size))
+                return new_tensor(shape, dtype, shared)
     tensor = _view(torch.UntypedStorage._new_shared(size), shape, dtype)
     return tensor, tensor
 
@@ -85,7 +87,7 @@ class Batch(dict[str, Any]):
 
 
 def _send(batch: Batch):
-    rows = [name for name, values in batch.items() if type(values) is torch.Tensor and values.ndim == 1 and values.dtype == torch.int64]
+    rows = [name for name, values in batch.items() if _is_plain(values) and values.ndim == 1 and values.dtype == torch.int64]
     return _receive, (batch | {name: batch[name].numpy() for name in rows}, rows)
 
 
@@ -102,7 +104,7 @@ def collate(samples: Sequence[dict[str, Any]], *, collate_fn_map=None) -> Batch:
     batch = Batch()
     for name, first in samples[0].items():
         values = [sample[name] for sample in samples]
-        if all(map(_is_plain, values)):
+        if all(_is_plain(each) and each.dtype == first.dtype for each in values):
             order = sorted(range(first.ndim), key=first.stride, reverse=True)
             tensor, memory = new_tensor((len(samples), *(first.shape[axis] for axis in order)), first.dtype, shared=True)
             torch.stack([each.permute(order) for each in values], out=memory)

@@ -68,6 +68,11 @@ def test_resolutions_and_levels(drawn, mask):
         assert np.array_equal(resampled[number]["image"].permute(1, 2, 0).numpy(), whole[y : y + 100, x : x + 100])
 
 
+def test_some_slides_without_masks_are_refused(drawn, mask):
+    with refused(ValueError, "E-OPTION-VALUE", option="masks"):
+        gp.torch.PatchDataset([drawn[0], drawn[0]], patch=SIDE, masks=[mask[0], None])
+
+
 @pytest.mark.parametrize("name", ["labels.pyramid.tif", "labels.png", "strips.tif"])
 def test_masks_of_other_resolutions(drawn, tmp_path, name):
     """A mask that says its resolution, and pictures that cover the slide, 8 times coarser than it."""

@@ -15,34 +15,33 @@
 namespace gigapixel::application
 {
 
-/** What is given of an option; without it \a value stays. */
+/** What is given of an option; without it \a value stays. \param name of the option, as the front end has it */
 template <typename TValue>
 void
-TakeOption(const ArgumentValues & values, const Option & option, TValue & value)
+TakeOption(const ArgumentValues & values, const std::string & name, const Option & option, TValue & value)
 {
   using Texts = std::vector<std::string>;
   if constexpr (std::is_same_v<TValue, bool>)
   {
-    value = values.Has(option.name) != option.TurnsOff();
+    value = values.Has(name) != option.TurnsOff();
   }
-  else if (values.Has(option.name))
+  else if (values.Has(name))
   {
     if constexpr (std::is_same_v<TValue, Texts>)
     {
-      value = values.GetTexts(option.name);
+      value = values.GetTexts(name);
     }
     else if constexpr (std::is_same_v<TValue, std::string>)
     {
-      value = values.GetText(option.name);
+      value = values.GetText(name);
     }
     else if constexpr (std::is_same_v<TValue, double>)
     {
-      value = values.GetNumber(option.name);
+      value = values.GetNumber(name);
     }
     else
     {
-      value = static_cast<TValue>(option.type == OptionType::Memory ? values.GetMemory(option.name)
-                                                                    : values.GetInteger(option.name));
+      value = static_cast<TValue>(option.type == OptionType::Memory ? values.GetMemory(name) : values.GetInteger(name));
     }
   }
 }
@@ -50,11 +49,14 @@ TakeOption(const ArgumentValues & values, const Option & option, TValue & value)
 /** Likewise of an option of which it matters whether it is given. */
 template <typename TValue>
 void
-TakeOption(const ArgumentValues & values, const Option & option, std::optional<TValue> & value)
+TakeOption(const ArgumentValues &  values,
+           const std::string &     name,
+           const Option &          option,
+           std::optional<TValue> & value)
 {
-  if (values.IsGiven(option.name))
+  if (values.IsGiven(name))
   {
-    TakeOption(values, option, value.emplace());
+    TakeOption(values, name, option, value.emplace());
   }
 }
 
@@ -67,11 +69,11 @@ TOptions
 GetOptions(const ArgumentValues & values, const NamingOptions & rename = {})
 {
   TOptions options;
-  VisitOptions<TOptions>([&](Option option, auto member) {
-    option.name = rename ? rename(option.name) : option.name;
-    if (values.GetCommand().Find(option.name))
+  VisitOptions<TOptions>([&](const Option & option, auto member) {
+    const std::string name = rename ? rename(option.name) : option.name;
+    if (values.GetCommand().Find(name))
     {
-      TakeOption(values, option, options.*member);
+      TakeOption(values, name, option, options.*member);
     }
   });
   return options;

@@ -183,6 +183,7 @@ private:
       shown.plane = made.plane;
       shown.channels = shown.channels.empty() ? made.channels : shown.channels; // they are those of that image
     }
+    shown.window.clear(); // a report of a folder does not know with which one the results were made
     slide->SetContent(shown);
     slide->AsPictureOn();
     slide->GiveWarningsOff(); // which the command has shown that the report is of
