@@ -23,6 +23,7 @@ autodoc_mock_imports = ["itk", "itkConfig", "numpy", "itkgigapixel.built"]
 uint8 = type("dtype", (), {"__repr__": lambda self: "torch.uint8"})()
 Dataset = type("Dataset", (), {"__class_getitem__": classmethod(lambda cls, sample: cls)})
 sys.modules["torch"] = SimpleNamespace(uint8=uint8, utils=SimpleNamespace(data=SimpleNamespace(Dataset=Dataset, IterableDataset=Dataset)))
+sys.modules["torch.utils.data._utils.collate"] = SimpleNamespace(default_collate_fn_map={})
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 # A value that is returned has one type, which is no name of one.

@@ -26,7 +26,7 @@ SlideContent::operator==(const SlideContent & other) const
 {
   bool isSame = true;
 #define GIGAPIXEL_SLIDE_OPTION(type, Name, member, value, option)
-#define GIGAPIXEL_CONTENT_OPTION(type, Name, member, value, option) isSame = isSame && member == other.member;
+#define GIGAPIXEL_CONTENT_OPTION(type, Name, member, value, option) isSame = isSame && (member) == other.member;
 #include "gigapixelSlideOptionList.h"
   return isSame;
 }
