@@ -418,7 +418,7 @@ OpenFile(const std::string &         fileName,
   catch (const gigapixel::Refusal & refusal)
   {
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
-    // Of a TIFF of several images, this reader chooses one and says so.
+    // This reader chooses one image of a TIFF that has several, and says so.
     if (refusal.GetDiagnostic().code == "E-FILE-KIND" && gigapixel::IsReadAsLabels(fileName))
     {
       return openSlide();

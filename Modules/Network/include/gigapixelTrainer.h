@@ -76,9 +76,9 @@ struct TrainingProgress
   double loss{ 0 };           ///< of the step (NaN until it is done); mean over the epoch's steps when epochDone
   double validationLoss{ 0 }; ///< mean over the samples; NaN before it is known, or without validation samples
   double validationDice{ 0 }; ///< validationScore where that is Dice; else NaN
-  /** Of pixels Dice of class 1 (or its mean over the classes 1, 2, ...) at 0.5, pooled over samples. Of images the area
-   * under the ROC of class 1, of more than two classes the mean of those of each against the rest, or what else the
-   * objective is judged by. NaN likewise, and where nothing can be judged: all samples are of one class. */
+  /** Dice of class 1 (or its mean over the classes 1, 2, ...) at 0.5, pooled over samples, where pixels are labeled.
+   * Where images are, the area under the ROC of class 1 (of more classes the mean of each against the rest), or what
+   * else the objective is judged by. NaN likewise, and where nothing can be judged: all samples are of one class. */
   double      validationScore{ 0 };
   std::string validationScoreName; ///< "Dice", "AUC" and so on, see ObjectiveKind
   double      learningRate{ 0 };   ///< of this step

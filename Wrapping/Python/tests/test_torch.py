@@ -68,9 +68,11 @@ def test_resolutions_and_levels(drawn, mask):
         assert np.array_equal(resampled[number]["image"].permute(1, 2, 0).numpy(), whole[y : y + 100, x : x + 100])
 
 
-def test_some_slides_without_masks_are_refused(drawn, mask):
-    with refused(ValueError, "E-OPTION-VALUE", option="masks"):
+def test_all_slides_have_masks_or_none_has(drawn, mask):
+    with pytest.raises(ValueError) as raised:
         gp.torch.PatchDataset([drawn[0], drawn[0]], patch=SIDE, masks=[mask[0], None])
+    assert (raised.value.code, raised.value.option) == ("E-OPTION-VALUE", "masks")
+    assert "mask" not in gp.torch.PatchDataset([drawn[0], drawn[0]], patch=SIDE, masks=[None, None])[0]
 
 
 @pytest.mark.parametrize("name", ["labels.pyramid.tif", "labels.png", "strips.tif"])

@@ -239,7 +239,7 @@ MakeTargets(const std::vector<Sample> & samples, const Objective & objective, bo
 std::string
 NameClass(const NetworkDescription & network, std::size_t number)
 {
-  return network.classNames.empty() ? std::to_string(number) : network.classNames[number];
+  return number < network.classNames.size() ? network.classNames[number] : std::to_string(number);
 }
 
 } // namespace
