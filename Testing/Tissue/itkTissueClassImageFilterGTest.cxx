@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace gigapixel_test;
 using gigapixel::ClassMap;
@@ -84,6 +85,64 @@ private:
   gigapixel::Size           m_Size;
 };
 
+/** In parts of 255. */
+struct NaiveVerdict
+{
+  double             tissue;
+  double             foreign;
+  std::array<int, 3> color;
+  bool               isPen;
+};
+
+/** As the class comment of ColorVotes says it, color by color. */
+void
+JudgeAnewNaively(std::vector<NaiveVerdict> & verdicts)
+{
+  std::map<std::array<int, 3>, std::array<double, 3>> votes;
+  std::array<double, 3>                               all{};
+  for (const NaiveVerdict & each : verdicts)
+  {
+    const std::array<double, 3> parts{ { each.tissue, each.foreign, 255 - each.tissue - each.foreign } };
+    for (unsigned of = 0; of < 3; ++of)
+    {
+      votes[each.color][of] += parts[of] / 255;
+      all[of] += parts[of] / 255;
+    }
+  }
+  const auto sumAround = [&votes](const std::array<int, 3> & color, unsigned of) {
+    const double weights[5] = { 1, 4, 6, 4, 1 };
+    double       sum = 0;
+    for (int i = 0; i < 125; ++i)
+    {
+      const std::array<int, 3> steps{ { i / 25, i / 5 % 5, i % 5 } };
+      const auto found = votes.find({ { color[0] + steps[0] - 2, color[1] + steps[1] - 2, color[2] + steps[2] - 2 } });
+      sum += found == votes.end() ? 0 : weights[steps[0]] * weights[steps[1]] * weights[steps[2]] * found->second[of];
+    }
+    return sum / 4096;
+  };
+  const auto getLogOdds = [](double yes, double no) { return std::log(std::max(yes, 0.5) / std::max(no, 0.5)); };
+  const auto getLogPrior = [&](unsigned of) {
+    const double least = 0.001 * static_cast<double>(verdicts.size());
+    return 0.75 * std::max(0.0, std::log(std::max(all[0], least) / std::max(all[of], least)));
+  };
+  for (NaiveVerdict & each : verdicts)
+  {
+    if (each.tissue == 0 && each.foreign == 0)
+    {
+      continue;
+    }
+    const double glass = 255 - each.tissue - each.foreign;
+    const double both = each.tissue + each.foreign;
+    const double votesForTissue = sumAround(each.color, 0) + 1;
+    const double againstForeign = std::log(votesForTissue / (sumAround(each.color, 1) + 1)) - getLogPrior(1);
+    const double againstGlass = std::log(votesForTissue / (sumAround(each.color, 2) + 1)) - getLogPrior(2);
+    const double first = both / (1 + std::exp(-(getLogOdds(each.tissue, each.foreign) + 1.5 * againstForeign)));
+    const double second = (first + glass) / (1 + std::exp(-(getLogOdds(first, glass) + 0.25 * againstGlass)));
+    each.tissue = std::floor(second + 0.5);
+    each.foreign = std::min(std::floor(both - first + 0.5), 255 - each.tissue);
+  }
+}
+
 /** As the class comment of TissueNetwork says it, pixel by pixel in doubles, and the network over all of it at once. */
 MaskType::Pointer
 ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
@@ -138,9 +197,21 @@ ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
   gigapixel::Predictor predictor(gigapixel::Model::Load("tissue-classes"), 1);
   std::vector<float>   probabilities(4 * alignedWidth * alignedHeight);
   predictor.Predict(source, { 0, 0, alignedWidth, alignedHeight }, probabilities.data());
+  std::vector<NaiveVerdict> verdicts;
+  for (int y = 0; y < height; ++y)
+  {
+    for (int x = 0; x < width; ++x)
+    {
+      const float * p = &probabilities[4 * (y * alignedWidth + x)];
+      const auto *  pixel = &input[6 * (y * alignedWidth + x)];
+      const double  tissue = std::floor(255.0f * p[1] + 0.5f);
+      const double  foreign = std::min<double>(std::floor(255.0f * (p[2] + p[3]) + 0.5f), 255 - tissue);
+      verdicts.push_back({ tissue, foreign, { { pixel[0] / 8, pixel[1] / 8, pixel[2] / 8 } }, p[2] > p[3] });
+    }
+  }
+  JudgeAnewNaively(verdicts);
   const auto getTissue = [&](int x, int y) {
-    const int block = std::clamp(y, 0, height - 1) * alignedWidth + std::clamp(x, 0, width - 1);
-    return std::floor(255.0f * probabilities[4 * block + 1] + 0.5f); // a byte
+    return verdicts[std::clamp(y, 0, height - 1) * width + std::clamp(x, 0, width - 1)].tissue;
   };
   for (itk::ImageRegionIteratorWithIndex<MaskType> it(classes, classes->GetBufferedRegion()); !it.IsAtEnd(); ++it)
   {
@@ -153,8 +224,9 @@ ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
     const bool   isEvident = evidence != nullptr && evidence->GetPixel(it.GetIndex()) != 0;
     const bool   isTissue = (top + 1 - y) * above + (y - top) * below >
                           255 * (isEvident ? gigapixel::TissueNetwork::Possible : gigapixel::TissueNetwork::Likely);
-    const float * p = &probabilities[4 * (it.GetIndex()[1] / factor * alignedWidth + it.GetIndex()[0] / factor)];
-    const int     other = p[3] > std::max(p[0], p[2]) ? 3 : p[2] > p[0] ? 2 : 0;
+    const NaiveVerdict & verdict = verdicts[it.GetIndex()[1] / factor * width + it.GetIndex()[0] / factor];
+    const bool           isForeign = verdict.foreign > 255 - verdict.tissue - verdict.foreign;
+    const int            other = !isForeign ? 0 : verdict.isPen ? 2 : 3;
     it.Set(static_cast<unsigned char>(isTissue ? 1 : other));
   }
   return classes;

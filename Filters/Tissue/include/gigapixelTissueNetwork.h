@@ -5,7 +5,6 @@
 #include "GigapixelTissueExport.h"
 #include "gigapixelClassMap.h"
 #include "gigapixelColorStretch.h"
-#include "gigapixelTissueCorrection.h"
 
 #include <memory>
 #include <string>
@@ -27,12 +26,13 @@ enum class TissueClass : unsigned char
  *
  * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md). It sees the pixels alone, as they are
  * and stretched (MakeColorStretch()), on a bright ground or a dark one: means of blocks of the label grid. What it says
- * of a block lies at its center: between the centers the probability of tissue is interpolated, bilinearly. What has
- * more than Likely is tissue; where other evidence says so, too, Possible is enough. The rest is what its block most
- * probably is of the other three.
+ * of all blocks of a color is evidence for each of them (ColorVotes). So is what a person says of some blocks, for
+ * those that look like them (TissueCorrection). A block's probability of tissue lies at its center: between the centers
+ * it is interpolated, bilinearly. What has more than Likely is tissue; where other evidence says so, too, Possible is
+ * enough. The rest is what its block most probably is of the other three.
  *
- * Memory is bounded by a row of the engine's tiles with their halo, and the runs of the result; any number of threads
- * gives the same bits. */
+ * Memory is bounded by a row of the engine's tiles with their halo, the runs of evidence and result, and 4 bytes a
+ * block (6 MB for a square centimeter); any number of threads gives the same bits. */
 class GigapixelTissue_EXPORT TissueNetwork
 {
 public:
@@ -61,16 +61,14 @@ public:
    * \param channels of its pixels: 1 (gray) or 3 (RGB)
    * \param counts of all its pixels
    * \param model the name of a ready model, or a model file
-   * \param threads 0: as many as the machine has cores; changes no result
-   * \param correction of what the network says of tissue, made of hints by another one on the same label grid */
+   * \param threads 0: as many as the machine has cores; changes no result */
   TissueNetwork(std::size_t         width,
                 std::size_t         height,
                 unsigned            channels,
                 unsigned            factor,
                 const ColorCounts & counts,
                 const std::string & model,
-                int                 threads,
-                TissueCorrection    correction = {});
+                int                 threads);
   ~TissueNetwork();
 
   /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none); after
@@ -78,9 +76,6 @@ public:
    * \param hints what a person says: 0 nothing, else 1 more than the TissueClass, which the pixel then has; null: of no
    * pixel anything */
   void AddRow(const unsigned char * pixels, const unsigned char * evidence, const unsigned char * hints = nullptr);
-
-  /** After the last row: what the hints correct, for another network on the same label grid. */
-  TissueCorrection TakeCorrection();
 
   /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();

@@ -20,8 +20,8 @@ namespace itk
  *
  * The filter streams although it is a network of wide reach: when first asked for a region it pulls the whole input in
  * strips of rows, twice (colors are counted first), and keeps the classes as runs until something upstream, or the
- * filter itself, is modified. So memory is bounded by a row of the engine's tiles and the runs, and any number of
- * stream divisions and threads gives the same bits.
+ * filter itself, is modified. gigapixel::TissueNetwork says what it keeps meanwhile. Any number of stream divisions and
+ * threads gives the same bits.
  *
  * Input: RGB or gray, the label grid; and on it, as Evidence, a mask, and as Hints, strokes of a person. */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
@@ -44,8 +44,8 @@ public:
   itkGetInputMacro(Evidence, TOutputImage);
 
   /** What a person says, on the same grid: 0 nothing, else 1 more than the gigapixel::TissueClass that the pixel is. It
-   * corrects what the network says of places like those (gigapixel::TissueCorrection), in a pass of its own over the
-   * input. None, the default: nobody says anything. */
+   * corrects what the network says of places like those (gigapixel::TissueCorrection). None, the default: nobody says
+   * anything. */
   itkSetInputMacro(Hints, TOutputImage);
   itkGetInputMacro(Hints, TOutputImage);
 

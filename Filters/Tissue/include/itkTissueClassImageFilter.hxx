@@ -102,58 +102,45 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
     evidence->UpdateOutputInformation();
     UpdateRegion(evidence, GetFirstStrip(evidence, false));
   }
-  const auto counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
-  const auto makeNetwork = [&](gigapixel::TissueCorrection correction) {
-    return std::make_unique<gigapixel::TissueNetwork>(
-      whole.GetSize(0),
-      whole.GetSize(1),
-      channels,
-      m_ShrinkFactor,
-      counts,
-      m_Model,
-      gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()),
-      std::move(correction));
-  };
-  const auto addRows = [&](gigapixel::TissueNetwork & network, float begin, float end) {
-    VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
-      for (TOutputImage * const other : { evidence, hints })
-      {
-        if (other != nullptr)
-        {
-          UpdateRegion(other, strip);
-        }
-      }
-      if (evidence != nullptr)
-      {
-        UpdateRegion(input, strip); // which the evidence may be made of, too
-      }
-      visitRows(strip, [&](const unsigned char * row, const Index<2> & index) {
-        const auto rowOf = [&index](const TOutputImage * image) {
-          return image == nullptr ? nullptr : image->GetBufferPointer() + image->ComputeOffset(index);
-        };
-        network.AddRow(row, rowOf(evidence), rowOf(hints));
-      });
-      this->UpdateProgress(begin + (end - begin) * share);
-      if (this->GetAbortGenerateData())
-      {
-        throw ProcessAborted(__FILE__, __LINE__);
-      }
-    });
-  };
-  float                       begin = 0.2f;
-  gigapixel::TissueCorrection correction;
   if (hints != nullptr)
   {
     hints->UpdateOutputInformation();
-    const auto uncorrected = makeNetwork({});
-    addRows(*uncorrected, begin, 0.55f);
-    begin = 0.55f;
-    correction = uncorrected->TakeCorrection();
   }
-  const auto network = makeNetwork(std::move(correction));
-  addRows(*network, begin, 0.9f);
-  m_Classes = network->TakeClasses();
-  m_ExpectedOverlap = network->GetExpectedOverlap();
+  const auto               counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
+  gigapixel::TissueNetwork network(
+    whole.GetSize(0),
+    whole.GetSize(1),
+    channels,
+    m_ShrinkFactor,
+    counts,
+    m_Model,
+    gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
+    for (TOutputImage * const other : { evidence, hints })
+    {
+      if (other != nullptr)
+      {
+        UpdateRegion(other, strip);
+      }
+    }
+    if (evidence != nullptr)
+    {
+      UpdateRegion(input, strip); // which the evidence may be made of, too
+    }
+    visitRows(strip, [&](const unsigned char * row, const Index<2> & index) {
+      const auto rowOf = [&index](const TOutputImage * image) {
+        return image == nullptr ? nullptr : image->GetBufferPointer() + image->ComputeOffset(index);
+      };
+      network.AddRow(row, rowOf(evidence), rowOf(hints));
+    });
+    this->UpdateProgress(0.2f + 0.7f * share);
+    if (this->GetAbortGenerateData())
+    {
+      throw ProcessAborted(__FILE__, __LINE__);
+    }
+  });
+  m_Classes = network.TakeClasses();
+  m_ExpectedOverlap = network.GetExpectedOverlap();
 }
 
 template <typename TInputImage, typename TOutputImage>

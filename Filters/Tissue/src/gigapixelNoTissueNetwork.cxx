@@ -37,8 +37,7 @@ TissueNetwork::TissueNetwork(std::size_t,
                              unsigned,
                              const ColorCounts &,
                              const std::string &,
-                             int,
-                             TissueCorrection)
+                             int)
 {
   throw Refusal(Diagnostic(
     "E-INSTALLATION", "This build has no networks (Gigapixel_BUILD_NETWORK is off)", "use another tissue preset"));
@@ -49,12 +48,6 @@ TissueNetwork::~TissueNetwork() = default;
 void
 TissueNetwork::AddRow(const unsigned char *, const unsigned char *, const unsigned char *)
 {}
-
-TissueCorrection
-TissueNetwork::TakeCorrection()
-{
-  return {};
-}
 
 ClassMap
 TissueNetwork::TakeClasses()

@@ -1,9 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTissueNetwork.h"
 
+#include "gigapixelColorVotes.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelPredictor.h"
+#include "gigapixelRunLengthMask.h"
 #include "gigapixelSource.h"
+#include "gigapixelTissueCorrection.h"
 #include "gigapixelWorkers.h"
 
 #include <algorithm>
@@ -140,24 +143,24 @@ Divide(const std::uint32_t * sums, std::size_t n, std::size_t bytes, std::uint8_
   }
 }
 
-/** What the network says of a pixel of its grid. */
-struct Verdict
+TissueVerdict
+Judge(const float * probabilities, const std::uint8_t * color)
 {
-  std::uint8_t  tissue; ///< its probability, 255 being certain
-  unsigned char other;  ///< the most probable of the other classes
-};
+  const auto  of = [probabilities](TissueClass value) { return probabilities[static_cast<unsigned char>(value)]; };
+  const float pen = of(TissueClass::Pen);
+  const float artifact = of(TissueClass::Artifact);
+  const auto  tissue = static_cast<std::uint8_t>(255.0f * of(TissueClass::Tissue) + 0.5f);
+  const auto  foreign = std::min(static_cast<int>(255.0f * (pen + artifact) + 0.5f), 255 - tissue);
+  const auto  isPen = static_cast<std::uint16_t>(pen > artifact ? 1 : 0);
+  return { tissue, static_cast<std::uint8_t>(foreign), ColorVotes::GetColor(color), isPen };
+}
 
-Verdict
-Judge(const float * probabilities)
+/** The most probable class but tissue. */
+unsigned char
+GetOther(const TissueVerdict & verdict)
 {
-  unsigned char other = static_cast<unsigned char>(TissueClass::Glass);
-  for (const TissueClass next : { TissueClass::Pen, TissueClass::Artifact })
-  {
-    const auto value = static_cast<unsigned char>(next);
-    other = probabilities[value] > probabilities[other] ? value : other;
-  }
-  const float tissue = probabilities[static_cast<unsigned char>(TissueClass::Tissue)];
-  return { static_cast<std::uint8_t>(255.0f * tissue + 0.5f), other };
+  const TissueClass foreign = verdict.isPen != 0 ? TissueClass::Pen : TissueClass::Artifact;
+  return static_cast<unsigned char>(verdict.foreign > verdict.GetGlass() ? foreign : TissueClass::Glass);
 }
 
 /** Probabilities of tissue with other evidence in sight, by the network's one in parts of 255. */
@@ -203,8 +206,7 @@ struct TissueNetwork::Implementation
                  unsigned            blockSide,
                  const ColorCounts & counts,
                  const std::string & model,
-                 int                 threadsAsked,
-                 TissueCorrection    known)
+                 int                 threadsAsked)
     : width(labelWidth)
     , height(labelHeight)
     , channels(pixelChannels)
@@ -216,14 +218,15 @@ struct TissueNetwork::Implementation
     , blocks(GetBlocks(labelWidth, labelHeight, blockSide))
     , input(Align(blocks))
     , predictor(LoadModel(model), threadsAsked)
-    , correction(std::move(known))
-    , workers(correction.IsEmpty() ? 1 : threads)
+    , workers(threads)
     , sums(static_cast<std::size_t>(blocks.width) * InputChannels)
     , blended(static_cast<std::size_t>(blocks.width))
     , hintsOfBlocks(static_cast<std::size_t>(blocks.width))
     , row(labelWidth)
   {
     classes.Reset(width);
+    evidence.Reset(width);
+    verdicts.reserve(static_cast<std::size_t>(blocks.width * blocks.height));
     for (std::size_t x = 0; x < width; ++x)
     {
       columns.push_back(FindPlace(static_cast<std::int64_t>(x), static_cast<int>(factor), blocks.width));
@@ -231,15 +234,22 @@ struct TissueNetwork::Implementation
   }
 
   void                    AddToSums(const unsigned char * pixels);
-  void                    AddHints(const unsigned char * hints);
+  void                    AddHints(const unsigned char * hintsOfRow);
   void                    FinishRow(std::size_t rows);
   void                    Predict();
   void                    JudgeTiles(const Region & tiles);
-  TissueCorrection::Block MakeBlock(std::int64_t x, std::int64_t y, const float * ofPixel) const;
-  void                    Correct(const Region & some);
-  void                    LearnHints(const Region & some);
+  void                    JudgeAnew();
+  TissueCorrection::Block MakeBlock(std::int64_t x, std::int64_t y) const;
+  void                    CorrectByHints();
   void                    BlendRows(std::int64_t label);
   void                    AppendClasses();
+
+  /** Of a block. */
+  std::size_t
+  GetPlace(std::int64_t x, std::int64_t y) const
+  {
+    return static_cast<std::size_t>(y * blocks.width + x);
+  }
 
   std::size_t                width;
   std::size_t                height;
@@ -250,28 +260,24 @@ struct TissueNetwork::Implementation
   Size                       blocks;
   RowWindow                  input; ///< of the aligned size
   Predictor                  predictor;
-  TissueCorrection           correction;
   Workers                    workers;
   std::vector<std::uint32_t> sums; ///< of a row of blocks
   std::size_t                rowsAdded{ 0 };
-  /** Rows of the label grid whose classes are not known yet, not 0 where the evidence says tissue. */
-  std::deque<std::vector<unsigned char>> evidence;
-  std::deque<std::vector<unsigned char>> hints; ///< of the same rows; without one where nobody says anything
+  RunLengthMask              evidence; ///< of the label grid, as the hints
+  /** Rows of the label grid, empty where nobody says anything. */
+  std::vector<std::vector<unsigned char>> hints;
   /** A block that a stroke covers. */
   struct HintedBlock
   {
-    std::int64_t            x, y;
-    bool                    isTissue;
-    double                  logOdds;
-    TissueCorrection::Block block;
+    std::int64_t x, y;
+    bool         isTissue;
   };
-  std::vector<HintedBlock>               hinted;         ///< not predicted yet, row by row
-  TissueCorrection                       learned;        ///< of those that are
+  std::vector<HintedBlock>               hinted;
   std::int64_t                           predicted{ 0 }; ///< rows of the network's grid
   std::unique_ptr<float[]>               probabilities;  ///< not a vector, which would write zeros first
   std::size_t                            probabilitiesSize{ 0 };
-  std::vector<Verdict>                   verdicts; ///< from firstVerdict on, up to what is predicted
-  std::int64_t                           firstVerdict{ 0 };
+  std::vector<TissueVerdict>             verdicts; ///< row by row
+  ColorVotes                             votes;
   std::uint64_t                          calledTissue{ 0 }; ///< pixels of the label grid
   double                                 sumWithin{ 0.0 };  ///< of their posterior probabilities of tissue
   double                                 sumBeyond{ 0.0 };  ///< and of the other pixels
@@ -323,7 +329,7 @@ TissueNetwork::Implementation::FinishRow(std::size_t rows)
   {
     if (const int sum = std::exchange(hintsOfBlocks[x], 0); sum != 0)
     {
-      hinted.push_back({ static_cast<std::int64_t>(x), input.GetEnd(), sum > 0, 0.0, {} });
+      hinted.push_back({ static_cast<std::int64_t>(x), input.GetEnd(), sum > 0 });
     }
   }
   std::vector<std::uint8_t> means(sums.size());
@@ -360,18 +366,18 @@ TissueNetwork::Implementation::Predict()
     this->JudgeTiles(tiles);
     predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
-    this->AppendClasses();
   }
+  this->JudgeAnew();
+  this->AppendClasses();
 }
 
 /** The verdicts on a row of tiles, from as many of them at a time as there are threads: the probabilities of all would
- * take eight times the memory of the verdicts. */
+ * take four times the memory of the verdicts. */
 void
 TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
 {
-  const Size        image = input.GetSize();
-  const std::size_t before = verdicts.size();
-  verdicts.resize(before + static_cast<std::size_t>(tiles.width * tiles.height));
+  const Size image = input.GetSize();
+  verdicts.resize(this->GetPlace(0, std::min(tiles.y + tiles.height, blocks.height)));
   for (std::int64_t x = 0; x < tiles.width;)
   {
     const std::int64_t side = predictor.GetTiles(Region{ x, tiles.y, 1, 1 }, image).width;
@@ -384,69 +390,83 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
       probabilitiesSize = size;
     }
     predictor.Predict(input, some, probabilities.get());
-    this->LearnHints(some);
-    this->Correct(some);
-    const float * ofPixel = probabilities.get();
-    for (std::int64_t y = 0; y < some.height; ++y)
+    for (std::int64_t y = some.y; y < std::min(some.y + some.height, blocks.height); ++y)
     {
-      Verdict * const row = verdicts.data() + before + y * tiles.width + x;
-      for (std::int64_t i = 0; i < some.width; ++i, ofPixel += ClassMap::Classes)
+      const float *        ofBlock = probabilities.get() + (y - some.y) * some.width * ClassMap::Classes;
+      const std::uint8_t * color = input.GetRow(y).data() + some.x * InputChannels;
+      for (std::int64_t i = some.x; i < std::min(some.x + some.width, blocks.width); ++i)
       {
-        row[i] = Judge(ofPixel);
+        TissueVerdict & verdict = verdicts[this->GetPlace(i, y)];
+        verdict = Judge(ofBlock, color);
+        votes.Add(verdict);
+        ofBlock += ClassMap::Classes;
+        color += InputChannels;
       }
     }
     x += some.width;
   }
-  auto next = hinted.begin();
-  for (; next != hinted.end() && next->y < tiles.y + tiles.height; ++next)
+}
+
+/** What the network says of the whole slide, and then a person, change the verdicts. */
+void
+TissueNetwork::Implementation::JudgeAnew()
+{
+  votes.Count();
+  workers.ForEachPart(verdicts.size(), [this](std::size_t begin, std::size_t end) {
+    std::for_each(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
+                  verdicts.begin() + static_cast<std::ptrdiff_t>(end),
+                  [this](TissueVerdict & verdict) { votes.Apply(verdict); });
+  });
+  if (!hinted.empty())
   {
-    learned.Add(next->block, next->isTissue, next->logOdds);
+    this->CorrectByHints();
   }
-  hinted.erase(hinted.begin(), next);
 }
 
 TissueCorrection::Block
-TissueNetwork::Implementation::MakeBlock(std::int64_t x, std::int64_t y, const float * ofPixel) const
+TissueNetwork::Implementation::MakeBlock(std::int64_t x, std::int64_t y) const
 {
-  const auto           longest = static_cast<double>(std::max(blocks.width, blocks.height));
-  const std::uint8_t * stretched = input.GetRow(y).data() + x * InputChannels + 3;
+  const TissueVerdict &                verdict = verdicts[this->GetPlace(x, y)];
+  std::array<unsigned char, 3>         color{};
+  std::array<float, ClassMap::Classes> probabilitiesOfBlock{};
+  for (unsigned channel = 0; channel < 3; ++channel)
+  {
+    color[channel] = stretches[channel][ColorVotes::GetLevel(verdict.color, channel)];
+  }
+  const TissueClass foreign = verdict.isPen != 0 ? TissueClass::Pen : TissueClass::Artifact;
+  for (const auto & [value, of] : { std::pair(TissueClass::Glass, verdict.GetGlass()),
+                                    std::pair(TissueClass::Tissue, verdict.tissue),
+                                    std::pair(foreign, verdict.foreign) })
+  {
+    probabilitiesOfBlock[static_cast<unsigned char>(value)] = static_cast<float>(of) / 255.0f;
+  }
+  const auto longest = static_cast<double>(std::max(blocks.width, blocks.height));
   return TissueCorrection::MakeBlock(
-    stretched, ofPixel, static_cast<double>(x) / longest, static_cast<double>(y) / longest);
+    color.data(), probabilitiesOfBlock.data(), static_cast<double>(x) / longest, static_cast<double>(y) / longest);
 }
 
-/** Looks at the blocks among these that strokes cover. */
+/** Learns from the blocks that strokes cover, and changes what is said of those that look like them. */
 void
-TissueNetwork::Implementation::LearnHints(const Region & some)
+TissueNetwork::Implementation::CorrectByHints()
 {
-  for (HintedBlock & each : hinted)
+  const auto getLogOdds = [this](std::int64_t x, std::int64_t y) {
+    return TissueCorrection::GetLogOdds(verdicts[this->GetPlace(x, y)].tissue / 255.0);
+  };
+  TissueCorrection correction;
+  for (const HintedBlock & each : hinted)
   {
-    if (each.x >= some.x && each.x < some.x + some.width && each.y < some.y + some.height)
-    {
-      const float * ofPixel =
-        probabilities.get() + ((each.y - some.y) * some.width + each.x - some.x) * ClassMap::Classes;
-      each.block = this->MakeBlock(each.x, each.y, ofPixel);
-      each.logOdds = TissueCorrection::GetLogOdds(ofPixel[static_cast<unsigned char>(TissueClass::Tissue)]);
-    }
+    correction.Add(this->MakeBlock(each.x, each.y), each.isTissue, getLogOdds(each.x, each.y));
   }
-}
-
-/** Changes the probabilities of tissue as the strokes say. */
-void
-TissueNetwork::Implementation::Correct(const Region & some)
-{
-  if (correction.IsEmpty())
-  {
-    return;
-  }
-  workers.ForEachPart(static_cast<std::size_t>(some.width * some.height), [&](std::size_t begin, std::size_t end) {
+  correction.Solve();
+  workers.ForEachPart(verdicts.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
     {
-      float * const ofPixel = probabilities.get() + i * ClassMap::Classes;
-      float &       tissue = ofPixel[static_cast<unsigned char>(TissueClass::Tissue)];
-      const auto    at = static_cast<std::int64_t>(i);
-      const double added = correction.Get(this->MakeBlock(some.x + at % some.width, some.y + at / some.width, ofPixel));
-      const double logOdds = TissueCorrection::GetLogOdds(static_cast<double>(tissue)) + added;
-      tissue = static_cast<float>(1.0 / (1.0 + std::exp(-logOdds)));
+      const std::int64_t x = static_cast<std::int64_t>(i) % blocks.width;
+      const std::int64_t y = static_cast<std::int64_t>(i) / blocks.width;
+      const double       logOdds = getLogOdds(x, y) + correction.Get(this->MakeBlock(x, y));
+      TissueVerdict &    verdict = verdicts[i];
+      verdict.tissue = static_cast<std::uint8_t>(255.0 / (1.0 + std::exp(-logOdds)) + 0.5);
+      verdict.foreign = std::min(verdict.foreign, static_cast<std::uint8_t>(255 - verdict.tissue));
     }
   });
 }
@@ -455,61 +475,49 @@ TissueNetwork::Implementation::Correct(const Region & some)
 void
 TissueNetwork::Implementation::BlendRows(std::int64_t label)
 {
-  const std::int64_t    pitch = input.GetSize().width;
-  const Place           place = FindPlace(label, static_cast<int>(factor), blocks.height);
-  const Verdict * const above = verdicts.data() + (place.first - firstVerdict) * pitch;
-  const Verdict * const below = place.part == 0 ? above : above + pitch;
-  const int             whole = 2 * static_cast<int>(factor);
+  const Place                 place = FindPlace(label, static_cast<int>(factor), blocks.height);
+  const TissueVerdict * const above = verdicts.data() + this->GetPlace(0, place.first);
+  const TissueVerdict * const below = place.part == 0 ? above : above + blocks.width;
+  const int                   whole = 2 * static_cast<int>(factor);
   for (std::int64_t x = 0; x < blocks.width; ++x)
   {
     blended[static_cast<std::size_t>(x)] = (whole - place.part) * above[x].tissue + place.part * below[x].tissue;
   }
 }
 
-/** The rows of the label grid between rows of the network's that are judged. */
+/** The rows of the label grid, by all that is known. */
 void
 TissueNetwork::Implementation::AppendClasses()
 {
-  const std::int64_t pitch = input.GetSize().width;
-  const int          side = static_cast<int>(factor);
-  const double       certain = 4.0 * 255.0 * side * side; // the greatest sum
-  const auto         likely = static_cast<int>(std::lround(certain * Likely));
-  const auto         possible = static_cast<int>(std::lround(certain * Possible));
-  const int          half = 2 * side * side; // of one part of 255
-  for (; !evidence.empty(); evidence.pop_front(), hints.pop_front())
+  const int                  side = static_cast<int>(factor);
+  const double               certain = 4.0 * 255.0 * side * side; // the greatest sum
+  const auto                 likely = static_cast<int>(std::lround(certain * Likely));
+  const auto                 possible = static_cast<int>(std::lround(certain * Possible));
+  const int                  half = 2 * side * side; // of one part of 255
+  std::vector<unsigned char> isEvident(width);
+  for (std::size_t y = 0; y < height; ++y)
   {
-    const auto         label = static_cast<std::int64_t>(classes.GetHeight());
-    const Place        place = FindPlace(label, side, blocks.height);
-    const std::int64_t last = std::max(label / side, place.first + (place.part == 0 ? 0 : 1));
-    if (last >= predicted)
-    {
-      break;
-    }
+    const auto label = static_cast<std::int64_t>(y);
     this->BlendRows(label);
-    const Verdict * const       others = verdicts.data() + (label / side - firstVerdict) * pitch;
-    const unsigned char * const isEvident = evidence.front().data();
-    for (std::int64_t x = 0; x < static_cast<std::int64_t>(width); ++x)
+    evidence.PaintRow(y, 0, width, isEvident.data());
+    const TissueVerdict * const ofRow = verdicts.data() + this->GetPlace(0, label / side);
+    for (std::size_t x = 0; x < width; ++x)
     {
-      const Place column = columns[static_cast<std::size_t>(x)];
+      const Place column = columns[x];
       const int * sum = blended.data() + column.first;
       const int   tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
       const bool  isTissue = tissue > (isEvident[x] == 0 ? likely : possible);
       calledTissue += isTissue ? 1 : 0;
       (isTissue ? sumWithin : sumBeyond) +=
         posteriors[isEvident[x] == 0 ? 0 : 1][static_cast<std::size_t>((tissue + half) / (2 * half))];
-      row[static_cast<std::size_t>(x)] =
-        isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : others[x / side].other;
+      row[x] = isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : GetOther(ofRow[x / factor]);
     }
-    for (std::size_t x = 0; x < hints.front().size(); ++x)
+    for (std::size_t x = 0; x < hints[y].size(); ++x)
     {
-      row[x] = hints.front()[x] == 0 ? row[x] : static_cast<unsigned char>(hints.front()[x] - 1);
+      row[x] = hints[y][x] == 0 ? row[x] : static_cast<unsigned char>(hints[y][x] - 1);
     }
     classes.AppendRow(row.data());
   }
-  // The last row is blended with the first one of the next tiles.
-  const std::int64_t kept = predicted - 1;
-  verdicts.erase(verdicts.begin(), verdicts.begin() + static_cast<std::ptrdiff_t>((kept - firstVerdict) * pitch));
-  firstVerdict = kept;
 }
 
 bool
@@ -551,10 +559,8 @@ TissueNetwork::TissueNetwork(std::size_t         width,
                              unsigned            factor,
                              const ColorCounts & counts,
                              const std::string & model,
-                             int                 threads,
-                             TissueCorrection    correction)
-  : m_Implementation(
-      std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads, std::move(correction)))
+                             int                 threads)
+  : m_Implementation(std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads))
 {}
 
 TissueNetwork::~TissueNetwork() = default;
@@ -572,12 +578,8 @@ TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * eviden
   {
     state.AddHints(hints);
   }
-  std::vector<unsigned char> kept(state.width, 0);
-  if (evidence != nullptr)
-  {
-    std::copy_n(evidence, state.width, kept.begin());
-  }
-  state.evidence.push_back(std::move(kept));
+  const std::vector<unsigned char> none(evidence == nullptr ? state.width : 0, 0);
+  state.evidence.AppendRow(evidence == nullptr ? none.data() : evidence);
   ++state.rowsAdded;
   const std::size_t rest = state.rowsAdded % state.factor;
   if (rest == 0 || state.rowsAdded == state.height)
@@ -585,13 +587,6 @@ TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * eviden
     state.FinishRow(rest == 0 ? state.factor : rest);
     state.Predict();
   }
-}
-
-TissueCorrection
-TissueNetwork::TakeCorrection()
-{
-  m_Implementation->learned.Solve();
-  return std::move(m_Implementation->learned);
 }
 
 ClassMap

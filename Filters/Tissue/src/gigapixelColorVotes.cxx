@@ -1,0 +1,130 @@
+/* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelColorVotes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gigapixel
+{
+namespace
+{
+constexpr auto Colors = static_cast<std::size_t>(ColorVotes::Levels) * ColorVotes::Levels * ColorVotes::Levels;
+
+/** Nothing is less probable than half of what a byte tells. */
+constexpr double Least = 0.5;
+
+/** Of parts of 255, whose ratio is that of probabilities. */
+double
+GetLogRatio(double numerator, double denominator)
+{
+  return std::log(std::max(numerator, Least) / std::max(denominator, Least));
+}
+
+double
+GetShare(double logOdds)
+{
+  return 1.0 / (1.0 + std::exp(-logOdds));
+}
+
+/** Sums of what lies up to two levels away on an axis, weighted 1 4 6 4 1: their steps lie so many colors apart. Beyond
+ * the ends is nothing. */
+void
+BlurAxis(std::vector<std::array<double, 3>> & votes, std::size_t step)
+{
+  constexpr std::array<double, 5> weights{ { 1.0 / 16, 4.0 / 16, 6.0 / 16, 4.0 / 16, 1.0 / 16 } };
+  const auto                      before = votes;
+  for (std::size_t color = 0; color < Colors; ++color)
+  {
+    const int               level = static_cast<int>(color / step % ColorVotes::Levels);
+    std::array<double, 3> & sums = votes[color];
+    sums.fill(0.0);
+    for (int k = std::max(-2, -level); k <= std::min(2, ColorVotes::Levels - 1 - level); ++k)
+    {
+      const auto & other = before[color + static_cast<std::size_t>(k) * step];
+      for (std::size_t of = 0; of < sums.size(); ++of)
+      {
+        sums[of] += weights[static_cast<std::size_t>(k + 2)] * other[of];
+      }
+    }
+  }
+}
+} // namespace
+
+ColorVotes::ColorVotes()
+  : m_Votes(Colors)
+{}
+
+std::uint16_t
+ColorVotes::GetColor(const std::uint8_t * pixel)
+{
+  constexpr int width = 256 / Levels;
+  return static_cast<std::uint16_t>((pixel[0] / width * Levels + pixel[1] / width) * Levels + pixel[2] / width);
+}
+
+std::uint8_t
+ColorVotes::GetLevel(std::uint16_t color, unsigned channel)
+{
+  constexpr int width = 256 / Levels;
+  const int     level = (channel == 0 ? color / (Levels * Levels) : channel == 1 ? color / Levels : color) % Levels;
+  return static_cast<std::uint8_t>(level * width + width / 2);
+}
+
+void
+ColorVotes::Add(const TissueVerdict & verdict)
+{
+  Votes & votes = m_Votes[verdict.color];
+  votes[0] += verdict.tissue;
+  votes[1] += verdict.foreign;
+  votes[2] += verdict.GetGlass();
+}
+
+void
+ColorVotes::Count()
+{
+  std::vector<std::array<double, 3>> blurred(Colors);
+  std::array<double, 3>              all{};
+  for (std::size_t color = 0; color < Colors; ++color)
+  {
+    for (std::size_t of = 0; of < all.size(); ++of)
+    {
+      blurred[color][of] = static_cast<double>(m_Votes[color][of]) / 255.0;
+      all[of] += blurred[color][of];
+    }
+  }
+  const double least = 0.001 * (all[0] + all[1] + all[2]);
+  for (const std::size_t step : { std::size_t{ 1 }, std::size_t{ Levels }, std::size_t{ Levels } * Levels })
+  {
+    BlurAxis(blurred, step);
+  }
+  const auto getPrior = [&](double other) {
+    return all[0] > other ? Prior * std::log(std::max(all[0], least) / std::max(other, least)) : 0.0;
+  };
+  const double priorAgainstForeign = getPrior(all[1]);
+  const double priorAgainstGlass = getPrior(all[2]);
+  m_Added.clear();
+  for (const auto & [tissue, foreign, glass] : blurred)
+  {
+    m_Added.push_back({ AgainstForeign * (std::log((tissue + 1) / (foreign + 1)) - priorAgainstForeign),
+                        AgainstGlass * (std::log((tissue + 1) / (glass + 1)) - priorAgainstGlass) });
+  }
+}
+
+void
+ColorVotes::Apply(TissueVerdict & verdict) const
+{
+  const double tissue = verdict.tissue;
+  const double foreign = verdict.foreign;
+  const double glass = verdict.GetGlass();
+  if (verdict.tissue == 0 && verdict.foreign == 0)
+  {
+    return;
+  }
+  const Added & added = m_Added[verdict.color];
+  const double  amongBoth = GetShare(GetLogRatio(tissue, foreign) + added.againstForeign) * (tissue + foreign);
+  const double  stays = GetShare(GetLogRatio(amongBoth, glass) + added.againstGlass) * (amongBoth + glass);
+  const double  others = tissue + foreign - amongBoth;
+  verdict.tissue = static_cast<std::uint8_t>(stays + 0.5);
+  verdict.foreign = static_cast<std::uint8_t>(std::min(others + 0.5, 255.0 - verdict.tissue));
+}
+
+} // namespace gigapixel
