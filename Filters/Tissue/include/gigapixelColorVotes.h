@@ -71,15 +71,15 @@ public:
 private:
   /** Of tissue, of what is foreign, and of glass. */
   using Votes = std::array<std::uint64_t, 3>;
-  /** What is added to the log odds of tissue. */
-  struct Added
+  /** What the odds of others against tissue are multiplied by: the exponential of what is added, negative. */
+  struct Factors
   {
-    double againstForeign;
-    double againstGlass;
+    double ofForeign;
+    double ofGlass;
   };
 
-  std::vector<Votes> m_Votes;
-  std::vector<Added> m_Added;
+  std::vector<Votes>   m_Votes;
+  std::vector<Factors> m_Factors;
 };
 
 } // namespace gigapixel

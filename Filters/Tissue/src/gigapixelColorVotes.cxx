@@ -13,17 +13,12 @@ constexpr auto Colors = static_cast<std::size_t>(ColorVotes::Levels) * ColorVote
 /** Nothing is less probable than half of what a byte tells. */
 constexpr double Least = 0.5;
 
-/** Of parts of 255, whose ratio is that of probabilities. */
+/** The share of the first of two probabilities when odds of the second are multiplied. */
 double
-GetLogRatio(double numerator, double denominator)
+GetShare(double first, double second, double factor)
 {
-  return std::log(std::max(numerator, Least) / std::max(denominator, Least));
-}
-
-double
-GetShare(double logOdds)
-{
-  return 1.0 / (1.0 + std::exp(-logOdds));
+  const double atLeast = std::max(first, Least);
+  return atLeast / (atLeast + std::max(second, Least) * factor);
 }
 
 /** Sums of what lies up to two levels away on an axis, weighted 1 4 6 4 1: their steps lie so many colors apart. Beyond
@@ -97,15 +92,15 @@ ColorVotes::Count()
     BlurAxis(blurred, step);
   }
   const auto getPrior = [&](double other) {
-    return all[0] > other ? Prior * std::log(std::max(all[0], least) / std::max(other, least)) : 0.0;
+    return all[0] > other ? std::pow(std::max(all[0], least) / std::max(other, least), Prior) : 1.0;
   };
-  const double priorAgainstForeign = getPrior(all[1]);
-  const double priorAgainstGlass = getPrior(all[2]);
-  m_Added.clear();
+  const double foreignPrior = getPrior(all[1]);
+  const double glassPrior = getPrior(all[2]);
+  m_Factors.clear();
   for (const auto & [tissue, foreign, glass] : blurred)
   {
-    m_Added.push_back({ AgainstForeign * (std::log((tissue + 1) / (foreign + 1)) - priorAgainstForeign),
-                        AgainstGlass * (std::log((tissue + 1) / (glass + 1)) - priorAgainstGlass) });
+    m_Factors.push_back({ std::pow((foreign + 1) / (tissue + 1) * foreignPrior, AgainstForeign),
+                          std::pow((glass + 1) / (tissue + 1) * glassPrior, AgainstGlass) });
   }
 }
 
@@ -119,10 +114,11 @@ ColorVotes::Apply(TissueVerdict & verdict) const
   {
     return;
   }
-  const Added & added = m_Added[verdict.color];
-  const double  amongBoth = GetShare(GetLogRatio(tissue, foreign) + added.againstForeign) * (tissue + foreign);
-  const double  stays = GetShare(GetLogRatio(amongBoth, glass) + added.againstGlass) * (amongBoth + glass);
-  const double  others = tissue + foreign - amongBoth;
+  const Factors & factors = m_Factors[verdict.color];
+  const double    both = tissue + foreign;
+  const double    amongBoth = both * GetShare(tissue, foreign, factors.ofForeign);
+  const double    stays = (amongBoth + glass) * GetShare(amongBoth, glass, factors.ofGlass);
+  const double    others = both - amongBoth;
   verdict.tissue = static_cast<std::uint8_t>(stays + 0.5);
   verdict.foreign = static_cast<std::uint8_t>(std::min(others + 0.5, 255.0 - verdict.tissue));
 }
