@@ -2,8 +2,8 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
 #include "model/gigapixelModelFile.h"
-#include "graph/gigapixelExecutors.h"
-#include "import/onnx/gigapixelImageNorms.h"
+#include "gigapixelExecutor.h"
+#include "onnx/gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
 #include "schedule/gigapixelUsualSides.h"
@@ -78,18 +78,6 @@ ImportOptions::Orient(NetworkDescription & network) const
   network.takesXFirst = network.takesXFirst || takesXFirst;
   network.Validate();
 }
-
-void
-FusedExecutor::CheckMeans() const
-{
-  throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                   "it is a chain of layers, which takes pixels as its description says: means and "
-                                   "deviations are for networks of operations"));
-}
-
-void
-TorchExecutor::CheckMeans() const
-{}
 
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)

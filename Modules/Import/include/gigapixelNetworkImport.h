@@ -3,6 +3,7 @@
 #define gigapixelNetworkImport_h
 
 #include "gigapixelDiagnostic.h"
+#include "GigapixelImportExport.h"
 #include "gigapixelModel.h"
 
 #include <functional>
@@ -55,14 +56,14 @@ struct ImportOptions
  * a file says of one size of the image holds for all sizes where the ratio of two maps is a whole number; else it is
  * refused. \throw std::runtime_error one sentence that names the file and what is wrong with it, or the complete list
  * of operators that there are not here */
-GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
+GigapixelImport_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
 
 /** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and
  * shape (see TakeWeights()). \param options without an output \throw std::runtime_error names the file and what is
  * wrong with it, or the arrays that it lacks */
-GigapixelNetwork_EXPORT Model ImportWeights(const NetworkDescription & network,
-                                            const std::string &        weights,
-                                            const ImportOptions &      options = {});
+GigapixelImport_EXPORT Model ImportWeights(const NetworkDescription & network,
+                                           const std::string &        weights,
+                                           const ImportOptions &      options = {});
 
 } // namespace gigapixel
 
