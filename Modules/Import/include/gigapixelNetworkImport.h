@@ -42,9 +42,10 @@ struct ImportOptions
   /** What is said of volumes. \throw std::invalid_argument the network takes none, or it is no orientation */
   void Orient(NetworkDescription & network) const;
 
-  /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
-   * deviation is not above 0, or one of pixels is above 1 */
-  void Check(int channels, bool ofVolumes) const;
+  /** \param areStored whether values are those that are stored, as of volumes, and no shares of 255
+   * \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
+   * deviation is not above 0, or one of shares is above 1 */
+  void Check(int channels, bool areStored) const;
 };
 
 /** Takes over the network of an ONNX file, with its weights under their names.

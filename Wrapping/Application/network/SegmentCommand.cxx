@@ -4,6 +4,7 @@
 
 #include "Doubt.h"
 #include "IdleScratch.h"
+#include "InputKind.h"
 #include "ITKMessages.h"
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
@@ -14,7 +15,6 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 #include "TableValues.h"
-#include "VolumeSegmentation.h"
 
 #include "gigapixelModel.h"
 
@@ -462,19 +462,29 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   const TileCacheBound bound = BoundMemory(values, session);
   CheckScratch(values);
-  const auto model = LoadModel(values, session);
-  if (model->network.TakesVolumes())
+  const auto        model = LoadModel(values, session);
+  const auto &      kind = InputKind::Of(model->network);
+  const std::string what = "the model " + values.GetText("model");
+  kind.CheckOptions(values, what);
+  const SlideList list = kind.FindFiles(values.GetTexts("SLIDE"), session);
+  for (const std::string & file : list.slides)
   {
-    return SegmentVolumes(values, session, model);
-  }
-  const auto list = FindSlides(values.GetTexts("SLIDE"), session);
-  for (const std::string & slide : list.slides)
-  {
-    RequireSameAxes(slide, model->network, "the model " + values.GetText("model"));
+    kind.RequireFile(file, what);
   }
   Tiling tiling = GetTiling(values, session);
   itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
-  tiling.patches = GetPatches(values, model->network);
+  tiling.axes = model->network.graph.GetNumberOfAxes();
+  kind.TakePatches(values, model->network, tiling);
+  return kind.Segment(values, session, model, list, tiling);
+}
+
+int
+SlideInput::Segment(const ArgumentValues & values,
+                    const Session &        session,
+                    const SharedModel &    model,
+                    const SlideList &      list,
+                    const Tiling &         tiling) const
+{
   auto                   tasks = AssignOutputs(list, values.GetText("output"), "--output");
   const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   std::vector<SlideTask> probabilities;

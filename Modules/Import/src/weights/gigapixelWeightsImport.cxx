@@ -34,7 +34,7 @@ RequireAll(const TakenWeights & taken, const std::string & path, const std::stri
 } // namespace
 
 void
-ImportOptions::Check(int channels, bool ofVolumes) const
+ImportOptions::Check(int channels, bool areStored) const
 {
   for (const auto & [name, numbers] : { std::pair("mean", &mean), std::pair("deviation", &deviation) })
   {
@@ -54,7 +54,7 @@ ImportOptions::Check(int channels, bool ofVolumes) const
   }
   for (const auto & [name, numbers] : { std::pair("means", &mean), std::pair("deviations", &deviation) })
   {
-    if (!ofVolumes && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
+    if (!areStored && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
     {
       throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
                                        "its " + std::string(name) + " are shares of 255, and one above 1 is given",
@@ -84,7 +84,7 @@ ImportWeights(const NetworkDescription & network, const std::string & weights, c
 {
   try
   {
-    options.Check(network.channels, network.TakesVolumes());
+    options.Check(network.channels, network.TakesFloats());
     if (!options.mean.empty())
     {
       Executor::Of(network).CheckMeans();
