@@ -105,10 +105,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
   const auto counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
   const auto makeNetwork = [&](gigapixel::TissueCorrection correction) {
     return std::make_unique<gigapixel::TissueNetwork>(
-      whole.GetSize(0),
-      whole.GetSize(1),
-      channels,
-      m_ShrinkFactor,
+      gigapixel::TissueGrid{ whole.GetSize(0), whole.GetSize(1), channels, m_ShrinkFactor },
       counts,
       m_Model,
       gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()),

@@ -197,23 +197,20 @@ FindPlace(std::int64_t label, int factor, std::int64_t size)
 
 struct TissueNetwork::Implementation
 {
-  Implementation(std::size_t         labelWidth,
-                 std::size_t         labelHeight,
-                 unsigned            pixelChannels,
-                 unsigned            blockSide,
+  Implementation(const TissueGrid &  grid,
                  const ColorCounts & counts,
                  const std::string & model,
                  int                 threadsAsked,
                  TissueCorrection    known)
-    : width(labelWidth)
-    , height(labelHeight)
-    , channels(pixelChannels)
-    , factor(blockSide)
+    : width(grid.width)
+    , height(grid.height)
+    , channels(grid.channels)
+    , factor(grid.factor)
     , threads(GetNumberOfThreads(threadsAsked))
     , stretches{ { MakeColorStretch(counts.values[0]),
                    MakeColorStretch(counts.values[1]),
                    MakeColorStretch(counts.values[2]) } }
-    , blocks(GetBlocks(labelWidth, labelHeight, blockSide))
+    , blocks(GetBlocks(width, height, factor))
     , input(Align(blocks))
     , predictor(LoadModel(model), threadsAsked)
     , correction(std::move(known))
@@ -221,7 +218,7 @@ struct TissueNetwork::Implementation
     , sums(static_cast<std::size_t>(blocks.width) * InputChannels)
     , blended(static_cast<std::size_t>(blocks.width))
     , hintsOfBlocks(static_cast<std::size_t>(blocks.width))
-    , row(labelWidth)
+    , row(width)
   {
     classes.Reset(width);
     for (std::size_t x = 0; x < width; ++x)
@@ -545,16 +542,12 @@ TissueNetwork::GetFactor(std::size_t width, std::size_t height, double labelMicr
   return static_cast<unsigned>(std::clamp<long>(std::lround(factor), 1, 256));
 }
 
-TissueNetwork::TissueNetwork(std::size_t         width,
-                             std::size_t         height,
-                             unsigned            channels,
-                             unsigned            factor,
+TissueNetwork::TissueNetwork(const TissueGrid &  grid,
                              const ColorCounts & counts,
                              const std::string & model,
                              int                 threads,
                              TissueCorrection    correction)
-  : m_Implementation(
-      std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads, std::move(correction)))
+  : m_Implementation(std::make_unique<Implementation>(grid, counts, model, threads, std::move(correction)))
 {}
 
 TissueNetwork::~TissueNetwork() = default;

@@ -409,7 +409,6 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
 
 nlohmann::ordered_json
 RunTask(const SlideTask &              task,
-        const std::string &            probability,
         const SharedModel &            model,
         const ArgumentValues &         values,
         const Session &                session,
@@ -417,6 +416,7 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
+  const std::string  probability = task.further.empty() ? std::string() : task.further.front();
   const auto         content = itk::GigapixelContentForModel(task.slide, GetSlideOptions(values), *model);
   const auto         slide = OpenSlide(task.slide, content, session);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
@@ -510,10 +510,7 @@ SlideInput::Segment(const ArgumentValues & values,
                         tasks,
                         list,
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
-                          const auto        index = static_cast<std::size_t>(&task - tasks.data());
-                          const std::string probability =
-                            probabilities.empty() ? std::string() : probabilities[index].output;
-                          return RunTask(task, probability, model, values, session, tiling, ranks, text);
+                          return RunTask(task, model, values, session, tiling, ranks, text);
                         });
 }
 
