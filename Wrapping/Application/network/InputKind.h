@@ -8,6 +8,8 @@
 #include "gigapixelCohort.h"
 #include "gigapixelModel.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <memory>
 #include <string>
 

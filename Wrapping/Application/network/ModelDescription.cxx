@@ -7,6 +7,8 @@
 #include "gigapixelPatchDifference.h"
 #include "gigapixelVolumeOrientation.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace gigapixel::application

@@ -14,6 +14,8 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelReportPage.h"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
