@@ -18,7 +18,7 @@ import tifffile
 
 # Environment variable GIGAPIXEL_PROGRAM: The program under test. The default is `gigapixel`.
 PROGRAM = os.environ.get("GIGAPIXEL_PROGRAM", "gigapixel")
-NETWORKS = pathlib.Path(__file__).parents[1] / "Network/import/networks.npz"
+NETWORKS = pathlib.Path(__file__).parents[1] / "Import/networks.npz"
 # Most tests of training are about all but the network: this one takes a second where the default takes minutes.
 CHAIN = ["--network", "remedios2023"]
 TRAIN = ["train", *CHAIN]

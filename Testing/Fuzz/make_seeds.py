@@ -25,9 +25,9 @@ TESTING = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTING / "CommandLine"))
 import vendor_slides  # behind the path to it
 
-NETWORKS = numpy.load(TESTING / "Network/import/networks.npz")
-VOLUMES = numpy.load(TESTING / "Network/import/volumes.npz")
-WEIGHTS = numpy.load(TESTING / "Network/import/weights.npz")
+NETWORKS = numpy.load(TESTING / "Import/networks.npz")
+VOLUMES = numpy.load(TESTING / "Import/volumes.npz")
+WEIGHTS = numpy.load(TESTING / "Import/weights.npz")
 PROGRAM = os.environ["GIGAPIXEL_PROGRAM"]
 
 

@@ -12,6 +12,7 @@
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelPredictor.h"
 #include "execute/gigapixelStreamedNetwork.h"
+#include "gigapixelWeightsFile.h"
 
 #include <gtest/gtest.h>
 
@@ -360,6 +361,7 @@ TEST(GraphTraining, BeginsWithTheWeightsOfARun)
       options.epochs = 1;
       options.tileSize = 64;
       options.weights = weights;
+      options.takeWeights = TakeWeights;
       options.partialWeights = partial;
       auto trainer = std::make_unique<Trainer>(NetworkDescription::Load(network), options, run);
       trainer->AddTrainingSample(MakeSample("a", { 90, 70 }, 1));

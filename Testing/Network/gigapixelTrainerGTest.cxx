@@ -2,6 +2,7 @@
 #include "RefusalCode.h"
 #include "Sanitized.h"
 #include "TrainerFixture.h"
+#include "gigapixelWeightsFile.h"
 
 #include <gtest/gtest.h>
 
@@ -216,6 +217,7 @@ TEST(Trainer, WarnsOfWhatIsFrozenAsItBeginsByChance)
     options.epochs = 1;
     options.freeze = freeze;
     options.weights = weights;
+    options.takeWeights = TakeWeights;
     Trainer     trainer(network, options, "");
     std::string warnings;
     trainer.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));

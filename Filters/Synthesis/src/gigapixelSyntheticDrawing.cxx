@@ -390,6 +390,50 @@ SyntheticScene::DrawGlass(const SceneRegion & region,
   }
 }
 
+/** Of red, green and blue. */
+std::array<std::int32_t, 3>
+SyntheticScene::GetDensity(const Canvas & canvas, const Cell & cell, std::int64_t x, std::int64_t y) const
+{
+  const int  cellX = static_cast<int>(x - cell.left), cellY = static_cast<int>(y - cell.top);
+  const auto at = [=](const auto & corners, auto member) { return corners.Get(member, cellX, cellY, m_NodeShift); };
+  const ShapeNode   shape{ at(cell.shapes, &ShapeNode::tissue), at(cell.shapes, &ShapeNode::pen) };
+  const FixedLength px = GetPosition(x);
+  const FixedLength py = GetPosition(y);
+  const Matter      matter = Classify(shape, px, py);
+  const auto &      all = canvas.region;
+  const auto        index = static_cast<std::size_t>((y - all.y) * all.width + x - all.x);
+
+  std::array<std::int32_t, 3> density{ 0, 0, 0 };
+  if (matter == Matter::Tissue || (matter == Matter::Pen && shape.tissue > 0)) // also under the pen
+  {
+    KindNode kind{};
+    kind.cellularity = at(cell.kinds, &KindNode::cellularity);
+    kind.glandular = at(cell.kinds, &KindNode::glandular);
+    kind.pale = at(cell.kinds, &KindNode::pale);
+    kind.fat = at(cell.kinds, &KindNode::fat);
+    kind.gland = at(cell.kinds, &KindNode::gland);
+    kind.wave = at(cell.kinds, &KindNode::wave);
+    const Stains stains = GetStains(shape, kind, canvas.nuclei[index], px, py);
+    for (int c = 0; c < 3; ++c)
+    {
+      density[c] += (stains.eosin * m_Eosin[c] + stains.haematoxylin * m_Haematoxylin[c]) >> 10;
+    }
+  }
+  if (canvas.anyDebris)
+  {
+    const std::int32_t gray = canvas.debris[index];
+    density[0] += gray;
+    density[1] += gray + gray / 16;
+    density[2] += gray + gray / 8;
+  }
+  if (matter == Matter::Pen)
+  {
+    const std::array<std::int32_t, 3> ink = GetPenDensity(shape, px, py);
+    std::transform(density.begin(), density.end(), ink.begin(), density.begin(), std::plus<>());
+  }
+  return density;
+}
+
 void
 SyntheticScene::DrawCell(const Canvas & canvas,
                          const Shapes & shapes,
@@ -399,87 +443,37 @@ SyntheticScene::DrawCell(const Canvas & canvas,
                          std::uint8_t * rgb,
                          std::int64_t   rowBytes) const
 {
-  const std::int64_t  cellSize = std::int64_t{ 1 } << m_NodeShift;
-  const std::int64_t  cellLeft = (canvas.blockX * CellsPerBlock + cellX) * cellSize;
-  const std::int64_t  cellTop = (canvas.blockY * CellsPerBlock + cellY) * cellSize;
+  const std::int64_t  side = std::int64_t{ 1 } << m_NodeShift;
+  const Cell          cell{ (canvas.blockX * CellsPerBlock + cellX) * side,
+                   (canvas.blockY * CellsPerBlock + cellY) * side,
+                   Corners<ShapeNode>(shapes.nodes, cellX, cellY),
+                   Corners<KindNode>(kinds.nodes, cellX + Margin, cellY + Margin) };
   const SceneRegion & all = canvas.region;
-  SceneRegion         cell;
-  cell.x = std::max(cellLeft, all.x);
-  cell.y = std::max(cellTop, all.y);
-  cell.width = std::min(cellLeft + cellSize, all.x + all.width) - cell.x;
-  cell.height = std::min(cellTop + cellSize, all.y + all.height) - cell.y;
-  if (cell.width <= 0 || cell.height <= 0)
+  SceneRegion         drawn;
+  drawn.x = std::max(cell.left, all.x);
+  drawn.y = std::max(cell.top, all.y);
+  drawn.width = std::min(cell.left + side, all.x + all.width) - drawn.x;
+  drawn.height = std::min(cell.top + side, all.y + all.height) - drawn.y;
+  if (drawn.width <= 0 || drawn.height <= 0)
   {
     return;
   }
-  rgb += (cell.y - all.y) * rowBytes + 3 * (cell.x - all.x);
-
-  const ShapeNode *  s[4] = { &shapes.nodes[cellY][cellX],
-                              &shapes.nodes[cellY][cellX + 1],
-                              &shapes.nodes[cellY + 1][cellX],
-                              &shapes.nodes[cellY + 1][cellX + 1] };
-  const std::int32_t shade = GetShade(cellLeft, cellTop);
-  const auto         isFar = [](std::int32_t depth) { return depth < -256; };
-  if (!canvas.anyDebris &&
-      std::all_of(s, s + 4, [&](const ShapeNode * n) { return isFar(n->tissue) && isFar(n->pen); }))
+  rgb += (drawn.y - all.y) * rowBytes + 3 * (drawn.x - all.x);
+  const std::int32_t shade = GetShade(cell.left, cell.top);
+  const auto         isFar = [](const ShapeNode * node) { return node->tissue < -256 && node->pen < -256; };
+  if (!canvas.anyDebris && std::all_of(cell.shapes.nodes.begin(), cell.shapes.nodes.end(), isFar))
   {
-    DrawGlass(cell, shade, rgb, rowBytes);
+    DrawGlass(drawn, shade, rgb, rowBytes);
     return;
   }
-  const KindNode * k[4] = { &kinds.nodes[cellY + Margin][cellX + Margin],
-                            &kinds.nodes[cellY + Margin][cellX + Margin + 1],
-                            &kinds.nodes[cellY + Margin + 1][cellX + Margin],
-                            &kinds.nodes[cellY + Margin + 1][cellX + Margin + 1] };
-  for (std::int64_t y = cell.y; y < cell.y + cell.height; ++y)
+  for (std::int64_t y = 0; y < drawn.height; ++y)
   {
-    const std::uint32_t rowHash = HashPoint(m_Seed + SensorStream, 0, static_cast<std::int32_t>(y));
-    const int           ty = static_cast<int>(y - cellTop);
-    for (std::int64_t x = cell.x; x < cell.x + cell.width; ++x)
+    const std::uint32_t rowHash = HashPoint(m_Seed + SensorStream, 0, static_cast<std::int32_t>(drawn.y + y));
+    for (std::int64_t x = 0; x < drawn.width; ++x)
     {
-      const int  tx = static_cast<int>(x - cellLeft);
-      const auto between = [&](const auto * const(&nodes)[4], auto member) {
-        return InterpolateNodes(
-          nodes[0]->*member, nodes[1]->*member, nodes[2]->*member, nodes[3]->*member, tx, ty, m_NodeShift);
-      };
-      const ShapeNode   shape{ between(s, &ShapeNode::tissue), between(s, &ShapeNode::pen) };
-      const FixedLength px = GetPosition(x);
-      const FixedLength py = GetPosition(y);
-      const Matter      matter = Classify(shape, px, py);
-      const std::size_t index = static_cast<std::size_t>((y - all.y) * all.width + x - all.x);
-
-      std::array<std::int32_t, 3> density{ 0, 0, 0 };
-      if (shape.tissue > 0 || matter == Matter::Tissue) // also under the pen
-      {
-        KindNode kind{};
-        kind.cellularity = between(k, &KindNode::cellularity);
-        kind.glandular = between(k, &KindNode::glandular);
-        kind.pale = between(k, &KindNode::pale);
-        kind.fat = between(k, &KindNode::fat);
-        kind.gland = between(k, &KindNode::gland);
-        kind.wave = between(k, &KindNode::wave);
-        if (matter == Matter::Tissue || matter == Matter::Pen)
-        {
-          const Stains stains = GetStains(shape, kind, canvas.nuclei[index], px, py);
-          for (int c = 0; c < 3; ++c)
-          {
-            density[c] += (stains.eosin * m_Eosin[c] + stains.haematoxylin * m_Haematoxylin[c]) >> 10;
-          }
-        }
-      }
-      if (canvas.anyDebris)
-      {
-        const std::int32_t gray = canvas.debris[index];
-        density[0] += gray;
-        density[1] += gray + gray / 16;
-        density[2] += gray + gray / 8;
-      }
-      if (matter == Matter::Pen)
-      {
-        const std::array<std::int32_t, 3> ink = GetPenDensity(shape, px, py);
-        std::transform(density.begin(), density.end(), ink.begin(), density.begin(), std::plus<>());
-      }
-      const std::uint32_t noise = GetSensorNoise(rowHash, x);
-      std::uint8_t *      pixel = rgb + (y - cell.y) * rowBytes + 3 * (x - cell.x);
+      const auto          density = GetDensity(canvas, cell, drawn.x + x, drawn.y + y);
+      const std::uint32_t noise = GetSensorNoise(rowHash, drawn.x + x);
+      std::uint8_t *      pixel = rgb + y * rowBytes + 3 * x;
       for (int c = 0; c < 3; ++c)
       {
         const std::int32_t light = m_GlassLight[c] + shade;

@@ -105,6 +105,32 @@ private:
     KindNode nodes[KindNodes][KindNodes];
   };
 
+  /** The nodes at the corners of a cell. */
+  template <typename TNode>
+  struct Corners
+  {
+    template <std::size_t VSide>
+    Corners(const TNode (&grid)[VSide][VSide], int x, int y)
+      : nodes{ &grid[y][x], &grid[y][x + 1], &grid[y + 1][x], &grid[y + 1][x + 1] }
+    {}
+
+    /** What the nodes have is interpolated. \param x,y within the cell, of 2^shift pixels */
+    std::int32_t
+    Get(std::int32_t TNode::*member, int x, int y, int shift) const
+    {
+      return InterpolateNodes(nodes[0]->*member, nodes[1]->*member, nodes[2]->*member, nodes[3]->*member, x, y, shift);
+    }
+
+    std::array<const TNode *, 4> nodes;
+  };
+
+  struct Cell
+  {
+    std::int64_t       left, top;
+    Corners<ShapeNode> shapes;
+    Corners<KindNode>  kinds;
+  };
+
   /** The pixels in work: a block, where in it, and layers drawn before the pixels are composed. */
   struct Canvas
   {
@@ -160,7 +186,11 @@ private:
                 std::uint8_t * rgb,
                 std::int64_t   rowBytes) const;
   void DrawGlass(const SceneRegion & region, std::int32_t shade, std::uint8_t * rgb, std::int64_t rowBytes) const;
-  std::int32_t GetShade(std::int64_t x, std::int64_t y) const;
+  std::int32_t                GetShade(std::int64_t x, std::int64_t y) const;
+  std::array<std::int32_t, 3> GetDensity(const Canvas & canvas,
+                                         const Cell &   cell,
+                                         std::int64_t   x,
+                                         std::int64_t   y) const;
 
   /** Optical densities of the two stains at a pixel of tissue, 1/1024. */
   struct Stains

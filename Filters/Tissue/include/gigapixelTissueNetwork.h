@@ -21,6 +21,15 @@ enum class TissueClass : unsigned char
   Artifact ///< bubbles, dust, edges of coverslips and frames
 };
 
+/** A label grid, as it is fed to the network. */
+struct TissueGrid
+{
+  std::size_t width;
+  std::size_t height;
+  unsigned    channels; ///< of its pixels: 1 (gray) or 3 (RGB)
+  unsigned    factor;   ///< how many of them are the side of a block that the network sees
+};
+
 /** \class TissueNetwork
  * \brief The network that tells glass, tissue, pen and artifacts apart, fed with the label grid row by row.
  *
@@ -57,15 +66,10 @@ public:
    * slide would have fewer than 256 blocks. Where the resolution is unknown (0), that side has about 1000. */
   static unsigned GetFactor(std::size_t width, std::size_t height, double labelMicronsPerPixel);
 
-  /** \param width,height of the label grid
-   * \param channels of its pixels: 1 (gray) or 3 (RGB)
-   * \param counts of all its pixels
+  /** \param counts of all pixels of the grid
    * \param model the name of a ready model, or a model file
    * \param threads 0: as many as the machine has cores; changes no result */
-  TissueNetwork(std::size_t         width,
-                std::size_t         height,
-                unsigned            channels,
-                unsigned            factor,
+  TissueNetwork(const TissueGrid &  grid,
                 const ColorCounts & counts,
                 const std::string & model,
                 int                 threads);

@@ -108,10 +108,7 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
   }
   const auto               counts = CountWholeImage<gigapixel::ColorCounts>(input, this, 0.2f, count);
   gigapixel::TissueNetwork network(
-    whole.GetSize(0),
-    whole.GetSize(1),
-    channels,
-    m_ShrinkFactor,
+    gigapixel::TissueGrid{ whole.GetSize(0), whole.GetSize(1), channels, m_ShrinkFactor },
     counts,
     m_Model,
     gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));

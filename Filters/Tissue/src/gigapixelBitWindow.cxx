@@ -235,39 +235,44 @@ CountRow(const Word * row, std::size_t words, std::size_t digits, BitPlanes & nu
   }
 }
 
-/** sum = a + (b taken from `shift` pixels further right); a has aDigits, b has bDigits, sum has sumDigits. */
+/** Numbers of so many digits. */
+template <typename TPlanes>
+struct Numbers
+{
+  TPlanes &   planes;
+  std::size_t digits;
+};
+
+/** sum = a + (b taken from `shift` pixels further right). */
 GIGAPIXEL_ALWAYS_INLINE void
-AddShifted(const BitPlanes & a,
-           std::size_t       aDigits,
-           const BitPlanes & b,
-           std::size_t       bDigits,
-           std::size_t       shift,
-           std::size_t       words,
-           std::size_t       sumDigits,
-           BitPlanes &       sum)
+AddShifted(const Numbers<const BitPlanes> & a,
+           const Numbers<const BitPlanes> & b,
+           std::size_t                      shift,
+           std::size_t                      words,
+           const Numbers<BitPlanes> &       sum)
 {
   const std::size_t q = shift / 64;
   const unsigned    s = shift % 64;
   for (std::size_t i = 0; i < words; i += Group)
   {
     Word carry[Group] = {};
-    for (std::size_t digit = 0; digit < sumDigits; ++digit)
+    for (std::size_t digit = 0; digit < sum.digits; ++digit)
     {
       Word left[Group] = {};
       Word right[Group] = {};
-      if (digit < aDigits)
+      if (digit < a.digits)
       {
-        std::copy_n(a.GetDigit(digit) + i, Group, left);
+        std::copy_n(a.planes.GetDigit(digit) + i, Group, left);
       }
-      if (digit < bDigits)
+      if (digit < b.digits)
       {
-        const Word * const from = b.GetDigit(digit) + i + q;
+        const Word * const from = b.planes.GetDigit(digit) + i + q;
         for (std::size_t k = 0; k < Group; ++k)
         {
           right[k] = (from[k] >> s) | ((from[k + 1] << 1) << (63 - s));
         }
       }
-      Word * const to = sum.GetDigit(digit) + i;
+      Word * const to = sum.planes.GetDigit(digit) + i;
       for (std::size_t k = 0; k < Group; ++k)
       {
         const Word either = left[k] ^ right[k];
@@ -348,14 +353,15 @@ private:
     {
       const std::size_t digits = GetDigits(length * m_Side);
       const std::size_t doubled = GetDigits(2 * length * m_Side);
-      AddShifted(*power, digits, *power, digits, length, m_Words, doubled, m_Power[nextPower]);
+      AddShifted({ *power, digits }, { *power, digits }, length, m_Words, { m_Power[nextPower], doubled });
       power = &m_Power[nextPower];
       nextPower = 1 - nextPower;
       length *= 2;
       if ((m_Side & length) != 0)
       {
         const std::size_t sumDigits = GetDigits((offset + length) * m_Side);
-        AddShifted(*sum, GetDigits(offset * m_Side), *power, doubled, offset, m_Words, sumDigits, m_Sum[nextSum]);
+        const std::size_t before = GetDigits(offset * m_Side);
+        AddShifted({ *sum, before }, { *power, doubled }, offset, m_Words, { m_Sum[nextSum], sumDigits });
         sum = &m_Sum[nextSum];
         nextSum = 1 - nextSum;
         offset += length;

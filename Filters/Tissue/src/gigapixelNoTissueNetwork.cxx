@@ -31,13 +31,7 @@ TissueNetwork::GetFactor(std::size_t, std::size_t, double)
   return 1;
 }
 
-TissueNetwork::TissueNetwork(std::size_t,
-                             std::size_t,
-                             unsigned,
-                             unsigned,
-                             const ColorCounts &,
-                             const std::string &,
-                             int)
+TissueNetwork::TissueNetwork(const TissueGrid &, const ColorCounts &, const std::string &, int)
 {
   throw Refusal(Diagnostic(
     "E-INSTALLATION", "This build has no networks (Gigapixel_BUILD_NETWORK is off)", "use another tissue preset"));

@@ -200,29 +200,23 @@ FindPlace(std::int64_t label, int factor, std::int64_t size)
 
 struct TissueNetwork::Implementation
 {
-  Implementation(std::size_t         labelWidth,
-                 std::size_t         labelHeight,
-                 unsigned            pixelChannels,
-                 unsigned            blockSide,
-                 const ColorCounts & counts,
-                 const std::string & model,
-                 int                 threadsAsked)
-    : width(labelWidth)
-    , height(labelHeight)
-    , channels(pixelChannels)
-    , factor(blockSide)
+  Implementation(const TissueGrid & grid, const ColorCounts & counts, const std::string & model, int threadsAsked)
+    : width(grid.width)
+    , height(grid.height)
+    , channels(grid.channels)
+    , factor(grid.factor)
     , threads(GetNumberOfThreads(threadsAsked))
     , stretches{ { MakeColorStretch(counts.values[0]),
                    MakeColorStretch(counts.values[1]),
                    MakeColorStretch(counts.values[2]) } }
-    , blocks(GetBlocks(labelWidth, labelHeight, blockSide))
+    , blocks(GetBlocks(width, height, factor))
     , input(Align(blocks))
     , predictor(LoadModel(model), threadsAsked)
     , workers(threads)
     , sums(static_cast<std::size_t>(blocks.width) * InputChannels)
     , blended(static_cast<std::size_t>(blocks.width))
     , hintsOfBlocks(static_cast<std::size_t>(blocks.width))
-    , row(labelWidth)
+    , row(width)
   {
     classes.Reset(width);
     evidence.Reset(width);
@@ -553,14 +547,11 @@ TissueNetwork::GetFactor(std::size_t width, std::size_t height, double labelMicr
   return static_cast<unsigned>(std::clamp<long>(std::lround(factor), 1, 256));
 }
 
-TissueNetwork::TissueNetwork(std::size_t         width,
-                             std::size_t         height,
-                             unsigned            channels,
-                             unsigned            factor,
+TissueNetwork::TissueNetwork(const TissueGrid &  grid,
                              const ColorCounts & counts,
                              const std::string & model,
                              int                 threads)
-  : m_Implementation(std::make_unique<Implementation>(width, height, channels, factor, counts, model, threads))
+  : m_Implementation(std::make_unique<Implementation>(grid, counts, model, threads))
 {}
 
 TissueNetwork::~TissueNetwork() = default;

@@ -6,6 +6,7 @@
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideMemory.h"
 #include "gigapixelTorchVersion.h"
+#include "gigapixelWeightsFile.h"
 #include "itkGigapixelFileSource.h"
 #include "itkGigapixelNetworkSource.h"
 #include "itkGigapixelTrainingSample.h"
@@ -335,6 +336,7 @@ GigapixelUNetTrainer::MakeOptions(const std::optional<gigapixel::BegunRun> & beg
   options.scratch = m_Computing.scratchFolder;
   options.resume = m_Resume;
   options.ranks = m_Implementation->ranks;
+  options.takeWeights = gigapixel::TakeWeights;
   return options;
 }
 

@@ -368,6 +368,30 @@ RefuseResolution(const gigapixel::PhysicalImage & image, double wanted)
       .OfValue(std::to_string(wanted)));
 }
 
+/** What is no slide has one level. */
+void
+RefuseLevel(const std::string & fileName, unsigned level)
+{
+  throw gigapixel::Refusal(gigapixel::Diagnostic("E-SLIDE-LEVEL",
+                                                 "it has no level " + std::to_string(level) + ", since it is no slide",
+                                                 "read it at level 0")
+                             .OfFile(fileName)
+                             .OfValue(std::to_string(level)));
+}
+
+/** Before it is opened: a pipe would wait for a writer for ever. */
+void
+RequireFile(const std::string & fileName)
+{
+  std::error_code error;
+  if (std::filesystem::exists(fileName, error) && !std::filesystem::is_regular_file(fileName, error))
+  {
+    throw gigapixel::Refusal(
+      gigapixel::Diagnostic("E-FILE-KIND", "it is not a file", "name an image's file").OfFile(fileName));
+  }
+  gigapixel::RequireReadable(fileName);
+}
+
 /** \param bytes of a slide that tell it from others; of other files all do
  * \param givesWarnings off where another reader of the slide gives them */
 gigapixel::PhysicalImage
@@ -378,14 +402,7 @@ OpenFile(const std::string &         fileName,
          HighSamples                 high,
          bool                        givesWarnings = true)
 {
-  // Before it is opened: a pipe would wait for a writer for ever.
-  std::error_code error;
-  if (std::filesystem::exists(fileName, error) && !std::filesystem::is_regular_file(fileName, error))
-  {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-FILE-KIND", "it is not a file", "name an image's file").OfFile(fileName));
-  }
-  gigapixel::RequireReadable(fileName);
+  RequireFile(fileName);
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
   const auto slide = WholeSlideImageIO::New();
   const bool isTIFFMask = high != HighSamples::Refused && gigapixel::IsReadAsLabels(fileName);
@@ -443,12 +460,7 @@ OpenFile(const std::string &         fileName,
   }
   if (resolution.level != 0 && resolution.micronsPerPixel <= 0)
   {
-    throw gigapixel::Refusal(
-      gigapixel::Diagnostic("E-SLIDE-LEVEL",
-                            "it has no level " + std::to_string(resolution.level) + ", since it is no slide",
-                            "read it at level 0")
-        .OfFile(fileName)
-        .OfValue(std::to_string(resolution.level)));
+    RefuseLevel(fileName, resolution.level);
   }
   return image;
 }

@@ -9,6 +9,7 @@
 #include "gigapixelModel.h"
 #include "gigapixelRanks.h"
 #include "gigapixelStageSeconds.h"
+#include "gigapixelTakenWeights.h"
 
 #include <functional>
 #include <memory>
@@ -62,6 +63,8 @@ struct TrainingOptions : LearningOptions
    * All ranks have the same models in the end, the same bits as one process makes. Only rank 0 has a run folder. Null:
    * this process alone. */
   std::shared_ptr<Ranks> ranks;
+  /** Reads the file of LearningOptions::weights, without which it is not called. */
+  WeightsReader takeWeights{};
 };
 
 /** State after one step, or after one epoch. */

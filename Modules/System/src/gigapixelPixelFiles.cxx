@@ -344,6 +344,83 @@ AddFiles(const fs::path & file, const std::vector<fs::path> & found, PixelHeader
   }
 }
 
+/** \class HeaderReader
+ * \brief Takes what a header says, line by line. */
+class HeaderReader
+{
+public:
+  HeaderReader(const fs::path & file, PixelHeader & header)
+    : m_File(file)
+    , m_Header(header)
+    , m_Pixels(header.isMetaImage ? "ElementDataFile" : "data file")
+  {}
+
+  /** \return whether the header goes on behind the line */
+  bool
+  Read(const std::string & line)
+  {
+    ++m_Number;
+    m_Header.bytes += line.size() + 1;
+    const std::string text = Trim(line);
+    if (text.empty())
+    {
+      return m_Header.isMetaImage && !m_IsList;
+    }
+    if (!m_IsList)
+    {
+      return this->ReadField(line);
+    }
+    this->Keep(m_Header.isMetaImage ? Diagnostic() : FindTroubleOfNRRD(line));
+    AddFiles(m_File, FindFiles(m_File, text, m_Header.isMetaImage, true), m_Header);
+    return true;
+  }
+
+private:
+  bool
+  ReadField(const std::string & line)
+  {
+    const auto [key, value] = SplitField(line, m_Header.isMetaImage);
+    const bool ofPixels = key == m_Pixels;
+    Diagnostic trouble = m_Header.isMetaImage ? FindTroubleOfMetaImage(key, value) : FindTroubleOfNRRD(line);
+    if (!key.empty() && !m_Header.fields.emplace(key, value).second && m_Header.isMetaImage)
+    {
+      trouble = MakeTrouble(key + " is there twice", "leave one of them out"); // MetaIO takes the last one
+    }
+    if (ofPixels && trouble.IsEmpty())
+    {
+      trouble = FindTroubleOfNames(value, m_Header.isMetaImage);
+    }
+    this->Keep(trouble);
+    if (!ofPixels)
+    {
+      return true;
+    }
+    m_IsList = value.rfind("LIST", 0) == 0;
+    if (!m_IsList && !IsLocal(value))
+    {
+      AddFiles(m_File, FindFiles(m_File, value, m_Header.isMetaImage, false), m_Header);
+    }
+    return m_IsList || !m_Header.isMetaImage;
+  }
+
+  /** The first one is told. */
+  void
+  Keep(const Diagnostic & trouble)
+  {
+    if (m_Header.trouble.IsEmpty() && !trouble.IsEmpty())
+    {
+      m_Header.trouble = trouble;
+      m_Header.trouble.why = "line " + std::to_string(m_Number) + " of its header: " + trouble.why;
+    }
+  }
+
+  const fs::path &  m_File;
+  PixelHeader &     m_Header;
+  const std::string m_Pixels; ///< the field that says where they are
+  int               m_Number{ 0 };
+  bool              m_IsList{ false }; ///< lines are names of files
+};
+
 } // namespace
 
 std::optional<PixelHeader>
@@ -363,9 +440,8 @@ ReadPixelHeader(const fs::path & file)
     header.trouble = MakeTroubleOfLength("its path, as it is named here,", file.string().size(), MostNRRDBytes);
     header.trouble.code = "E-FILE-NAME";
   }
-  const std::string pixels = header.isMetaImage ? "ElementDataFile" : "data file";
-  bool              isList = false;
-  std::string       line;
+  HeaderReader reader(file, header);
+  std::string  line;
   for (int i = 0; std::getline(stream, line); ++i)
   {
     if (i == longest)
@@ -374,39 +450,7 @@ ReadPixelHeader(const fs::path & file)
                                    "get it again from where it came");
       break;
     }
-    header.bytes += line.size() + 1;
-    const bool isEmpty = Trim(line).empty();
-    if (isEmpty && (isList || !header.isMetaImage))
-    {
-      break;
-    }
-    const auto [key, value] =
-      isEmpty || isList ? std::pair<std::string, std::string>() : SplitField(line, header.isMetaImage);
-    Diagnostic trouble = header.isMetaImage ? isEmpty || isList ? Diagnostic() : FindTroubleOfMetaImage(key, value)
-                                            : FindTroubleOfNRRD(line);
-    if (!key.empty() && !header.fields.emplace(key, value).second && header.isMetaImage)
-    {
-      trouble = MakeTrouble(key + " is there twice", "leave one of them out"); // MetaIO takes the last one
-    }
-    if (key == pixels && trouble.IsEmpty())
-    {
-      trouble = FindTroubleOfNames(value, header.isMetaImage);
-    }
-    if (header.trouble.IsEmpty() && !trouble.IsEmpty())
-    {
-      header.trouble = trouble;
-      header.trouble.why = "line " + std::to_string(i + 1) + " of its header: " + trouble.why;
-    }
-    const bool namesFiles = key == pixels && !IsLocal(value);
-    if (namesFiles && value.rfind("LIST", 0) == 0)
-    {
-      isList = true;
-    }
-    else if (namesFiles || (isList && !isEmpty))
-    {
-      AddFiles(file, FindFiles(file, isList ? Trim(line) : value, header.isMetaImage, isList), header);
-    }
-    if (header.isMetaImage && key == pixels && !isList)
+    if (!reader.Read(line))
     {
       break;
     }

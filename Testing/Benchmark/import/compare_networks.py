@@ -36,7 +36,7 @@ def use(build):
     """The tests' functions, with the programs of a build."""
     for variable, program in (("PROGRAM", "gigapixel"), ("APPLY_NETWORK", "ApplyNetwork")):
         os.environ[f"GIGAPIXEL_{variable}"] = str(build / "bin" / program)
-    sys.path.insert(0, str(ROOT / "Testing/Network/import"))
+    sys.path.insert(0, str(ROOT / "Testing/Import"))
     global conftest, images, make_published, modules, published, test_import
     import conftest
     import images

@@ -10,6 +10,8 @@
 #include "gigapixelNetworkPresets.h"
 #include "gigapixelVolumeOrientation.h"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 
 namespace gigapixel::application

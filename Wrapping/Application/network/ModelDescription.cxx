@@ -1,10 +1,13 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ModelDescription.h"
+#include "InputKind.h"
 #include "gigapixelExecutor.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelLabeling.h"
 #include "gigapixelPatchDifference.h"
 #include "gigapixelVolumeOrientation.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -113,15 +116,7 @@ DescribeInput(const NetworkDescription & network)
   {
     json["normalization"] = gigapixel::Describe(network.normalization);
   }
-  if (network.TakesVolumes())
-  {
-    json["axes"] = network.graph.GetNumberOfAxes();
-    json["crop"] = network.cropsToNonZero ? "non-zero" : "none";
-    json["spacingMm"] = network.spacing == std::array<double, 3>{} ? JSON() : JSON(network.spacing);
-    json["orientation"] = network.orientation.empty() ? JSON() : JSON(network.orientation);
-    json["axisOrder"] = network.takesXFirst ? "xyz" : "zyx";
-    json["trainedPatches"] = network.patches.IsKnown() ? JSON(network.patches.Describe()) : JSON();
-  }
+  InputKind::Of(network).Describe(network, json);
   return json;
 }
 
@@ -171,6 +166,17 @@ FormatNames(const JSON & json)
 }
 
 } // namespace
+
+void
+VolumeInput::Describe(const NetworkDescription & network, JSON & input) const
+{
+  input["axes"] = network.graph.GetNumberOfAxes();
+  input["crop"] = network.cropsToNonZero ? "non-zero" : "none";
+  input["spacingMm"] = network.spacing == std::array<double, 3>{} ? JSON() : JSON(network.spacing);
+  input["orientation"] = network.orientation.empty() ? JSON() : JSON(network.orientation);
+  input["axisOrder"] = network.takesXFirst ? "xyz" : "zyx";
+  input["trainedPatches"] = network.patches.IsKnown() ? JSON(network.patches.Describe()) : JSON();
+}
 
 std::string
 GetUnit(const JSON & json)

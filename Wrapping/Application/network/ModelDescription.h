@@ -4,7 +4,7 @@
 
 #include "gigapixelNetworkDescription.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

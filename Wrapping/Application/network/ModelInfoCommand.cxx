@@ -8,6 +8,8 @@
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 
 namespace gigapixel::application

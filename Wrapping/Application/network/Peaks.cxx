@@ -6,6 +6,8 @@
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelSession.h"
 
+#include <nlohmann/json.hpp>
+
 namespace gigapixel::application
 {
 

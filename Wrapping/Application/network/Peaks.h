@@ -5,7 +5,7 @@
 #include "gigapixelRunCommand.h"
 #include "gigapixelMemoryPlan.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -2,6 +2,7 @@
 #include "DiagnosticJSON.h"
 #include "gigapixelFormatCount.h"
 #include "IdleScratch.h"
+#include "InputKind.h"
 #include "NetworkCommands.h"
 #include "gigapixelReadingMemory.h"
 
@@ -25,9 +26,25 @@
 
 namespace gigapixel::application
 {
+using JSON = nlohmann::ordered_json;
+
+/** What is planned for. */
+struct PlannedImage
+{
+  std::string  name;
+  Size         size;
+  Size         shown;                   ///< in inference: of a volume at the spacing of its model
+  JSON         description;             ///< its name and sizes
+  double       sampleSeconds;           ///< to read a sample
+  bool         takesModelTiles{ true }; ///< in inference; volumes are segmented in tiles of the plan
+  VolumeMemory memory{};                ///< of a volume
+  // Of a slide and its mask, and of the slide alone, which segment has by the readers of slides.
+  ReadingMemory training{};
+  ReadingMemory inference{};
+};
+
 namespace
 {
-using JSON = nlohmann::ordered_json;
 
 /** For a sample of a JPEG slide, in memory as the network takes it, on one core of the machine that is described in
  * Documentation/evidence/index.md. */
@@ -58,12 +75,9 @@ FormatOptions(const Tiling & tiling)
 std::vector<Tiling>
 GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, const NetworkDescription & network)
 {
-  const int axes = network.graph.GetNumberOfAxes();
   if (purpose == Purpose::Inference && (patchwise.patches || patchwise.volumePatches))
   {
-    Tiling tiling = patchwise;
-    tiling.axes = axes;
-    return { tiling };
+    return { patchwise };
   }
   std::vector<Tiling> tilings{ { tileSize, false } };
   if (!network.TakesFloats()) // which do not lie in shared memory
@@ -76,7 +90,7 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, con
   }
   for (Tiling & tiling : tilings)
   {
-    tiling.axes = axes;
+    tiling.axes = patchwise.axes;
   }
   return tilings;
 }
@@ -85,7 +99,7 @@ GetTilings(Purpose purpose, std::int64_t tileSize, const Tiling & patchwise, con
  * they are measured, are without the network's, whose seconds are those of the plan's machine.
  * \param asked what users give for it */
 JSON
-DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
+DescribeRun(const ImageRun & run, const Tiling & asked, double sampleSeconds, int threads)
 {
   JSON               row{ { "purpose", run.purpose == Purpose::Training ? "training" : "inference" },
             { "options", FormatOptions(asked) } };
@@ -103,9 +117,8 @@ DescribeRun(const ImageRun & run, const Tiling & asked, int threads)
     }
     const double pixels = static_cast<double>(run.image.width) * static_cast<double>(run.image.height) *
                           static_cast<double>(run.image.depth);
-    const double decoding = run.tiling.axes > 2 ? VolumeSeconds : DecodingSeconds;
-    const int    together = std::clamp(plan.tilesInFlight, 1, std::min(threads, CountUsableCores()));
-    row["seconds"] = decoding * pixels * run.network.channels / together;
+    const int together = std::clamp(plan.tilesInFlight, 1, std::min(threads, CountUsableCores()));
+    row["seconds"] = sampleSeconds * pixels * run.network.channels / together;
     row["networkSeconds"] = plan.coreSeconds / together;
   }
   catch (const std::runtime_error & refusal)
@@ -127,17 +140,6 @@ FindModelTileSize(const ArgumentValues & values, const JSON & training)
   return NetworkDescription::IsModel(name) ? Model::Load(name).tileSize : training.value("tileSize", std::int64_t{ 0 });
 }
 
-/** What is planned for. */
-struct PlannedImage
-{
-  std::string  name;
-  Size         size;
-  VolumeMemory memory{}; ///< of a volume
-  // Of a slide and its mask, and of the slide alone, which segment has by the readers of slides.
-  ReadingMemory training{};
-  ReadingMemory inference{};
-};
-
 JSON
 DescribeRuns(const ArgumentValues &     values,
              const NetworkDescription & network,
@@ -148,7 +150,6 @@ DescribeRuns(const ArgumentValues &     values,
 {
   constexpr double MostRows = 7; // the last part is to measure the pace, where that is asked for
   JSON             rows = JSON::array();
-  const int        axes = network.graph.GetNumberOfAxes();
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
@@ -162,13 +163,13 @@ DescribeRuns(const ArgumentValues &     values,
       const int             threads = std::max(1, session.GetThreads());
       const auto            kept = training ? volume.training : volume.inference;
       const auto            alone = training ? 0 : volume.alone;
-      const Size &          size = training || axes == 2 ? planned.size : volume.shown;
+      const Size &          size = training ? planned.size : planned.shown;
       const ImageRun        run{ values, network, size, purpose, tiling, {}, kept, alone, 1, reading };
-      rows.push_back(DescribeRun(run, asked, reading.LimitThreads(threads, GetBudget(values))));
+      rows.push_back(DescribeRun(run, asked, planned.sampleSeconds, reading.LimitThreads(threads, GetBudget(values))));
       progress.Update(static_cast<double>(rows.size()) / MostRows);
     }
-    // Volumes are segmented in tiles of the plan.
-    modelTileSize = purpose == Purpose::Training && axes == 2 ? FindModelTileSize(values, rows.front()) : 0;
+    modelTileSize =
+      purpose == Purpose::Training && planned.takesModelTiles ? FindModelTileSize(values, rows.front()) : 0;
   }
   return rows;
 }
@@ -306,44 +307,38 @@ Format(const JSON & json)
 }
 
 PlannedImage
-FindSize(const ArgumentValues & values, const NetworkDescription & network)
+MakeSlide(const std::string & name, const Size & size)
 {
-  RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
-  const auto size = values.GetBox("size");
-  const bool isVolume = size[2] > 0;
-  if (isVolume != network.TakesVolumes())
+  return {
+    name, size, size, { { "image", name }, { "width", size.width }, { "height", size.height } }, DecodingSeconds
+  };
+}
+
+PlannedImage
+MakeVolume(const std::string & name, const itk::GigapixelVolume & volume, const NetworkDescription & network)
+{
+  const Size &       size = volume.grid.size;
+  const VolumeMemory memory = CountMemory(volume, network);
+  JSON description{ { "image", name }, { "width", size.width }, { "height", size.height }, { "depth", size.depth } };
+  description["shown"] = { memory.shown.width, memory.shown.height, memory.shown.depth };
+  return { name, size, memory.shown, description, VolumeSeconds, false, memory };
+}
+
+/** \param kind that the network takes \param bytes of the image */
+void
+CheckSize(const ArgumentValues & values, bool isOfKind, const Diagnostic & other, const char * kind, double bytes)
+{
+  const std::string & text = values.GetText("size");
+  if (!isOfKind)
   {
-    throw UsageError(Diagnostic("E-OPTION-VALUE",
-                                "the network " + network.name + (isVolume ? " takes slides" : " takes volumes"),
-                                isVolume ? "give --size WxH, or a network for volumes" : "give --size WxHxD")
-                       .OfOption("--size", values.GetText("size")));
+    throw UsageError(Diagnostic(other).OfOption("--size", text));
   }
-  constexpr double MostBytes = 5e18; // a volume's reader has a copy
-  if (!isVolume)
+  constexpr double MostBytes = 5e18;
+  if (bytes > MostBytes)
   {
-    if ((network.channels + 1.0) * static_cast<double>(size[0]) * static_cast<double>(size[1]) > MostBytes)
-    {
-      throw UsageError(
-        Diagnostic("E-OPTION-VALUE", "--size " + values.GetText("size") + " is an image that no machine holds")
-          .OfOption("--size", values.GetText("size")));
-    }
-    return { "image", { size[0], size[1] } };
+    throw UsageError(Diagnostic("E-OPTION-VALUE", "--size " + text + " is " + kind + " that no machine holds")
+                       .OfOption("--size", text));
   }
-  const double bytes = (static_cast<double>(sizeof(float)) * network.channels + 1) * static_cast<double>(size[0]) *
-                       static_cast<double>(size[1]) * static_cast<double>(size[2]);
-  if (2 * bytes > MostBytes)
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-VALUE", "--size " + values.GetText("size") + " is a volume that no machine holds")
-        .OfOption("--size", values.GetText("size")));
-  }
-  itk::GigapixelVolume volume; // of floats, a file for each channel
-  volume.grid.size = { size[0], size[1], size[2] };
-  const auto channel = static_cast<std::int64_t>(sizeof(float)) * size[0] * size[1] * size[2];
-  volume.heldBytes = channel * network.channels;
-  volume.readingBytes = channel * (network.channels + 1);
-  std::reverse_copy(network.spacing.begin(), network.spacing.end(), volume.grid.spacing.begin()); // here x is first
-  return { "volume", volume.grid.size, CountMemory(volume, network) };
 }
 
 /** A model finds the channels that it was trained on, as it does in segment. */
@@ -360,36 +355,87 @@ FindContent(const ArgumentValues & values)
   return itk::GigapixelContentForModel(values.GetText("SLIDE"), asked, model);
 }
 
-/** \throw std::runtime_error the network cannot take it */
+} // namespace
+
 PlannedImage
-FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session)
+SlideInput::FindSize(const ArgumentValues & values, const NetworkDescription & network) const
 {
-  if (values.Has("size"))
-  {
-    return FindSize(values, network);
-  }
+  const auto size = values.GetBox("size");
+  CheckSize(
+    values,
+    size[2] == 0,
+    { "E-OPTION-VALUE", "the network " + network.name + " takes slides", "give --size WxH, or a network for volumes" },
+    "an image",
+    (network.channels + 1.0) * static_cast<double>(size[0]) * static_cast<double>(size[1]));
+  return MakeSlide("image", { size[0], size[1] });
+}
+
+PlannedImage
+VolumeInput::FindSize(const ArgumentValues & values, const NetworkDescription & network) const
+{
+  const auto   size = values.GetBox("size");
+  const double bytes = (static_cast<double>(sizeof(float)) * network.channels + 1) * static_cast<double>(size[0]) *
+                       static_cast<double>(size[1]) * static_cast<double>(size[2]);
+  CheckSize(values,
+            size[2] > 0,
+            { "E-OPTION-VALUE", "the network " + network.name + " takes volumes", "give --size WxHxD" },
+            "a volume",
+            2 * bytes);        // its reader has a copy
+  itk::GigapixelVolume volume; // of floats, a file for each channel
+  volume.grid.size = { size[0], size[1], size[2] };
+  const auto channel = static_cast<std::int64_t>(sizeof(float)) * size[0] * size[1] * size[2];
+  volume.heldBytes = channel * network.channels;
+  volume.readingBytes = channel * (network.channels + 1);
+  std::reverse_copy(network.spacing.begin(), network.spacing.end(), volume.grid.spacing.begin()); // here x is first
+  return MakeVolume("volume", volume, network);
+}
+
+PlannedImage
+SlideInput::FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session) const
+{
   const std::string & name = values.GetText("SLIDE");
-  RequireSameAxes(name, network, "the network " + network.name);
-  if (network.TakesVolumes())
-  {
-    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
-    const itk::GigapixelVolume volume = OpenVolume(name, session);
-    RequireVolumeChannels(volume, network);
-    return { name, volume.grid.size, CountMemory(volume, network) };
-  }
-  const auto content = FindContent(values);
+  const auto          content = FindContent(values);
   itk::GigapixelRefuseWindow(content.window, network);
   const auto slide = OpenSlide(name, content, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
   SelectPixels(*slide, values);
   const auto   size = slide->GetLevelSize(slide->GetLevel());
-  PlannedImage planned{ name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) } };
+  PlannedImage planned = MakeSlide(name, { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) });
   planned.training.AddFile(name, network.channels, content, network.IsNormalized());
   planned.training.AddResampling(*slide);
   planned.inference.AddTiles(*slide, network.channels);
   planned.inference.AddResampling(*slide);
   return planned;
 }
+
+PlannedImage
+VolumeInput::FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session) const
+{
+  const std::string &        name = values.GetText("SLIDE");
+  const itk::GigapixelVolume volume = OpenVolume(name, session);
+  RequireVolumeChannels(volume, network);
+  return MakeVolume(name, volume, network);
+}
+
+namespace
+{
+
+/** \throw std::runtime_error the network cannot take it */
+PlannedImage
+FindImage(const ArgumentValues & values, const NetworkDescription & network, const Session & session)
+{
+  const InputKind & kind = InputKind::Of(network);
+  if (values.Has("size"))
+  {
+    RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
+    return kind.FindSize(values, network);
+  }
+  const std::string what = "the network " + network.name;
+  kind.RequireFile(values.GetText("SLIDE"), what);
+  kind.CheckOptions(values, what);
+  return kind.FindImage(values, network, session);
+}
+
 } // namespace
 
 int
@@ -407,20 +453,10 @@ RunPlan(const ArgumentValues & values, const Session & session)
   network.graph.frozen.clear(); // of a model: what its training left as it was
   network.graph.frozen = FindFrozen(network, GetFreeze(values));
   const PlannedImage planned = FindImage(values, network, session);
-  const Size &       image = planned.size;
   Tiling             patchwise; // of inference
-  JSON               json{ { "image", planned.name }, { "width", image.width }, { "height", image.height } };
-  if (network.TakesVolumes())
-  {
-    const Size & shown = planned.memory.shown;
-    patchwise.volumePatches = GetVolumePatches(values, network);
-    json["depth"] = image.depth;
-    json["shown"] = { shown.width, shown.height, shown.depth };
-  }
-  else
-  {
-    patchwise.patches = GetPatches(values, network);
-  }
+  patchwise.axes = network.graph.GetNumberOfAxes();
+  InputKind::Of(network).TakePatches(values, network, patchwise);
+  JSON json = planned.description;
   CheckScratch(values);
   json["network"] = network.name;
   json["parameters"] = network.GetNumberOfTrainedParameters();

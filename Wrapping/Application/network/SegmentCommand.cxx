@@ -4,6 +4,7 @@
 
 #include "Doubt.h"
 #include "IdleScratch.h"
+#include "InputKind.h"
 #include "ITKMessages.h"
 #include "OutputCheck.h"
 #include "ProbabilityOutput.h"
@@ -14,7 +15,6 @@
 #include "SlideBatch.h"
 #include "SlideFile.h"
 #include "TableValues.h"
-#include "VolumeSegmentation.h"
 
 #include "gigapixelModel.h"
 
@@ -409,7 +409,6 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
 
 nlohmann::ordered_json
 RunTask(const SlideTask &              task,
-        const std::string &            probability,
         const SharedModel &            model,
         const ArgumentValues &         values,
         const Session &                session,
@@ -417,6 +416,7 @@ RunTask(const SlideTask &              task,
         const std::shared_ptr<Ranks> & ranks,
         std::string &                  text)
 {
+  const std::string  probability = task.further.empty() ? std::string() : task.further.front();
   const auto         content = itk::GigapixelContentForModel(task.slide, GetSlideOptions(values), *model);
   const auto         slide = OpenSlide(task.slide, content, session);
   const Segmentation segmentation{ task, probability, model, slide, values, session, tiling, ranks };
@@ -462,19 +462,29 @@ RunSegment(const ArgumentValues & values, const Session & session)
   }
   const TileCacheBound bound = BoundMemory(values, session);
   CheckScratch(values);
-  const auto model = LoadModel(values, session);
-  if (model->network.TakesVolumes())
+  const auto        model = LoadModel(values, session);
+  const auto &      kind = InputKind::Of(model->network);
+  const std::string what = "the model " + values.GetText("model");
+  kind.CheckOptions(values, what);
+  const SlideList list = kind.FindFiles(values.GetTexts("SLIDE"), session);
+  for (const std::string & file : list.slides)
   {
-    return SegmentVolumes(values, session, model);
-  }
-  const auto list = FindSlides(values.GetTexts("SLIDE"), session);
-  for (const std::string & slide : list.slides)
-  {
-    RequireSameAxes(slide, model->network, "the model " + values.GetText("model"));
+    kind.RequireFile(file, what);
   }
   Tiling tiling = GetTiling(values, session);
   itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
-  tiling.patches = GetPatches(values, model->network);
+  tiling.axes = model->network.graph.GetNumberOfAxes();
+  kind.TakePatches(values, model->network, tiling);
+  return kind.Segment(values, session, model, list, tiling);
+}
+
+int
+SlideInput::Segment(const ArgumentValues & values,
+                    const Session &        session,
+                    const SharedModel &    model,
+                    const SlideList &      list,
+                    const Tiling &         tiling) const
+{
   auto                   tasks = AssignOutputs(list, values.GetText("output"), "--output");
   const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
   std::vector<SlideTask> probabilities;
@@ -500,10 +510,7 @@ RunSegment(const ArgumentValues & values, const Session & session)
                         tasks,
                         list,
                         [&](const SlideTask & task, const std::shared_ptr<Ranks> & ranks, std::string & text) {
-                          const auto        index = static_cast<std::size_t>(&task - tasks.data());
-                          const std::string probability =
-                            probabilities.empty() ? std::string() : probabilities[index].output;
-                          return RunTask(task, probability, model, values, session, tiling, ranks, text);
+                          return RunTask(task, model, values, session, tiling, ranks, text);
                         });
 }
 

@@ -6,6 +6,7 @@
 #include "CrossValidation.h"
 #include "Engine.h"
 #include "IdleScratch.h"
+#include "InputKind.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
 #include "RankBands.h"
@@ -40,6 +41,19 @@
 
 namespace gigapixel::application
 {
+
+/** What a cohort asks of the machine. */
+struct Workload
+{
+  Size                                                   largest;
+  double                                                 pixelsPerEpoch{ 0 };
+  std::size_t                                            trainingSamples{ 0 };
+  std::size_t                                            validationSamples{ 0 };
+  std::int64_t                                           heldBytes{ 0 }; // of volumes, of which one is in memory
+  ReadingMemory                                          reading;        // of slides and their masks
+  std::map<std::string, itk::WholeSlideImageIO::Pointer> slides; // open until the end, as they count damaged tiles
+};
+
 namespace
 {
 std::int64_t
@@ -62,18 +76,6 @@ MeasureSample(const CohortEntry & entry, const itk::WholeSlideImageIO & slide)
   return { static_cast<std::int64_t>(size[0]), static_cast<std::int64_t>(size[1]) };
 }
 
-/** What a cohort asks of the machine. */
-struct Workload
-{
-  Size                                                   largest;
-  double                                                 pixelsPerEpoch{ 0 };
-  std::size_t                                            trainingSamples{ 0 };
-  std::size_t                                            validationSamples{ 0 };
-  std::int64_t                                           heldBytes{ 0 }; // of volumes, of which one is in memory
-  ReadingMemory                                          reading;        // of slides and their masks
-  std::map<std::string, itk::WholeSlideImageIO::Pointer> slides; // open until the end, as they count damaged tiles
-};
-
 std::int64_t
 CountDamagedTiles(const Workload & workload)
 {
@@ -83,21 +85,6 @@ CountDamagedTiles(const Workload & workload)
     count += static_cast<std::int64_t>(slide.second->GetNumberOfDamagedTiles());
   }
   return count;
-}
-
-/** Looks at the headers of a volume and its labels. */
-Size
-MeasureVolume(const CohortEntry & entry, const NetworkDescription & network, Workload & workload)
-{
-  const itk::GigapixelVolume volume = OpenVolume(entry.slide); // the trainer gives the warnings
-  RequireVolumeChannels(volume, network);
-  if (!entry.mask.empty())
-  {
-    RequireSameAxes(entry.mask, network, "the network " + network.name);
-    const itk::GigapixelVolume labels = OpenVolume(entry.mask);
-    workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, network, &labels).training);
-  }
-  return FindAxisOrder(volume.grid, network).Apply(volume.grid).size;
 }
 
 /** Of a region that reaches beyond the slide the rest is taken; of one that begins there, nothing is left. */
@@ -122,12 +109,14 @@ RequireInside(const CohortEntry & entry, const itk::WholeSlideImageIO & slide, c
   }
 }
 
+} // namespace
+
 Size
-MeasureSlide(const CohortEntry &        entry,
-             const NetworkDescription & network,
-             const ArgumentValues &     values,
-             const Session &            session,
-             Workload &                 workload)
+SlideInput::Measure(const CohortEntry &        entry,
+                    const NetworkDescription & network,
+                    const ArgumentValues &     values,
+                    const Session &            session,
+                    Workload &                 workload) const
 {
   const auto slide = OpenSlide(entry.slide, values, session);
   RequireChannels(*slide, static_cast<unsigned>(network.channels), network.IsNormalized());
@@ -148,6 +137,28 @@ MeasureSlide(const CohortEntry &        entry,
   return MeasureSample(entry, *slide);
 }
 
+/** Looks at the headers of a volume and its labels. */
+Size
+VolumeInput::Measure(const CohortEntry &        entry,
+                     const NetworkDescription & network,
+                     const ArgumentValues &,
+                     const Session &,
+                     Workload & workload) const
+{
+  const itk::GigapixelVolume volume = OpenVolume(entry.slide); // the trainer gives the warnings
+  RequireVolumeChannels(volume, network);
+  if (!entry.mask.empty())
+  {
+    this->RequireFile(entry.mask, "the network " + network.name);
+    const itk::GigapixelVolume labels = OpenVolume(entry.mask);
+    workload.heldBytes = std::max(workload.heldBytes, CountMemory(volume, network, &labels).training);
+  }
+  return FindAxisOrder(volume.grid, network).Apply(volume.grid).size;
+}
+
+namespace
+{
+
 /** Opens every slide, or volume, once, so that what cannot work is said before anything starts. */
 Workload
 MeasureCohort(const Cohort &             cohort,
@@ -155,7 +166,8 @@ MeasureCohort(const Cohort &             cohort,
               const ArgumentValues &     values,
               const Session &            session)
 {
-  Workload workload;
+  Workload     workload;
+  const auto & kind = InputKind::Of(network);
   itk::GigapixelRefuseWindow(GetSlideOptions(values).window, network);
   itk::GigapixelRefuseSharedMemory(values.Has("shared-memory"), network);
   for (const CohortEntry & entry : cohort.entries)
@@ -164,9 +176,8 @@ MeasureCohort(const Cohort &             cohort,
     {
       continue;
     }
-    RequireSameAxes(entry.slide, network, "the network " + network.name);
-    const Size size = network.TakesVolumes() ? MeasureVolume(entry, network, workload)
-                                             : MeasureSlide(entry, network, values, session, workload);
+    kind.RequireFile(entry.slide, "the network " + network.name);
+    const Size size = kind.Measure(entry, network, values, session, workload);
     workload.pixelsPerEpoch += static_cast<double>(GetPixels(size));
     workload.largest = GetPixels(size) > GetPixels(workload.largest) ? size : workload.largest;
     (entry.split == CohortEntry::Split::Training ? workload.trainingSamples : workload.validationSamples) += 1;
@@ -478,10 +489,10 @@ TrainOn(const Cohort &                 cohort,
   }
   trainer->AddCohort(cohort);
   auto network = trainer->LoadNetwork();
-  if (network.TakesVolumes())
+  InputKind::Of(network).CheckOptions(values, "the network " + network.name);
+  tiling.axes = network.graph.GetNumberOfAxes();
+  if (!network.orientation.empty())
   {
-    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
-    tiling.axes = network.graph.GetNumberOfAxes();
     session.Say(IsOrientation(network.orientation) ? "volumes are oriented " + network.orientation
                                                    : std::string("volumes are shown as they are stored"));
   }

@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "VolumeSegmentation.h"
+#include "InputKind.h"
 #include "Peaks.h"
 
 #include "Doubt.h"
@@ -201,10 +202,9 @@ SegmentVolume(const SlideTask &      task,
   const double               begin = GetCPUSeconds();
   const std::int64_t         peakBefore = GetPeakMemory();
   const NetworkDescription & network = model.network;
-  RequireSameAxes(task.slide, network, "the model " + values.GetText("model"));
-  itk::GigapixelVolume volume = OpenVolume(task.slide, session);
-  const Size           size = volume.grid.size;
-  const double         number = static_cast<double>(size.width * size.height * size.depth);
+  itk::GigapixelVolume       volume = OpenVolume(task.slide, session);
+  const Size                 size = volume.grid.size;
+  const double               number = static_cast<double>(size.width * size.height * size.depth);
   RequireVolumeChannels(volume, network);
   network.CheckImage(FindAxisOrder(volume.grid, network).Apply(volume.grid).size);
   const std::string madeBy = DescribeMaking(task.slide, model, values, tiling);
@@ -291,23 +291,6 @@ CountMemory(const itk::GigapixelVolume & volume,
 }
 
 void
-RequireSameAxes(const std::string & name, const NetworkDescription & network, const std::string & what)
-{
-  const bool isVolume = IsVolume(name);
-  if (isVolume != network.TakesVolumes())
-  {
-    throw Refusal(Diagnostic("E-MODEL-INPUT",
-                             isVolume
-                               ? "it is a volume, and " + what + " takes slides"
-                               : "it is no volume (" + itk::GigapixelNameVolumeFormats() +
-                                   ", by its name, or the folder of a DICOM series), and " + what + " takes volumes",
-                             isVolume ? "give it a slide, or take a network for volumes (\"axes\": 3)"
-                                      : "give it one, or take a network for slides")
-                    .OfFile(name));
-  }
-}
-
-void
 RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescription & network)
 {
   const unsigned channels = volume.voxels->GetNumberOfChannels();
@@ -325,18 +308,12 @@ RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescript
 }
 
 int
-SegmentVolumes(const ArgumentValues & values, const Session & session, const std::shared_ptr<const Model> & model)
+VolumeInput::Segment(const ArgumentValues &               values,
+                     const Session &                      session,
+                     const std::shared_ptr<const Model> & model,
+                     const SlideList &                    list,
+                     const Tiling &                       tiling) const
 {
-  RefuseOptionsOfSlides(values, "the model " + values.GetText("model") + " takes volumes");
-  Tiling tiling = GetTiling(values, session);
-  itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
-  tiling.volumePatches = GetVolumePatches(values, model->network);
-  tiling.axes = model->network.graph.GetNumberOfAxes();
-  const auto list = FindVolumes(values.GetTexts("SLIDE"), session);
-  for (const std::string & volume : list.slides)
-  {
-    RequireSameAxes(volume, model->network, "the model " + values.GetText("model"));
-  }
   const auto tasks = AssignOutputs(list, values.GetText("output"), "--output", "label volume");
   bool       isDoubted = false;
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {

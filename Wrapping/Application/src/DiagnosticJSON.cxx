@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DiagnosticJSON.h"
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 
 namespace gigapixel::application

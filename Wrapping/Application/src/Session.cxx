@@ -5,6 +5,8 @@
 #include "DiagnosticJSON.h"
 #include "Doubt.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

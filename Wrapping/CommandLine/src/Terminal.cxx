@@ -5,6 +5,8 @@
 
 #include "gigapixelPrintable.h"
 
+#include <nlohmann/json.hpp>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>

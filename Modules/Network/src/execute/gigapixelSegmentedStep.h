@@ -306,33 +306,44 @@ private:
     return Report(pass, done);
   }
 
+  /** What was computed of tiles, for others that are equal. */
+  struct EqualItems
+  {
+    std::vector<EqualTiles<Box>> maps; ///< of each segment
+    EqualSums                    sums, gradients;
+    EqualTiles<PooledTile>       pooled;
+  };
+
+  /** A tile of a pass. \param compute that of the last pass */
+  template <typename TResult, typename TCompute>
+  void
+  ComputeItem(const SegmentPass & pass, TileData & data, EqualItems & equal, TResult & result, const TCompute & compute)
+  {
+    switch (pass.kind)
+    {
+      case SegmentPass::Kind::Map:
+        return !Reduces(pass)   ? WriteMap(data, equal.maps[pass.segment])
+               : AreTaken(pass) ? ReduceAndTake(data, equal.pooled)
+                                : Reduce(data, equal.sums);
+      case SegmentPass::Kind::Gradient:
+        return AddGradient(data, pass, equal.gradients);
+      default:
+        return compute(data, result);
+    }
+  }
+
   /** This rank's tiles of the passes. */
   template <typename TResult, typename TCompute>
   bool
   GoOverOwn(const std::vector<SegmentPass> & list, TResult & sum, const TCompute & compute)
   {
-    const SegmentPasses          passes(m_Geometry, m_Segments, list);
-    const std::int64_t           own = m_Dealt.GetNumberOfOwn(passes.GetNumberOfItems());
-    Workers &                    workers = m_Streamed.m_Workers;
-    std::vector<TResult>         results(workers.GetNumberOfPlaces());
-    std::vector<EqualTiles<Box>> equalMaps(m_Segments.size());
-    EqualSums                    equalSums, equalGradients;
-    EqualTiles<PooledTile>       equalPooled;
-    Turns                        turns;
-    const PointToMaps            pointTo(m_Streamed.m_Data, *m_Maps, turns);
-    const auto                   computeItem = [&](TileData & data, const SegmentPass & pass, TResult & result) {
-      switch (pass.kind)
-      {
-        case SegmentPass::Kind::Map:
-          return !Reduces(pass)   ? WriteMap(data, equalMaps[pass.segment])
-                                   : AreTaken(pass) ? ReduceAndTake(data, equalPooled)
-                                                    : Reduce(data, equalSums);
-        case SegmentPass::Kind::Gradient:
-          return AddGradient(data, pass, equalGradients);
-        default:
-          return compute(data, result);
-      }
-    };
+    const SegmentPasses  passes(m_Geometry, m_Segments, list);
+    const std::int64_t   own = m_Dealt.GetNumberOfOwn(passes.GetNumberOfItems());
+    Workers &            workers = m_Streamed.m_Workers;
+    std::vector<TResult> results(workers.GetNumberOfPlaces());
+    EqualItems           equal{ std::vector<EqualTiles<Box>>(m_Segments.size()), {}, {}, {} };
+    Turns                turns;
+    const PointToMaps    pointTo(m_Streamed.m_Data, *m_Maps, turns);
     m_Parts.resize(results.size());
     const bool finished = workers.Run(
       own,
@@ -356,7 +367,7 @@ private:
           if (takesPart)
           {
             wait();
-            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { computeItem(data, pass, result); });
+            m_Streamed.Measure(m_Streamed.m_NetworkTime, [&] { ComputeItem(pass, data, equal, result, compute); });
           }
           else if (pass.kind == SegmentPass::Kind::Map)
           {
@@ -385,7 +396,7 @@ private:
         return Settle(passes, item, index, done);
       });
     const bool isReported = own > 0 || list.empty() || Report(list.back(), 1);
-    return finished && isReported && AddPostponed(equalGradients);
+    return finished && isReported && AddPostponed(equal.gradients);
   }
 
   /** Adds the part of a tile to those of the tiles before, which come from another rank where a run of tiles begins. */

@@ -82,4 +82,16 @@ void
 TorchExecutor::CheckSamples(const NetworkDescription &, const PixelSource &) const
 {}
 
+void
+FusedExecutor::CheckMeans() const
+{
+  throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
+                                   "it is a chain of layers, which takes pixels as its description says: means and "
+                                   "deviations are for networks of operations"));
+}
+
+void
+TorchExecutor::CheckMeans() const
+{}
+
 } // namespace gigapixel

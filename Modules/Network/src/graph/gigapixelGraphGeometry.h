@@ -216,7 +216,7 @@ private:
 std::vector<int> FindReductions(const NetworkGraph & graph);
 
 /** What NetworkGraph::LabelsImage() knows. */
-bool IsOnePixelOfReductions(const NetworkGraph & graph);
+GigapixelNetwork_EXPORT bool IsOnePixelOfReductions(const NetworkGraph & graph);
 
 /** What NetworkGraph::SeesWholeImage() knows. */
 bool IsBehindReductions(const NetworkGraph & graph);

@@ -1,6 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelDiagnostic.h"
 #include "gigapixelLabelings.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gigapixel
@@ -94,6 +96,40 @@ const ObjectiveKind &
 ImageLabeling::GetKind(const NetworkDescription & network) const
 {
   return network.objective.GetKind();
+}
+
+void
+ImageLabeling::PadToMultiple(NetworkGraph &, std::int64_t multiple) const
+{
+  throw InvalidArgument(
+    Diagnostic("E-NETWORK-OPERATION",
+               "it labels images whose sides are multiples of " + std::to_string(multiple) +
+                 " alone: of others the pixels that they would be padded with would count in the mean"));
+}
+
+/** The image is padded by its last pixels, and the output cut off. */
+void
+PixelLabeling::PadToMultiple(NetworkGraph & graph, std::int64_t multiple) const
+{
+  const auto makeName = [&](std::string name) {
+    const auto isTaken = [&](const Operation & operation) { return operation.name == name; };
+    while (std::any_of(graph.operations.begin(), graph.operations.end(), isTaken))
+    {
+      name += '_';
+    }
+    return name;
+  };
+  const std::string image = graph.operations.front().name, padded = makeName("padded"), cropped = makeName("cropped");
+  for (Operation & operation : graph.operations)
+  {
+    std::replace(operation.inputs.begin(), operation.inputs.end(), image, padded);
+  }
+  const Operation pad{
+    padded, "pad", { image }, { { "multiple", multiple }, { "mode", std::string("replicate") } }, {}
+  };
+  graph.operations.insert(graph.operations.begin() + 1, pad);
+  graph.operations.push_back({ cropped, "crop", { graph.output, image }, {}, {} });
+  graph.output = cropped;
 }
 
 } // namespace gigapixel

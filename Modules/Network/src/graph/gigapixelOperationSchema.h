@@ -189,7 +189,7 @@ struct AttributeSchema
   bool                     positive{ false }; ///< of a number
 
   /** In a graph of so many axes. */
-  AttributeValue GetDefault(int axes) const;
+  GigapixelNetwork_EXPORT AttributeValue GetDefault(int axes) const;
 };
 
 /** Sizes of an operation's maps along one axis. */

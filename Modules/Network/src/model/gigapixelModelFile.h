@@ -18,10 +18,10 @@ constexpr const char * PlaneKey = "focal_plane";
 constexpr const char * TrainingPrefix = "training.";
 
 /** The file of a model, which may be given by its run's folder. \throw std::runtime_error the folder holds none */
-std::string FindModelFile(const std::string & path);
+GigapixelNetwork_EXPORT std::string FindModelFile(const std::string & path);
 
 /** The bytes of the file of a ready model. \param name for which Model::IsReady() */
-const std::string & GetReadyContent(const std::string & name);
+GigapixelNetwork_EXPORT const std::string & GetReadyContent(const std::string & name);
 
 /** \throw std::runtime_error when the file holds no model, or one whose weights do not fit its network */
 Model ToModel(const SafeTensors & file, const std::string & path);
@@ -33,7 +33,7 @@ SafeTensors FromModel(const Model & model);
 
 /** \throw std::invalid_argument names the parameter that is missing, of a wrong shape or unknown, or holds numbers with
  * which no mask can be computed (see CheckValueRange()) */
-void CheckParameters(const Model & model);
+GigapixelNetwork_EXPORT void CheckParameters(const Model & model);
 
 } // namespace gigapixel
 

@@ -54,7 +54,7 @@ struct GigapixelNetwork_EXPORT SafeTensors
 };
 
 /** The content of a file. \throw std::runtime_error names the file */
-std::string ReadFile(const std::string & path);
+GigapixelNetwork_EXPORT std::string ReadFile(const std::string & path);
 
 } // namespace gigapixel
 

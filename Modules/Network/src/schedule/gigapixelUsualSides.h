@@ -2,6 +2,8 @@
 #ifndef gigapixelUsualSides_h
 #define gigapixelUsualSides_h
 
+#include "GigapixelNetworkExport.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +11,7 @@ namespace gigapixel
 {
 
 /** Sides of squares, or of cubes with about as many pixels. */
-struct UsualSides
+struct GigapixelNetwork_EXPORT UsualSides
 {
   std::vector<std::int64_t> tiles;            ///< that are tried
   std::vector<std::int64_t> described;        ///< of tiles that summaries of networks tell of

@@ -5,6 +5,8 @@
 #include "gigapixelSampleIdentity.h"
 #include "gigapixelTrainingState.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -2,7 +2,7 @@
 #ifndef gigapixelSettingsChange_h
 #define gigapixelSettingsChange_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

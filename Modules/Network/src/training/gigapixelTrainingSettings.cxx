@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelTrainingSettings.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFileIdentity.h"
 #include "gigapixelFormatCount.h"
 #include "gigapixelFrozenParameters.h"
 #include "gigapixelLabeling.h"
@@ -8,7 +9,7 @@
 #include "gigapixelOptimizer.h"
 #include "gigapixelRequireAxes.h"
 #include "gigapixelTrainingState.h"
-#include "import/weights/gigapixelWeightsFile.h"
+#include "model/gigapixelModelFile.h"
 #include "schedule/gigapixelTileGrid.h"
 
 #include <nlohmann/json.hpp>
@@ -189,6 +190,19 @@ DescribeNetwork(const NetworkDescription & network)
 {
   return nlohmann::ordered_json{ { NetworkSetting, nlohmann::ordered_json::parse(network.ToJSON()) } }.dump();
 }
+
+namespace
+{
+
+/** Tells weights from other ones by their file's content, as IdentifyFile() does. */
+std::string
+IdentifyWeights(const std::string & path)
+{
+  return Model::IsReady(path) ? IdentifyContent(GetReadyContent(path))
+                              : IdentifyFile(FindModelFile(path), HashedBytes::All);
+}
+
+} // namespace
 
 std::string
 DescribeTraining(const NetworkDescription &  network,

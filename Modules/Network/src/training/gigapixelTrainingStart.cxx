@@ -7,7 +7,6 @@
 #include "model/gigapixelModelFile.h"
 #include "gigapixelNormCalibration.h"
 #include "gigapixelNetworkPresets.h"
-#include "import/weights/gigapixelWeightsFile.h"
 #include "gigapixelWritableFolder.h"
 #include "graph/gigapixelLabelings.h"
 #include "graph/gigapixelParameterLayout.h"
@@ -409,7 +408,7 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
 void
 Trainer::Implementation::TakeFirstWeights()
 {
-  const TakenWeights result = TakeWeights(options.weights, network, state.parameters, options.weightsSet);
+  const TakenWeights result = options.takeWeights(options.weights, network, state.parameters, options.weightsSet);
   if (!result.warning.empty())
   {
     Warn(result.GetWarning(options.weights));

@@ -269,14 +269,9 @@ CheckPlane(const SlidePlane & plane, const DICOMPixels & pixels, const std::stri
   }
 }
 
-} // namespace
-
-void
-DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string & name)
+SlidePlane
+MakePlane(const DICOMPart & first, const std::string & name)
 {
-  const DICOMPart &   first = *images.front().front();
-  const std::string   path = first.file.GetPath();
-  const bool          isBase = m_Planes.empty();
   const DICOMPixels & pixels = first.pixels;
   SlidePlane          plane;
   plane.tileWidth = static_cast<std::uint32_t>(pixels.columns);
@@ -286,7 +281,53 @@ DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string &
   plane.name = name;
   plane.channels = pixels.samples == 1 ? 1 : 3;
   plane.sample = pixels.bits == 16 ? SampleType::UInt16 : SampleType::UInt8;
-  CheckPlane(plane, pixels, path);
+  CheckPlane(plane, pixels, first.file.GetPath());
+  return plane;
+}
+
+/** Optical paths are channels. */
+void
+TakePaths(const std::vector<std::string> & paths, const DICOMPart & first, SlidePlane & plane)
+{
+  if (paths.size() <= 1)
+  {
+    return;
+  }
+  if (first.pixels.samples != 1)
+  {
+    throw SlideError("E-SLIDE-CHANNELS",
+                     first.file.GetPath(),
+                     "it has " + std::to_string(paths.size()) + " optical paths in color, where one is read",
+                     "export each optical path as a series of its own");
+  }
+  plane.channels = static_cast<unsigned>(paths.size());
+  plane.hasDyes = true;
+}
+
+/** All levels have pixels of one kind. */
+void
+RequireKind(const SlidePlane & finest, const DICOMPart & first, const SlidePlane & plane)
+{
+  if (plane.channels != finest.channels || plane.sample != finest.sample)
+  {
+    throw SlideError("E-DICOM-PARTS",
+                     first.file.GetPath(),
+                     "it has " + std::to_string(plane.channels) + " channel(s) of " +
+                       std::to_string(first.pixels.bits) + " bit, where the finest level has " +
+                       std::to_string(finest.channels) + " of " + std::to_string(8 * finest.GetSampleBytes()) + " bit",
+                     fetchParts);
+  }
+}
+
+} // namespace
+
+void
+DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string & name)
+{
+  const DICOMPart &        first = *images.front().front();
+  const std::string        path = first.file.GetPath();
+  const bool               isBase = m_Planes.empty();
+  SlidePlane               plane = MakePlane(first, name);
   const bool               isLevel = name.empty();
   std::vector<std::string> paths = isLevel ? m_Paths : std::vector<std::string>(); // of the finest level
   std::vector<PlacedFrame> frames;
@@ -303,29 +344,13 @@ DICOMSlide::AddPlane(const std::vector<DICOMImage> & images, const std::string &
   {
     isBase ? KeepShown(frames, paths) : RequireShown(frames, paths, path);
   }
-  if (paths.size() > 1 && pixels.samples != 1)
+  TakePaths(paths, first, plane);
+  if (!isBase && isLevel)
   {
-    throw SlideError("E-SLIDE-CHANNELS",
-                     path,
-                     "it has " + std::to_string(paths.size()) + " optical paths in color, where one is read",
-                     "export each optical path as a series of its own");
-  }
-  if (paths.size() > 1)
-  {
-    plane.channels = static_cast<unsigned>(paths.size());
-    plane.hasDyes = true;
-  }
-  if (!isBase && isLevel && (plane.channels != m_Planes.front().channels || plane.sample != m_Planes.front().sample))
-  {
-    throw SlideError("E-DICOM-PARTS",
-                     path,
-                     "it has " + std::to_string(plane.channels) + " channel(s) of " + std::to_string(pixels.bits) +
-                       " bit, where the finest level has " + std::to_string(m_Planes.front().channels) + " of " +
-                       std::to_string(8 * m_Planes.front().GetSampleBytes()) + " bit",
-                     fetchParts);
+    RequireKind(m_Planes.front(), first, plane);
   }
   Source source;
-  source.pixels = &pixels;
+  source.pixels = &first.pixels;
   source.channels.resize(std::max<std::size_t>(paths.size(), 1));
   const std::size_t repeated = FillSource(frames, source, path);
   MissTilesOfPaths(source, paths, path);

@@ -11,6 +11,8 @@
 #include "gigapixelTableReader.h"
 #include "itkGigapixelVolumeSource.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #ifndef BatchManifest_h
 #define BatchManifest_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <map>

@@ -14,6 +14,8 @@
 #include "gigapixelSlideFiles.h"
 #include "itkGigapixelVolumeSource.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>

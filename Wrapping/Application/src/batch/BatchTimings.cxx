@@ -6,6 +6,8 @@
 
 #include "gigapixelSession.h"
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <cmath>
 #include <filesystem>

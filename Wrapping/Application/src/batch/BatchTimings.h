@@ -2,7 +2,7 @@
 #ifndef BatchTimings_h
 #define BatchTimings_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <map>
 #include <string>

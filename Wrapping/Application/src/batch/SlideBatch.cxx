@@ -224,16 +224,22 @@ private:
   std::shared_ptr<Ranks> m_Job;
 };
 
-/** As RunBatch() says. \param isAlone whether each slide is the work of one process, which so may be another one's */
+/** What is done of each slide, and behind all of them. */
+struct BatchWork
+{
+  const SlideWork & ofSlide;
+  const BatchEnd &  atEnd;
+  bool              isAlone{ true }; ///< each slide is the work of one process, which so may be another one's
+};
+
+/** As RunBatch() says. */
 int
 DealSlides(const ArgumentValues &         values,
            const Session &                session,
            const std::vector<SlideTask> & tasks,
            const SlideList &              list,
-           const SlideWork &              work,
-           const BatchEnd &               finish,
-           Ranks &                        ranks,
-           bool                           isAlone = true)
+           const BatchWork &              work,
+           Ranks &                        ranks)
 {
   try
   {
@@ -250,7 +256,7 @@ DealSlides(const ArgumentValues &         values,
     }
     CheckReportOfBatch(values);
     BatchRecords records(values, tasks);
-    SlideWorker  worker(tasks, list.kind, work, records, session, isAlone);
+    SlideWorker  worker(tasks, list.kind, work.ofSlide, records, session, work.isAlone);
     const auto   outcomes = Gather(DoShare(tasks, worker, session, ranks), tasks.size(), ranks);
     bool         failed =
       std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome & outcome) { return !outcome.failure.IsEmpty(); });
@@ -258,9 +264,9 @@ DealSlides(const ArgumentValues &         values,
     {
       records.Finish(session);
     }
-    if (finish && ranks.GetRank() == 0)
+    if (work.atEnd && ranks.GetRank() == 0)
     {
-      finish(outcomes);
+      work.atEnd(outcomes);
     }
     ranks.Broadcast(0, &failed, sizeof(failed));
     if (ranks.GetRank() == 0)
@@ -311,7 +317,7 @@ RunBatch(const ArgumentValues &                                                 
 {
   const auto    ranks = JoinJob(Launch::Find());
   const Witness witness(ranks);
-  return DealSlides(values, session, tasks, list, work, finish, *ranks);
+  return DealSlides(values, session, tasks, list, { work, finish }, *ranks);
 }
 
 int
@@ -326,12 +332,12 @@ RunSharedBatch(
   const Witness witness(ranks);
   if (tasks.size() >= static_cast<std::size_t>(ranks->GetNumberOfRanks()))
   {
-    const auto alone = std::make_shared<AloneInJob>(ranks);
-    const auto workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
-    return DealSlides(values, session, tasks, list, workAlone, {}, *ranks);
+    const auto      alone = std::make_shared<AloneInJob>(ranks);
+    const SlideWork workAlone = [&](const SlideTask & task, std::string & text) { return work(task, alone, text); };
+    return DealSlides(values, session, tasks, list, { workAlone, {} }, *ranks);
   }
-  bool       ended = false;
-  const auto share = [&](const SlideTask & task, std::string & text) {
+  bool            ended = false;
+  const SlideWork share = [&](const SlideTask & task, std::string & text) {
     if (ended)
     {
       throw Refusal(
@@ -370,7 +376,7 @@ RunSharedBatch(
     if (ranks->GetRank() == 0)
     {
       Ranks alone;
-      return DealSlides(values, session, tasks, list, share, {}, alone, false);
+      return DealSlides(values, session, tasks, list, { share, {}, false }, alone);
     }
     std::string ignored;
     std::for_each(tasks.begin(), tasks.end(), [&](const SlideTask & task) { share(task, ignored); });

@@ -11,7 +11,7 @@
 
 #include "gigapixelRanks.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <functional>
 #include <memory>

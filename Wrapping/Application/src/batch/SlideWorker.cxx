@@ -10,6 +10,8 @@
 
 #include "gigapixelRanks.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <limits>

@@ -5,6 +5,8 @@
 
 #include "gigapixelDiagnostic.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cerrno>
 #include <filesystem>
 #include <fstream>

@@ -4,6 +4,8 @@
 
 #include "gigapixelFormatCount.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace gigapixel::application

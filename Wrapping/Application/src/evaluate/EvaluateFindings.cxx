@@ -2,6 +2,8 @@
 #include "ClassificationFigures.h"
 #include "ObjectiveReport.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

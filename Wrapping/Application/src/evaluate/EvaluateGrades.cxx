@@ -4,6 +4,8 @@
 
 #include "gigapixelTableReader.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

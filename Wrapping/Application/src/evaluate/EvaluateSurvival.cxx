@@ -5,6 +5,8 @@
 #include "gigapixelSession.h"
 #include "gigapixelSurvivalFigures.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

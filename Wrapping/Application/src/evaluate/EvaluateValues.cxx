@@ -4,6 +4,8 @@
 
 #include "gigapixelRegressionFigures.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <stdexcept>
 

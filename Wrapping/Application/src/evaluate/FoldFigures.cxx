@@ -3,6 +3,8 @@
 
 #include "ObjectiveReport.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <map>

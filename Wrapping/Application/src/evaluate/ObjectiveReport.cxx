@@ -36,6 +36,8 @@ ReportObjective(const PredictionTable & table, const ReportOptions & options)
 #define GIGAPIXEL_OBJECTIVE_KIND(Name) &Report##Name,
   static constexpr Function all[] = {
 #include "gigapixelObjectiveKindList.h"
+
+#include <nlohmann/json.hpp>
   };
   const auto & kinds = ObjectiveKind::GetAll(); // of the same list
   const auto   kind = std::find(kinds.begin(), kinds.end(), table.objective) - kinds.begin();

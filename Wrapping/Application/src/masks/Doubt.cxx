@@ -3,6 +3,8 @@
 
 #include "ArgumentText.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <limits>

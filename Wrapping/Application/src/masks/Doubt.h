@@ -7,7 +7,7 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelSession.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <optional>
 #include <string>

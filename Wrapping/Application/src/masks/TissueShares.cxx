@@ -8,6 +8,8 @@
 
 #include "itkMetaDataObject.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <limits>
 

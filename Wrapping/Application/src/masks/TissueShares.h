@@ -4,7 +4,7 @@
 
 #include "Doubt.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <map>
 #include <string>

@@ -5,6 +5,8 @@
 
 #include "gigapixelObjective.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <sstream>
 

@@ -2,7 +2,7 @@
 #ifndef ReportAnonymity_h
 #define ReportAnonymity_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <string>

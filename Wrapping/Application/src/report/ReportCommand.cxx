@@ -14,6 +14,8 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelReportPage.h"
 
+#include <nlohmann/json.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -49,21 +51,25 @@ WarnOfMissing(const Json & data, const std::string & file, const Session & sessi
   return rows;
 }
 
+/** Where a report goes, and what it says of itself. */
+struct ReportTask
+{
+  std::string file;
+  bool        mayReplace;
+  std::string command;
+  std::string title;
+  bool        isAnonymous{ false };
+};
+
 /** \return what --json tells */
 Json
-WriteReport(ReportContent &       content,
-            const std::string &   file,
-            bool                  mayReplace,
-            const ReportDrawing & drawing,
-            const std::string &   command,
-            bool                  isAnonymous,
-            const std::string &   title,
-            const Session &       session)
+WriteReport(ReportContent & content, const ReportTask & task, const ReportDrawing & drawing, const Session & session)
 {
-  ReportPage page(file, mayReplace);
+  const std::string & file = task.file;
+  ReportPage          page(file, task.mayReplace);
   DrawRows(content.rows.Get(), drawing, session, page);
-  const Json data = DescribeReport(content, command, isAnonymous);
-  page.Commit(isAnonymous ? "Report" : title, data.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const Json data = DescribeReport(content, task.command, task.isAnonymous);
+  page.Commit(task.isAnonymous ? "Report" : task.title, data.dump(-1, ' ', false, Json::error_handler_t::replace));
   const int rows = WarnOfMissing(data, file, session);
   if (!page.GetUsedFolder().empty())
   {
@@ -195,14 +201,8 @@ WriteReportOfBatch(const ArgumentValues & values, const Session & session, const
   const std::string folder = values.GetText("output");
   const std::string manifest = (fs::path(folder) / "manifest.json").string();
   AddMakings(ReadManifestEntries(manifest), folder, content.rows); // of what was made earlier, too
-  WriteReport(content,
-              file,
-              true,
-              GetDrawing(values),
-              command,
-              false,
-              GetTitle(fs::absolute(file).parent_path().string()),
-              session);
+  const std::string title = GetTitle(fs::absolute(file).parent_path().string());
+  WriteReport(content, { file, true, command, title }, GetDrawing(values), session);
 }
 
 int
@@ -223,14 +223,10 @@ RunReport(const ArgumentValues & values, const Session & session)
   std::vector<std::string> places = values.Has("slides") ? values.GetTexts("slides") : std::vector<std::string>();
   places.insert(places.end(), inputs.begin(), inputs.end());
   content.rows.FindSlides(places);
-  const Json result = WriteReport(content,
-                                  file,
-                                  values.Has("overwrite"),
-                                  GetDrawing(values),
-                                  FormatCommand(values),
-                                  values.Has("anonymous"),
-                                  GetTitle(inputs.front()),
-                                  session);
+  const ReportTask task{
+    file, values.Has("overwrite"), FormatCommand(values), GetTitle(inputs.front()), values.Has("anonymous")
+  };
+  const Json result = WriteReport(content, task, GetDrawing(values), session);
   session.ShowResult(file + ": " + FormatCount(result["slides"].get<std::int64_t>(), "slide") + ", " +
                        FormatCount(result["runs"].get<std::int64_t>(), "run") + ", " +
                        FormatBytes(result["bytes"].get<double>()),

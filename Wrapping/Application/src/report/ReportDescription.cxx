@@ -7,6 +7,8 @@
 #include "gigapixelPrintable.h"
 #include "gigapixelUsableCores.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <map>
 #include <vector>

@@ -4,6 +4,8 @@
 #include "FoldFigures.h"
 #include "ObjectiveReport.h"
 
+#include <nlohmann/json.hpp>
+
 namespace gigapixel::application
 {
 

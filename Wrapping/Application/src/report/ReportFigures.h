@@ -2,7 +2,7 @@
 #ifndef ReportFigures_h
 #define ReportFigures_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

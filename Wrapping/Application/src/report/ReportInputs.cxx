@@ -9,6 +9,8 @@
 
 #include "gigapixelTableReader.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>

@@ -15,6 +15,8 @@
 
 #include "itkWholeSlideImageIO.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -12,6 +12,8 @@
 
 #include "itkWholeSlideImageIO.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>

@@ -8,6 +8,8 @@
 #include "gigapixelFileIdentity.h"
 #include "gigapixelTableReader.h"
 
+#include <nlohmann/json.hpp>
+
 #include <array>
 #include <filesystem>
 #include <fstream>

@@ -2,7 +2,7 @@
 #ifndef ReportRuns_h
 #define ReportRuns_h
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

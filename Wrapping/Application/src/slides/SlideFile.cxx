@@ -9,6 +9,8 @@
 
 #include "itkMetaDataObject.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>

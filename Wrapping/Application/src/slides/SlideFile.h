@@ -10,7 +10,7 @@
 #include "gigapixelSlidePixels.h"
 #include "itkWholeSlideImageIO.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

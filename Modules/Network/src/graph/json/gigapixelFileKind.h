@@ -2,6 +2,7 @@
 #ifndef gigapixelFileKind_h
 #define gigapixelFileKind_h
 
+#include "GigapixelNetworkExport.h"
 #include "gigapixelDiagnostic.h"
 
 #include <string>
@@ -21,11 +22,11 @@ enum class FileKind
 };
 
 /** By the first bytes of the file: one that is given by mistake may be of any size. */
-FileKind FindFileKind(const std::string & path);
+GigapixelNetwork_EXPORT FileKind FindFileKind(const std::string & path);
 
 /** Says what a file is that is not of the wanted kind, and where to give it. Without the file's name; empty for
  * Unknown. */
-Diagnostic DescribeFileKind(FileKind kind);
+GigapixelNetwork_EXPORT Diagnostic DescribeFileKind(FileKind kind);
 
 } // namespace gigapixel
 

@@ -282,11 +282,11 @@ ReadLearningRate(const Json & json)
   return rate;
 }
 
-NetworkDescription
-ReadNetwork(const std::string & text)
+/** The object of a network file, with the keys that it may have. */
+Json
+ParseNetwork(const std::string & text)
 {
-  NetworkDescription network;
-  Json               json;
+  Json json;
   try
   {
     // Values that are refused are shown: to print deeply nested ones takes a stack frame for each level.
@@ -312,18 +312,26 @@ ReadNetwork(const std::string & text)
               "class names",
               "objective",
               "provenance" });
-  network.name = Get<std::string>(json, "the network", "name");
   if (json.contains("layers") == json.contains("operations") || json.contains("layers") == json.contains("output"))
   {
     Refuse(
       "the network needs either the list \"layers\", or the list \"operations\" and the name of the one that is the "
       "\"output\"");
   }
-  const bool isOfLayers = json.contains("layers");
-  if (isOfLayers && json.contains("constants"))
+  if (json.contains("layers") && json.contains("constants"))
   {
     Refuse("\"constants\" are arrays of \"operations\"; layers have none");
   }
+  return json;
+}
+
+NetworkDescription
+ReadNetwork(const std::string & text)
+{
+  const Json         json = ParseNetwork(text);
+  const bool         isOfLayers = json.contains("layers");
+  NetworkDescription network;
+  network.name = Get<std::string>(json, "the network", "name");
   if (isOfLayers)
   {
     ReadLayers(json.at("layers"), network);

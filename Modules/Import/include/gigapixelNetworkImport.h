@@ -3,6 +3,7 @@
 #define gigapixelNetworkImport_h
 
 #include "gigapixelDiagnostic.h"
+#include "GigapixelImportExport.h"
 #include "gigapixelModel.h"
 
 #include <functional>
@@ -41,9 +42,10 @@ struct ImportOptions
   /** What is said of volumes. \throw std::invalid_argument the network takes none, or it is no orientation */
   void Orient(NetworkDescription & network) const;
 
-  /** \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
-   * deviation is not above 0, or one of pixels is above 1 */
-  void Check(int channels, bool ofVolumes) const;
+  /** \param areStored whether values are those that are stored, as of volumes, and no shares of 255
+   * \throw std::invalid_argument mean or deviation do not have a number for each channel, or a
+   * deviation is not above 0, or one of shares is above 1 */
+  void Check(int channels, bool areStored) const;
 };
 
 /** Takes over the network of an ONNX file, with its weights under their names.
@@ -55,14 +57,14 @@ struct ImportOptions
  * a file says of one size of the image holds for all sizes where the ratio of two maps is a whole number; else it is
  * refused. \throw std::runtime_error one sentence that names the file and what is wrong with it, or the complete list
  * of operators that there are not here */
-GigapixelNetwork_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
+GigapixelImport_EXPORT Model ImportONNX(const std::string & path, const ImportOptions & options = {});
 
 /** A model of a network whose weights were trained elsewhere: all of its arrays are taken from a file, by name and
  * shape (see TakeWeights()). \param options without an output \throw std::runtime_error names the file and what is
  * wrong with it, or the arrays that it lacks */
-GigapixelNetwork_EXPORT Model ImportWeights(const NetworkDescription & network,
-                                            const std::string &        weights,
-                                            const ImportOptions &      options = {});
+GigapixelImport_EXPORT Model ImportWeights(const NetworkDescription & network,
+                                           const std::string &        weights,
+                                           const ImportOptions &      options = {});
 
 } // namespace gigapixel
 

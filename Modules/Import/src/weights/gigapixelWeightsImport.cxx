@@ -2,8 +2,8 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFormatCount.h"
 #include "model/gigapixelModelFile.h"
-#include "graph/gigapixelExecutors.h"
-#include "import/onnx/gigapixelImageNorms.h"
+#include "gigapixelExecutor.h"
+#include "onnx/gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
 #include "schedule/gigapixelUsualSides.h"
@@ -34,7 +34,7 @@ RequireAll(const TakenWeights & taken, const std::string & path, const std::stri
 } // namespace
 
 void
-ImportOptions::Check(int channels, bool ofVolumes) const
+ImportOptions::Check(int channels, bool areStored) const
 {
   for (const auto & [name, numbers] : { std::pair("mean", &mean), std::pair("deviation", &deviation) })
   {
@@ -54,7 +54,7 @@ ImportOptions::Check(int channels, bool ofVolumes) const
   }
   for (const auto & [name, numbers] : { std::pair("means", &mean), std::pair("deviations", &deviation) })
   {
-    if (!ofVolumes && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
+    if (!areStored && std::any_of(numbers->begin(), numbers->end(), [](double value) { return value > 1; }))
     {
       throw InvalidArgument(Diagnostic("E-OPTION-VALUE",
                                        "its " + std::string(name) + " are shares of 255, and one above 1 is given",
@@ -79,24 +79,12 @@ ImportOptions::Orient(NetworkDescription & network) const
   network.Validate();
 }
 
-void
-FusedExecutor::CheckMeans() const
-{
-  throw InvalidArgument(Diagnostic("E-OPTION-APPLIES",
-                                   "it is a chain of layers, which takes pixels as its description says: means and "
-                                   "deviations are for networks of operations"));
-}
-
-void
-TorchExecutor::CheckMeans() const
-{}
-
 Model
 ImportWeights(const NetworkDescription & network, const std::string & weights, const ImportOptions & options)
 {
   try
   {
-    options.Check(network.channels, network.TakesVolumes());
+    options.Check(network.channels, network.TakesFloats());
     if (!options.mean.empty())
     {
       Executor::Of(network).CheckMeans();

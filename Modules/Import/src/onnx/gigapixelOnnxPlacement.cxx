@@ -12,6 +12,9 @@ namespace gigapixel
 namespace
 {
 
+/** By the number of axes. */
+constexpr const char * LinearModes[] = { "linear", "bilinear", "trilinear" };
+
 using Integers = std::vector<std::int64_t>;
 
 // Concatenation and its inverse.
@@ -229,7 +232,7 @@ ImportResize(OnnxWalk & walk, const OnnxNode & node)
   {
     walk.Miss(node, ways);
   }
-  const std::string                     linear = walk.GetNumberOfAxes() == 3 ? "trilinear" : "bilinear";
+  const std::string                     linear = LinearModes[walk.GetNumberOfAxes() - 1];
   std::map<std::string, AttributeValue> attributes{ { "mode", mode == "linear" ? linear : "nearest" },
                                                     { "align_corners", aligned && mode == "linear" } };
   if (scaling.byFactors)
@@ -528,6 +531,39 @@ ImportExpand(OnnxWalk & walk, const OnnxNode & node)
   Repeat(walk, node, map, shape);
 }
 
+/** What a node takes along an axis, as it is written. */
+struct AxisSlice
+{
+  std::size_t  axis;
+  std::int64_t start;
+  std::int64_t end;
+  std::int64_t step;
+};
+
+std::vector<AxisSlice>
+GetSlices(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
+{
+  const Integers starts = walk.GetIntegers(node, 1, "starts"), ends = walk.GetIntegers(node, 2, "ends");
+  Integers       axes = walk.GetIntegers(node, 3, "axes"), steps = walk.GetIntegers(node, 4, "steps");
+  if (axes.empty())
+  {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  steps.resize(steps.empty() ? starts.size() : steps.size(), 1);
+  if (!map.IsMap() || starts.empty() || ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size())
+  {
+    throw MissingOperation("by numbers of other axes");
+  }
+  std::vector<AxisSlice> slices;
+  for (std::size_t i = 0; i < starts.size(); ++i)
+  {
+    slices.push_back({ GetOnnxAxis(axes[i], map.axes.size()), starts[i], ends[i], steps[i] });
+  }
+  return slices;
+}
+
 void
 ImportSlice(OnnxWalk & walk, const OnnxNode & node)
 {
@@ -536,43 +572,29 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
     return ComputeNumbers(walk, node);
   }
   constexpr const char * backwards = "that steps backwards or ends before the map does";
-  const Integers         starts = walk.GetIntegers(node, 1, "starts"), ends = walk.GetIntegers(node, 2, "ends");
-  Integers               axes = walk.GetIntegers(node, 3, "axes"), steps = walk.GetIntegers(node, 4, "steps");
-  if (axes.empty())
+  const OnnxWalkValue    map = walk.GetInput(node, 0);
+  OnnxWalkValue          part = map;
+  Integers               before = walk.Repeat(0), after = before, first = before, step = walk.Repeat(1);
+  bool                   cropped = false, stepped = false;
+  for (const AxisSlice & slice : GetSlices(walk, node, map))
   {
-    axes.resize(starts.size());
-    std::iota(axes.begin(), axes.end(), 0);
-  }
-  steps.resize(steps.empty() ? starts.size() : steps.size(), 1);
-  const OnnxWalkValue map = walk.GetInput(node, 0);
-  if (!map.IsMap() || starts.empty() || ends.size() != starts.size() || axes.size() != starts.size() ||
-      steps.size() != starts.size())
-  {
-    throw MissingOperation("by numbers of other axes");
-  }
-  OnnxWalkValue part = map;
-  Integers      before = walk.Repeat(0), after = before, first = before, step = walk.Repeat(1);
-  bool          cropped = false, stepped = false;
-  for (std::size_t i = 0; i < starts.size(); ++i)
-  {
-    const std::size_t  axis = GetOnnxAxis(axes[i], map.axes.size());
-    const std::int64_t length = map.shape[axis];
-    if (map.axes[axis] == 'c' && steps[i] != 1)
+    const std::int64_t length = map.shape[slice.axis];
+    if (map.axes[slice.axis] == 'c' && slice.step != 1)
     {
-      part.map = ChooseChannels(walk, node, part.map, GetSteps(starts[i], ends[i], steps[i], length));
+      part.map = ChooseChannels(walk, node, part.map, GetSteps(slice.start, slice.end, slice.step, length));
       continue;
     }
-    if (steps[i] < 1)
+    if (slice.step < 1)
     {
       throw MissingOperation(backwards);
     }
-    const Part taken = GetPart(starts[i], ends[i], steps[i], length);
-    const int  place = walk.FindPlace(map.axes[axis]);
+    const Part taken = GetPart(slice.start, slice.end, slice.step, length);
+    const int  place = walk.FindPlace(map.axes[slice.axis]);
     if (taken.end <= taken.start || (taken.step > 1 && taken.end != length))
     {
       throw MissingOperation(backwards);
     }
-    if (place < 0 && (taken.step != 1 || (map.axes[axis] != 'c' && taken.end - taken.start != length)))
+    if (place < 0 && (taken.step != 1 || (map.axes[slice.axis] != 'c' && taken.end - taken.start != length)))
     {
       throw MissingOperation("of channels in steps");
     }
@@ -583,7 +605,7 @@ ImportSlice(OnnxWalk & walk, const OnnxNode & node)
     }
     if (place >= 0)
     {
-      CheckFixed(walk, starts[i], ends[i], length);
+      CheckFixed(walk, slice.start, slice.end, length);
       (taken.step > 1 ? first : before)[place] = taken.start;
       after[place] = length - taken.end;
       step[place] = taken.step;

@@ -13,7 +13,7 @@ import numpy
 from PIL import Image
 
 FOLDER = os.environ.get("GIGAPIXEL_TEST_DATA")
-DATA = pathlib.Path(FOLDER or pathlib.Path(__file__).parents[4] / "shared" / "data")
+DATA = pathlib.Path(FOLDER or pathlib.Path(__file__).parents[3] / "shared" / "data")
 
 AXIAL, VOLUME = DATA / "networks/brainchop/axial_model.onnx", DATA / "volumes/brainchop-t1_crop.nii.gz"
 RESNET, PICTURES = DATA / "networks/cifar-resnet/resnet20-12fca82f.th", DATA / "histology"

@@ -1,15 +1,17 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef gigapixelWeightsFile_h
-#define gigapixelWeightsFile_h
+#ifndef gigapixelTakenWeights_h
+#define gigapixelTakenWeights_h
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelNetworkDescription.h"
+
+#include <functional>
 
 namespace gigapixel
 {
 
 /** What became of the arrays of a file of weights, by their names. */
-struct TakenWeights
+struct GigapixelNetwork_EXPORT TakenWeights
 {
   std::vector<std::string> taken;
   std::vector<std::string> ofOtherShape; ///< the network has an array of that name, but not of that shape
@@ -35,22 +37,12 @@ struct TakenWeights
   std::string DescribeTaken() const;
 };
 
-/** Sets those of a network's parameters whose names and shapes a file agrees on: a ready model by its name, a model, a
- * run's folder (its best one), or a PyTorch module's state_dict as a safetensors file (safetensors.torch.save_file) or
- * as torch.save writes it
- * (.pth, .pt, .th: nothing in it is run), floats of 16, 32 or 64 bits. Dictionaries that the names stand in, and what
- * wrappers put before all names ("module.", "model.", "_orig_mod."), are left out. \param parameters as
- * MakeInitialWeights() gives them \param set which of several sets of weights, see ChooseWeightsSet()
- * \throw std::runtime_error names the file and what is wrong: it is no such file, holds numbers that are not
- * finite, has norms beside convolutions where the network has none, several sets fit alike, or the network takes
- * nothing of it; the parameters are then as they were */
-GigapixelNetwork_EXPORT TakenWeights TakeWeights(const std::string &        path,
+/** Sets those parameters of a network that a file has. The engine knows no files of other programs: TakeWeights() of
+ * Modules/Import reads them. \param set which of several sets of weights in the file; empty: the only one */
+using WeightsReader = std::function<TakenWeights(const std::string &        path,
                                                  const NetworkDescription & network,
                                                  std::vector<double> &      parameters,
-                                                 const std::string &        set = {});
-
-/** Tells weights from other ones by their file's content, as IdentifyFile() does. \param path as of TakeWeights() */
-std::string IdentifyWeights(const std::string & path);
+                                                 const std::string &        set)>;
 
 } // namespace gigapixel
 

@@ -1,8 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelWeightsFile.h"
 #include "gigapixelDiagnostic.h"
-#include "gigapixelFormatCount.h"
-#include "gigapixelFileIdentity.h"
 #include "graph/json/gigapixelFileKind.h"
 #include "model/gigapixelModelFile.h"
 #include "model/gigapixelSafeTensors.h"
@@ -14,7 +12,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 
 namespace gigapixel
@@ -95,8 +92,6 @@ LoadArrays(const std::string & nameOrFolder, const NetworkDescription & network)
   }
 }
 
-constexpr std::size_t MostNamed = 5;
-
 /** Up to the last dot, which stays; empty: there is none. */
 std::string
 GetParent(const std::string & name)
@@ -135,63 +130,6 @@ CheckNorms(const std::string & path, const std::string & network, const TakenWei
 }
 
 } // namespace
-
-std::string
-IdentifyWeights(const std::string & path)
-{
-  return Model::IsReady(path) ? IdentifyContent(GetReadyContent(path))
-                              : IdentifyFile(FindModelFile(path), HashedBytes::All);
-}
-
-Diagnostic
-TakenWeights::GetWarning(const std::string & path) const
-{
-  return Diagnostic("W-WEIGHTS-SET", warning, remedy).OfFile(path).OfValue(set);
-}
-
-std::string
-TakenWeights::DescribeMissing(const std::string & network) const
-{
-  std::vector<std::string> missing = notInFile;
-  missing.insert(missing.end(), ofOtherShape.begin(), ofOtherShape.end());
-  std::string names;
-  for (std::size_t i = 0; i < missing.size() && i < MostNamed; ++i)
-  {
-    names += (names.empty() ? "" : ", ") + missing[i];
-  }
-  return std::to_string(missing.size()) + (missing.size() == 1 ? " array" : " arrays") + " of the network \"" +
-         network + "\", or has them in another shape: " + names + (missing.size() > MostNamed ? " ..." : "");
-}
-
-std::string
-TakenWeights::DescribeTaken() const
-{
-  struct Part
-  {
-    std::size_t taken{ 0 };
-    std::size_t all{ 0 };
-  };
-  std::map<std::string, Part> parts;
-  for (const auto * names : { &taken, &ofOtherShape, &notInFile })
-  {
-    for (const std::string & name : *names)
-    {
-      Part & part = parts[name.substr(0, name.find('.'))];
-      part.taken += names == &taken ? 1 : 0;
-      ++part.all;
-    }
-  }
-  std::string list;
-  std::size_t listed = 0;
-  for (auto part = parts.begin(); part != parts.end() && listed < 2 * MostNamed; ++part, ++listed)
-  {
-    list += (list.empty() ? "" : ", ") + part->first + ' ' + std::to_string(part->second.taken) + " of " +
-            std::to_string(part->second.all);
-  }
-  return std::to_string(taken.size()) + " of the network's " +
-         FormatCount(taken.size() + ofOtherShape.size() + notInFile.size(), "array") + " (" + list +
-         (listed < parts.size() ? " ..." : "") + ')';
-}
 
 TakenWeights
 TakeWeights(const std::string &        path,
