@@ -215,18 +215,19 @@ ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
   };
   for (itk::ImageRegionIteratorWithIndex<MaskType> it(classes, classes->GetBufferedRegion()); !it.IsAtEnd(); ++it)
   {
-    const double x = (static_cast<double>(it.GetIndex()[0]) + 0.5) / factor - 0.5;
-    const double y = (static_cast<double>(it.GetIndex()[1]) + 0.5) / factor - 0.5;
-    const int    left = static_cast<int>(std::floor(x));
-    const int    top = static_cast<int>(std::floor(y));
-    const double above = (left + 1 - x) * getTissue(left, top) + (x - left) * getTissue(left + 1, top);
-    const double below = (left + 1 - x) * getTissue(left, top + 1) + (x - left) * getTissue(left + 1, top + 1);
-    const bool   isEvident = evidence != nullptr && evidence->GetPixel(it.GetIndex()) != 0;
-    const bool   isTissue = (top + 1 - y) * above + (y - top) * below >
-                          255 * (isEvident ? gigapixel::TissueNetwork::Possible : gigapixel::TissueNetwork::Likely);
+    const double         x = (static_cast<double>(it.GetIndex()[0]) + 0.5) / factor - 0.5;
+    const double         y = (static_cast<double>(it.GetIndex()[1]) + 0.5) / factor - 0.5;
+    const int            left = static_cast<int>(std::floor(x));
+    const int            top = static_cast<int>(std::floor(y));
+    const double         above = (left + 1 - x) * getTissue(left, top) + (x - left) * getTissue(left + 1, top);
+    const double         below = (left + 1 - x) * getTissue(left, top + 1) + (x - left) * getTissue(left + 1, top + 1);
     const NaiveVerdict & verdict = verdicts[it.GetIndex()[1] / factor * width + it.GetIndex()[0] / factor];
-    const bool           isForeign = verdict.foreign > 255 - verdict.tissue - verdict.foreign;
-    const int            other = !isForeign ? 0 : verdict.isPen ? 2 : 3;
+    const bool           isEvident =
+      evidence != nullptr && evidence->GetPixel(it.GetIndex()) != 0 && verdict.tissue > verdict.foreign;
+    const bool isTissue = (top + 1 - y) * above + (y - top) * below >
+                          255 * (isEvident ? gigapixel::TissueNetwork::Possible : gigapixel::TissueNetwork::Likely);
+    const bool isForeign = verdict.foreign > 255 - verdict.tissue - verdict.foreign;
+    const int  other = !isForeign ? 0 : verdict.isPen ? 2 : 3;
     it.Set(static_cast<unsigned char>(isTissue ? 1 : other));
   }
   return classes;

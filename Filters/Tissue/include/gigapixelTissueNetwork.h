@@ -38,7 +38,8 @@ struct TissueGrid
  * of all blocks of a color is evidence for each of them (ColorVotes). So is what a person says of some blocks, for
  * those that look like them (TissueCorrection). A block's probability of tissue lies at its center: between the centers
  * it is interpolated, bilinearly. What has more than Likely is tissue; where other evidence says so, too, Possible is
- * enough. The rest is what its block most probably is of the other three.
+ * enough, unless the block is more probably pen or an artifact, which rules of color cannot tell apart. The rest is
+ * what its block most probably is of the other three.
  *
  * Memory is bounded by a row of the engine's tiles with their halo, the runs of evidence and result, and 4 bytes a
  * block (6 MB for a square centimeter); any number of threads gives the same bits. */
@@ -69,10 +70,7 @@ public:
   /** \param counts of all pixels of the grid
    * \param model the name of a ready model, or a model file
    * \param threads 0: as many as the machine has cores; changes no result */
-  TissueNetwork(const TissueGrid &  grid,
-                const ColorCounts & counts,
-                const std::string & model,
-                int                 threads);
+  TissueNetwork(const TissueGrid & grid, const ColorCounts & counts, const std::string & model, int threads);
   ~TissueNetwork();
 
   /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none); after

@@ -497,14 +497,16 @@ TissueNetwork::Implementation::AppendClasses()
     const TissueVerdict * const ofRow = verdicts.data() + this->GetPlace(0, label / side);
     for (std::size_t x = 0; x < width; ++x)
     {
-      const Place column = columns[x];
-      const int * sum = blended.data() + column.first;
-      const int   tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
-      const bool  isTissue = tissue > (isEvident[x] == 0 ? likely : possible);
+      const TissueVerdict & block = ofRow[x / factor];
+      const Place           column = columns[x];
+      const int *           sum = blended.data() + column.first;
+      const int             tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
+      const bool            isBacked = isEvident[x] != 0 && block.tissue > block.foreign;
+      const bool            isTissue = tissue > (isBacked ? possible : likely);
       calledTissue += isTissue ? 1 : 0;
       (isTissue ? sumWithin : sumBeyond) +=
-        posteriors[isEvident[x] == 0 ? 0 : 1][static_cast<std::size_t>((tissue + half) / (2 * half))];
-      row[x] = isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : GetOther(ofRow[x / factor]);
+        posteriors[isBacked ? 1 : 0][static_cast<std::size_t>((tissue + half) / (2 * half))];
+      row[x] = isTissue ? static_cast<unsigned char>(TissueClass::Tissue) : GetOther(block);
     }
     for (std::size_t x = 0; x < hints[y].size(); ++x)
     {
