@@ -113,6 +113,10 @@ def test_standardization_is_of_normalized_values(tmp_path):
     model = write_model(tmp_path / "m.safetensors", describe([CLIP, {"type": "none"}], mean=[400, 100], deviation=[300, 250]))
     wanted = apply(numpy.stack([(normalize(planes[1], CLIP, None) - 400) / 300, (planes[0].astype(float) - 100) / 250]))
     check(slide, model, wanted, tmp_path, *CHOICE)
+    (tmp_path / "n.json").write_text(json.dumps(describe([CLIP, {"type": "none"}])))
+    given = write_arrays(tmp_path / "w.safetensors", make_weights())
+    run("import", tmp_path / "n.json", "--weights", given, "--mean", "400,100", "--deviation", "300,250", "-o", tmp_path / "imported.safetensors")
+    check(slide, tmp_path / "imported.safetensors", wanted, tmp_path, *CHOICE)
 
 
 def test_statistics_are_of_the_level_of_a_window(tmp_path):

@@ -24,8 +24,8 @@ enum class TissueClass : unsigned char
 /** A label grid, as it is fed to the network. */
 struct TissueGrid
 {
-  std::size_t width;
-  std::size_t height;
+  std::size_t width;    ///< in pixels
+  std::size_t height;   ///< likewise
   unsigned    channels; ///< of its pixels: 1 (gray) or 3 (RGB)
   unsigned    factor;   ///< how many of them are the side of a block that the network sees
 };

@@ -13,7 +13,7 @@ namespace gigapixel
 /** What became of the arrays of a file of weights, by their names. */
 struct GigapixelNetwork_EXPORT TakenWeights
 {
-  std::vector<std::string> taken;
+  std::vector<std::string> taken;        ///< what became parameters of the network
   std::vector<std::string> ofOtherShape; ///< the network has an array of that name, but not of that shape
   std::vector<std::string> notInNetwork; ///< the file alone has them
   std::vector<std::string> notInFile;    ///< the network alone has them; they stay as they are
@@ -21,6 +21,7 @@ struct GigapixelNetwork_EXPORT TakenWeights
   std::string              remedy;       ///< what to do where there is a warning
   std::string              warning;      ///< a clause about which set of several was taken; empty: nothing to say
 
+  /** Whether the network has all of its parameters from the file. */
   bool
   AreAll() const
   {

@@ -7,6 +7,8 @@
 #include "DiagnosticJSON.h"
 #include "gigapixelRunCommand.h"
 
+#include <nlohmann/json.hpp>
+
 #include <mutex>
 #include <string>
 #include <utility>

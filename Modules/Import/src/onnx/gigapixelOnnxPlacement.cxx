@@ -557,6 +557,7 @@ GetSlices(OnnxWalk & walk, const OnnxNode & node, const OnnxWalkValue & map)
     throw MissingOperation("by numbers of other axes");
   }
   std::vector<AxisSlice> slices;
+  slices.reserve(starts.size());
   for (std::size_t i = 0; i < starts.size(); ++i)
   {
     slices.push_back({ GetOnnxAxis(axes[i], map.axes.size()), starts[i], ends[i], steps[i] });
