@@ -12,6 +12,8 @@
 
 #include "gigapixelFreeMemory.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 #include "gigapixelMachinePace.h"
 #include "gigapixelModel.h"
 #include "gigapixelPrintable.h"
@@ -308,7 +310,7 @@ Format(const JSON & json)
 PlannedImage
 FindSize(const ArgumentValues & values, const NetworkDescription & network)
 {
-  RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
+  RefuseOptions(values, "--size is an image without a file", OptionScope::SlideFiles);
   const auto size = values.GetBox("size");
   const bool isVolume = size[2] > 0;
   if (isVolume != network.TakesVolumes())
@@ -372,7 +374,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
   RequireSameAxes(name, network, "the network " + network.name);
   if (network.TakesVolumes())
   {
-    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
+    RefuseOptions(values, "the network " + network.name + " takes volumes");
     const itk::GigapixelVolume volume = OpenVolume(name, session);
     RequireVolumeChannels(volume, network);
     return { name, volume.grid.size, CountMemory(volume, network) };
@@ -403,9 +405,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   }
   const TileCacheBound bound = BoundMemory(values, session);
   auto                 network = LoadNetwork(values, "network", session);
-  TakeLoss(values, network);
+  network.SetLoss(GetOptions<LossOptions>(values));
   network.graph.frozen.clear(); // of a model: what its training left as it was
-  network.graph.frozen = FindFrozen(network, GetFreeze(values));
+  network.graph.frozen = FindFrozen(network, GetOptions<LearningOptions>(values).freeze);
   const PlannedImage planned = FindImage(values, network, session);
   const Size &       image = planned.size;
   Tiling             patchwise; // of inference

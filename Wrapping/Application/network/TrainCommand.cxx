@@ -247,10 +247,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
 {
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetLearningOptions(options);
-  trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
-  trainer.SetClassWeights(GetNumbers(values, "class-weights"));
-  trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
-                                                      : LabelSource::Ignored);
+  trainer.SetLossOptions(GetOptions<LossOptions>(values));
   trainer.SetRunFolder(values.GetText("output"));
   trainer.SetSlideOptions(GetSlideOptions(values));
   trainer.SetResume(values.Has("resume"));
@@ -480,14 +477,13 @@ TrainOn(const Cohort &                 cohort,
   auto network = trainer->LoadNetwork();
   if (network.TakesVolumes())
   {
-    RefuseOptionsOfSlides(values, "the network " + network.name + " takes volumes");
+    RefuseOptions(values, "the network " + network.name + " takes volumes");
     tiling.axes = network.graph.GetNumberOfAxes();
     session.Say(IsOrientation(network.orientation) ? "volumes are oriented " + network.orientation
                                                    : std::string("volumes are shown as they are stored"));
   }
   const Workload workload = MeasureCohort(cohort, network, values, session);
   CheckIgnoredLabel(values, network);
-  TakeLoss(values, network);
   const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);
   const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes,
                       0,      images,  workload.reading };

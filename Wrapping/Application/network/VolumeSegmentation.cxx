@@ -327,7 +327,7 @@ RequireVolumeChannels(const itk::GigapixelVolume & volume, const NetworkDescript
 int
 SegmentVolumes(const ArgumentValues & values, const Session & session, const std::shared_ptr<const Model> & model)
 {
-  RefuseOptionsOfSlides(values, "the model " + values.GetText("model") + " takes volumes");
+  RefuseOptions(values, "the model " + values.GetText("model") + " takes volumes");
   Tiling tiling = GetTiling(values, session);
   itk::GigapixelRefuseSharedMemory(tiling.sharedMemory, model->network);
   tiling.volumePatches = GetVolumePatches(values, model->network);
