@@ -151,7 +151,11 @@ def test_incomplete_and_contradictory():
     assert refused.code == "E-OPTION-CONFLICT" and refused.option in ("--mpp", "--downsample")
     assert wrong_about("--quiet", "yes", "label", "a.svs", "-o", "b.tif", "--quiet=yes") == "E-OPTION-VALUE"
     assert wrong_about(None, "three.tif", "evaluate", "one.tif", "two.tif", "three.tif") == "E-OPTION-UNKNOWN"
-    assert wrong_about("--associated", None, "info", "a.svs", "--associated", "macro") == "E-OPTION-NEEDS"
+    assert wrong_about("--associated", "macro", "info", "a.svs", "--associated", "macro") == "E-OPTION-NEEDS"
+    words = ["import", "a.onnx", "-o", "m.safetensors"]
+    assert wrong_about("--logits", None, *words, "--weights", "a.pt", "--logits", "b") == "E-OPTION-CONFLICT"
+    assert wrong_about("--deviation", "1,2", *words, "--deviation", "1,2") == "E-OPTION-NEEDS"
+    assert wrong_about("--mean", "1,b", *words, "--deviation", "1,2", "--mean", "1,b") == "E-OPTION-VALUE"
     assert wrong_about("--output", "c.jpg", "overlay", "a.svs", "b.tif", "-o", "c.jpg") == "E-OUTPUT-ENDING"
     assert wrong_about("--output", "mask.png", "label", "a.svs", "-o", "mask.png") == "E-OUTPUT-ENDING"
     assert wrong_about("OUT", "slide.svs", "synthesize", "slide.svs", "--size", "100x100") == "E-OUTPUT-ENDING"

@@ -104,7 +104,7 @@ def test_patches_that_do_not_suit(tmp_path):
     output = tmp_path / "l.nii.gz"
     for model, options, sentence in [
         (plain, ["--sliding-window"], "--sliding-window needs --patch: the network for tests does not say what patches it was trained on"),
-        (plain, ["--sliding-window", "--patch", 8, "--tile-size", 8], "leave out --tile-size"),
+        (plain, ["--sliding-window", "--patch", 8, "--tile-size", 8], "[E-OPTION-CONFLICT]"),
         (plain, ["--patch", 8], "--patch is of --sliding-window"),
         (plain, ["--sliding-window", "--patch", 4096], "no three sides of 1 to 2048"),
         (trained, ["--sliding-window", "--mirror"], "was not trained on mirrored patches"),

@@ -226,7 +226,7 @@ def test_what_is_kept(tmp_path):
     assert "classes     3" in text and "opset 17" in text
     assert refuse(*arguments).code == "E-OUTPUT-EXISTS"
     assert "2 channels" not in text
-    assert "go together" in run(*arguments, "--mean", "0.5,0.4,0.3", code=2).stderr
+    assert "E-OPTION-NEEDS" in run(*arguments, "--mean", "0.5,0.4,0.3", code=2).stderr
     assert "numbers separated by commas" in run(*arguments, "--mean", "a", code=2).stderr
     assert "network.onnx" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")
     assert "a mean for each of its 3 channels; 1 is given" in refuse(*arguments, "--mean", "0.5", "--deviation", "1", "--overwrite")

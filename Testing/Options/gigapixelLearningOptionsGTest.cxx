@@ -3,6 +3,7 @@
 #include "gigapixelComputingOptions.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 #include "gigapixelPatchOptions.h"
 #include "gigapixelSegmentationOptions.h"
 #include "gigapixelSlideOptions.h"
@@ -174,6 +175,8 @@ TEST(OptionTables, DescribeWhatDecidesOnTheResult)
   learning.freeze = { "a", "b" };
   learning.earlyStopping = 2; // decides nothing
   EXPECT_EQ(DescribeOptions(learning), " freeze=a,b epochs=3");
+  EXPECT_EQ(DescribeOptions(LossOptions{}), "");
+  EXPECT_EQ(DescribeOptions(LossOptions{ "dice", { 1, 2.5 }, 7 }), " loss=dice class-weights=1,2.5 ignored-label=7");
 }
 
 TEST(ComputingOptions, AreThoseOfTheFilters)

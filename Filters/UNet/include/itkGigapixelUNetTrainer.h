@@ -4,6 +4,7 @@
 
 #include "GigapixelUNetExport.h"
 #include "gigapixelComputingOptions.h"
+#include "gigapixelLossOptions.h"
 #include "gigapixelSlideOptions.h"
 #include "gigapixelBegunRun.h"
 #include "gigapixelCohort.h"
@@ -88,18 +89,13 @@ public:
   }
   /** @} */
 
-  /** What is minimized: "cross-entropy", "dice", "dice+cross-entropy" or "focal"; empty, the default: what the network
-   * says. See gigapixelLossList.h. */
-  itkSetStringMacro(Loss);
-  itkGetStringMacro(Loss);
-
-  /** Weights of the loss, one per class; empty, the default: what the network says. */
-  virtual void SetClassWeights(const std::vector<double> & weights); // itkSetMacro prints, and vectors cannot be
-  itkGetConstReferenceMacro(ClassWeights, std::vector<double>);
-
-  /** Pixels with this label take no part, nor do those with 255, the default. */
-  itkSetMacro(IgnoredLabel, int);
-  itkGetConstMacro(IgnoredLabel, int);
+  /** \name What is minimized: Set and Get of each entry of gigapixelLossOptionList.h, such as SetLoss(), and all of
+   * them at once. @{ */
+#define GIGAPIXEL_LOSS_OPTION(type, Name, member, value, option)                                                       \
+  itkGigapixelOptionMacro(type, Name, m_LossOptions.member)
+#include "gigapixelLossOptionList.h"
+  itkGigapixelSetOptionsMacro(LossOptions, m_LossOptions);
+  /** @} */
 
   /** Where the models and the history go; empty, the default: nothing is written. */
   itkSetStringMacro(RunFolder);
@@ -292,9 +288,7 @@ private:
   gigapixel::LearningOptions  m_Options;
   gigapixel::ComputingOptions m_Computing;
   std::string                 m_Network;
-  std::string                 m_Loss;
-  std::vector<double>         m_ClassWeights;
-  int                         m_IgnoredLabel{ gigapixel::LabelSource::Ignored };
+  gigapixel::LossOptions      m_LossOptions;
   std::string                 m_RunFolder;
   gigapixel::SlideOptions     m_Slide;
   bool                        m_Resume{ false };

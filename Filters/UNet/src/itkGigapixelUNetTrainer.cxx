@@ -59,16 +59,6 @@ GigapixelUNetTrainer::SetLearningOptions(const gigapixel::LearningOptions & opti
 }
 
 void
-GigapixelUNetTrainer::SetClassWeights(const std::vector<double> & weights)
-{
-  if (m_ClassWeights != weights)
-  {
-    m_ClassWeights = weights;
-    this->Modified();
-  }
-}
-
-void
 GigapixelUNetTrainer::Add(Split split, const GigapixelTrainingSample & sample)
 {
   if (!sample.truth.empty() && !m_Implementation->objective.HasTargets())
@@ -305,18 +295,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
     }
     network.orientation = run ? run->network.orientation : *found;
   }
-  if (!m_Loss.empty())
-  {
-    network.SetLoss(m_Loss);
-  }
-  if (!m_ClassWeights.empty())
-  {
-    network.classWeights = m_ClassWeights;
-  }
-  if (m_IgnoredLabel != gigapixel::LabelSource::Ignored)
-  {
-    network.ignoredLabel = m_IgnoredLabel;
-  }
+  network.SetLoss(m_LossOptions);
   return network;
 }
 
@@ -657,13 +636,7 @@ GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
   os << indent << "Network: " << (m_Network.empty() ? "(the run's, or what suits the samples)" : m_Network) << '\n';
-  os << indent << "Loss: " << (m_Loss.empty() ? "the network's" : m_Loss) << '\n';
-  os << indent << "ClassWeights:";
-  for (const double weight : m_ClassWeights)
-  {
-    os << ' ' << weight;
-  }
-  os << '\n' << indent << "IgnoredLabel: " << m_IgnoredLabel << '\n';
+  GigapixelPrintOptions(os, indent, m_LossOptions);
   os << indent << "RunFolder: " << m_RunFolder << '\n';
   os << indent << "Samples: " << m_Implementation->samples.size() << '\n';
   GigapixelPrintOptions(os, indent, m_Slide);

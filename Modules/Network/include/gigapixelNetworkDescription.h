@@ -17,6 +17,7 @@ namespace gigapixel
 {
 
 struct LossEntry; // src/losses/gigapixelLossEntry.h
+struct LossOptions;
 
 /** One layer: a convolution or a transposed convolution with square kernel, zero padding on its own map, a bias, an
  * activation, and an optional additive skip: the (activated) output of an earlier layer is added after the
@@ -142,6 +143,10 @@ public:
   /** Another loss than the file's, by the name that --loss has: "cross-entropy" is binary or softmax, as the number of
    * output channels wants. \throw std::invalid_argument there is none of this name */
   void SetLoss(const std::string & lossName);
+
+  /** The same, and weights and the ignored label, as far as they are asked for. \throw std::invalid_argument likewise
+   */
+  void SetLoss(const LossOptions & asked);
 
   /** Whether it computes volumes, else images. */
   bool

@@ -23,6 +23,7 @@ enum class OptionType
   Extent,   ///< width x height in pixels: 16000x64000
   Box,      ///< the same, or width x height x depth in voxels: 240x240x155
   Region,   ///< x,y,width,height in pixels
+  Numbers,  ///< separated by commas, one for each class or channel
   Interval, ///< low,high, the one below the other, or one of Option::choices
   File      ///< a file or a folder
 };
@@ -39,9 +40,11 @@ enum class OptionChannel
 enum class OptionScope
 {
   All,
-  Slides,    ///< volumes have no use for it
-  Masks,     ///< it changes the whole mask of a slide, of two classes: probabilities have no use for it, either
-  SlideFiles ///< how the file of a slide is read: of no use for an image that is only a size, either
+  Images,     ///< models and networks have no use for it
+  Slides,     ///< volumes have no use for it, either
+  Masks,      ///< it changes the whole mask of a slide, of two classes: probabilities have no use for it, either
+  SlideFiles, ///< how the file of a slide is read: of no use for an image that is only a size, either
+  Predictions ///< it is for tables of what networks say of slides, and not for images
 };
 
 /** Which readers of slides an option is for. */
@@ -85,6 +88,7 @@ struct GigapixelOptions_EXPORT Option
   bool                     required{ false }; ///< whether the command needs it
   bool                     repeated{ false }; ///< may be given several times
   std::string              alternative{};     ///< options with the same word here exclude each other
+  std::vector<std::string> excludes{};        ///< options that are not given beside it
   std::string              details{};         ///< what the reference and --help-all say beyond the description
   std::string              property{};        ///< of an ITK filter, "ClipGradient" for SetClipGradient(); empty: none
   std::string              group{};           ///< heading in the help; empty: the first ones, without a heading
@@ -103,6 +107,8 @@ struct GigapixelOptions_EXPORT Option
   std::string formerOtherwise{}; ///< and the value that held without it
   /** The range is there for slips at a keyboard: programs may give any positive number. */
   bool isRangeForSlips{ false };
+  /** How a shell is spoken to, and what becomes of outputs that exist: other front ends do both in their own ways. */
+  bool isForShells{ false };
 
   bool IsPositional() const; ///< whether it is an argument without a dash
 
@@ -124,12 +130,17 @@ struct GigapixelOptions_EXPORT Option
   Option Default(const std::string & value) const; ///< as the user would write it
   Option Unit(const std::string & name) const;
   Option Words(const std::vector<std::string> & words) const; ///< that may stand in a number's place
+  Option Sets(const std::string & name) const;                ///< the property of a filter
+  Option ForShells() const;
+  Option OfImages() const;
+  Option OfPredictions() const;
   Option OfSlides() const;
   Option OfMasks() const;
   Option OfSlideFiles() const;
   Option Of(const std::string & fileContent) const; ///< an input file, or what stands for one
   Option Repeated() const;
-  Option OneOf(const std::string & word) const; ///< those of the same word exclude each other
+  Option OneOf(const std::string & word) const;                    ///< those of the same word exclude each other
+  Option Excludes(const std::vector<std::string> & options) const; ///< are not given beside it
   Option Reads(
     SlideReading whatOfSlides) const; ///< a group of options on slides; of files, that is OfSlideFiles(), too
   Option Needs(const std::string & option, const std::string & value = {}) const;
@@ -162,6 +173,11 @@ OptionNumber(const std::string & name, const std::string & value, double least, 
 GigapixelOptions_EXPORT Option OptionText(const std::string & name,
                                           const std::string & placeholder,
                                           const std::string & text);
+
+/** An option of the type Numbers. */
+GigapixelOptions_EXPORT Option OptionNumbers(const std::string & name,
+                                             const std::string & placeholder,
+                                             const std::string & text);
 
 /** An option of the type Memory. */
 GigapixelOptions_EXPORT Option OptionMemory(const std::string & name, const std::string & text);

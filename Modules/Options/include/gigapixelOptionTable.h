@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -36,6 +37,7 @@ struct OptionEntry
                double                      TOptions::*,
                std::string                 TOptions::*,
                std::vector<std::string>    TOptions::*,
+               std::vector<double>         TOptions::*,
                std::optional<std::int64_t> TOptions::*,
                std::optional<unsigned int> TOptions::*,
                std::optional<double>       TOptions::*,
@@ -98,6 +100,12 @@ FormatOption(const TValue & value)
   else if constexpr (IsOptional<TValue>)
   {
     return value ? FormatOption(*value) : std::string();
+  }
+  else if constexpr (std::is_same_v<TValue, std::vector<double>>)
+  {
+    std::vector<std::string> numbers;
+    std::transform(value.begin(), value.end(), std::back_inserter(numbers), &FormatOption<double>);
+    return JoinNames(numbers, ",");
   }
   else
   {

@@ -27,6 +27,7 @@ GIGAPIXEL_PATCH_OPTION(
     .Details("As MONAI and nnU-Net apply networks that were trained on patches of that size. The network pads at the "
              "borders of patches, and the logits of patches that overlap are blended. Of volumes as nnU-Net does it.")
     .Group("Sliding window")
+    .Excludes({ "tile-size", "shared-memory" }) // a patch is one piece
     .Formerly("semantics", "patch", "whole"))
 
 /** Side of a patch in pixels, a multiple of the network's stride. */

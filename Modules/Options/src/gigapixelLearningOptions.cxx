@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 
 #include <algorithm>
 #include <sstream>
@@ -46,6 +47,15 @@ DescribeWeightDecay()
   return text.str() + "else 0.";
 }
 
+/** "network" and the names of all losses. */
+std::vector<std::string>
+NameLosses()
+{
+  std::vector<std::string> names = GetLossNames();
+  names.insert(names.begin(), "network");
+  return names;
+}
+
 } // namespace
 
 const std::vector<OptimizerDescription> &
@@ -79,6 +89,17 @@ GetOptionTable<LearningOptions>()
   static const std::vector<LearningOption> table{
 #define GIGAPIXEL_LEARNING_OPTION(type, Name, member, value, option) { option, #Name, &LearningOptions::member },
 #include "gigapixelLearningOptionList.h"
+  };
+  return table;
+}
+
+template <>
+const std::vector<OptionEntry<LossOptions>> &
+GetOptionTable<LossOptions>()
+{
+  static const std::vector<OptionEntry<LossOptions>> table{
+#define GIGAPIXEL_LOSS_OPTION(type, Name, member, value, option) { option, #Name, &LossOptions::member },
+#include "gigapixelLossOptionList.h"
   };
   return table;
 }

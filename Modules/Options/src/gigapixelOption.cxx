@@ -92,6 +92,38 @@ Option::Words(const std::vector<std::string> & words) const
 }
 
 Option
+Option::Sets(const std::string & propertyName) const
+{
+  Option option = *this;
+  option.property = propertyName;
+  return option;
+}
+
+Option
+Option::ForShells() const
+{
+  Option option = *this;
+  option.isForShells = true;
+  return option;
+}
+
+Option
+Option::OfImages() const
+{
+  Option option = *this;
+  option.scope = OptionScope::Images;
+  return option;
+}
+
+Option
+Option::OfPredictions() const
+{
+  Option option = *this;
+  option.scope = OptionScope::Predictions;
+  return option;
+}
+
+Option
 Option::OfSlides() const
 {
   Option option = *this;
@@ -130,6 +162,14 @@ Option::OneOf(const std::string & word) const
 {
   Option option = *this;
   option.alternative = word;
+  return option;
+}
+
+Option
+Option::Excludes(const std::vector<std::string> & options) const
+{
+  Option option = *this;
+  option.excludes = options;
   return option;
 }
 
@@ -247,6 +287,12 @@ Option
 OptionText(const std::string & name, const std::string & placeholder, const std::string & text)
 {
   return { name, OptionType::Text, placeholder, text };
+}
+
+Option
+OptionNumbers(const std::string & name, const std::string & placeholder, const std::string & text)
+{
+  return { name, OptionType::Numbers, placeholder, text };
 }
 
 Option

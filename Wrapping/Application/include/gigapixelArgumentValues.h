@@ -51,7 +51,11 @@ public:
 
   double GetNumber(const std::string & name) const;
 
+  /** \return of the words that may stand in its place -1 the first, -2 the second and so on */
   std::int64_t GetInteger(const std::string & name) const;
+
+  /** Empty where there is no value. */
+  std::vector<double> GetNumbers(const std::string & name) const;
 
   /** Bytes. */
   std::int64_t GetMemory(const std::string & name) const;
@@ -85,11 +89,12 @@ private:
   std::map<std::string, std::vector<std::string>> m_Defaults;
 };
 
-/** For what is no slide. \param reason a clause that says why \param scope options of it, and of a narrower one, are
- * refused \throw UsageError one is given */
-GigapixelApplication_EXPORT void RefuseOptionsOfSlides(const ArgumentValues & values,
-                                                       const std::string &    reason,
-                                                       OptionScope            scope = OptionScope::Slides);
+/** Refuses options that have no meaning for what the command was given: by default, for what is no slide. \param reason
+ * a clause that says why \param first \param last of the scopes that are refused \throw UsageError one is given */
+GigapixelApplication_EXPORT void RefuseOptions(const ArgumentValues & values,
+                                               const std::string &    reason,
+                                               OptionScope            first = OptionScope::Slides,
+                                               OptionScope            last = OptionScope::SlideFiles);
 
 /** Bytes of "2G", "512M", "1.5G", "800k" or plain bytes; powers of 1024. \throw UsageError naming the argument */
 GigapixelApplication_EXPORT std::int64_t ParseMemory(const std::string & argumentName, const std::string & text);

@@ -210,7 +210,7 @@ Classify(const SlideForModel &  slide,
 {
   const double        begin = GetCPUSeconds();
   const Size          size = slide.image.grid.size;
-  const Device        device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Device        device = FindDevice(values);
   Classifier          classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
   std::vector<double> probabilities;
   Progress            progress(

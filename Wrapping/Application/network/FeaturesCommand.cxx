@@ -131,7 +131,7 @@ WriteFeatures(const SlideForModel &  slide,
                coordinates * static_cast<std::int64_t>(sizeof(std::int64_t)),
                Classifier::GetFeatureBytes(model.network, slide.image.grid.size, slide.tiling.tileSize));
   CheckOutput(output, 0); // which makes its folder: a slide that is refused before leaves none
-  const Device device = Device::Find(values.GetText("device"), values.GetText("precision"));
+  const Device device = FindDevice(values);
   const Size   size = slide.image.grid.size;
   Classifier   classifier(model, plan.tilesInFlight, device, slide.tiling.tileSize);
   HDF5Writer   writer(output, values.Has("overwrite"));

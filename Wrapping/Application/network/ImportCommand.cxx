@@ -25,8 +25,8 @@ GetOptions(const ArgumentValues & values)
   options.weightsSet = values.Has("weights-set") ? values.GetText("weights-set") : "";
   options.name = values.Has("name") ? values.GetText("name") : "";
   options.output = values.Has("logits") ? values.GetText("logits") : "";
-  options.mean = GetNumbers(values, "mean");
-  options.deviation = GetNumbers(values, "deviation");
+  options.mean = values.GetNumbers("mean");
+  options.deviation = values.GetNumbers("deviation");
   options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
   options.tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
   options.norms = values.GetText("norms") == "image" ? ImportedNorms::Image : ImportedNorms::Frozen;
@@ -41,11 +41,6 @@ GetOptions(const ArgumentValues & values)
                  "write RAS or LPS, for instance, or stored where the training took volumes as their files have them")
         .OfOption("--orientation", options.orientation));
   }
-  if (values.Has("mean") != values.Has("deviation"))
-  {
-    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--mean and --deviation go together, with a number for each channel")
-                       .OfOption(values.Has("mean") ? "--mean" : "--deviation"));
-  }
   if (options.mean.size() != options.deviation.size())
   {
     throw UsageError(Diagnostic("E-OPTION-CONFLICT",
@@ -53,12 +48,6 @@ GetOptions(const ArgumentValues & values)
                                   FormatCount(options.deviation.size(), "number"),
                                 "give both one for each channel")
                        .OfOption("--mean", values.GetText("mean")));
-  }
-  if (values.Has("logits") && values.Has("weights"))
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-CONFLICT", "--logits is for ONNX files, which have their weights: not with --weights")
-        .OfOption("--logits"));
   }
   return options;
 }

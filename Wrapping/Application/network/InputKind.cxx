@@ -45,7 +45,7 @@ VolumeInput::RequireFile(const std::string & file, const std::string & what) con
 void
 VolumeInput::CheckOptions(const ArgumentValues & values, const std::string & what) const
 {
-  RefuseOptionsOfSlides(values, what + " takes volumes");
+  RefuseOptions(values, what + " takes volumes");
 }
 
 void

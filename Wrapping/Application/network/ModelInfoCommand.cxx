@@ -101,15 +101,7 @@ int
 RunModelInfo(const ArgumentValues & values, const Session & session)
 {
   const std::string reason = values.GetTexts("SLIDE").front() + " is a model or a network";
-  RefuseOptionsOfSlides(values, reason);
-  for (const char * const option : { "check", "strict" }) // which volumes take as well
-  {
-    if (values.Has(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is for images, and " + reason)
-                         .OfOption(std::string("--") + option));
-    }
-  }
+  RefuseOptions(values, reason, OptionScope::Images);
   JSON        all = JSON::array();
   std::string text;
   for (const std::string & name : values.GetTexts("SLIDE"))

@@ -5,7 +5,6 @@
 #include "ArgumentText.h"
 
 #include "gigapixelChosenPatches.h"
-#include "gigapixelDevice.h"
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelJoinRanks.h"
@@ -88,8 +87,6 @@ GetSlideBytes(const ImageRun & run, std::int64_t budget)
   return ToSlideMemory(run).GetBytes(budget);
 }
 
-namespace
-{
 Device
 FindDevice(const ArgumentValues & values)
 {
@@ -105,26 +102,18 @@ FindDevice(const ArgumentValues & values)
     throw UsageError(diagnostic.OfOption("--device", values.GetText("device")));
   }
 }
-} // namespace
 
 std::int64_t
 GetTileSize(const ArgumentValues & values)
 {
-  return !values.Has("tile-size")                 ? 0
-         : values.GetText("tile-size") == "image" ? WholeImage
-                                                  : values.GetInteger("tile-size");
+  static_assert(WholeImage == -1, "--tile-size image is so, see ArgumentValues::GetInteger()");
+  return values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
 }
 
 ComputingOptions
 GetComputing(const ArgumentValues & values, const Tiling & tiling)
 {
-  ComputingOptions options;
-  VisitOptions<ComputingOptions>([&](const Option & option, auto member) {
-    if (values.GetCommand().Find(option.name) && option.name != "tile-size")
-    {
-      TakeOption(values, option.name, option, options.*member);
-    }
-  });
+  auto options = GetOptions<ComputingOptions>(values);
   options.tileSize = tiling.tileSize;
   options.sharedMemory = tiling.sharedMemory;
   return options;
@@ -132,28 +121,12 @@ GetComputing(const ArgumentValues & values, const Tiling & tiling)
 
 namespace
 {
-/** Whether patches are asked for. \throw UsageError what is given besides does not suit that */
-bool
-TakesPatches(const ArgumentValues & values)
-{
-  const bool isPatch = values.Has("sliding-window");
-  if (isPatch &&
-      (values.Has("tile-size") || (values.GetCommand().Find("shared-memory") && values.Has("shared-memory"))))
-  {
-    throw UsageError(Diagnostic("E-OPTION-CONFLICT",
-                                "--sliding-window takes each patch in one piece",
-                                "leave out --tile-size and --shared-memory")
-                       .OfOption("--sliding-window"));
-  }
-  return isPatch;
-}
-
 /** \throw UsageError they do not suit each other, or the network */
 template <typename TPatches, typename TMake>
 std::optional<TPatches>
 MakePatches(const ArgumentValues & values, const NetworkDescription & network, const TMake & make)
 {
-  if (!TakesPatches(values))
+  if (!values.Has("sliding-window"))
   {
     return {};
   }
@@ -313,50 +286,11 @@ LoadNetwork(const ArgumentValues & values, const std::string & argument, const S
   return NetworkDescription::Load(values.GetText(argument));
 }
 
-std::vector<std::string>
-GetFreeze(const ArgumentValues & values)
-{
-  return values.IsGiven("freeze") ? values.GetTexts("freeze") : std::vector<std::string>();
-}
-
-void
-TakeLoss(const ArgumentValues & values, NetworkDescription & network)
-{
-  if (values.GetText("loss") != "network")
-  {
-    network.SetLoss(values.GetText("loss"));
-  }
-}
-
 std::string
 FormatParameters(std::int64_t trained, std::int64_t kept)
 {
   return FormatCount(trained, "parameter") +
          (kept == 0 ? "" : " that are trained and " + std::to_string(kept) + " that are not (frozen)");
-}
-
-std::vector<double>
-GetNumbers(const ArgumentValues & values, const std::string & argument)
-{
-  std::vector<double> numbers;
-  if (!values.Has(argument))
-  {
-    return numbers;
-  }
-  std::istringstream fields(values.GetText(argument));
-  for (std::string field; std::getline(fields, field, ',');)
-  {
-    const auto number = ReadNumber(field);
-    if (!number)
-    {
-      throw UsageError(
-        Diagnostic("E-OPTION-VALUE",
-                   "--" + argument + " must be numbers separated by commas, not " + values.GetText(argument))
-          .OfOption("--" + argument, values.GetText(argument)));
-    }
-    numbers.push_back(*number);
-  }
-  return numbers;
 }
 
 MemoryPlan

@@ -8,6 +8,7 @@
 
 #include "gigapixelRunCommand.h"
 
+#include "gigapixelDevice.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelStageSeconds.h"
 
@@ -71,6 +72,9 @@ std::optional<VolumePatches> GetVolumePatches(const ArgumentValues & values, con
 /** Options of computing that the command has, with a tiling in place of --tile-size and --shared-memory. */
 ComputingOptions GetComputing(const ArgumentValues & values, const Tiling & tiling);
 
+/** --device and --precision. \throw UsageError there is none of this name */
+Device FindDevice(const ArgumentValues & values);
+
 /** --tile-size; 0 without it. */
 std::int64_t GetTileSize(const ArgumentValues & values);
 
@@ -117,17 +121,8 @@ void SayIfModelHidesFile(const std::string & name, const Session & session);
 /** Likewise of a name that is taken for a preset or a ready model. */
 void SayIfNetworkHidesFile(const std::string & name, const Session & session);
 
-/** Gives the network the --loss that is minimized. */
-void TakeLoss(const ArgumentValues & values, NetworkDescription & network);
-
-/** --freeze; none without it. */
-std::vector<std::string> GetFreeze(const ArgumentValues & values);
-
 /** "4492 parameters", and how many more are not trained. */
 std::string FormatParameters(std::int64_t trained, std::int64_t kept);
-
-/** Numbers of an argument that are separated by commas; empty: it is not given. \throw UsageError they are none */
-std::vector<double> GetNumbers(const ArgumentValues & values, const std::string & argument);
 
 /** What the engine plans, with what the slide takes beside it in its peak. Training makes its plan itself, of the same.
  * \param holdsWeights whether a model of the network is loaded

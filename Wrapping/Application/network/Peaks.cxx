@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "Peaks.h"
 
+#include "NetworkCommands.h"
 #include "gigapixelDevice.h"
 #include "gigapixelExecutor.h"
 #include "gigapixelNetworkDescription.h"
@@ -19,7 +20,7 @@ Peaks::Peaks(const MemoryPlan &         plan,
   , measured(GetPeakMemory())
   , before(peakBefore)
 {
-  if (const Device device = Device::Find(values.GetText("device"), values.GetText("precision")); device.cuda >= 0)
+  if (const Device device = FindDevice(values); device.cuda >= 0)
   {
     plannedOfGpu = plan.deviceBytes + plan.deviceWorkspaceBytes;
     measuredOfGpu = Executor::Of(network).GetPeakBytes(device);

@@ -13,6 +13,8 @@
 
 #include "gigapixelFreeMemory.h"
 #include "gigapixelFrozenParameters.h"
+#include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 #include "gigapixelMachinePace.h"
 #include "gigapixelModel.h"
 #include "gigapixelPrintable.h"
@@ -427,7 +429,7 @@ FindImage(const ArgumentValues & values, const NetworkDescription & network, con
   const InputKind & kind = InputKind::Of(network);
   if (values.Has("size"))
   {
-    RefuseOptionsOfSlides(values, "--size is an image without a file", OptionScope::SlideFiles);
+    RefuseOptions(values, "--size is an image without a file", OptionScope::SlideFiles);
     return kind.FindSize(values, network);
   }
   const std::string what = "the network " + network.name;
@@ -449,9 +451,9 @@ RunPlan(const ArgumentValues & values, const Session & session)
   }
   const TileCacheBound bound = BoundMemory(values, session);
   auto                 network = LoadNetwork(values, "network", session);
-  TakeLoss(values, network);
+  network.SetLoss(GetOptions<LossOptions>(values));
   network.graph.frozen.clear(); // of a model: what its training left as it was
-  network.graph.frozen = FindFrozen(network, GetFreeze(values));
+  network.graph.frozen = FindFrozen(network, GetOptions<LearningOptions>(values).freeze);
   const PlannedImage planned = FindImage(values, network, session);
   Tiling             patchwise; // of inference
   patchwise.axes = network.graph.GetNumberOfAxes();

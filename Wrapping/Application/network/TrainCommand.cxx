@@ -258,10 +258,7 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
 {
   trainer.SetNetwork(values.IsGiven("network") ? values.GetText("network") : "");
   trainer.SetLearningOptions(options);
-  trainer.SetLoss(values.GetText("loss") == "network" ? "" : values.GetText("loss"));
-  trainer.SetClassWeights(GetNumbers(values, "class-weights"));
-  trainer.SetIgnoredLabel(values.Has("ignored-label") ? static_cast<int>(values.GetInteger("ignored-label"))
-                                                      : LabelSource::Ignored);
+  trainer.SetLossOptions(GetOptions<LossOptions>(values));
   trainer.SetRunFolder(values.GetText("output"));
   trainer.SetSlideOptions(GetSlideOptions(values));
   trainer.SetResume(values.Has("resume"));
@@ -498,7 +495,6 @@ TrainOn(const Cohort &                 cohort,
   }
   const Workload workload = MeasureCohort(cohort, network, values, session);
   CheckIgnoredLabel(values, network);
-  TakeLoss(values, network);
   const auto     images = static_cast<int>(workload.trainingSamples + workload.validationSamples);
   const ImageRun run{ values, network, workload.largest, Purpose::Training, tiling, {}, workload.heldBytes,
                       0,      images,  workload.reading };

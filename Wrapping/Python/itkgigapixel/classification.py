@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import pathlib
 from typing import Any, NamedTuple, Optional, Sequence, Unpack
 
 import itk
-import numpy as np
 
 from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import GigapixelError, argument_of, error_of, error_of_fields, names_arguments, renamed, warn
-from itkgigapixel.files import content_of, stated_of, with_mask
+from itkgigapixel.files import with_mask
 from itkgigapixel.option_table import ClassifyOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Channels, Path, Window, file_name
+from itkgigapixel.slide_content import Path, file_name
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -54,11 +52,6 @@ def classify(
     *,
     maps: bool = False,
     progress: bool = False,
-    level: Optional[int] = None,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
-    tissue: Path | np.ndarray = "",
     **options: Unpack[ClassifyOptions],
 ) -> Classification | Any:
     """Classifies whole slides with a network that was trained on slide-level labels.
@@ -106,15 +99,7 @@ def classify(
     names = [each.path if isinstance(each, Slide) else file_name(each) for each in given]
     if not names:
         raise error_of(ValueError, "E-OPTION-MISSING", "there is no slide to classify", option="slides")
-    slide_mpp, strict = stated_of(given, slide_mpp)
-    own = {
-        "tissue": file_name(tissue),
-        "level": "" if level is None else operator.index(level),
-        "slide-mpp": "" if slide_mpp is None else slide_mpp,
-        **content_of(given, channels, window).options(),
-        "strict": strict or "",
-        **program_options(options),
-    }
+    own = program_options("classify", options, given)
     with temporary_folder() as folder:
         own["model"] = file_of_model(model, folder)
         own["output"] = pathlib.Path(folder) / "predictions.csv"

@@ -4,33 +4,24 @@
 from __future__ import annotations
 
 import operator
-from typing import Optional
+from typing import Unpack
 
 import itk
 
 from itkgigapixel.errors import error_of, names_arguments
 from itkgigapixel.files import check_output, open_slide
 from itkgigapixel.folders import is_folder, run_in_folder
+from itkgigapixel.option_table import ConvertOptions
+from itkgigapixel.options import program_options, set_options, take, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Picture, Slide
-from itkgigapixel.slide_content import Channels, Content, Path, Region, Window
+from itkgigapixel.slide_content import Path
 
 
 @names_arguments
 @interruptible()
-def convert(
-    slide: Path | Slide,
-    output: Path,
-    *,
-    level: Optional[int] = None,
-    mpp: Optional[float] = None,
-    region: Optional[Region] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
-    keep_label: bool = False,
-    keep_text: bool = False,
-    progress: bool = False,
-) -> Path:
+@takes_options
+def convert(slide: Path | Slide, output: Path, *, progress: bool = False, **options: Unpack[ConvertOptions]) -> Path:
     """Makes a pyramid of a slide, of one of its levels, or of a region.
 
     The pyramid is a TIFF (``*.pyramid.tif``) or an OME-TIFF (``*.ome.tif``). Compressed tiles are copied where that is
@@ -42,24 +33,10 @@ def convert(
         The slide, or a folder of slides, as the program takes it.
     output : path-like
         The pyramid to write, ``*.tif``, in place of what stands there; or the folder for the pyramids of a folder.
-    level : int, optional
-        A stored level that becomes level 0 of the pyramid. None: 0.
-    mpp : float, optional
-        Micrometers per pixel of level 0 of the pyramid. Pictures are averaged, labels are picked. Tiles are copied where a
-        level of the slide has this resolution.
-    region : (int, int, int, int), optional
-        Only this rectangle, (x, y, width, height) in pixels of level 0. None: all.
-    channels : str, int or sequence of these, optional
-        The channels that are written, as :class:`Slide` takes them. None: all.
-    window : "auto" or (float, float), optional
-        Makes a picture of the channels, added up in their colors, as :class:`Slide` takes it. None: values as they are
-        stored.
-    keep_label : bool, default False
-        Keep label, macro and thumbnail images and the slide's texts, which may name a patient.
-    keep_text : bool, default False
-        Keep the slide's texts only: description, properties, dates.
     progress : bool, default False
         Show a tqdm bar.
+    **options
+        What is read of the slide, and what the pyramid keeps of it.
 
     Returns
     -------
@@ -80,9 +57,8 @@ def convert(
     'slide.pyramid.tif'
     """
     if is_folder(slide):
-        options = {"level": level, "mpp": mpp, "keep-label": keep_label, "keep-text": keep_text, **Content().but(channels, window).options()}
-        rectangle = None if region is None else ",".join(str(operator.index(each)) for each in region)
-        return run_in_folder("convert", slide, output, {**options, "region": rectangle}, progress)  # type: ignore[return-value]
+        return run_in_folder("convert", slide, output, program_options("convert", options), progress)  # type: ignore[return-value]
+    level, mpp, region, channels, window = take(options, "level", "mpp", "region", "channels", "window")
     slide = open_slide(slide, None, channels, window, Slide if window is None else Picture)
     name = check_output(output, slide.path)
     if not name.lower().endswith((".tif", ".tiff")):
@@ -94,7 +70,8 @@ def convert(
     else:
         slide.select(level, mpp)  # which refuses what cannot be
         source = slide._open(float(mpp))
-    converter = itk.PyramidTIFFConverter.New(Slide=source, KeepLabel=bool(keep_label), KeepText=bool(keep_text))
+    converter = itk.PyramidTIFFConverter.New(Slide=source)
+    set_options(converter, "convert", options)
     converter.SetImageIO(itk.PyramidTIFFImageIO.New(FileName=name))
     converter.ChooseCompressor()
     if region is not None:

@@ -11,7 +11,7 @@ import math
 import operator
 import pathlib
 import struct
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Unpack
 
 import itk
 import numpy as np
@@ -19,6 +19,8 @@ import numpy as np
 from itkgigapixel.engine import bytes_of_model
 from itkgigapixel.errors import MESSAGES, error_of, in_a_sentence, names_arguments, warn
 from itkgigapixel.files import file_name
+from itkgigapixel.option_table import ImportNetworkOptions
+from itkgigapixel.options import complete, takes_options
 from itkgigapixel.slide_content import Path
 from itkgigapixel.temporary import temporary_folder
 
@@ -40,6 +42,7 @@ _CHANNELS = {2: 3, 3: 1}
 
 @names_arguments
 @in_a_sentence()
+@takes_options
 def import_network(
     module: "torch.nn.Module",
     path: Optional[Path] = None,
@@ -47,20 +50,13 @@ def import_network(
     example: Sequence[int] = (256, 320),
     channels: Optional[int] = None,
     output: Optional[int] = None,
-    mean: Sequence[float] = (),
-    deviation: Sequence[float] = (),
-    name: str = "",
     class_names: Sequence[str] = (),
-    mpp: float = 0.0,
-    tile_size: Optional[int] = None,
     normalization: Optional[dict[str, Any] | Sequence[dict[str, Any]]] = None,
     crop: str = "none",
     spacing: Sequence[float] = (),
-    orientation: str = "",
-    axis_order: str = "zyx",
     patches: Optional[dict[str, Any]] = None,
-    norms: str = "frozen",
     provenance: Optional[dict[str, Any]] = None,
+    **options: Unpack[ImportNetworkOptions],
 ) -> itk.GigapixelModel:
     """Takes over a network of PyTorch, with its weights, to train and run it on whole slides, or one for volumes.
 
@@ -101,21 +97,9 @@ def import_network(
     output : int, optional
         Which of several outputs, counted one by one where they lie in lists or dictionaries of the module's output. None:
         the first, with a warning where there are several.
-    mean : sequence of float, default ()
-        Means of the pixels that the module was trained on, as shares of 255, a number for each channel; of volumes, and
-        with *normalization*, in the units of the values. (): 0.
-    deviation : sequence of float, default ()
-        Standard deviations, in the same units. (): 1.
-    name : str, default ""
-        Name of the network. "": that of the module's class.
     class_names : sequence of str, default ()
         Names of the classes in the order of the logits, none twice. One logit has two: without and with the object. ():
         classes have numbers.
-    mpp : float, default 0.0
-        Micrometers per pixel that the module was trained at. 0: unknown.
-    tile_size : int, optional
-        Side of the tiles' cores in pixels, when slides are segmented with the weights as they are. The next multiple of the
-        network's stride is taken. None: 1024, of volumes 64.
     normalization : dict or sequence of dict, optional
         What values of slides or volumes become before *mean* and *deviation*, as in a network's JSON, such as ``{"type":
         "z-score"}``. It is one for all channels, or one for each. Slides are then read as they are stored, of 8 or 16 bit
@@ -126,22 +110,13 @@ def import_network(
     spacing : (float, float, float), default ()
         Spacing of the volumes that the module was trained on, along depth, height and width, in mm. :func:`segment_volume`
         brings volumes to it, and labels back. (): volumes stay as they are.
-    orientation : str, default ""
-        Sides of the patient that x, y and z of volumes pointed to in training, such as "RAS" of MONAI's ``Orientationd``
-        and nibabel's ``as_closest_canonical``. With "stored" the training took volumes as their files have them.
-        :func:`segment_volume` brings volumes to it, and labels back. "": not known.
-    axis_order : {"zyx", "xyz"}, default "zyx"
-        Which axes depth, height and width of the module are: "zyx", as in arrays of SimpleITK and nnU-Net, or "xyz", as in
-        those of nibabel and MONAI.
     patches : dict, optional
         Patches of volumes that the module was trained on, as in a network's JSON, such as ``{"size": [96, 160, 160]}``.
         :func:`segment_volume` takes them with ``sliding_window=True``. None: not known.
-    norms : {"frozen", "image"}, default "frozen"
-        Statistics of batch norms that keep some: "frozen" are the kept ones, in training too (PyTorch's ``eval()``). Those
-        of the "image" are of each channel over the whole slide or volume, in passes over it, as PyTorch's in training are
-        of a batch of one.
     provenance : dict, optional
         What else the model keeps about where it comes from, as JSON has it. None: nothing.
+    **options
+        What the network is called, and how its images and volumes are.
 
     Returns
     -------
@@ -171,8 +146,10 @@ def import_network(
     from itkgigapixel.torch_plain import make_plain
     from itkgigapixel.torch_sizes import make_graph
 
-    if norms not in ("frozen", "image"):
-        raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)
+    how = complete("import_network", options)
+    mean, deviation = how.mean, how.deviation
+    if how.norms not in ("frozen", "image"):
+        raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {how.norms!r}', option="norms", value=how.norms)
     if not isinstance(module, torch.nn.Module):
         why = f"a network is an nn.Module, not {type(module).__name__}"
         raise error_of(TypeError, "E-OPTION-VALUE", why, "make the module, and give it its weights (load_state_dict)", option="module")
@@ -188,7 +165,7 @@ def import_network(
         why = f"mean and deviation of pixels are shares of 255, not {list(mean)} and {list(deviation)}"
         raise error_of(ValueError, "E-OPTION-VALUE", why, "divide them by 255", option="mean")
     module, left_out = make_plain(module)
-    module = _forget_statistics(copy.deepcopy(module)) if norms == "image" else module
+    module = _forget_statistics(copy.deepcopy(module)) if how.norms == "image" else module
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     with contextlib.suppress(NotImplementedError):  # of what torch.export has made, which is in that mode or asks nothing of it
         module.eval()
@@ -213,12 +190,12 @@ def import_network(
                 )
             if multiple > 1:
                 graph.pad_to(multiple)
-            network = _describe(graph, name or type(module).__name__, channels, mean, deviation, class_names)
+            network = _describe(graph, how.name or type(module).__name__, channels, mean, deviation, class_names)
             network["input"].update({"normalization": normalization} if normalization else {})
             network["input"].update({"crop": crop} if crop != "none" else {})
             network["input"].update({"spacing": list(spacing)} if len(spacing) else {})
-            network["input"].update({"orientation": orientation} if orientation else {})
-            network["input"].update({"axis order": axis_order} if axis_order != "zyx" else {})
+            network["input"].update({"orientation": how.orientation} if how.orientation else {})
+            network["input"].update({"axis order": how.axis_order} if how.axis_order != "zyx" else {})
             network.update({"patches": patches} if patches else {})
             network["provenance"] = {
                 **(provenance or {}),
@@ -228,7 +205,7 @@ def import_network(
             }
             arrays = {key: tensor.to(torch.float32).contiguous().numpy() for key, tensor in graph.arrays.items()}
             # What the library makes of a graph that ends in probabilities has their logits at its end.
-            settled, _ = _parse_model(bytes_of_model(_make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network))))
+            settled, _ = _parse_model(bytes_of_model(_make_model(network, arrays, how.mpp, _round_up(how.tile_size or _TILE[axes], network))))
             greatest = _find_greatest(network, settled)
             compute = functools.partial(_compute, network=network, classes=graph.classes, size=_choose_size(network, example), output=output or 0, multiple=multiple,
                                         greatest=1.0 if activated else greatest, activation="sigmoid" if graph.classes == 1 or settled.get("probabilities") == "sigmoid" else "softmax")
@@ -241,7 +218,7 @@ def import_network(
                 warn({"code": "W-MODEL", "why": why, "do": "let the module return logits where it is probabilities"})
             count, proof = sum(a.size for a in arrays.values()), network["provenance"]["proof"]
             MESSAGES.info("%s: %d operations, %d numbers. %s", network["name"], len(network["operations"]), count, proof)
-            return _make_model(network, arrays, mpp, _round_up(tile_size or _TILE[axes], network), path)
+            return _make_model(network, arrays, how.mpp, _round_up(how.tile_size or _TILE[axes], network), path)
     finally:
         for part, mode in modes.items():
             part.training = mode

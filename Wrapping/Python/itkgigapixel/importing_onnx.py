@@ -4,32 +4,22 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Optional, Sequence
+from typing import Optional, Unpack
 
 import itk
 
 from itkgigapixel.commands import run
-from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
+from itkgigapixel.errors import in_a_sentence, names_arguments
+from itkgigapixel.option_table import ImportOnnxOptions
+from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide_content import Path, file_name
 from itkgigapixel.temporary import temporary_folder
 
 
 @names_arguments
 @in_a_sentence()
-def import_onnx(
-    file: Path,
-    path: Optional[Path] = None,
-    *,
-    name: str = "",
-    logits: str = "",
-    mean: Sequence[float] = (),
-    deviation: Sequence[float] = (),
-    mpp: float = 0.0,
-    tile_size: int = 0,
-    norms: str = "frozen",
-    orientation: str = "",
-    axis_order: str = "zyx",
-) -> itk.GigapixelModel:
+@takes_options
+def import_onnx(file: Path, path: Optional[Path] = None, **options: Unpack[ImportOnnxOptions]) -> itk.GigapixelModel:
     """Takes over the network of an ONNX file, with its weights, to train and run it on whole slides, or on volumes.
 
     It is the command ``gigapixel import``; neither PyTorch nor the package
@@ -42,26 +32,8 @@ def import_onnx(
         The network, with all of its weights, or beside a file of them (external data).
     path : path-like, optional
         The model file to write (``*.safetensors``), in place of what stands there. None: none is.
-    name : str, default ""
-        Name of the network. "": the file's.
-    logits : str, default ""
-        Name of the output that has the logits, where there are several. "": the first.
-    mean : sequence of float, default ()
-        Means of the pixels that it takes, as shares of 255, a number for each channel. (): 0.
-    deviation : sequence of float, default ()
-        Standard deviations, in the same units. (): 1.
-    mpp : float, default 0.0
-        Micrometers per pixel that it was trained at. 0: unknown.
-    tile_size : int, default 0
-        Side of the tiles' cores in pixels, up to a multiple of the stride. 0: 1024, of volumes 64.
-    norms : {"frozen", "image"}, default "frozen"
-        Statistics of batch norms that keep some: "frozen" are the kept ones, in training too (PyTorch's ``eval()``). Those
-        of the "image" are of each channel over the whole slide or volume, in passes over it, as PyTorch's in training are
-        of a batch of one.
-    orientation : str, default ""
-        Orientation of networks for volumes, as :func:`import_network` has it.
-    axis_order : {"zyx", "xyz"}, default "zyx"
-        Order of the axes of networks for volumes, as :func:`import_network` has it.
+    **options
+        What the network is called, and how its images and volumes are.
 
     Returns
     -------
@@ -80,21 +52,8 @@ def import_onnx(
     --------
     >>> model = gp.import_onnx("network.onnx", "model.safetensors", mpp=0.5)
     """
-    if norms not in ("frozen", "image"):
-        raise error_of(ValueError, "E-OPTION-VALUE", f'norms are "frozen" or "image", not {norms!r}', option="norms", value=norms)
+    given = program_options("import_onnx", options)
     with temporary_folder() as folder:
-        options = {
-            "output": pathlib.Path(folder) / "model.safetensors" if path is None else file_name(path),
-            "overwrite": True,
-            "name": name,
-            "logits": logits,
-            "mean": ",".join(repr(float(each)) for each in mean),
-            "deviation": ",".join(repr(float(each)) for each in deviation),
-            "mpp": mpp or "",
-            "tile-size": tile_size or "",
-            "norms": norms,
-            "orientation": orientation,
-            "axis-order": axis_order,
-        }
-        run("import", options, [file_name(file)])
-        return itk.GigapixelModel.Load(str(options["output"]))
+        output = str(pathlib.Path(folder) / "model.safetensors") if path is None else file_name(path)
+        run("import", {**given, "output": output, "overwrite": True}, [file_name(file)])
+        return itk.GigapixelModel.Load(output)

@@ -17,10 +17,10 @@ from itkgigapixel.errors import NO_CACHE, NO_STRATEGY, SLIDING_WINDOW, error_of,
 from itkgigapixel.files import check_mask, check_output, content_of, open_source, stated_of, strictness, with_mask, write, write_mask
 from itkgigapixel.folders import is_folder, run_in_folder
 from itkgigapixel.option_table import SegmentOptions, TrainOptions
-from itkgigapixel.options import program_options, set_options, takes_options
+from itkgigapixel.options import program_options, set_options, take, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Channels, Content, Path, Region, Window, check_mpp, file_name
+from itkgigapixel.slide_content import Path, check_mpp, file_name
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -35,19 +35,9 @@ def train(
     *,
     validation: Sequence[tuple[Any, ...]] = (),
     labels: bool = False,
-    objective: str = "",
     network: Optional[Path] = None,
-    loss: str = "",
-    class_weights: Sequence[float] = (),
-    ignored_label: Optional[int] = None,
     resume: bool = False,
     progress: bool = False,
-    level: Optional[int] = None,
-    mpp: Optional[float] = None,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
-    tissue: Path | np.ndarray = "",
     **options: Unpack[TrainOptions],
 ) -> itk.GigapixelModel:
     """Trains a network on whole slides, exactly, one slide a step, and returns the best model.
@@ -69,19 +59,10 @@ def train(
         Samples are pairs ``(slide, label)``. The second is no mask, but the name of the class of the whole slide, or a dict
         of other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``, ``{"grade": 2}``,
         ``{"value:age (years)": 54}`` or ``{"time": 31.5, "event": 1}``. What is not known (None) may be left out.
-    objective : str, default ""
-        What is learnt of whole slides where a cohort has columns of several kinds: "classes", "findings", "grades",
-        "values" or "survival". "": classes where there are labels or masks, else the only kind that there is.
     network : path-like, optional
         A preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is taken.
         None: with *resume* the run's, else "unet", or "resnet18" where slides have labels. These two take RGB and need
         PyTorch; "remedios2023", small and gray, does not.
-    loss : str, default ""
-        "cross-entropy", "dice", "dice+cross-entropy" or "focal". "": what the network says.
-    class_weights : sequence of float, default ()
-        Weights of the classes in the loss, one per class. (): what the network says.
-    ignored_label : int, optional
-        Value of the masks whose pixels take no part. None: none.
     resume : bool, default False
         Go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
         *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*,
@@ -110,6 +91,7 @@ def train(
     --------
     >>> model = gp.train("cohort.csv", "run", network="unet:base=8", epochs=20, memory="4G")
     """
+    level, mpp, slide_mpp, channels, window, objective = take(options, "level", "mpp", "slide_mpp", "channels", "window", "objective")
     if level and mpp:
         why = f"slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)"
         raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give one of them", option="mpp", value=mpp)
@@ -122,26 +104,17 @@ def train(
     files = [each for each in first if isinstance(each, (str, os.PathLike, Slide))]
     slide_mpp, strict = stated_of(files, slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
-    set_options(trainer, "train", options)
     trainer.SetNetwork(file_name(network or ""))
     trainer.SetRunFolder(file_name(folder))
-    trainer.SetTissue(file_name(tissue))
-    if level:
-        trainer.SetLevel(level)
-    trainer.SetMicronsPerPixel(mpp or 0.0)
-    trainer.SetLevelZeroMicronsPerPixel(slide_mpp or 0.0)
+    set_options(trainer, "train", {**options, "level": level or None, "mpp": mpp, "slide_mpp": slide_mpp})
     content_of(files, channels, window).set_on(trainer, "Slide")
-    trainer.SetLoss(loss)
-    trainer.SetClassWeights(class_weights)
-    if ignored_label is not None:
-        trainer.SetIgnoredLabel(ignored_label)
     trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
-        trainer.AddCohort(file_name(slides), objective)
+        trainer.AddCohort(file_name(slides), objective or "")
         slides = ()
     columns: list[str] = []
     if labels and any(len(sample) > 1 and isinstance(sample[1], Mapping) for sample in (*slides, *validation)):
-        columns = _set_objective(trainer, (*slides, *validation), objective)
+        columns = _set_objective(trainer, (*slides, *validation), objective or "")
     with temporary_folder() as masks:
         for split, samples in (("Training", slides), ("Validation", validation)):
             for sample in samples:
@@ -263,13 +236,7 @@ def segment(
     output: Optional[Path] = None,
     *,
     probability: bool = False,
-    region: Optional[Region] = None,
     progress: bool = False,
-    level: Optional[int] = None,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
-    tissue: Path | np.ndarray = "",
     **options: Unpack[SegmentOptions],
 ) -> Any:
     """Segments a slide with a trained network, streamed, with the channels and at the resolution that it was trained on.
@@ -289,8 +256,6 @@ def segment(
     probability : bool, default False
         Give the object's probability (0 to 255) instead of labels (0 or 255); a model of several classes gives their
         numbers, and no probabilities here.
-    region : (int, int, int, int), optional
-        Only this rectangle, (x, y, width, height) in pixels of level 0. None: all.
     progress : bool, default False
         Show a tqdm bar.
     **options
@@ -318,18 +283,19 @@ def segment(
     'slide.tumor.pyramid.tif'
     """
     if is_folder(slide):
-        if probability or region is not None:
+        if probability or options.get("region") is not None:
             why = "of the slides of a folder, labels of the whole are written"
             raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give the slides one by one", option="probability" if probability else "region")
-        own = {"tissue": file_name(tissue), "level": level, "slide-mpp": slide_mpp, **program_options(options)}
         with temporary_folder() as folder:
-            own |= {"model": file_of_model(model, folder), **Content().but(channels, window).options()}
+            own = {**program_options("segment", options), "model": file_of_model(model, folder)}
             return run_in_folder("segment", slide, output, own, progress)
     if isinstance(model, (str, bytes, os.PathLike)):
         model = itk.GigapixelModel.Load(file_name(model))
     elif not isinstance(model, itk.GigapixelModel):
         why = f'a model is what train() returned, a file, a folder or "tissue", not {type(model).__name__}'
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")
+    slide_mpp, channels, window, region = take(options, "slide_mpp", "channels", "window", "region")
+    level = options.get("level")
     if level is not None and operator.index(level) < 0:
         raise error_of(ValueError, "E-SLIDE-LEVEL", f"levels have the numbers 0, 1, ..., not {level}", option="level", value=level)
     if model.NeedsTorch():
@@ -341,9 +307,6 @@ def segment(
             check_mask(name)
     source = itk.SlideSegmentationImageSource[itk.Image[itk.UC, 2]].New(Slide=io)
     source.SetModel(model)
-    source.SetTissue(file_name(tissue))
-    if level is not None:
-        source.SetLevel(operator.index(level))
     if region is not None:
         source.SetRegion([operator.index(each) for each in slide.inside(region)])
     source.SetOutputMode("probability" if probability else "label")

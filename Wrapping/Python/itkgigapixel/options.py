@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import os
 import re
-from typing import Callable, Sequence, TypeVar
+from types import SimpleNamespace
+from typing import Callable, Iterable, Sequence, TypeVar
 
 import numpy as np
 
 from itkgigapixel.errors import error_of
 from itkgigapixel import option_table
-from itkgigapixel.option_table import DOCUMENTATION, TABLES
+from itkgigapixel.files import content_of, stated_of
+from itkgigapixel.option_table import DOCUMENTATION, TABLES, TAKEN
 from itkgigapixel.slide_content import file_name
 
 
@@ -27,7 +30,7 @@ def takes_options(function: Function) -> Function:
     types = getattr(option_table, "".join(word.capitalize() for word in function.__name__.split("_")) + "Options").__annotations__
     of_table = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
-        for name, (_, default) in TABLES[function.__name__].items()
+        for name, (_, _, default) in TABLES[function.__name__].items()
     ]
 
     @functools.wraps(function)
@@ -43,6 +46,16 @@ def takes_options(function: Function) -> Function:
     return checked
 
 
+def take(options: dict, *names: str) -> list:
+    """Takes these out of the options; None: not given."""
+    return [options.pop(name, None) for name in names]
+
+
+def complete(function: str, options: dict) -> SimpleNamespace:
+    """All options of a function, with the defaults of those that are not given."""
+    return SimpleNamespace(**{**{name: default for name, (*_, default) in TABLES[function].items()}, **options})
+
+
 def set_options(process, function: str, options: dict) -> None:
     """Those that are None stay as they are without the option.
 
@@ -52,7 +65,7 @@ def set_options(process, function: str, options: dict) -> None:
     for name, value in options.items():
         if value is None:
             continue
-        setter, default = TABLES[function][name]
+        _, setter, default = TABLES[function][name]
         if name == "learning_rate" and not value > 0:  # 0 is the network's for the trainer, which a mistake is not to mean
             why = f"learning_rate has to be above 0, not {value}"
             raise error_of(ValueError, "E-OPTION-VALUE", why, "give None for the network's", option=name, value=value)
@@ -65,17 +78,29 @@ def set_options(process, function: str, options: dict) -> None:
         getattr(process, f"Set{setter}")(value)
 
 
-def program_options(options: dict) -> dict:
-    """The same for the program; switches that are off, and what holds without the option, are left out."""
-    given = {}
-    for name, value in options.items():
-        if isinstance(value, (bytes, os.PathLike)):
+def program_options(function: str, options: dict, slides: Iterable = ()) -> dict:
+    """The same for the program; switches that are off, and what holds without the option, are left out.
+
+    :param function: whose arguments they are
+    :param slides: those of the call: what a :class:`Slide` was given holds where no argument says it"""
+    slides = list(slides)
+    own = {name: options.get(name) for name in ("slide_mpp", "channels", "window")}
+    own["slide_mpp"], strict = stated_of(slides, own["slide_mpp"])
+    content = content_of(slides, own["channels"], own["window"])
+    given = {**content.options(), "slide-mpp": own["slide_mpp"], "strict": strict}
+    for name, (option, _, default) in TABLES[function].items():
+        value = options.get(name)
+        is_zero = isinstance(value, (int, float)) and value == 0
+        if name in own or value is None or (is_zero and (default == 0 or name in _CONVERSIONS)):
+            continue
+        if option in _TEXTS:
+            value = _TEXTS[option](value)
+        elif isinstance(value, (bytes, os.PathLike)):
             value = file_name(value)
         elif isinstance(value, Sequence) and not isinstance(value, str):
             value = tuple(value)
-        if value is not None and value is not False and value not in ("", ()) and (value != 0 or name not in _CONVERSIONS):
-            given[name.replace("_", "-")] = value
-    return given
+        given[option] = value
+    return {name: value for name, value in given.items() if name in TAKEN[function] and value is not None and value is not False and value not in ("", ())}
 
 
 def _bytes(memory: int | str) -> int:
@@ -98,3 +123,15 @@ def _tile_size(side: int | str) -> int:
 
 
 _CONVERSIONS = {"memory": _bytes, "tile_size": _tile_size}
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ",".join(repr(float(each)) for each in values)
+
+
+def _integers(values: Sequence[int], separator: str = ",") -> str:
+    return separator.join(str(operator.index(each)) for each in values)
+
+
+#: Of what the program takes as one text; names of files that were not checked on the way here.
+_TEXTS = {"tissue": file_name, "hints": file_name, "slides": file_name, "region": _integers, "size": lambda sides: _integers(sides, "x"), "mean": _numbers, "deviation": _numbers}

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any, Optional, Sequence, Unpack
+from typing import Any, Optional, Unpack
 
 from itkgigapixel.commands import run
 from itkgigapixel.engine import file_of_model
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.files import content_of, path_of, stated_of
+from itkgigapixel.files import path_of
 from itkgigapixel.option_table import PlanOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Channels, Path, Window
+from itkgigapixel.slide_content import Path
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -23,15 +22,6 @@ from itkgigapixel.temporary import temporary_folder
 def plan(
     slide: Optional[Path | Slide] = None,
     network: Any = "unet",
-    *,
-    size: Sequence[int] = (),
-    loss: str = "",
-    measure: bool = False,
-    level: Optional[int] = None,
-    mpp: Optional[float] = None,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
     **options: Unpack[PlanOptions],
 ) -> dict[str, Any]:
     """Plans what training and inference will take on this machine: memory and tiles, and time where it is asked for.
@@ -44,12 +34,6 @@ def plan(
         A slide, or a volume for a network for volumes. None: *size* is given.
     network : str, path-like or itk.GigapixelModel, default "unet"
         A preset, the path of a JSON file, or a model.
-    size : sequence of int, default ()
-        Width and height in pixels, or width, height and depth of a volume in voxels, in place of *slide*.
-    loss : str, default ''
-        What is minimized, as :func:`train` takes it. "": what the network names.
-    measure : bool, default False
-        Adds the seconds that each takes, by computing a small image.
     **options
         What training leaves as it is, whether inference sees patches, and how both are computed.
 
@@ -70,20 +54,9 @@ def plan(
     >>> rows = gp.plan("slide.svs", "run", memory="2G")["plans"]
     >>> [row["peakBytes"] for row in rows if row["purpose"] == "training" and row["fits"]]
     """
-    if slide is not None and size:
+    if slide is not None and options.get("size"):
         raise error_of(ValueError, "E-OPTION-CONFLICT", "a slide has its own size", "give one of them", option="size")
     slides = [] if slide is None else [slide]
-    slide_mpp, _ = stated_of(slides, slide_mpp)
     with temporary_folder() as folder:
-        given = {
-            "size": "x".join(str(operator.index(each)) for each in size),
-            "network": file_of_model(network, folder),
-            "level": level,
-            "mpp": mpp,
-            "slide-mpp": slide_mpp,
-            **content_of(slides, channels, window).options(),
-            "loss": loss,
-            "measure": measure or "",
-            **program_options(options),
-        }
-        return run("plan", {name: "" if value is None else value for name, value in given.items()}, [path_of(each) for each in slides])
+        given = {"network": file_of_model(network, folder), **program_options("plan", options, slides)}
+        return run("plan", given, [path_of(each) for each in slides])

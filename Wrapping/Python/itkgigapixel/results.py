@@ -5,35 +5,30 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import operator
 import os
 import pathlib
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Unpack
 
 import numpy as np
 
 from itkgigapixel.commands import run
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments, renamed
-from itkgigapixel.files import content_of, path_of, stated_of, write_mask
+from itkgigapixel.files import path_of, write_mask
+from itkgigapixel.option_table import MeasureOptions, ReportOptions
+from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Channels, Path, Window, file_name
+from itkgigapixel.slide_content import Path, file_name
 from itkgigapixel.temporary import temporary_folder
 
 
 @names_arguments
 @in_a_sentence()
+@takes_options
 def measure(
     masks: Path | np.ndarray | Sequence[Path],
     slide: Optional[Path | Slide] = None,
     output: Optional[Path] = None,
-    *,
-    connectivity: int = 8,
-    level: Optional[int] = None,
-    mpp: Optional[float] = None,
-    partial: bool = False,
-    slide_mpp: Optional[float] = None,
-    channels: Optional[Channels] = None,
-    window: Optional[Window] = None,
+    **options: Unpack[MeasureOptions],
 ) -> list[dict[str, float | int | str | None]]:
     """Size and shape of each connected component of masks, and its colors in the slide. ``pandas.DataFrame(rows)`` makes a table of it.
 
@@ -49,21 +44,8 @@ def measure(
         The slide under the mask, or the folder of the masks' slides. None: colors are not measured.
     output : path-like, optional
         A table (``.csv``) to write as well, in place of what stands there; the mask of an array is called ``array`` in it.
-    connectivity : {8, 4}, default 8
-        Pixels that are connected: with 8 also those that touch at a corner, with 4 only those that share an edge.
-    level : int, optional
-        The level of the slide that colors are measured at. None: level 0.
-    mpp : float, optional
-        Micrometers per pixel that the slide is resampled to, in place of a level.
-    partial : bool, default False
-        The mask covers a part of the slide.
-    slide_mpp : float, optional
-        Micrometers per pixel of level 0, where a slide says none, or nonsense. None: what a :class:`Slide` was given.
-    channels : str, int or sequence of these, optional
-        Channels of the slide, which columns are named after, as :class:`Slide` takes them. None: what a :class:`Slide` was
-        given, or all.
-    window : "auto" or (float, float), optional
-        Values that become 0 and 255 of 8 bits, as :class:`Slide` takes them. None: values as they are stored.
+    **options
+        What a component is, and what is measured of the slide.
 
     Returns
     -------
@@ -84,23 +66,11 @@ def measure(
     >>> pandas.DataFrame(rows)
     """
     slides = [] if slide is None else [slide]
-    slide_mpp, strict = stated_of(slides, slide_mpp)
+    given = program_options("measure", options, slides)
     with temporary_folder() as folder:
         table = pathlib.Path(folder, "table.csv") if output is None else pathlib.Path(file_name(output))
-        options = {
-            "slide": path_of(slide) if slides else "",
-            "output": table,
-            "connectivity": operator.index(connectivity),
-            "level": "" if level is None else operator.index(level),
-            "mpp": "" if mpp is None else mpp,
-            "partial": partial or "",
-            "slide-mpp": "" if slide_mpp is None else slide_mpp,
-            **content_of(slides, channels, window).options(),
-            "strict": strict or "",
-            "overwrite": True,
-        }
         names = [write_mask(masks, folder, "masks", takes_labels=True)] if isinstance(masks, np.ndarray) else _names_of(masks, "masks")
-        run("measure", options, names)
+        run("measure", {**given, "slide": path_of(slide) if slides else "", "output": table, "overwrite": True}, names)
         if isinstance(masks, np.ndarray):
             table.write_bytes(table.read_bytes().replace(os.fsencode(names[0]), b"array"))
         with open(table, newline="", encoding="utf-8", errors="surrogateescape") as file:  # as Python has names that are not UTF-8
@@ -111,15 +81,8 @@ def measure(
 @renamed(size="picture_size")
 @names_arguments
 @in_a_sentence()
-def report(
-    results: Path | Sequence[Path],
-    output: Path,
-    *,
-    slides: Optional[Path] = None,
-    picture_size: int = 0,
-    anonymous: bool = False,
-    slide_mpp: Optional[float] = None,
-) -> Path:
+@takes_options
+def report(results: Path | Sequence[Path], output: Path, **options: Unpack[ReportOptions]) -> Path:
     """One page of HTML on a batch of slides: pictures with masks, areas, doubts, probabilities, curves and figures.
 
     It is the command ``gigapixel report``. The page needs no network. Above
@@ -131,14 +94,8 @@ def report(
         Folders of masks and results, runs, tables with a column ``slide``, results of ``--json``; one of them, or several.
     output : path-like
         The page (``.html``), in place of what stands there.
-    slides : path-like, optional
-        The folder of slides that no result names by their paths.
-    picture_size : int, default 0
-        Longer side of pictures in pixels, 64 to 4096. 0: up to 1600, less for many slides.
-    anonymous : bool, default False
-        Leave out names, paths and messages; pictures stay as they are.
-    slide_mpp : float, optional
-        Micrometers per pixel of level 0, where a slide says none, or nonsense.
+    **options
+        What the page shows of slides.
 
     Returns
     -------
@@ -157,15 +114,7 @@ def report(
     >>> gp.report("masks", "report.html", slides="slides")
     'report.html'
     """
-    options = {
-        "output": file_name(output),
-        "slides": "" if slides is None else file_name(slides),
-        "picture-size": "" if picture_size == 0 else operator.index(picture_size),
-        "anonymous": anonymous or "",
-        "slide-mpp": "" if slide_mpp is None else slide_mpp,
-        "overwrite": True,
-    }
-    run("report", options, _names_of(results, "results"))
+    run("report", {**program_options("report", options), "output": file_name(output), "overwrite": True}, _names_of(results, "results"))
     return output
 
 

@@ -76,7 +76,7 @@ def segment_volume(
             "model": file_of_model(model, folder),
             "output": pathlib.Path(folder) / "labels.nrrd" if output is None else file_name(output),
             "overwrite": True,
-            **program_options(options),
+            **program_options("segment_volume", options),
         }
         run("segment", given, [_name_of(volume, folder)], progress)
         return itk.imread(str(given["output"]), itk.UC) if output is None else output

@@ -17,26 +17,6 @@ namespace gigapixel::slicer
 {
 namespace
 {
-std::vector<double>
-ReadNumbers(const std::string & text)
-{
-  std::vector<double> numbers;
-  std::size_t         begin = 0;
-  while (begin <= text.size())
-  {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
-    const auto        number = application::ReadNumber(text.substr(first, end - first));
-    if (!number)
-    {
-      return {};
-    }
-    numbers.push_back(*number);
-    begin = end + 1;
-  }
-  return numbers;
-}
-
 std::string
 Join(const std::array<std::int64_t, 4> & rectangle)
 {
@@ -154,7 +134,7 @@ std::string
 GetRegionInPixels(const ArgumentValues & values)
 {
   const std::string         text = values.GetText("region");
-  const std::vector<double> numbers = ReadNumbers(text);
+  const std::vector<double> numbers = application::ReadNumbers(text).value_or(std::vector<double>());
   if (numbers.size() == 6)
   {
     return GetPixelsOfBox(values, numbers);

@@ -55,6 +55,7 @@ FromTable(const Argument & tableArgument)
   // The command behind judges these, by what differs from the defaults.
   argument.alternative.clear();
   argument.needs.clear();
+  argument.excludes.clear();
   switch (argument.type)
   {
     case ArgumentType::Switch:
@@ -105,10 +106,7 @@ OverCommand(const std::string &          name,
   Module          module{ name, title, command.description, commandName, {}, {}, function };
   for (const Argument & argument : command.arguments)
   {
-    const bool isForShells = argument.name == "json" || argument.name == "quiet" || argument.name == "help" ||
-                             argument.name == "help-all" || argument.name == "overwrite" || argument.name == "report" ||
-                             argument.name == "retry";
-    if (!isForShells)
+    if (!argument.isForShells)
     {
       module.arguments.push_back(FromTable(argument));
     }

@@ -3,6 +3,7 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelExecutor.h"
 #include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 #include "graph/json/gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
 #include "gigapixelJoinNames.h"
@@ -40,6 +41,23 @@ NetworkDescription::SetLoss(const std::string & lossName)
         .OfValue(lossName));
   }
   loss = static_cast<Loss>(found - all.begin());
+}
+
+void
+NetworkDescription::SetLoss(const LossOptions & asked)
+{
+  if (!asked.loss.empty() && asked.loss != "network")
+  {
+    SetLoss(asked.loss);
+  }
+  if (!asked.classWeights.empty())
+  {
+    classWeights = asked.classWeights;
+  }
+  if (asked.ignoredLabel != LabelSource::Ignored)
+  {
+    ignoredLabel = asked.ignoredLabel;
+  }
 }
 
 const LossEntry &

@@ -44,6 +44,7 @@ ReportOfBatch()
 {
   return OutputFile("report", "HTML", "report", "Write a page on all slides as well, as the command report does.")
     .OfSlides()
+    .ForShells()
     .DecidesNothing();
 }
 
@@ -167,7 +168,8 @@ Overwrite()
       "Without it, a whole output that was made of the same slide in the same way (it, or manifest.json of its folder, "
       "tells so) is kept and "
       "skipped, so that an interrupted batch goes on where it was; what was made otherwise is an error.")
-    .Group(Running);
+    .Group(Running)
+    .ForShells();
 }
 
 Argument
@@ -178,13 +180,16 @@ Retry()
       "Without it, a slide of failed.csv in the folder of results is tried again only if it or an option has changed, "
       "or if the machine was to blame: its disk, its memory.")
     .Group(Running)
+    .ForShells()
     .DecidesNothing();
 }
 
 Argument
 Replace()
 {
-  return Switch("overwrite", "Replace the output if it exists, which is an error without this.").Group(Running);
+  return Switch("overwrite", "Replace the output if it exists, which is an error without this.")
+    .Group(Running)
+    .ForShells();
 }
 
 Argument
@@ -197,7 +202,8 @@ Strict()
       "pixels can be decoded, as in other programs; the first five are named in warnings, and the result tells how "
       "many there were. Refused, too, is a DICOM slide beside which a .dcm file lies that cannot be read, since it "
       "may be its finest level; without this it is named in a warning.")
-    .Group(Reading);
+    .Group(Reading)
+    .OfImages();
 }
 
 std::vector<Argument>
@@ -207,20 +213,16 @@ CommonArguments()
                        .Details("More are no faster. No result depends on it.")
                        .Group(Computing)
                        .DecidesNothing();
-  Argument quiet =
-    Switch("quiet", "No progress and no messages but warnings and errors.").Group(Running).DecidesNothing();
-  quiet.shortName = 'q';
-  Argument help = Switch("help", "Show the arguments, a line each; --help-all: with details and ranges.")
-                    .Group(Running)
-                    .DecidesNothing();
-  help.shortName = 'h';
-  return {
-    threads,
-    quiet,
-    Switch("json", "Print the result on stdout as JSON; messages stay on stderr.").Group(Running).DecidesNothing(),
-    help,
-    Switch("help-all", "Show the arguments with details and ranges.").Group(Running).DecidesNothing()
+  const auto forShells = [](const std::string & name, const std::string & text, char shortName = 0) {
+    Argument argument = Switch(name, text).Group(Running).DecidesNothing().ForShells();
+    argument.shortName = shortName;
+    return argument;
   };
+  return { threads,
+           forShells("quiet", "No progress and no messages but warnings and errors.", 'q'),
+           forShells("json", "Print the result on stdout as JSON; messages stay on stderr."),
+           forShells("help", "Show the arguments, a line each; --help-all: with details and ranges.", 'h'),
+           forShells("help-all", "Show the arguments with details and ranges.") };
 }
 
 } // namespace gigapixel::application

@@ -58,6 +58,26 @@ ReadIntegers(const std::string & text, const std::string & separators)
   return values;
 }
 
+std::optional<std::vector<double>>
+ReadNumbers(const std::string & text)
+{
+  std::vector<double> numbers;
+  std::size_t         begin = 0;
+  while (begin <= text.size())
+  {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(' ', begin), end);
+    const auto        number = ReadNumber(text.substr(first, end - first));
+    if (!number)
+    {
+      return {};
+    }
+    numbers.push_back(*number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
 namespace
 {
 [[noreturn]] void
@@ -161,6 +181,12 @@ CheckValue(const Argument & argument, const std::string & value)
       CheckRange(argument, *number, value);
       break;
     }
+    case ArgumentType::Numbers:
+      if (!ReadNumbers(value))
+      {
+        Refuse(name, value, "numbers separated by commas");
+      }
+      break;
     case ArgumentType::Interval:
       CheckInterval(argument, value);
       break;

@@ -24,6 +24,9 @@ std::optional<std::int64_t> ReadInteger(const std::string & text);
 GigapixelApplication_EXPORT std::vector<std::int64_t> ReadIntegers(const std::string & text,
                                                                    const std::string & separators);
 
+/** Numbers between commas; nothing where one is none. */
+GigapixelApplication_EXPORT std::optional<std::vector<double>> ReadNumbers(const std::string & text);
+
 /** \throw UsageError unless the text is a value of the argument's type and range. */
 void CheckValue(const Argument & argument, const std::string & value);
 

@@ -185,8 +185,10 @@ ArgumentValues::CheckCompleteness() const
     }
     for (const Argument & other : command.arguments)
     {
-      if (&other != &argument && !argument.alternative.empty() && other.alternative == argument.alternative &&
-          IsGiven(argument.name) && IsGiven(other.name))
+      const bool isAlternative = !argument.alternative.empty() && other.alternative == argument.alternative;
+      const bool isExcluded =
+        isAlternative || std::count(argument.excludes.begin(), argument.excludes.end(), other.name) > 0;
+      if (&other != &argument && isExcluded && IsGiven(argument.name) && IsGiven(other.name))
       {
         throw UsageError(
           Diagnostic("E-OPTION-CONFLICT",
@@ -279,7 +281,15 @@ ArgumentValues::GetNumber(const std::string & name) const
 std::int64_t
 ArgumentValues::GetInteger(const std::string & name) const
 {
-  return ReadInteger(GetText(name)).value();
+  const auto   number = ReadInteger(GetText(name));
+  const auto & words = GetArgument(name).choices;
+  return number ? *number : words.begin() - std::find(words.begin(), words.end(), GetText(name)) - 1;
+}
+
+std::vector<double>
+ArgumentValues::GetNumbers(const std::string & name) const
+{
+  return Has(name) ? *ReadNumbers(GetText(name)) : std::vector<double>();
 }
 
 std::int64_t
@@ -310,15 +320,15 @@ ArgumentValues::GetRegion(const std::string & name) const
 }
 
 void
-RefuseOptionsOfSlides(const ArgumentValues & values, const std::string & reason, OptionScope scope)
+RefuseOptions(const ArgumentValues & values, const std::string & reason, OptionScope first, OptionScope last)
 {
   for (const Argument & argument : values.GetCommand().arguments)
   {
-    if (argument.scope >= scope && values.IsGiven(argument.name))
+    if (argument.scope >= first && argument.scope <= last && values.IsGiven(argument.name))
     {
       const std::string name = argument.GetDisplayName();
       throw UsageError(
-        Diagnostic("E-OPTION-APPLIES", name + " is for slides, and " + reason, "leave it out").OfOption(name));
+        Diagnostic("E-OPTION-APPLIES", name + " does not apply, since " + reason, "leave it out").OfOption(name));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "gigapixelComputingOptions.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelLearningOptions.h"
+#include "gigapixelLossOptions.h"
 #include "gigapixelObjective.h"
 #include "gigapixelPatchOptions.h"
 #include "gigapixelSegmentationOptions.h"
@@ -58,11 +59,13 @@ Info()
                         " files.") },
            SlideArguments(),
            { OptionText("associated", "NAME", "Save this associated image (label, macro, thumbnail) to --output.")
-               .OfSlideFiles(),
-             Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles(),
+               .OfSlideFiles()
+               .Needs("output"),
+             Output("PNG", "picture", "Where the associated image goes.").OfSlideFiles().Needs("associated"),
              Switch("check", "Decode all tiles of all levels, and tell how many are damaged.")
                .Details(
-                 "Exit code 1 if any cannot be decoded (or, with --strict, is damaged). All are counted, five named."),
+                 "Exit code 1 if any cannot be decoded (or, with --strict, is damaged). All are counted, five named.")
+               .OfImages(),
              Strict(),
              Replace() } }),
     { "gigapixel info slide.svs",
@@ -100,17 +103,6 @@ SlidesForModel(const std::string & tissue)
   level.alternative.clear();
   arguments.insert(arguments.begin(), level);
   return arguments;
-}
-
-Argument
-TrainingLoss()
-{
-  std::vector<std::string> losses = GetLossNames();
-  losses.insert(losses.begin(), "network");
-  return Choice("loss", losses, "network", "What is minimized.")
-    .Details("network: what the network's file says. Cross-entropy is binary or softmax. Dice is that of the whole "
-             "slide, which takes two passes over it. focal attends to pixels that are not yet right.")
-    .Group("Learning");
 }
 
 /** What a run's folder does not say. */
@@ -166,12 +158,7 @@ Train()
             "names and window, and finds the channels of other slides by their names.",
             AsStored,
             "it takes no part in the loss of networks that label pixels, nor in what those pool that label images.")),
-        { Integer("ignored-label", "", 0, 255, "Pixels of the mask with this value take no part.")
-            .Details(
-              "It is no class. Nor do those with 255 take part where there are more than two classes. Of two, 255 is "
-              "the object, and cannot be ignored.")
-            .Group("Slides"),
-          Choice("objective", NameObjectives(), "auto", "What is learnt of whole slides.")
+        { Choice("objective", NameObjectives(), "auto", "What is learnt of whole slides.")
             .Details("Where the table has several kinds: columns of " + DescribeObjectives() +
                      ". auto: classes "
                      "where there is the column label or mask, else the only kind that there is.")
@@ -188,10 +175,8 @@ Train()
           Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.")
             .Group("Slides")
             .Needs("folds"),
-          Network(),
-          TrainingLoss(),
-          OptionText("class-weights", "W0,W1,...", "Of the classes in the loss. Default: the network's.")
-            .Group("Learning") },
+          Network() },
+        OptionsOf<LossOptions>(),
         OptionsOf<ComputingOptions>(),
         { Strict() },
         OptionsOf<LearningOptions>() }),
@@ -207,9 +192,12 @@ Train()
 Command
 Segment()
 {
-  Argument region{ "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
-  region.unit = "px";
-  region = region.Details("As far as the slide reaches. The mask has its size.").Group("Slides").OfSlides();
+  const Argument region =
+    Argument{ "region", Type::Region, "X,Y,W,H", "Only this rectangle: x, y, width and height in level-0 pixels." }
+      .Unit("px")
+      .Details("As far as the slide reaches. The mask has its size.")
+      .Group("Slides")
+      .OfSlides();
   return {
     "segment",
     "slides with a trained network",
@@ -329,7 +317,7 @@ Plan()
   Argument slide = Slide("Slide file; for a network for volumes a volume's, as segment takes it.");
   slide.required = false;
   slide.alternative = "image";
-  Argument size{ "size", Type::Box, "WxH|WxHxD", "Size of an image, or of a volume, instead of a slide." };
+  Argument size{ "size", Type::Box, "WxH|WxHxD", "Sides of an image, or of a volume, instead of a slide." };
   size.unit = "px";
   size.alternative = "image";
   return { "plan",
@@ -340,7 +328,7 @@ Plan()
            "room these take, is said, too.",
            Join({ { slide, size, Network() },
                   SlideArguments({ SlideReading::Resolution, SlideReading::Values }, DescribeInput("", AsStored)),
-                  { TrainingLoss(), FindOption<LearningOptions>("freeze") },
+                  { FindOption<LossOptions>("loss"), FindOption<LearningOptions>("freeze") },
                   OptionsOf<PatchOptions>({ "blending" }),
                   OptionsOf<ComputingOptions>({ "device", "shared-memory" }),
                   { Switch("measure", "Shows the time, too, by computing a small image.") } }),
@@ -372,15 +360,17 @@ Networks()
 Command
 Import()
 {
-  const Argument name{ "name", Type::Text, "NAME", "Of the network. Without it the file's." };
-  const Argument logits{
-    "logits", Type::Text, "NAME", "Which of several outputs has the logits of each pixel. Without it the first."
-  };
-  Argument mean{ "mean", Type::Text, "M0,M1,...", "Of the pixels that it takes, for each channel. Without it 0." };
-  mean.details = "As shares of 255.";
-  const Argument deviation{
-    "deviation", Type::Text, "D0,D1,...", "Likewise, with --mean: input is (pixel / 255 - mean) / deviation."
-  };
+  const Argument name{ "name", Type::Text, "NAME", "Name of the network. Without it its own." };
+  const Argument logits =
+    OptionText("logits", "NAME", "Which of several outputs of an ONNX file has the logits. Without it: the first.")
+      .Excludes({ "weights" });
+  const Argument mean =
+    OptionNumbers("mean", "M0,M1,...", "Means of the pixels that it takes, for each channel. Without it 0.")
+      .Details("As shares of 255; of volumes in the units of their values.")
+      .Needs("deviation");
+  const Argument deviation =
+    OptionNumbers("deviation", "D0,D1,...", "Standard deviations: input is (pixel / 255 - mean) / deviation.")
+      .Needs("mean");
   Argument orientation{
     "orientation", Type::Text, "LETTERS|stored", "Of volumes: sides of the patient that x, y and z pointed to."
   };

@@ -178,6 +178,8 @@ GetTypeName(ArgumentType type)
       return "box";
     case ArgumentType::Region:
       return "region";
+    case ArgumentType::Numbers:
+      return "numbers";
     case ArgumentType::Interval:
       return "interval";
     case ArgumentType::File:
@@ -207,7 +209,11 @@ Describe(const Argument & argument)
   {
     json["mayBeUnset"] = true;
   }
-  if (argument.scope != OptionScope::All)
+  if (argument.isForShells)
+  {
+    json["forShells"] = true;
+  }
+  if (argument.scope >= OptionScope::Slides && argument.scope <= OptionScope::SlideFiles)
   {
     json["scope"] = "slides";
   }

@@ -25,7 +25,7 @@ TissuePreset()
                         (choice.purpose.back() == '.' ? "" : ".");
   }
   argument.defaultValue = argument.choices.front();
-  return argument;
+  return argument.Sets("Preset");
 }
 
 Argument
@@ -46,8 +46,10 @@ OutlineOrigin()
 Command
 Label()
 {
-  Argument downsample = Integer(
-    "downsample", "8", 1, 256, "Label grid: this many level-0 pixels along each axis make one pixel of the mask.");
+  Argument downsample =
+    Integer(
+      "downsample", "8", 1, 256, "Label grid: this many level-0 pixels along each axis make one pixel of the mask.")
+      .Sets("Downsample");
   return {
     "label",
     "a tissue mask, without any training",
@@ -68,15 +70,18 @@ Label()
           InputFile("hints", "FILE|FOLDER", "annotations", "Outlines that say what a place is, where a mask is wrong.")
             .Details("Drawn with QuPath's brush, each of the class Tissue, Glass, Pen or Artifact. What lies in them "
                      "is that, and what looks like it is judged anew, nearby above all. Of several slides a folder "
-                     "with SLIDE-NAME.geojson."),
+                     "with SLIDE-NAME.geojson.")
+            .Sets("Hints"),
           OutlineOrigin().Needs("hints"),
           Switch("classes", "Write what is where in place of 0 and 255.")
             .Details("0 glass, 1 tissue and, with the preset model, 2 pen and 3 artifact (bubbles, dust, edges of "
                      "coverslips and frames), with their names and colors, in which overlay shows them. For evaluate "
-                     "tissue is the object then; as --tissue of other commands, and to train with, all that is not 0."),
+                     "tissue is the object then; as --tissue of other commands, and to train with, all that is not 0.")
+            .Sets("OutputClasses"),
           OneOf("grid", downsample),
           OneOf("grid", Resolution("mpp", "", "Label grid of exactly this resolution.")),
-          Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's.") },
+          Switch("full-resolution", "Write the mask at the size of level 0 instead of the label grid's.")
+            .Sets("FullResolution") },
         PictureArguments(),
         { ReportOfBatch(), Strict(), Retry(), Overwrite() } }),
     { "gigapixel label slide.svs -o slide.tissue.tif",
@@ -88,10 +93,10 @@ Label()
 Command
 Evaluate()
 {
-  Argument positive{ "positive-class", Type::Text, "NAME", "" };
-  positive.formerName = "positive";
-  positive.description = "Of two classes the one that is looked for.";
-  positive.details = "Without it: the last, as that is what such networks are trained for.";
+  const Argument positive = OptionText("positive-class", "NAME", "Of two classes the one that is looked for.")
+                              .Details("Without it: the last, as that is what such networks are trained for.")
+                              .OfPredictions()
+                              .Formerly("positive");
   return {
     "evaluate",
     "a mask, or predictions of slides, against the truth",
@@ -116,24 +121,30 @@ Evaluate()
                    ". Or a table (.csv) with the columns slide and p_CLASS for each class, or those that classify "
                    "writes of findings, grades or values.")),
       InputFile("TRUTH", "", "label", "The mask to judge a mask by."),
-      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared."),
+      Switch("partial", "PREDICTION covers a part of TRUTH (segment --region): only there they are compared.")
+        .OfMasks(),
       InputFile("cohort", "CSV", "table", "Of predictions: the table with the slides' labels.")
         .Details(
           "Columns slide, label, or label:NAME, grade or value:NAME, and, if wanted, patient, split. Slides are known "
-          "by the ends of their paths; they need not be there. Without it: the column label of the predictions."),
-      Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort."),
+          "by the ends of their paths; they need not be there. Without it: the column label of the predictions.")
+        .OfPredictions(),
+      Choice("split", { "all", "train", "validation", "test" }, "all", "Only slides with this split in --cohort.")
+        .OfPredictions(),
       Choice("case", { "slide", "patient" }, "slide", "What is a case: each slide, or each patient.")
         .Details("Patients are in the column patient of either table. Their probabilities are the means of those of "
                  "all slides.")
+        .OfPredictions()
         .Formerly("by"),
       positive,
       Integer("bins", "10", 1, 1000, "Equal intervals of probability in which calibration is judged.")
-        .Details("Of the positive class, or of the predicted one where there are more than two."),
+        .Details("Of the positive class, or of the predicted one where there are more than two.")
+        .OfPredictions(),
       OutputFile(
         "pictures", "FOLDER", "folder", "Write the ROC, the confusion matrix and the reliability diagram there.")
         .Details("As roc, confusion and reliability, .svg and .png; of findings roc, of grades confusion, of values "
-                 "scatter-1 and so on."),
-      Replace() },
+                 "scatter-1 and so on.")
+        .OfPredictions(),
+      Replace().OfPredictions() },
     { "gigapixel evaluate slide.mask.tif slide.truth.tif",
       "gigapixel evaluate slide.mask.tif slide.truth.tif --json",
       "gigapixel evaluate labels.nii.gz truth.nii.gz",
@@ -216,7 +227,7 @@ Command
 Rasterize()
 {
   Argument classes{ "class", Type::Text, "NAME", "" };
-  classes.description = "Only outlines of this class; may be given several times.";
+  classes.description = "Only outlines of this class.";
   classes.details =
     "One class becomes 255; of several, the first becomes 1, the second 2 and so on, and outlines of the class Ignore* "
     "become 255, which training leaves out. Where none of these classes is in the file, no mask is written.";
@@ -322,9 +333,10 @@ Measure()
 Command
 Convert()
 {
-  Argument region{ "region", Type::Region, "X,Y,W,H", "Only this rectangle, in level-0 pixels." };
-  region.details = "Tiles are copied if it begins and ends at tiles.";
-  region.unit = "px";
+  const Argument region =
+    Argument{ "region", Type::Region, "X,Y,W,H", "Only this rectangle: x, y, width and height in level-0 pixels." }
+      .Unit("px")
+      .Details("Tiles are copied if it begins and ends at tiles.");
   Argument out = OutputFile("OUT", "", "slide", "The pyramid of one slide, or a folder for those of several.")
                    .Details("A .tif file for one slide (.ome.tif: OME-TIFF); a folder (for several slides or a folder "
                             "of them, or ending in /) that gets SLIDE-NAME.pyramid.tif for each.");
@@ -370,8 +382,10 @@ Convert()
              Switch("bilevel", "One bit a pixel, for masks of 0 and 255; no tiles are copied."),
              Switch("bigtiff", "BigTIFF, whatever the size. Without it: where the file may grow beyond 4 GiB."),
              Switch("keep-label",
-                    "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient."),
-             Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient."),
+                    "Keep label, macro and thumbnail images, and texts as --keep-text. They may name the patient.")
+               .Sets("KeepLabel"),
+             Switch("keep-text", "Keep the slide's texts: description, properties, dates. They may name the patient.")
+               .Sets("KeepText"),
              Strict(),
              Retry(),
              Overwrite() } }),
@@ -391,10 +405,11 @@ Synthesize()
   lesions.unit = "%";
   Argument resolution = Number("slide-mpp", "0.5", 0.1, 8, "Resolution of level 0.").Formerly("mpp");
   resolution.unit = "µm/px";
-  Argument slides{ "slides", Type::Text, "TRAIN,VALIDATION,TEST", "" };
-  slides.description = "Make a cohort of so many slides; OUT is its folder.";
-  slides.details = "One after the other from --seed on, half with lesions, half with decoys. The folder has slides/, "
-                   "tissue/ (masks, for train --tissue), outlines/ and cohort.csv, for train --cohort.";
+  const Argument slides =
+    OptionText("slides", "TRAIN,VALIDATION,TEST", "Make a cohort of so many slides; OUT is its folder.")
+      .Details("One after the other from --seed on, half with lesions, half with decoys. The folder has slides/, "
+               "tissue/ (masks, for train --tissue), outlines/ and cohort.csv, for train --cohort.")
+      .Needs("lesions");
   return {
     "synthesize",
     "a slide with known truth",
@@ -407,11 +422,15 @@ Synthesize()
       Required(size),
       Integer("seed", "1", 0, 4294967295.0, "Which slide."),
       lesions,
-      Switch("decoys", "Of --lesions: the foci are crowds of nuclei of the usual size.").Needs("lesions"),
+      Switch("decoys", "Of --lesions: the foci are crowds of nuclei of the usual size.")
+        .Excludes({ "slides" })
+        .Needs("lesions"),
       OutputFile("outlines", "FILE", "annotations", "Write the outlines of the foci here, as GeoJSON.")
+        .Excludes({ "slides" }) // a cohort has all of that in its folder
         .Needs("lesions"),
       slides,
-      OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background)."),
+      OutputFile("truth", "FILE", "label", "Write the mask of the tissue here (255 tissue, 0 background).")
+        .Excludes({ "slides" }),
       resolution,
       Switch("brown", "Stained brown (diaminobenzidine), as in immunohistochemistry, in place of eosin."),
       Switch("artifacts", "With what laboratories and scanners leave.")

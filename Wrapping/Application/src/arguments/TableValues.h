@@ -35,6 +35,10 @@ TakeOption(const ArgumentValues & values, const std::string & name, const Option
     {
       value = values.GetText(name);
     }
+    else if constexpr (std::is_same_v<TValue, std::vector<double>>)
+    {
+      value = values.GetNumbers(name);
+    }
     else if constexpr (std::is_same_v<TValue, double>)
     {
       value = values.GetNumber(name);

@@ -220,22 +220,8 @@ Format(const Agreement & agreement, const nlohmann::ordered_json & json)
 void
 CheckOptions(const ArgumentValues & values, bool isTable)
 {
-  const char * const what = isTable ? "a mask" : "a table of predictions (.csv)";
-  for (const char * option : { "cohort", "split", "case", "positive-class", "bins", "pictures", "overwrite" })
-  {
-    if (!isTable && values.IsGiven(option))
-    {
-      throw UsageError(
-        Diagnostic("E-OPTION-APPLIES", std::string("--") + option + " is of " + what + ", and PREDICTION is a mask")
-          .OfOption(std::string("--") + option));
-    }
-  }
-  if (isTable && values.IsGiven("partial"))
-  {
-    throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                std::string("--partial is of ") + what + ", and PREDICTION is a table of predictions")
-                       .OfOption("--partial"));
-  }
+  const OptionScope other = isTable ? OptionScope::Masks : OptionScope::Predictions;
+  RefuseOptions(values, isTable ? "PREDICTION is a table of predictions" : "PREDICTION is a mask", other, other);
   if (isTable && values.IsGiven("TRUTH"))
   {
     throw UsageError(Diagnostic("E-OPTION-APPLIES",

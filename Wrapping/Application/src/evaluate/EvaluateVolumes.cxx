@@ -349,22 +349,6 @@ Format(const JSON & json)
          '\n';
 }
 
-void
-RefuseOptions(const ArgumentValues & values)
-{
-  for (const char * option :
-       { "cohort", "split", "case", "positive-class", "bins", "pictures", "overwrite", "partial" })
-  {
-    if (values.IsGiven(option))
-    {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  std::string("--") + option + " is not of volumes, which PREDICTION and TRUTH are",
-                                  "leave it out")
-                         .OfOption(std::string("--") + option));
-    }
-  }
-}
-
 } // namespace
 
 bool
@@ -391,7 +375,7 @@ AreLabelVolumes(const std::string & prediction, const std::string & truth)
 int
 RunEvaluateVolumes(const ArgumentValues & values, const Session & session)
 {
-  RefuseOptions(values);
+  RefuseOptions(values, "PREDICTION and TRUTH are volumes", OptionScope::Images, OptionScope::Predictions);
   auto              predictionFile = OpenVolume(values.GetText("PREDICTION"), session);
   auto              truthFile = OpenVolume(values.GetText("TRUTH"), session);
   const std::string difference = truthFile.grid.DescribeDifference(predictionFile.grid);

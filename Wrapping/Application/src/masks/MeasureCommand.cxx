@@ -462,7 +462,7 @@ CheckOptions(const ArgumentValues & values)
 {
   for (const Argument & argument : values.GetCommand().arguments)
   {
-    if (argument.scope != OptionScope::All && values.IsGiven(argument.name) && !values.IsGiven("slide"))
+    if (argument.scope >= OptionScope::Slides && values.IsGiven(argument.name) && !values.IsGiven("slide"))
     {
       const std::string name = argument.GetDisplayName();
       throw UsageError(

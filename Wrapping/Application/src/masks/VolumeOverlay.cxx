@@ -375,7 +375,7 @@ int
 RunVolumeOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string name = values.GetText("SLIDE"), output = values.GetText("output");
-  RefuseOptionsOfSlides(values, name + " is a volume");
+  RefuseOptions(values, name + " is a volume");
   const itk::GigapixelVolume volume = OpenVolume(name, session), labels = OpenVolume(values.GetText("MASK"), session);
   CheckLabels(volume, labels);
   const auto        panels = MakePanels(volume.grid, values.GetInteger("picture-size"));

@@ -448,17 +448,10 @@ RunInfo(const ArgumentValues & values, const Session & session)
     }
     return FindEngineCommand("info")(values, session);
   }
-  if (values.Has("associated") != values.Has("output"))
-  {
-    throw UsageError(Diagnostic("E-OPTION-NEEDS", "--associated NAME and --output PNG need each other", "give both")
-                       .OfOption(values.Has("associated") ? "--associated" : "--output"));
-  }
   std::vector<SlideTask> tasks;
   if (names.size() == 1 && IsVolume(names.front()) && values.Has("associated"))
   {
-    throw UsageError(Diagnostic("E-OPTION-APPLIES", "--associated is for slides, and this is a volume", "leave it out")
-                       .OfFile(names.front())
-                       .OfOption("--associated", values.GetText("associated")));
+    RefuseOptions(values, names.front() + " is a volume");
   }
   const bool isSeries = names.size() == 1 && itk::GigapixelIsDicomFolder(names.front());
   const auto list = isSeries ? SlideList{ names } : FindSlides(names, session);

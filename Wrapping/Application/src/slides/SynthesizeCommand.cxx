@@ -232,23 +232,6 @@ SynthesizeOne(const ArgumentValues & values, const Session & session)
 std::vector<std::int64_t>
 GetNumbersOfSlides(const ArgumentValues & values)
 {
-  for (const char * option : { "truth", "outlines", "decoys" })
-  {
-    if (values.Has(option))
-    {
-      throw UsageError(
-        Diagnostic("E-OPTION-CONFLICT",
-                   std::string("--") + option + " is of one slide: a cohort (--slides) has all of that in its folder")
-          .OfOption(std::string("--") + option));
-    }
-  }
-  if (!values.Has("lesions"))
-  {
-    throw UsageError(Diagnostic("E-OPTION-NEEDS",
-                                "--slides makes a cohort of slides with lesions and without",
-                                "say how large they are (--lesions)")
-                       .OfOption("--slides", values.GetText("slides")));
-  }
   std::vector<std::int64_t> numbers = ReadIntegers(values.GetText("slides"), ",");
   const std::int64_t        all = std::accumulate(numbers.begin(), numbers.end(), std::int64_t{ 0 });
   if (numbers.size() != 3 || *std::min_element(numbers.begin(), numbers.end()) < 0 || all < 1 || all > 9999)

@@ -110,7 +110,7 @@ FormatSize(const Size & size)
 JSON
 DescribeVolume(const std::string & name, const ArgumentValues & values, const Session & session, std::string & text)
 {
-  RefuseOptionsOfSlides(values, name + " is a volume");
+  RefuseOptions(values, name + " is a volume");
   const itk::GigapixelVolume volume = OpenVolume(name, session);
   const VolumeGrid &         grid = volume.grid;
   if (values.Has("check"))
