@@ -107,7 +107,9 @@ def test_the_default_is_the_network_on_any_ground(tmp_path):
         output = tmp_path / f"mask-of-{slide.name}"
         told = run("label", slide, "-o", output, "--json").json
         assert told["preset"] == "model"
-        assert all(0 <= told[name] <= 1 for name in ("penFraction", "artifactFraction", "expectedIou"))
+        assert all(0 <= told[name] <= 1 for name in ("penFraction", "artifactFraction"))
+        # Discs of one color on black, which nobody has seen under a microscope, may be artifacts: then nothing is expected.
+        assert told["expectedIou"] is None if told["tissueFraction"] == 0 else 0 <= told["expectedIou"] <= 1
         again = run("label", slide, "-o", output, "--preset", "auto", "--json").json
         assert again == {**told, "skipped": True}  # shares and doubts too, which the file keeps
     rules = run("label", bright, "-o", tmp_path / "rules.tif", "--preset", "rules", "--json").json

@@ -223,7 +223,7 @@ ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
     const double         below = (left + 1 - x) * getTissue(left, top + 1) + (x - left) * getTissue(left + 1, top + 1);
     const NaiveVerdict & verdict = verdicts[it.GetIndex()[1] / factor * width + it.GetIndex()[0] / factor];
     const bool           isEvident =
-      evidence != nullptr && evidence->GetPixel(it.GetIndex()) != 0 && verdict.tissue > verdict.foreign;
+      evidence != nullptr && evidence->GetPixel(it.GetIndex()) != 0 && verdict.foreign < 2 * verdict.tissue;
     const bool isTissue = (top + 1 - y) * above + (y - top) * below >
                           255 * (isEvident ? gigapixel::TissueNetwork::Possible : gigapixel::TissueNetwork::Likely);
     const bool isForeign = verdict.foreign > 255 - verdict.tissue - verdict.foreign;
@@ -306,6 +306,34 @@ TEST(TissueClassImageFilter, IsTheNetworkOverTheWholeSlide)
   }
 }
 
+TEST(TissueClassImageFilter, SeesGrayAsEqualColors)
+{
+  const auto grid = MakeGrid(333, 401, 15);
+  auto       gray = MakeImage<MaskType>(333, 401);
+  for (itk::ImageRegionIteratorWithIndex<ColorType> it(grid, grid->GetBufferedRegion()); !it.IsAtEnd(); ++it)
+  {
+    const auto value = it.Get()[1];
+    gray->SetPixel(it.GetIndex(), value);
+    it.Set(ColorType::PixelType(value));
+  }
+  const auto ofColors = ClassFilter::New();
+  ofColors->SetInput(grid);
+  ofColors->Update();
+  const auto ofGray = itk::TissueClassImageFilter<MaskType>::New();
+  ofGray->SetInput(gray);
+  ofGray->Update();
+  std::size_t others = 0;
+  for (std::size_t y = 0; y < 401; ++y)
+  {
+    std::vector<unsigned char> rows[2]{ std::vector<unsigned char>(333), std::vector<unsigned char>(333) };
+    ofColors->GetClasses().PaintRow(y, 0, 333, { { 0, 1, 2, 3 } }, rows[0].data());
+    ofGray->GetClasses().PaintRow(y, 0, 333, { { 0, 1, 2, 3 } }, rows[1].data());
+    ASSERT_EQ(rows[0], rows[1]) << y;
+    others += 333 - std::count(rows[0].begin(), rows[0].end(), 0);
+  }
+  EXPECT_GT(others, 0u);
+}
+
 TEST(TissueClassImageFilter, ThreadsAndDivisionsChangeNothing)
 {
   const auto grid = MakeGrid(777, 1501, 12);
@@ -357,6 +385,33 @@ TEST(TissueClassImageFilter, TellsPenFromTissue)
   const auto * pixels = filter->GetOutput()->GetBufferPointer();
   EXPECT_EQ(*std::max_element(pixels, pixels + 777 * 901), 1);
   EXPECT_TRUE(std::isnan(filter->GetPenShare()));
+}
+
+// A stroke that says glass takes tissue away; what is pen beyond it stays pen.
+TEST(TissueClassImageFilter, HintsLeavePenWhatItIs)
+{
+  const auto grid = MakeGrid(777, 901, 13);
+  const auto filter = ClassFilter::New();
+  filter->SetInput(grid);
+  filter->Update();
+  std::vector<unsigned char> before(777);
+  filter->GetClasses().PaintRow(450, 0, 777, { { 0, 1, 2, 3 } }, before.data());
+  auto hints = MakeImage<MaskType>(777, 901);
+  hints->FillBuffer(0);
+  hints->CopyInformation(grid);
+  for (int y = 100; y < 160; ++y)
+  {
+    for (int x = 60; x < 90; ++x)
+    {
+      hints->SetPixel({ { x, y } }, 1 + static_cast<unsigned char>(TissueClass::Pen));
+    }
+  }
+  filter->SetHints(hints);
+  filter->Update();
+  std::vector<unsigned char> row(777);
+  filter->GetClasses().PaintRow(450, 0, 777, { { 0, 1, 2, 3 } }, row.data());
+  EXPECT_EQ(std::count(before.begin() + 50, before.begin() + 100, 2), 50);
+  EXPECT_EQ(std::count(row.begin() + 50, row.begin() + 100, 2), 50);
 }
 
 TEST(TissueClassImageFilter, RefusesOtherModels)

@@ -42,7 +42,8 @@ struct TissueVerdict
  * were it 0, hardly at all. Where tissue is rare, as on a slide of pen alone, it gains nothing.
  * Documentation/evidence/tissue.md says what the votes bring.
  *
- * Votes are whole numbers, so that their order changes nothing. Memory: 1 MiB. */
+ * Votes are whole numbers, so that their order changes nothing. Memory: 1.3 MiB, and as much again
+ * while they are counted. */
 class GigapixelTissue_EXPORT ColorVotes
 {
 public:

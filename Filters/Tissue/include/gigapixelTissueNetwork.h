@@ -38,8 +38,8 @@ struct TissueGrid
  * of all blocks of a color is evidence for each of them (ColorVotes). So is what a person says of some blocks, for
  * those that look like them (TissueCorrection). A block's probability of tissue lies at its center: between the centers
  * it is interpolated, bilinearly. What has more than Likely is tissue; where other evidence says so, too, Possible is
- * enough, unless the block is more probably pen or an artifact, which rules of color cannot tell apart. The rest is
- * what its block most probably is of the other three.
+ * enough, unless pen or artifact is twice as probable, which rules of color cannot tell apart. The rest is glass, or
+ * the likelier of pen and artifact.
  *
  * Memory is bounded by a row of the engine's tiles with their halo, the runs of evidence and result, and 4 bytes a
  * block (6 MB for a square centimeter); any number of threads gives the same bits. */
@@ -52,6 +52,9 @@ public:
    * stained slides better, and it knows what they take for tissue; Documentation/evidence/tissue.md has figures. */
   static constexpr double Likely = 0.5;
   static constexpr double Possible = 0.2; ///< see Likely
+
+  /** How weights become a mask. It changes when masks of the same weights do, so that a mask tells how it was made. */
+  static constexpr const char * Method = "color-votes";
 
   /** The name of the ready model. */
   static constexpr const char * ReadyModel = "tissue-classes";

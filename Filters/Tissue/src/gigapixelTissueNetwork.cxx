@@ -155,7 +155,7 @@ Judge(const float * probabilities, const std::uint8_t * color)
   return { tissue, static_cast<std::uint8_t>(foreign), ColorVotes::GetColor(color), isPen };
 }
 
-/** The most probable class but tissue. */
+/** What is likelier, if it is no tissue: glass, or what is foreign, which is the likelier of pen and artifact. */
 unsigned char
 GetOther(const TissueVerdict & verdict)
 {
@@ -308,7 +308,12 @@ TissueNetwork::Implementation::AddToSums(const unsigned char * pixels)
 void
 TissueNetwork::Implementation::AddHints(const unsigned char * hintsOfRow)
 {
-  hints.emplace_back(hintsOfRow, hintsOfRow + width);
+  hints.emplace_back();
+  if (std::all_of(hintsOfRow, hintsOfRow + width, [](unsigned char hint) { return hint == 0; }))
+  {
+    return;
+  }
+  hints.back().assign(hintsOfRow, hintsOfRow + width);
   for (std::size_t x = 0; x < width; ++x)
   {
     constexpr auto tissue = static_cast<unsigned char>(TissueClass::Tissue);
@@ -459,8 +464,10 @@ TissueNetwork::Implementation::CorrectByHints()
       const std::int64_t y = static_cast<std::int64_t>(i) / blocks.width;
       const double       logOdds = getLogOdds(x, y) + correction.Get(this->MakeBlock(x, y));
       TissueVerdict &    verdict = verdicts[i];
+      // What is no tissue stays foreign and glass in the same parts.
+      const double share = static_cast<double>(verdict.foreign) / std::max(1, 255 - verdict.tissue);
       verdict.tissue = static_cast<std::uint8_t>(255.0 / (1.0 + std::exp(-logOdds)) + 0.5);
-      verdict.foreign = std::min(verdict.foreign, static_cast<std::uint8_t>(255 - verdict.tissue));
+      verdict.foreign = static_cast<std::uint8_t>(share * (255 - verdict.tissue) + 0.5);
     }
   });
 }
@@ -501,7 +508,7 @@ TissueNetwork::Implementation::AppendClasses()
       const Place           column = columns[x];
       const int *           sum = blended.data() + column.first;
       const int             tissue = (2 * side - column.part) * sum[0] + column.part * sum[column.part == 0 ? 0 : 1];
-      const bool            isBacked = isEvident[x] != 0 && block.tissue > block.foreign;
+      const bool            isBacked = isEvident[x] != 0 && block.foreign < 2 * block.tissue;
       const bool            isTissue = tissue > (isBacked ? possible : likely);
       calledTissue += isTissue ? 1 : 0;
       (isTissue ? sumWithin : sumBeyond) +=
@@ -599,8 +606,8 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.769;
-  constexpr double slope = 27.6;
+  constexpr double middle = 0.817;
+  constexpr double slope = 29.7;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 

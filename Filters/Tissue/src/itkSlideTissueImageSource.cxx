@@ -327,6 +327,10 @@ SlideTissueImageSource::DescribeMaking()
   {
     model = " model=" + gigapixel::TissueNetwork::Identify(gigapixel::TissueNetwork::ReadyModel);
   }
+  if (gigapixel::GetTissuePreset(m_ChosenPreset).method == gigapixel::TissueMethod::Network)
+  {
+    model += std::string(" method=") + gigapixel::TissueNetwork::Method;
+  }
   if (!m_Hints.empty())
   {
     model += " hints=" + gigapixel::IdentifyFile(m_Hints, gigapixel::HashedBytes::All);

@@ -73,8 +73,12 @@ def set_options(process, function: str, options: dict) -> None:
             value = _CONVERSIONS[name](value)
         elif default == ():
             value = [value] if isinstance(value, str) else list(value)
-        elif isinstance(value, (str, os.PathLike)):
+        elif isinstance(value, (str, bytes, os.PathLike)):
             value = file_name(value)
+        elif isinstance(default, bool):
+            value = bool(value)
+        elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
+            value = int(value)
         getattr(process, f"Set{setter}")(value)
 
 
@@ -133,5 +137,9 @@ def _integers(values: Sequence[int], separator: str = ",") -> str:
     return separator.join(str(operator.index(each)) for each in values)
 
 
+def _names(names: str | Iterable[str]) -> str | tuple[str, ...]:
+    return names if isinstance(names, str) else tuple(names)
+
+
 #: Of what the program takes as one text; names of files that were not checked on the way here.
-_TEXTS = {"tissue": file_name, "hints": file_name, "slides": file_name, "region": _integers, "size": lambda sides: _integers(sides, "x"), "mean": _numbers, "deviation": _numbers}
+_TEXTS = {"class": _names, "tissue": file_name, "hints": file_name, "slides": file_name, "region": _integers, "size": lambda sides: _integers(sides, "x"), "mean": _numbers, "deviation": _numbers}

@@ -408,6 +408,13 @@ Trainer::Implementation::WarnOfMissingClasses(const std::vector<std::int64_t> & 
 void
 Trainer::Implementation::TakeFirstWeights()
 {
+  if (!options.takeWeights)
+  {
+    throw Refusal(Diagnostic("E-OPTION-NEEDS",
+                             "weights need a function that reads their file (TrainingOptions::takeWeights)",
+                             "give it TakeWeights() of gigapixelWeightsFile.h, of the module Import")
+                    .OfOption("--weights", options.weights));
+  }
   const TakenWeights result = options.takeWeights(options.weights, network, state.parameters, options.weightsSet);
   if (!result.warning.empty())
   {

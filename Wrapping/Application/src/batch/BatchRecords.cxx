@@ -12,6 +12,8 @@
 #include "gigapixelMaskName.h"
 #include "gigapixelSession.h"
 #include "gigapixelSlideFiles.h"
+#include "gigapixelTissueNetwork.h"
+#include "gigapixelTissuePresets.h"
 #include "itkGigapixelVolumeSource.h"
 
 #include <nlohmann/json.hpp>
@@ -210,6 +212,11 @@ BatchRecords::DescribeInputs(const SlideTask & task)
     {
       inputs[argument.name] = IdentifyInput(argument.name, m_Values.GetText(argument.name), task.slide);
     }
+  }
+  // A tissue mask is made with a ready network that nobody names, and another release may have another one.
+  if (m_Values.GetCommand().Find("preset") && !m_Values.Has("model") && MayUseTissueNetwork(m_Values.GetText("preset")))
+  {
+    inputs["model"] = TissueNetwork::Identify(TissueNetwork::ReadyModel) + " method=" + TissueNetwork::Method;
   }
   return inputs;
 }

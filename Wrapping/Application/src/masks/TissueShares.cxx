@@ -67,7 +67,7 @@ GetRecordedTissueShares(const itk::WholeSlideImageIO & mask)
 std::vector<Doubt>
 FindShareDoubts(const nlohmann::ordered_json & shares)
 {
-  // So it named 14 of 14 masks whose overlap was below 0.7, and 13 of 231 above 0.9
+  // So it named 13 of 13 masks whose overlap was below 0.7, and 8 of 263 above 0.9
   // (Documentation/explanation/tissue.md).
   constexpr double   limit = 0.1;
   constexpr double   unknown = std::numeric_limits<double>::quiet_NaN();
