@@ -406,20 +406,22 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
   }
 }
 
-/** What the network says of the whole slide, and then a person, change the verdicts. */
+/** What a person says of some blocks, and then what is said of a color on the whole slide, change the verdicts. */
 void
 TissueNetwork::Implementation::JudgeAnew()
 {
+  if (!hinted.empty())
+  {
+    this->CorrectByHints();
+    votes = ColorVotes();
+    std::for_each(verdicts.begin(), verdicts.end(), [this](const TissueVerdict & verdict) { votes.Add(verdict); });
+  }
   votes.Count();
   workers.ForEachPart(verdicts.size(), [this](std::size_t begin, std::size_t end) {
     std::for_each(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
                   verdicts.begin() + static_cast<std::ptrdiff_t>(end),
                   [this](TissueVerdict & verdict) { votes.Apply(verdict); });
   });
-  if (!hinted.empty())
-  {
-    this->CorrectByHints();
-  }
 }
 
 TissueCorrection::Block
