@@ -20,6 +20,7 @@ struct TissueVerdict
   std::uint16_t color : 15; ///< ColorVotes::GetColor()
   std::uint16_t isPen : 1;  ///< whether pen is more probable than an artifact
 
+  /** In parts of 255. */
   std::uint8_t
   GetGlass() const
   {
@@ -47,10 +48,10 @@ struct TissueVerdict
 class GigapixelTissue_EXPORT ColorVotes
 {
 public:
-  static constexpr int    Levels = 32; ///< of red, of green and of blue
-  static constexpr double AgainstForeign = 1.5;
-  static constexpr double AgainstGlass = 0.25;
-  static constexpr double Prior = 0.75;
+  static constexpr int    Levels = 32;          ///< of red, of green and of blue
+  static constexpr double AgainstForeign = 1.5; ///< see the class
+  static constexpr double AgainstGlass = 0.25;  ///< see the class
+  static constexpr double Prior = 0.75;         ///< see the class
 
   ColorVotes();
 

@@ -35,11 +35,11 @@ struct TissueGrid
  *
  * The ready model "tissue-classes" (Modules/Network/models/tissue-classes.md). It sees the pixels alone, as they are
  * and stretched (MakeColorStretch()), on a bright ground or a dark one: means of blocks of the label grid. What a
- * person says of some blocks corrects those that look like them (TissueCorrection). What is then said of all blocks of
- * a color is evidence for each of them (ColorVotes). A block's probability of tissue lies at its center: between the
- * centers it is interpolated, bilinearly. What has more than Likely is tissue; where other evidence says so, too,
- * Possible is enough, unless pen or artifact is twice as probable, which rules of color cannot tell apart. The rest is
- * glass, or the likelier of pen and artifact.
+ * person says of some blocks corrects those that look like them (TissueCorrection). Then what the network says of all
+ * blocks of a color is evidence for each of them (ColorVotes). A block's probability of tissue lies at its center:
+ * between the centers it is interpolated, bilinearly. What has more than Likely is tissue; where other evidence says
+ * so, too, Possible is enough, unless pen or artifact is twice as probable, which rules of color cannot tell apart. The
+ * rest is glass, or the likelier of pen and artifact.
  *
  * Memory is bounded by a row of the engine's tiles with their halo, the runs of evidence and result, and 4 bytes a
  * block (6 MB for a square centimeter); any number of threads gives the same bits. */

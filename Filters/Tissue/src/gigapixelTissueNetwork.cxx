@@ -406,17 +406,16 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
   }
 }
 
-/** What a person says of some blocks, and then what is said of a color on the whole slide, change the verdicts. */
+/** What a person says of some blocks, and then what the network says of a color on the whole slide, change the
+ * verdicts. */
 void
 TissueNetwork::Implementation::JudgeAnew()
 {
   if (!hinted.empty())
   {
     this->CorrectByHints();
-    votes = ColorVotes();
-    std::for_each(verdicts.begin(), verdicts.end(), [this](const TissueVerdict & verdict) { votes.Add(verdict); });
   }
-  votes.Count();
+  votes.Count(); // of what the network says, so that strokes change nothing far away
   workers.ForEachPart(verdicts.size(), [this](std::size_t begin, std::size_t end) {
     std::for_each(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
                   verdicts.begin() + static_cast<std::ptrdiff_t>(end),
