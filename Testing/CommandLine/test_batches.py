@@ -217,6 +217,24 @@ def test_manifest_decides_what_is_done(batch):
     assert read_all(out) == before
 
 
+@pytest.mark.usefixtures("network")
+def test_another_ready_network_is_noticed(tmp_path):
+    """The manifest and the mask itself name it; a mask of another one is kept, and not taken for the same."""
+    slides, out = make_slides(tmp_path / "slides", 1, 600), tmp_path / "out"
+    words = ["label", slides, "-o", out, "--json"]
+    run(*words)
+    model = read_manifest(out)["000.pyramid.tif"]["inputs"]["model"]
+    mask = out / "000.pyramid.tif"
+    assert f" model={model} ".encode() in mask.read_bytes()
+    former = model[: model.index("hash=")] + "hash=" + "0" * 16 + model[model.index(" method=") :]
+    mask.write_bytes(mask.read_bytes().replace(model.encode(), former.encode()))
+    data = mask.read_bytes()
+    content = f"bytes={len(data)} hash={fnv(data)}"
+    edit(out, mask.name, lambda entry: (entry["inputs"].update(model=former), entry["outputs"][0].update(content=content)))
+    error = run(*words, code=1).json[0]["error"]
+    assert (error["code"], mask.read_bytes()) == ("E-OUTPUT-EXISTS", data)
+
+
 def test_folders_without_a_manifest_go_on(batch):
     slides, out, words, results = batch
     before = read_all(out)

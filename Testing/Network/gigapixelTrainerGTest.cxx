@@ -233,6 +233,11 @@ TEST(Trainer, WarnsOfWhatIsFrozenAsItBeginsByChance)
   first.Run();
   first.GetLastModel().Save(folder.File("model.safetensors"));
   EXPECT_EQ(warn({ "L1" }, folder.File("model.safetensors")), "");
+  TrainingOptions unread = MakeConstantOptions();
+  unread.weights = folder.File("model.safetensors"); // and nothing that reads the file
+  Trainer trainer(network, unread, "");
+  trainer.AddTrainingSample(MakeSample("a", { 600, 410 }, 1));
+  EXPECT_REFUSAL(trainer.Run(), "E-OPTION-NEEDS");
 }
 
 TEST(Trainer, RefusesBadSamplesAndOptions)

@@ -390,7 +390,7 @@ SyntheticScene::DrawGlass(const SceneRegion & region,
   }
 }
 
-/** Of red, green and blue. */
+/** Density of red, green and blue. */
 std::array<std::int32_t, 3>
 SyntheticScene::GetDensity(const Canvas & canvas, const Cell & cell, std::int64_t x, std::int64_t y) const
 {

@@ -71,7 +71,7 @@ public:
   void Apply(TissueVerdict & verdict) const;
 
 private:
-  /** Of tissue, of what is foreign, and of glass. */
+  /** For tissue, for what is foreign, and for glass. */
   using Votes = std::array<std::uint64_t, 3>;
   /** What the odds of others against tissue are multiplied by: the exponential of what is added, negative. */
   struct Factors

@@ -45,13 +45,6 @@ public:
   /** After the last Add(). */
   void Solve();
 
-  /** Whether it changes nothing: there were no strokes. */
-  bool
-  IsEmpty() const
-  {
-    return m_Strokes.empty();
-  }
-
   /** What is added to the log odds of tissue of a block. Thread-safe. */
   double Get(const Block & block) const;
 

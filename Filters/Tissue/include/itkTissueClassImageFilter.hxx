@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <memory>
-#include <utility>
 
 namespace itk
 {

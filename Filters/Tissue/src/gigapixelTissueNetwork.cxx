@@ -238,7 +238,7 @@ struct TissueNetwork::Implementation
   void                    BlendRows(std::int64_t label);
   void                    AppendClasses();
 
-  /** Of a block. */
+  /** Where a block is in `verdicts`. */
   std::size_t
   GetPlace(std::int64_t x, std::int64_t y) const
   {

@@ -23,7 +23,8 @@ struct ImportOptions
 {
   std::string name;   ///< of the network; empty: the file's
   std::string output; ///< which of several outputs; empty: the first
-  /** Mean of the pixels that it takes, as shares of 255, of volumes in their units, for each channel; empty: 0. */
+  /** Mean of the pixels that it takes, as shares of 255, of volumes and normalized slides in
+   * their units, for each channel; empty: 0. */
   std::vector<double> mean;
   std::vector<double> deviation;            ///< likewise; empty: 1
   double              micronsPerPixel{ 0 }; ///< that it was trained at; 0: unknown

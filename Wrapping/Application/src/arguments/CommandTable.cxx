@@ -366,7 +366,7 @@ Import()
       .Excludes({ "weights" });
   const Argument mean =
     OptionNumbers("mean", "M0,M1,...", "Means of the pixels that it takes, for each channel. Without it 0.")
-      .Details("As shares of 255; of volumes in the units of their values.")
+      .Details("As shares of 255; of volumes and normalized slides in the units of their values.")
       .Needs("deviation");
   const Argument deviation =
     OptionNumbers("deviation", "D0,D1,...", "Standard deviations: input is (pixel / 255 - mean) / deviation.")
