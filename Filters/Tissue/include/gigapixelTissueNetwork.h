@@ -6,6 +6,7 @@
 #include "gigapixelClassMap.h"
 #include "gigapixelColorStretch.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -76,11 +77,14 @@ public:
   TissueNetwork(const TissueGrid & grid, const ColorCounts & counts, const std::string & model, int threads);
   ~TissueNetwork();
 
-  /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none); after
-   * the last one the classes are complete.
+  /** The next row of the label grid, and of what other evidence says of it (0: no tissue; null: there is none).
    * \param hints what a person says: 0 nothing, else 1 more than the TissueClass, which the pixel then has; null: of no
    * pixel anything */
   void AddRow(const unsigned char * pixels, const unsigned char * evidence, const unsigned char * hints = nullptr);
+
+  /** After the last row: makes the classes.
+   * \param onProgress takes the share that is done, 0 to 1, and may throw to end the work */
+  void Finish(const std::function<void(double)> & onProgress);
 
   /** Classes of the label grid; the values are those of TissueClass. */
   ClassMap TakeClasses();

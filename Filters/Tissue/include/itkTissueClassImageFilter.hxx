@@ -110,6 +110,13 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
     counts,
     m_Model,
     gigapixel::CountThreads(this->GetNumberOfWorkUnits(), this->GetMultiThreader()->GetMaximumNumberOfThreads()));
+  const auto advance = [this](float progress) {
+    this->UpdateProgress(progress);
+    if (this->GetAbortGenerateData())
+    {
+      throw ProcessAborted(__FILE__, __LINE__);
+    }
+  };
   VisitStrips(input, whole, GetRowsPerStrip(whole.GetSize(0)), [&](const ImageRegion<2> & strip, float share) {
     for (TOutputImage * const other : { evidence, hints })
     {
@@ -128,12 +135,9 @@ TissueClassImageFilter<TInputImage, TOutputImage>::ReadClasses()
       };
       network.AddRow(row, rowOf(evidence), rowOf(hints));
     });
-    this->UpdateProgress(0.2f + 0.7f * share);
-    if (this->GetAbortGenerateData())
-    {
-      throw ProcessAborted(__FILE__, __LINE__);
-    }
+    advance(0.2f + 0.7f * share);
   });
+  network.Finish([&](double share) { advance(0.9f + 0.1f * static_cast<float>(share)); });
   m_Classes = network.TakeClasses();
   m_ExpectedOverlap = network.GetExpectedOverlap();
 }

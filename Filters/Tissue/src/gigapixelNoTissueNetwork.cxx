@@ -43,6 +43,10 @@ void
 TissueNetwork::AddRow(const unsigned char *, const unsigned char *, const unsigned char *)
 {}
 
+void
+TissueNetwork::Finish(const std::function<void(double)> &)
+{}
+
 ClassMap
 TissueNetwork::TakeClasses()
 {

@@ -33,6 +33,9 @@ constexpr double LeastSide = 256.0;
  * there is white, which is no ground where the slide is dark. It is what the network is coarser by at its coarsest. */
 constexpr std::int64_t Alignment = 32;
 
+/** Between two of these, nobody is told how far the work is. */
+constexpr std::int64_t RowsAtATime = 256;
+
 /** Rows that are there now, of an image of which others are gone or are still to come. */
 class RowWindow : public PixelSource
 {
@@ -232,11 +235,11 @@ struct TissueNetwork::Implementation
   void                    FinishRow(std::size_t rows);
   void                    Predict();
   void                    JudgeTiles(const Region & tiles);
-  void                    JudgeAnew();
+  void                    JudgeAnew(std::int64_t begin, std::int64_t end, const TissueCorrection & correction);
   TissueCorrection::Block MakeBlock(std::int64_t x, std::int64_t y) const;
-  void                    CorrectByHints();
+  TissueCorrection        LearnHints() const;
   void                    BlendRows(std::int64_t label);
-  void                    AppendClasses();
+  void                    AppendClasses(const std::function<void(double)> & onProgress);
 
   /** Where a block is in `verdicts`. */
   std::size_t
@@ -366,8 +369,6 @@ TissueNetwork::Implementation::Predict()
     predicted = tiles.y + tiles.height;
     input.DropAbove(needed.y);
   }
-  this->JudgeAnew();
-  this->AppendClasses();
 }
 
 /** The verdicts on a row of tiles, from as many of them at a time as there are threads: the probabilities of all would
@@ -406,23 +407,6 @@ TissueNetwork::Implementation::JudgeTiles(const Region & tiles)
   }
 }
 
-/** What a person says of some blocks, and then what the network says of a color on the whole slide, change the
- * verdicts. */
-void
-TissueNetwork::Implementation::JudgeAnew()
-{
-  if (!hinted.empty())
-  {
-    this->CorrectByHints();
-  }
-  votes.Count(); // of what the network says, so that strokes change nothing far away
-  workers.ForEachPart(verdicts.size(), [this](std::size_t begin, std::size_t end) {
-    std::for_each(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
-                  verdicts.begin() + static_cast<std::ptrdiff_t>(end),
-                  [this](TissueVerdict & verdict) { votes.Apply(verdict); });
-  });
-}
-
 TissueCorrection::Block
 TissueNetwork::Implementation::MakeBlock(std::int64_t x, std::int64_t y) const
 {
@@ -445,30 +429,41 @@ TissueNetwork::Implementation::MakeBlock(std::int64_t x, std::int64_t y) const
     color.data(), probabilitiesOfBlock.data(), static_cast<double>(x) / longest, static_cast<double>(y) / longest);
 }
 
-/** Learns from the blocks that strokes cover, and changes what is said of those that look like them. */
-void
-TissueNetwork::Implementation::CorrectByHints()
+/** What the blocks ask for that strokes cover. */
+TissueCorrection
+TissueNetwork::Implementation::LearnHints() const
 {
-  const auto getLogOdds = [this](std::int64_t x, std::int64_t y) {
-    return TissueCorrection::GetLogOdds(verdicts[this->GetPlace(x, y)].tissue / 255.0);
-  };
   TissueCorrection correction;
   for (const HintedBlock & each : hinted)
   {
-    correction.Add(this->MakeBlock(each.x, each.y), each.isTissue, getLogOdds(each.x, each.y));
+    const double tissue = verdicts[this->GetPlace(each.x, each.y)].tissue / 255.0;
+    correction.Add(this->MakeBlock(each.x, each.y), each.isTissue, TissueCorrection::GetLogOdds(tissue));
   }
   correction.Solve();
-  workers.ForEachPart(verdicts.size(), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i)
+  return correction;
+}
+
+/** What a person says of some blocks, and then what the network says of a color on the whole slide, change the verdicts
+ * of these rows of blocks. */
+void
+TissueNetwork::Implementation::JudgeAnew(std::int64_t begin, std::int64_t end, const TissueCorrection & correction)
+{
+  const std::size_t first = this->GetPlace(0, begin);
+  workers.ForEachPart(this->GetPlace(0, end) - first, [&](std::size_t partBegin, std::size_t partEnd) {
+    for (std::size_t i = first + partBegin; i < first + partEnd; ++i)
     {
-      const std::int64_t x = static_cast<std::int64_t>(i) % blocks.width;
-      const std::int64_t y = static_cast<std::int64_t>(i) / blocks.width;
-      const double       logOdds = getLogOdds(x, y) + correction.Get(this->MakeBlock(x, y));
-      TissueVerdict &    verdict = verdicts[i];
-      // What is no tissue stays foreign and glass in the same parts.
-      const double share = static_cast<double>(verdict.foreign) / std::max(1, 255 - verdict.tissue);
-      verdict.tissue = static_cast<std::uint8_t>(255.0 / (1.0 + std::exp(-logOdds)) + 0.5);
-      verdict.foreign = static_cast<std::uint8_t>(share * (255 - verdict.tissue) + 0.5);
+      TissueVerdict & verdict = verdicts[i];
+      if (!hinted.empty())
+      {
+        const auto   at = static_cast<std::int64_t>(i);
+        const double added = correction.Get(this->MakeBlock(at % blocks.width, at / blocks.width));
+        const double logOdds = TissueCorrection::GetLogOdds(verdict.tissue / 255.0) + added;
+        // What is no tissue stays foreign and glass in the same parts.
+        const double share = static_cast<double>(verdict.foreign) / std::max(1, 255 - verdict.tissue);
+        verdict.tissue = static_cast<std::uint8_t>(255.0 / (1.0 + std::exp(-logOdds)) + 0.5);
+        verdict.foreign = static_cast<std::uint8_t>(share * (255 - verdict.tissue) + 0.5);
+      }
+      votes.Apply(verdict);
     }
   });
 }
@@ -489,7 +484,7 @@ TissueNetwork::Implementation::BlendRows(std::int64_t label)
 
 /** The rows of the label grid, by all that is known. */
 void
-TissueNetwork::Implementation::AppendClasses()
+TissueNetwork::Implementation::AppendClasses(const std::function<void(double)> & onProgress)
 {
   const int                  side = static_cast<int>(factor);
   const double               certain = 4.0 * 255.0 * side * side; // the greatest sum
@@ -521,6 +516,10 @@ TissueNetwork::Implementation::AppendClasses()
       row[x] = hints[y][x] == 0 ? row[x] : static_cast<unsigned char>(hints[y][x] - 1);
     }
     classes.AppendRow(row.data());
+    if (label % RowsAtATime == 0)
+    {
+      onProgress(static_cast<double>(y) / static_cast<double>(height));
+    }
   }
 }
 
@@ -588,6 +587,20 @@ TissueNetwork::AddRow(const unsigned char * pixels, const unsigned char * eviden
     state.FinishRow(rest == 0 ? state.factor : rest);
     state.Predict();
   }
+}
+
+void
+TissueNetwork::Finish(const std::function<void(double)> & onProgress)
+{
+  Implementation &       state = *m_Implementation;
+  const TissueCorrection correction = state.LearnHints();
+  state.votes.Count(); // of what the network says, so that strokes change nothing far away
+  for (std::int64_t y = 0; y < state.blocks.height; y += RowsAtATime)
+  {
+    state.JudgeAnew(y, std::min<std::int64_t>(y + RowsAtATime, state.blocks.height), correction);
+    onProgress(0.5 * static_cast<double>(y) / static_cast<double>(state.blocks.height));
+  }
+  state.AppendClasses([&onProgress](double share) { onProgress(0.5 + 0.5 * share); });
 }
 
 ClassMap
