@@ -30,15 +30,19 @@ BlurAxis(std::vector<std::array<double, 3>> & votes, std::size_t step)
   const auto                      before = votes;
   for (std::size_t color = 0; color < Colors; ++color)
   {
-    const int               level = static_cast<int>(color / step % ColorVotes::Levels);
+    const std::size_t       level = color / step % ColorVotes::Levels;
     std::array<double, 3> & sums = votes[color];
     sums.fill(0.0);
-    for (int k = std::max(-2, -level); k <= std::min(2, ColorVotes::Levels - 1 - level); ++k)
+    for (std::size_t k = 0; k < weights.size(); ++k)
     {
-      const auto & other = before[color + static_cast<std::size_t>(k) * step];
+      if (level + k < 2 || level + k >= ColorVotes::Levels + 2)
+      {
+        continue;
+      }
+      const auto & other = before[color + k * step - 2 * step];
       for (std::size_t of = 0; of < sums.size(); ++of)
       {
-        sums[of] += weights[static_cast<std::size_t>(k + 2)] * other[of];
+        sums[of] += weights[k] * other[of];
       }
     }
   }
