@@ -13,7 +13,7 @@ from itkgigapixel.importing import _parse_model
 
 torch = pytest.importorskip("torch")
 
-FOLDER = ROOT / "Testing" / "Network" / "import"
+FOLDER = ROOT / "Testing" / "Import"
 sys.path.append(str(FOLDER))
 from images import make_image, make_volume  # noqa: E402
 from protobuf import network as write_network, node, tensor  # noqa: E402
