@@ -412,7 +412,7 @@ Trainer::Implementation::TakeFirstWeights()
   {
     throw Refusal(Diagnostic("E-OPTION-NEEDS",
                              "weights need a function that reads their file (TrainingOptions::takeWeights)",
-                             "give it TakeWeights() of gigapixelWeightsFile.h, of the module Import")
+                             "give it TakeWeights() of the module Import")
                     .OfOption("--weights", options.weights));
   }
   const TakenWeights result = options.takeWeights(options.weights, network, state.parameters, options.weightsSet);
