@@ -6,7 +6,7 @@
 namespace
 {
 
-/** Of the names and shapes of Testing/Import/weights.npz, which the corpus begins with. */
+/** A network with the names and shapes of Testing/Import/weights.npz, which the corpus begins with. */
 constexpr const char * Network = R"({
   "name": "small",
   "input": { "channels": 3, "invert": false },

@@ -61,7 +61,7 @@ TEST(ColorVotes, LetTheManyDecideForTheFewOfTheirColor)
   EXPECT_LE(tissue.tissue + tissue.foreign, 255);
 }
 
-// Of one color, far from all others: 6/16 of the votes on each axis count.
+// One color lies far from all others, so that 6/16 of its votes count on each axis.
 TEST(ColorVotes, AddToTheLogOddsWhatTheirFormulaSays)
 {
   ColorVotes votes;

@@ -40,7 +40,7 @@ struct PlannedImage
   double       sampleSeconds;           ///< to read a sample
   bool         takesModelTiles{ true }; ///< in inference; volumes are segmented in tiles of the plan
   VolumeMemory memory{};                ///< of a volume
-  // Of a slide and its mask, and of the slide alone, which segment has by the readers of slides.
+  // Training reads a slide and its mask; inference the slide alone, by the readers that segment has.
   ReadingMemory training{};
   ReadingMemory inference{};
 };
