@@ -38,13 +38,12 @@ def find_other_than_glass(pixels, mask):
     return numpy.abs(pixels.astype(int) - glass).max(axis=2) > 20
 
 
-def get_classes(pixels, mask, polygons):
-    """The mask with its classes; inside a polygon, what is neither tissue nor glass is of the polygon's class. Pen on
-    tissue is not judged."""
+def get_classes(pixels, mask, polygons, pen_on_tissue):
+    """The mask with its classes; inside a polygon, what is neither tissue nor glass is of the polygon's class."""
     classes = numpy.select([mask == 255, mask == 128], [TISSUE, NOT_JUDGED], GLASS).astype(numpy.uint8)
     if polygons:
         other = find_other_than_glass(pixels, mask) & (mask == 0)
-        for name, value in (("pen", PEN), ("artifact", ARTIFACT), ("pen on tissue", NOT_JUDGED)):
+        for name, value in (("pen", PEN), ("artifact", ARTIFACT), ("pen on tissue", pen_on_tissue)):
             inside = numpy.zeros(mask.shape, numpy.uint8)
             for polygon in polygons.get(name, []):
                 cv2.fillPoly(inside, [numpy.array(polygon)], 1)
@@ -52,8 +51,9 @@ def get_classes(pixels, mask, polygons):
     return classes
 
 
-def read_pictures(data=DATA):
-    """Those with a truth: rows of groups.tsv with "name", "mpp", "pixels" (RGB) and "classes"."""
+def read_pictures(data=DATA, pen_on_tissue=NOT_JUDGED):
+    """Those with a truth: rows of groups.tsv with "name", "mpp", "pixels" (RGB) and "classes", one of which is that of pen
+    on tissue."""
     resolutions = read_resolutions(data / "SOURCES.md")
     polygons = json.loads(POLYGONS.read_text())
     with open(data / "groups.tsv") as table:
@@ -63,5 +63,5 @@ def read_pictures(data=DATA):
         row["mpp"] = resolutions[row["name"]]
         row["pixels"] = cv2.imread(str(data / "images" / row["name"]))[..., ::-1].copy()
         mask = cv2.imread(str(data / row["truth"]), cv2.IMREAD_GRAYSCALE)
-        row["classes"] = get_classes(row["pixels"], mask, polygons.get(row["name"]))
+        row["classes"] = get_classes(row["pixels"], mask, polygons.get(row["name"]), pen_on_tissue)
     return rows

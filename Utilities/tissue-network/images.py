@@ -32,10 +32,10 @@ def find_possible_glass(pixels):
     return (largest >= 180) & (largest - least <= 16) & (least < 255)
 
 
-def read_known(data):
+def read_known(data, pen_on_tissue=NOT_JUDGED):
     """The images of the data folder: rows with "name", "source", "stain", "mpp" (µm/px), "may_train" ("yes" or "no"),
-    "pixels" (RGB) and "classes"."""
-    return read_pictures(data)
+    "pixels" (RGB) and "classes", one of which is that of pen on tissue."""
+    return read_pictures(data, pen_on_tissue)
 
 
 def read_table():
@@ -77,7 +77,7 @@ def fill(shape, outlines, names):
     return inside > 0
 
 
-def draw_classes(pixels, outlines):
+def draw_classes(pixels, outlines, pen_on_tissue=NOT_JUDGED):
     """Pen and artifacts are drawn generously, so they are what differs from the glass there."""
     shape = pixels.shape[:2]
     classes = numpy.where(fill(shape, outlines, "Tissue"), TISSUE, GLASS).astype(numpy.uint8)
@@ -85,14 +85,16 @@ def draw_classes(pixels, outlines):
     classes[other & fill(shape, outlines, "Pen")] = PEN
     classes[other & fill(shape, outlines, "Artifact")] = ARTIFACT
     classes[fill(shape, outlines, "Ignore")] = NOT_JUDGED
+    classes[fill(shape, outlines, "Ignore pen on tissue")] = pen_on_tissue
     return classes
 
 
-def read_drawn(folders):
+def read_drawn(folders, pen_on_tissue=NOT_JUDGED):
     """The images of the folders (Testing/Tissue/annotations/pictures/collect makes one), as read_known() gives them."""
     table, images = read_table(), []
     for file in sorted(file for folder in folders for file in Path(folder).iterdir() if file.name in table):
         pixels = cv2.imread(str(file), cv2.IMREAD_COLOR)[..., ::-1].copy()
         outlines = json.loads((OUTLINES / f"{file.stem}.geojson").read_text())
-        images.append(table[file.name] | {"pixels": pixels, "classes": draw_classes(pixels, outlines)})
+        classes = draw_classes(pixels, outlines, pen_on_tissue)
+        images.append(table[file.name] | {"pixels": pixels, "classes": classes})
     return images

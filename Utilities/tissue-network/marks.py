@@ -182,11 +182,13 @@ def draw_stroke(rng, shape, curve, thickness):
 
 
 def mark_ink(density, classes, added):
-    """Ink laid over density. Pen is what one sees of it on glass; its faint rim, and what lies on tissue, are not judged."""
+    """Ink laid over density. Pen is what one sees of it on glass, and what is strong on tissue; its faint rim is not judged,
+    nor is the rest."""
     seen = find_extremes(added)[0]
     drawn = classes.copy()
     drawn[(seen > 0.08) & (classes == GLASS)] = PEN
     drawn[(seen > 0.08) & (classes != GLASS) & (classes != PEN)] = NOT_JUDGED
+    drawn[(seen > 0.5) & (classes == TISSUE)] = PEN
     drawn[(seen > 0.03) & (seen <= 0.08) & (classes != PEN)] = NOT_JUDGED
     return density + added.astype(numpy.float32), drawn
 
