@@ -620,8 +620,8 @@ TissueNetwork::GetExpectedOverlap() const
 double
 TissueNetwork::GetChanceOfPoorMask(double expectedOverlap)
 {
-  constexpr double middle = 0.817;
-  constexpr double slope = 29.7;
+  constexpr double middle = 0.810;
+  constexpr double slope = 31.5;
   return 1.0 / (1.0 + std::exp(slope * (expectedOverlap - middle)));
 }
 
