@@ -633,6 +633,16 @@ GigapixelUNetTrainer::GetLastModel() const
   return m_Implementation->trainer->GetLastModel();
 }
 
+const std::vector<gigapixel::EpochRecord> &
+GigapixelUNetTrainer::GetHistory() const
+{
+  if (!m_Implementation->trainer)
+  {
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "there is no history yet", "call Update() first"));
+  }
+  return m_Implementation->trainer->GetHistory();
+}
+
 void
 GigapixelUNetTrainer::PrintSelf(std::ostream & os, Indent indent) const
 {
