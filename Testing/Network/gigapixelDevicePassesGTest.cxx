@@ -170,8 +170,7 @@ GetGreatestError(const NetworkDescription & network, const LossGradient & sum, c
   return greatest;
 }
 
-/** TileNetwork, but with the device's passes; fp16 without a loss scale. */
-using Passes = std::unique_ptr<TilePasses>;
+using Passes = std::unique_ptr<ChainPasses>;
 
 /** Passes of a GPU, or of HostDevice. */
 Passes
@@ -218,8 +217,8 @@ protected:
     {
       parameters[i] += 0.001 * (static_cast<double>(i % 7) - 3);
     }
-    expected.SetParameters(parameters);
-    inFloat.SetParameters(parameters);
+    expected->SetParameters(parameters);
+    inFloat->SetParameters(parameters);
     passes->SetParameters(parameters);
     for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
     {
@@ -232,7 +231,7 @@ protected:
       Score score;
       for (TileData & tile : tiles)
       {
-        expected.AddScore(tile, terms, score);
+        expected->AddScore(tile, terms, score);
       }
       terms = MakeSumTerms(network, score);
     }
@@ -254,20 +253,25 @@ protected:
   GetGradient()
   {
     return SumOverTiles<LossGradient>(
-      [&](TileData & tile, LossGradient & sum) { passes->AddGradient(tile, terms, sum); });
+      [&](TileData & tile, LossGradient & sum) { passes->Differentiate(tile, terms, sum); });
   }
 
   LossGradient
-  GetGradient(const TileNetwork & cpu)
+  GetGradient(const Passes & cpu)
   {
-    return SumOverTiles<LossGradient>([&](TileData & tile, LossGradient & sum) { cpu.AddGradient(tile, terms, sum); });
+    FixedPointSum sums(cpu->GetNumberOfSums());
+    auto          all = SumOverTiles<LossGradient>(
+      [&](TileData & tile, LossGradient & sum) { cpu->AddGradient(tile, terms, 1, sum, sums); });
+    Workers workers(1);
+    all.gradient = cpu->GetGradient(sums, workers);
+    return all;
   }
 
   const Precision          precision{ FindPrecision(std::get<1>(GetParam())) };
   const NetworkDescription network{ MakeNetwork(std::get<0>(GetParam())) };
   LossTerms                terms{ MakeLossTerms(network) };
-  TileNetwork              expected{ network, { -1, precision } };
-  TileNetwork              inFloat{ network };
+  const Passes             expected{ MakeFusedPasses(network, precision) };
+  const Passes             inFloat{ MakeFusedPasses(network, Precision::Float) };
   Passes                   passes;
   std::vector<TileData>    tiles;
 
@@ -299,10 +303,10 @@ TEST_P(DevicePassesTest, GradientIsNearThatInFloat)
 TEST_P(DevicePassesTest, SameBitsAgain)
 {
   LossGradient first, second;
-  passes->AddGradient(tiles[0], terms, first);
-  passes->AddGradient(tiles[1], terms, second); // leaves its maps behind
+  passes->Differentiate(tiles[0], terms, first);
+  passes->Differentiate(tiles[1], terms, second); // leaves its maps behind
   second = LossGradient();
-  passes->AddGradient(tiles[0], terms, second);
+  passes->Differentiate(tiles[0], terms, second);
   EXPECT_EQ(first.loss, second.loss);
   EXPECT_EQ(first.gradient, second.gradient);
 }
@@ -311,7 +315,7 @@ TEST_P(DevicePassesTest, ScoreIsThatOfTheCPU)
 {
   const LossTerms start = MakeLossTerms(network);
   const auto      sum = SumOverTiles<Score>([&](TileData & tile, Score & s) { passes->AddScore(tile, start, s); });
-  const auto      wanted = SumOverTiles<Score>([&](TileData & tile, Score & s) { expected.AddScore(tile, start, s); });
+  const auto      wanted = SumOverTiles<Score>([&](TileData & tile, Score & s) { expected->AddScore(tile, start, s); });
   EXPECT_EQ(sum.pixels, wanted.pixels);
   EXPECT_EQ(sum.actual, wanted.actual);
   EXPECT_EQ(sum.truths, wanted.truths);
@@ -342,12 +346,12 @@ TEST_P(DevicePassesTest, PredictionsAreThoseOfTheCPU)
     std::vector<float>        probabilities(pixels * channels), wanted(pixels * channels);
     std::vector<std::uint8_t> labels(pixels), wantedLabels(pixels);
     passes->Predict(tile, PixelValue::Probability, probabilities.data(), width * channels);
-    expected.Predict(tile, PixelValue::Probability, wanted.data(), width * channels);
+    expected->Predict(tile, PixelValue::Probability, wanted.data(), width * channels);
     std::vector<float> logits(pixels * channels), wantedLogits(pixels * channels);
     passes->Predict(tile, PixelValue::Logit, logits.data(), width * channels);
-    expected.Predict(tile, PixelValue::Logit, wantedLogits.data(), width * channels);
+    expected->Predict(tile, PixelValue::Logit, wantedLogits.data(), width * channels);
     passes->PredictLabels(tile, 0.4, labels.data(), width);
-    expected.PredictLabels(tile, 0.4, wantedLabels.data(), width);
+    expected->PredictLabels(tile, 0.4, wantedLabels.data(), width);
     for (std::size_t i = 0; i < wanted.size(); ++i)
     {
       ASSERT_NEAR(probabilities[i], wanted[i], tolerance);
@@ -446,8 +450,8 @@ TEST_P(SharingDevice, TilesInSharedMemoryAreThoseThatAreCopied)
     ReadPixels(pixels, tile, copied);
     ReadClasses(classes, tile, network, copied);
     ASSERT_TRUE(PointTo(pixels, classes, tile, inPlace));
-    passes->AddGradient(copied, terms, wanted);
-    passes->AddGradient(inPlace, terms, found);
+    passes->Differentiate(copied, terms, wanted);
+    passes->Differentiate(inPlace, terms, found);
     EXPECT_EQ(found.loss, wanted.loss) << i;
     EXPECT_EQ(found.pixels, wanted.pixels) << i;
     EXPECT_EQ(found.gradient, wanted.gradient) << i;
@@ -471,7 +475,7 @@ MeasureDeviceBytes(const NetworkDescription & network, Size size, std::int64_t t
   {
     LossGradient sum;
     ReadClasses(labels, data.tile, network, data);
-    passes->AddGradient(data, MakeLossTerms(network), sum);
+    passes->Differentiate(data, MakeLossTerms(network), sum);
   }
   else
   {

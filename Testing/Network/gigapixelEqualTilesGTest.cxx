@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "SyntheticSources.h"
+#include "gigapixelExecutor.h"
 #include "maps/gigapixelEqualTiles.h"
 #include "model/gigapixelInitialWeights.h"
 #include "objective/gigapixelLoss.h"
@@ -63,26 +64,27 @@ TEST(EqualTiles, TheSumHasTheBitsOfComputingEach)
   ASSERT_TRUE(streamed.ComputeGradient(pixels, labels, sum));
   ASSERT_TRUE(streamed.ComputeScore(pixels, labels, score));
 
-  TileNetwork tiles(network);
-  tiles.SetParameters(parameters);
+  const auto passes = Executor::Of(network).MakePasses(network, {});
+  passes->SetParameters(parameters);
   const TileGrid grid(network, size, tileSize);
-  LossGradient   each;
+  LossSum        each;
+  FixedPointSum  sums(passes->GetNumberOfSums());
   Score          eachScore;
   TileData       data;
   for (std::int64_t tile = 0; tile < grid.GetNumberOfTiles(); ++tile)
   {
     ReadPixels(pixels, grid.GetTile(tile), data);
     ReadClasses(labels, data.tile, network, data);
-    LossGradient one;
-    tiles.AddGradient(data, MakeLossTerms(network), one);
+    LossSum one;
+    passes->AddGradient(data, MakeLossTerms(network), 1, one, sums);
     each.Add(one);
     Score oneScore;
-    tiles.AddScore(data, MakeLossTerms(network), oneScore);
+    passes->AddScore(data, MakeLossTerms(network), oneScore);
     eachScore.Add(oneScore);
   }
   EXPECT_EQ(sum.loss, each.loss);
   EXPECT_EQ(sum.pixels, each.pixels);
-  EXPECT_EQ(sum.gradient, each.gradient);
+  EXPECT_EQ(sum.gradient, passes->GetGradient(sums, streamed.GetWorkers()));
   EXPECT_EQ(score.loss, eachScore.loss);
   EXPECT_EQ(score.both, eachScore.both);
 }

@@ -501,7 +501,10 @@ TEST(GraphTraining, EndsForImagesOfAnySize)
 TEST(GraphTraining, ThePlanCountsTheImagesOfAStep)
 {
   SKIP_WHERE_MEMORY_IS_SANITIZED();
-  const NetworkDescription network = NetworkDescription::Load("unet:base=4,depth=2,channels=1");
+  struct Planned
+  {
+  };
+  const NetworkDescription network = NetworkDescription::Load("unet:base=64,depth=3,channels=1");
   const auto               getPeak = [&](int imagesPerStep) {
     TrainingOptions options;
     options.epochs = 1;
@@ -510,19 +513,23 @@ TEST(GraphTraining, ThePlanCountsTheImagesOfAStep)
     options.imagesPerStep = imagesPerStep;
     Trainer      trainer(network, options, "");
     std::int64_t peak = 0;
-    trainer.SetPlanObserver([&](const MemoryPlan & plan) { peak = plan.peakBytes; });
+    trainer.SetPlanObserver([&](const MemoryPlan & plan) {
+      peak = plan.peakBytes;
+      throw Planned();
+    });
     for (const char * name : { "a", "b", "c" })
     {
       trainer.AddTrainingSample(MakeSample(name, { 130, 110 }, 1));
     }
-    EXPECT_TRUE(trainer.Run([](const TrainingProgress &) { return true; }));
-    return peak;
+    EXPECT_THROW(trainer.Run(), Planned);
+    return static_cast<double>(peak);
   };
-  // The mean of those before waits for the next gradient, however many there are.
-  const std::int64_t one = getPeak(1), more = 8 * network.GetNumberOfParameters();
+  // The mean of those before waits for the next gradient, however many there are. What the process holds by then, some
+  // pages more or less, is counted as well.
+  const double one = getPeak(1), more = 8.0 * static_cast<double>(network.GetNumberOfParameters());
   for (const int images : { 2, 3, 100 })
   {
-    EXPECT_EQ(getPeak(images), one + more) << images;
+    EXPECT_NEAR(getPeak(images), one + more, more / 8) << images;
   }
 }
 

@@ -6,7 +6,7 @@
 #include "objective/gigapixelLoss.h"
 #include "graph/gigapixelParameterLayout.h"
 #include "kernels/gigapixelStoredNumbers.h"
-#include "execute/gigapixelTileNetwork.h"
+#include "execute/gigapixelChainPasses.h"
 #include "gigapixelTorchVersion.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ GetGradient(Precision precision, double size, double amplify, std::size_t fromEn
 {
   NetworkDescription network = NetworkDescription::Load("remedios2023");
   network.classWeights = { size, size };
-  TileNetwork         tiles(network, { -1, precision });
+  const auto          passes = MakeFusedPasses(network, precision);
   std::vector<double> parameters = MakeInitialWeights(network, 1, { 0.5, 0.5 });
   const auto          layout = GetParameterLayout(network);
   const auto          layer = layout[layout.size() - fromEnd];
@@ -123,16 +123,18 @@ GetGradient(Precision precision, double size, double amplify, std::size_t fromEn
   {
     parameters[i] *= amplify;
   }
-  tiles.SetParameters(parameters);
+  passes->SetParameters(parameters);
   ProceduralPixels pixels({ 256, 256 }, 3, 1);
   ProceduralLabels labels({ 256, 256 }, 3, 2, true);
   TileData         data;
   ReadPixels(pixels, TileGrid(network, { 256, 256 }, 256).GetTile(0), data);
   ReadClasses(labels, data.tile, network, data);
-  LossGradient sum;
-  tiles.AddGradient(data, MakeLossTerms(network), sum);
-  EXPECT_TRUE(std::isfinite(sum.loss));
-  std::vector<double> gradient = sum.gradient;
+  LossSum       loss;
+  FixedPointSum sums(passes->GetNumberOfSums());
+  passes->AddGradient(data, MakeLossTerms(network), 1, loss, sums);
+  EXPECT_TRUE(std::isfinite(loss.loss));
+  Workers             workers(1);
+  std::vector<double> gradient = passes->GetGradient(sums, workers);
   for (double & value : gradient)
   {
     value /= size;

@@ -1,5 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "files/FileStamp.h"
+#include "slide/FileStamp.h"
 
 #include "TemporaryFolder.h"
 

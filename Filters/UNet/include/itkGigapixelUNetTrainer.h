@@ -242,6 +242,9 @@ public:
   /** Weights after the last step. \throw ExceptionObject before the first step */
   const gigapixel::Model & GetLastModel() const;
 
+  /** Losses of all epochs, those before a run was resumed among them. \throw ExceptionObject before Update() */
+  const std::vector<gigapixel::EpochRecord> & GetHistory() const;
+
 protected:
   GigapixelUNetTrainer();
   ~GigapixelUNetTrainer() override;

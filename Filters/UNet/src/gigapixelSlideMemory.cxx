@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSlideMemory.h"
+#include "gigapixelImageKind.h"
 #ifdef GIGAPIXEL_HAS_WHOLESLIDE
 #  include "itkWholeSlideImageIO.h"
 #endif
@@ -176,7 +177,7 @@ SlideMemory::GetCacheBytes(std::int64_t budget)
 std::int64_t
 SlideMemory::GetBytes(std::int64_t budget) const
 {
-  if (network.TakesVolumes()) // a volume is in memory as a whole, which its caller counts
+  if (!network.GetImageKind().isByRow)
   {
     return keptBytes;
   }

@@ -2,6 +2,7 @@
 #include "itkGigapixelUNetTrainer.h"
 
 #include "itkGigapixelException.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelLabeling.h"
 #include "gigapixelMaskName.h"
 #include "gigapixelSlideMemory.h"
@@ -283,7 +284,7 @@ GigapixelUNetTrainer::MakeNetwork(const std::optional<gigapixel::BegunRun> & beg
       network.classNames = GetClassNames(m_Implementation->samples, network);
     }
   }
-  if (network.TakesVolumes() && network.orientation.empty() && !asBegun)
+  if (network.GetImageKind().hasOrientation && network.orientation.empty() && !asBegun)
   {
     // A run of former versions goes on as it began.
     const auto run = m_Resume ? gigapixel::BegunRun::Find(m_RunFolder, m_Implementation->ranks.get())
@@ -577,7 +578,8 @@ GigapixelUNetTrainer::GenerateData()
       state.plan = plan;
       this->InvokeEvent(GigapixelPlanEvent());
     });
-    network.TakesVolumes() ? this->AddVolumesTo(*state.trainer, network) : this->AddSamplesTo(*state.trainer, network);
+    network.GetImageKind().isByRow ? this->AddSamplesTo(*state.trainer, network)
+                                   : this->AddVolumesTo(*state.trainer, network);
     finished = state.trainer->Run([this](const gigapixel::TrainingProgress & p) { return this->Observe(p); });
     state.stepped = state.stepped || finished; // a run that was finished before takes no step, but has its models
   }
@@ -629,6 +631,16 @@ GigapixelUNetTrainer::GetLastModel() const
     itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "there is no model yet", "call Update() first"));
   }
   return m_Implementation->trainer->GetLastModel();
+}
+
+const std::vector<gigapixel::EpochRecord> &
+GigapixelUNetTrainer::GetHistory() const
+{
+  if (!m_Implementation->trainer)
+  {
+    itkGigapixelExceptionMacro(gigapixel::Diagnostic("E-CALL-ORDER", "there is no history yet", "call Update() first"));
+  }
+  return m_Implementation->trainer->GetHistory();
 }
 
 void

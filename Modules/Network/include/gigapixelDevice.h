@@ -22,7 +22,7 @@ enum class Precision
   Float,         ///< fp32: 24 significant bits
   TensorFloat32, ///< tf32: 11, a float's range; what tensor cores read of a float, and as large as that
   BFloat16,      ///< bf16: 8, a float's range; half of its size
-  Float16,       ///< fp16: 11, up to 65504; half of its size; each tile's gradient is scaled, see TileNetwork
+  Float16,       ///< fp16: 11, up to 65504; half of its size; each tile's gradient is scaled, see ChainPasses
   Double         ///< for tests: LibTorch's operations
 };
 

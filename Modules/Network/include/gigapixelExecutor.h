@@ -11,6 +11,7 @@
 namespace gigapixel
 {
 
+class TilePasses;
 class TileWindows;
 struct MachinePace;
 struct MemoryPlan;
@@ -83,6 +84,9 @@ public:
 
   /** As CheckDevice(). */
   virtual void CheckDevice(const NetworkDescription & network, const Device & device) const = 0;
+
+  /** What computes tiles. \throw std::exception the network is not valid, or the device cannot compute it */
+  virtual std::unique_ptr<TilePasses> MakePasses(const NetworkDescription & network, const Device & device) const = 0;
 
   /** Most bytes of the GPU's memory that were taken; none: it is the CPU, or nobody knows. */
   virtual std::optional<std::int64_t> GetPeakBytes(const Device & device) const = 0;

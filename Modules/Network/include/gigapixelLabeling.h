@@ -12,7 +12,7 @@ namespace gigapixel
 
 class GraphGeometry;
 class StreamedNetwork;
-class TileNetwork;
+class TilePasses;
 struct Sample;
 struct Score;
 struct TileData;
@@ -64,7 +64,7 @@ public:
 
   /** Adds to the score of an image what GetScore() needs beside it. */
   virtual void AddProbabilities(const NetworkDescription & network,
-                                const TileNetwork &        tiles,
+                                const TilePasses &         tiles,
                                 TileData &                 data,
                                 Score &                    sum) const = 0;
 

@@ -16,6 +16,7 @@
 namespace gigapixel
 {
 
+struct ImageKind;
 struct LossEntry; // src/losses/gigapixelLossEntry.h
 struct LossOptions;
 
@@ -148,12 +149,8 @@ public:
    */
   void SetLoss(const LossOptions & asked);
 
-  /** Whether it computes volumes, else images. */
-  bool
-  TakesVolumes() const
-  {
-    return !graph.IsEmpty() && graph.GetNumberOfAxes() > 2;
-  }
+  /** The kind of images that it computes: slides, or volumes. */
+  const ImageKind & GetImageKind() const;
 
   /** Whether values of a channel are changed by Normalize(). */
   bool
@@ -163,11 +160,7 @@ public:
   }
 
   /** Whether the engine is given floats, and else bytes. */
-  bool
-  TakesFloats() const
-  {
-    return this->TakesVolumes() || this->IsNormalized();
-  }
+  bool TakesFloats() const;
 
   /** The bytes of a sample that the engine is given. */
   std::int64_t

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace gigapixel
 {
@@ -90,6 +91,16 @@ struct TrainingProgress
   StageSeconds seconds;
 };
 
+/** One line of history.csv. NaN: not known. */
+struct EpochRecord
+{
+  int    epoch{ 0 };
+  double trainingLoss{ 0 };
+  double validationLoss{ 0 };
+  double validationScore{ 0 }; ///< Dice, or of networks that label images what their objective is judged by
+  double learningRate{ 0 };    ///< of its last step
+};
+
 /** \class Trainer
  * \brief Trains a network on whole images, one image a step, exactly, within a memory budget.
  *
@@ -146,6 +157,8 @@ public:
   const Model & GetBestModel() const;
 
   const Model & GetLastModel() const; ///< weights after the last step
+
+  const std::vector<EpochRecord> & GetHistory() const; ///< of all epochs, those before a run was resumed among them
 
 private:
   struct Implementation;

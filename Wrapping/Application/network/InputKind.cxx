@@ -14,7 +14,7 @@ InputKind::Of(const NetworkDescription & network)
 {
   static const SlideInput  slides;
   static const VolumeInput volumes;
-  return network.TakesVolumes() ? static_cast<const InputKind &>(volumes) : slides;
+  return network.graph.GetNumberOfAxes() > 2 ? static_cast<const InputKind &>(volumes) : slides;
 }
 
 void

@@ -2,6 +2,7 @@
 #include "ModelDescription.h"
 #include "InputKind.h"
 #include "gigapixelExecutor.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelLabeling.h"
 #include "gigapixelPatchDifference.h"
@@ -181,7 +182,7 @@ VolumeInput::Describe(const NetworkDescription & network, JSON & input) const
 std::string
 GetUnit(const JSON & json)
 {
-  return json["axes"] == 3 ? " voxels" : " px";
+  return " " + ImageKind::Of(json["axes"]).unit;
 }
 
 JSON

@@ -6,6 +6,7 @@
 
 #include "gigapixelChosenPatches.h"
 #include "gigapixelFreeMemory.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelJoinRanks.h"
 #include "gigapixelModel.h"
@@ -225,11 +226,10 @@ Diagnose(const MemoryLimitError & refusal, const ImageRun & run)
     FindLeastLimit(refusal.least, [&run](std::int64_t limit) { return GetSlideBytes(run, limit); });
   const std::int64_t slide = GetSlideBytes(run, least);
   const Tiling &     tiling = run.tiling;
-  const std::string  why =
-    DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
-    (slide == 0 ? ""
-                : ", " + format(refusal.least) + " for the network and " + format(slide) +
-                    (tiling.axes > 2 ? " for the volume and its labels" : " for pixels of the slide"));
+  const std::string  why = DescribeLimit(run.values) + ": at least " + FormatLeastMemory(least) + " are needed" +
+                          (slide == 0 ? ""
+                                      : ", " + format(refusal.least) + " for the network and " + format(slide) +
+                                          " for " + ImageKind::Of(tiling.axes).inMemory);
   const std::string remedy =
     tiling.tileSize == WholeImage ? "without --tile-size image it is computed in tiles, which mostly need less"
     : refusal.scratch > 0

@@ -30,14 +30,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
-#include <sstream>
 
 namespace gigapixel::application
 {
@@ -264,56 +261,19 @@ Configure(itk::GigapixelUNetTrainer & trainer, const ArgumentValues & values, co
   trainer.SetResume(values.Has("resume"));
 }
 
-/** What the epochs have come to, those before a --resume among them. */
-struct Outcome
+/** The epoch with the least validation loss, the first of several; null: none was validated. */
+const EpochRecord *
+FindBest(const std::vector<EpochRecord> & history)
 {
-  int    epoch{ 0 };
-  double loss{ NAN };
-  double validationLoss{ NAN };
-  double validationScore{ NAN };
-  int    bestEpoch{ 0 };
-  double bestValidationLoss{ NAN };
-  double bestValidationScore{ NAN };
-
-  void
-  Add(int newEpoch, double newLoss, double newValidationLoss, double newValidationScore)
+  const EpochRecord * best = nullptr;
+  for (const EpochRecord & record : history)
   {
-    epoch = newEpoch;
-    loss = newLoss;
-    validationLoss = newValidationLoss;
-    validationScore = newValidationScore;
-    if (!std::isnan(validationLoss) && !(validationLoss >= bestValidationLoss))
+    if (!std::isnan(record.validationLoss) && (best == nullptr || record.validationLoss < best->validationLoss))
     {
-      bestEpoch = epoch;
-      bestValidationLoss = validationLoss;
-      bestValidationScore = validationScore;
+      best = &record;
     }
   }
-};
-
-/** From the run's history.csv: epoch, loss, validation loss, score, ...; empty fields are unknown. */
-Outcome
-ReadOutcome(const std::string & runFolder)
-{
-  Outcome       outcome;
-  std::ifstream file(runFolder + "/history.csv");
-  std::string   line;
-  std::getline(file, line); // the columns' names
-  while (std::getline(file, line))
-  {
-    std::istringstream    fields(line);
-    std::string           field;
-    std::array<double, 4> numbers{ { NAN, NAN, NAN, NAN } };
-    for (std::size_t i = 0; i < numbers.size() && std::getline(fields, field, ','); ++i)
-    {
-      numbers[i] = ReadNumber(field).value_or(NAN);
-    }
-    if (!std::isnan(numbers[0]))
-    {
-      outcome.Add(static_cast<int>(numbers[0]), numbers[1], numbers[2], numbers[3]);
-    }
-  }
-  return outcome;
+  return best;
 }
 
 /** The score of the validation samples. */
@@ -425,33 +385,37 @@ GetPeaks(const Workload & workload, MemoryPlan plan, const ImageRun & run)
 }
 
 nlohmann::ordered_json
-Describe(const Outcome &      outcome,
-         const Workload &     workload,
-         const MemoryPlan &   plan,
-         const StageSeconds & seconds,
-         const ImageRun &     image)
+Describe(const std::vector<EpochRecord> & history,
+         const Workload &                 workload,
+         const MemoryPlan &               plan,
+         const StageSeconds &             seconds,
+         const ImageRun &                 image)
 {
   const std::string run = image.values.GetText("output");
   const auto        known = [](double value) {
     return std::isnan(value) ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
   };
-  nlohmann::ordered_json json{ { "run", run }, { "model", run + "/best.safetensors" } };
+  constexpr EpochRecord     unknown{ 0, NAN, NAN, NAN, NAN };
+  const EpochRecord         last = history.empty() ? unknown : history.back();
+  const EpochRecord * const found = FindBest(history);
+  const EpochRecord         best = found != nullptr ? *found : unknown;
+  nlohmann::ordered_json    json{ { "run", run }, { "model", run + "/best.safetensors" } };
   json["trainingSamples"] = workload.trainingSamples;
   json["validationSamples"] = workload.validationSamples;
-  json["epochs"] = outcome.epoch;
-  json["loss"] = known(outcome.loss);
-  json["validationLoss"] = known(outcome.validationLoss);
+  json["epochs"] = last.epoch;
+  json["loss"] = known(last.trainingLoss);
+  json["validationLoss"] = known(last.validationLoss);
   const std::string & score = GetScoreName(image.network);
   const auto          knownAs = [&](const char * name, double value) { return known(score == name ? value : NAN); };
-  json["validationDice"] = knownAs("Dice", outcome.validationScore);
-  json["validationAUC"] = knownAs("AUC", outcome.validationScore);
-  json["bestEpoch"] = outcome.bestEpoch > 0 ? nlohmann::ordered_json(outcome.bestEpoch) : nullptr;
-  json["bestValidationLoss"] = known(outcome.bestValidationLoss);
-  json["bestValidationDice"] = knownAs("Dice", outcome.bestValidationScore);
-  json["bestValidationAUC"] = knownAs("AUC", outcome.bestValidationScore);
+  json["validationDice"] = knownAs("Dice", last.validationScore);
+  json["validationAUC"] = knownAs("AUC", last.validationScore);
+  json["bestEpoch"] = found != nullptr ? nlohmann::ordered_json(best.epoch) : nullptr;
+  json["bestValidationLoss"] = known(best.validationLoss);
+  json["bestValidationDice"] = knownAs("Dice", best.validationScore);
+  json["bestValidationAUC"] = knownAs("AUC", best.validationScore);
   json["scoreName"] = score; // the same by any name
-  json["validationScore"] = known(outcome.validationScore);
-  json["bestValidationScore"] = known(outcome.bestValidationScore);
+  json["validationScore"] = known(last.validationScore);
+  json["bestValidationScore"] = known(best.validationScore);
   json["plan"] = DescribePlan(plan, image.network, Purpose::Training);
   GetPeaks(workload, plan, image).AddTo(json);
   json["cpuSeconds"] = DescribeSeconds(seconds, GetCPUSeconds());
@@ -510,18 +474,18 @@ TrainOn(const Cohort &                 cohort,
   {
     return {};
   }
-  const Outcome outcome = ReadOutcome(values.GetText("output"));
-  const auto    seconds = trainer->GetTrainingProgress().seconds;
-  auto          json = Describe(outcome, workload, plan, seconds, run);
+  const auto & history = trainer->GetHistory();
+  const auto   seconds = trainer->GetTrainingProgress().seconds;
+  auto         json = Describe(history, workload, plan, seconds, run);
   json["damagedTiles"] = damagedTiles;
   text = "model " + json["model"].get<std::string>();
-  if (outcome.bestEpoch > 0)
+  if (const EpochRecord * const best = FindBest(history))
   {
-    text += ": best validation loss " + FormatNumber(outcome.bestValidationLoss, 5) +
-            (std::isnan(outcome.bestValidationScore)
+    text += ": best validation loss " + FormatNumber(best->validationLoss, 5) +
+            (std::isnan(best->validationScore)
                ? std::string()
-               : " (" + GetScoreName(network) + ' ' + FormatNumber(outcome.bestValidationScore, 4) + ')') +
-            " in epoch " + std::to_string(outcome.bestEpoch);
+               : " (" + GetScoreName(network) + ' ' + FormatNumber(best->validationScore, 4) + ')') +
+            " in epoch " + std::to_string(best->epoch);
   }
   text += FormatDamage(damagedTiles);
   session.Say(GetPeaks(workload, plan, run).Format());

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
+#include <initializer_list>
 #include <set>
 #include <stdexcept>
 
@@ -20,77 +22,6 @@ namespace
 
 /** Beyond this no file holds the numbers of an array. */
 constexpr std::int64_t MostValues = std::int64_t{ 1 } << 40;
-
-/** Numbers of the messages' fields: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto */
-namespace field
-{
-enum Model
-{
-  ModelVersion = 1,
-  ModelProducer = 2,
-  ModelProducerVersion = 3,
-  ModelGraph = 7,
-  ModelOpsets = 8,
-  ModelFunctions = 25
-};
-enum Function
-{
-  FunctionName = 1,
-  FunctionInput = 4,
-  FunctionOutput = 5,
-  FunctionNode = 7,
-  FunctionDomain = 10,
-  FunctionDefault = 11
-};
-enum Opset
-{
-  OpsetDomain = 1,
-  OpsetVersion = 2
-};
-enum Graph
-{
-  GraphNode = 1,
-  GraphArray = 5,
-  GraphInput = 11,
-  GraphOutput = 12,
-  GraphSparseArray = 15
-};
-enum Node
-{
-  NodeInput = 1,
-  NodeOutput = 2,
-  NodeName = 3,
-  NodeType = 4,
-  NodeAttribute = 5,
-  NodeDomain = 7
-};
-enum Attribute
-{
-  AttributeName = 1,
-  AttributeNumber = 2,
-  AttributeInteger = 3,
-  AttributeText = 4,
-  AttributeTensor = 5,
-  AttributeGraph = 6,
-  AttributeNumbers = 7,
-  AttributeIntegers = 8,
-  AttributeReference = 21
-};
-enum Tensor
-{
-  TensorShape = 1,
-  TensorType = 2,
-  TensorFloats = 4,
-  TensorIntegers32 = 5,
-  TensorIntegers64 = 7,
-  TensorName = 8,
-  TensorRaw = 9,
-  TensorDoubles = 10,
-  TensorUnsigned64 = 11,
-  TensorExternal = 13,
-  TensorLocation = 14
-};
-} // namespace field
 
 /** Of TensorProto.DataType. */
 enum Type : std::int64_t
@@ -128,47 +59,96 @@ Find(std::string_view bytes, std::uint64_t wanted)
   return {};
 }
 
+/** What becomes of a field of a message, by its number: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto */
+struct Field
+{
+  std::uint64_t                                  number;
+  std::function<void(const ProtobufMessage & m)> read;
+};
+
+using Fields = std::initializer_list<Field>;
+
+/** A field that is none of these is left out. */
 void
-ReadTensor(std::string_view bytes, OnnxTensor & tensor)
+ReadField(const ProtobufMessage & message, Fields fields)
+{
+  const auto isIt = [&](const Field & field) { return field.number == message.GetField(); };
+  const auto field = std::find_if(fields.begin(), fields.end(), isIt);
+  field == fields.end() ? void() : field->read(message);
+}
+
+void
+ReadFields(std::string_view bytes, Fields fields)
 {
   for (ProtobufMessage message(bytes); message.Next();)
   {
-    switch (message.GetField())
-    {
-      case field::TensorShape:
-        message.AppendIntegers(tensor.shape);
-        break;
-      case field::TensorType:
-        tensor.type = message.GetInteger();
-        break;
-      case field::TensorFloats:
-        message.AppendFloats(tensor.floats);
-        break;
-      case field::TensorIntegers32:
-      case field::TensorIntegers64:
-      case field::TensorUnsigned64:
-        message.AppendIntegers(tensor.integers);
-        break;
-      case field::TensorName:
-        tensor.name = ToText(message.GetBytes());
-        break;
-      case field::TensorRaw:
-        tensor.raw = message.GetBytes();
-        break;
-      case field::TensorDoubles:
-        message.AppendDoubles(tensor.doubles);
-        break;
-      case field::TensorExternal:
-        tensor.external = true;
-        tensor.place.emplace(ToText(Find(message.GetBytes(), 1)), ToText(Find(message.GetBytes(), 2)));
-        break;
-      case field::TensorLocation:
-        tensor.external = tensor.external || message.GetInteger() != 0;
-        break;
-      default:
-        break;
-    }
+    ReadField(message, fields);
   }
+}
+
+auto
+To(std::string & text)
+{
+  return [&text](const ProtobufMessage & message) { text = ToText(message.GetBytes()); };
+}
+
+auto
+To(std::string_view & bytes)
+{
+  return [&bytes](const ProtobufMessage & message) { bytes = message.GetBytes(); };
+}
+
+auto
+To(std::int64_t & integer)
+{
+  return [&integer](const ProtobufMessage & message) { integer = message.GetInteger(); };
+}
+
+auto
+To(float & number)
+{
+  return [&number](const ProtobufMessage & message) { number = message.GetFloat(); };
+}
+
+auto
+AddTo(std::vector<std::string> & texts)
+{
+  return [&texts](const ProtobufMessage & message) { texts.push_back(ToText(message.GetBytes())); };
+}
+
+auto
+AddTo(std::vector<std::int64_t> & integers)
+{
+  return [&integers](const ProtobufMessage & message) { message.AppendIntegers(integers); };
+}
+
+auto
+AddTo(std::vector<float> & numbers)
+{
+  return [&numbers](const ProtobufMessage & message) { message.AppendFloats(numbers); };
+}
+
+void
+ReadTensor(std::string_view bytes, OnnxTensor & tensor)
+{
+  const auto readPlace = [&](const ProtobufMessage & message) {
+    tensor.external = true;
+    tensor.place.emplace(ToText(Find(message.GetBytes(), 1)), ToText(Find(message.GetBytes(), 2)));
+  };
+  ReadFields(bytes,
+             { { 1, AddTo(tensor.shape) },
+               { 2, To(tensor.type) },
+               { 4, AddTo(tensor.floats) },
+               { 5, AddTo(tensor.integers) }, // of 32 bits
+               { 7, AddTo(tensor.integers) }, // of 64
+               { 8, To(tensor.name) },
+               { 9, To(tensor.raw) },
+               { 10, [&](const ProtobufMessage & message) { message.AppendDoubles(tensor.doubles); } },
+               { 11, AddTo(tensor.integers) }, // without a sign
+               { 13, readPlace },
+               { 14, [&](const ProtobufMessage & message) {
+                  tensor.external = tensor.external || message.GetInteger() != 0;
+                } } });
 }
 
 /** Of the graph. \throw std::invalid_argument names the array */
@@ -195,44 +175,21 @@ ReadAttribute(std::string_view bytes)
 {
   std::string   name;
   OnnxAttribute attribute;
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    switch (message.GetField())
-    {
-      case field::AttributeName:
-        name = ToText(message.GetBytes());
-        break;
-      case field::AttributeNumber:
-        attribute.number = message.GetFloat();
-        break;
-      case field::AttributeInteger:
-        attribute.integer = message.GetInteger();
-        break;
-      case field::AttributeText:
-        attribute.text = ToText(message.GetBytes());
-        break;
-      case field::AttributeTensor: {
-        OnnxTensor tensor;
-        ReadTensor(message.GetBytes(), tensor);
-        attribute.tensor = std::make_shared<OnnxConstant>(tensor.Read());
-        break;
-      }
-      case field::AttributeGraph:
-        attribute.graph = message.GetBytes();
-        break;
-      case field::AttributeNumbers:
-        message.AppendFloats(attribute.numbers);
-        break;
-      case field::AttributeIntegers:
-        message.AppendIntegers(attribute.integers);
-        break;
-      case field::AttributeReference:
-        attribute.reference = ToText(message.GetBytes());
-        break;
-      default:
-        break;
-    }
-  }
+  const auto    readTensor = [&](const ProtobufMessage & message) {
+    OnnxTensor tensor;
+    ReadTensor(message.GetBytes(), tensor);
+    attribute.tensor = std::make_shared<OnnxConstant>(tensor.Read());
+  };
+  ReadFields(bytes,
+             { { 1, To(name) },
+               { 2, To(attribute.number) },
+               { 3, To(attribute.integer) },
+               { 4, To(attribute.text) },
+               { 5, readTensor },
+               { 6, To(attribute.graph) },
+               { 7, AddTo(attribute.numbers) },
+               { 8, AddTo(attribute.integers) },
+               { 21, To(attribute.reference) } });
   return { name, attribute };
 }
 
@@ -311,6 +268,13 @@ private:
 
 OnnxNode ReadNode(std::string_view bytes, std::size_t index, NodeCount & count);
 
+void
+RefuseSparse(const ProtobufMessage &)
+{
+  throw InvalidArgument(
+    Diagnostic("E-ONNX-FORMAT", "it has sparse arrays, which are not read", "save it with dense ones"));
+}
+
 /** \param read values around it are added to them */
 OnnxBranch
 ReadBranch(std::string_view bytes, NamesInOrder & read, NodeCount & count)
@@ -324,31 +288,20 @@ ReadBranch(std::string_view bytes, NamesInOrder & read, NodeCount & count)
         Diagnostic("E-ONNX-FORMAT", "its branch gives \"" + GetPrintable(name).substr(0, 200) + "\" twice"));
     }
   };
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    switch (message.GetField())
-    {
-      case field::GraphNode:
-        branch.nodes.push_back(ReadNode(message.GetBytes(), branch.nodes.size(), count));
-        std::for_each(branch.nodes.back().outputs.begin(), branch.nodes.back().outputs.end(), give);
-        break;
-      case field::GraphArray: {
-        OnnxTensor        tensor = ReadArray(message.GetBytes(), branch.arrays.size());
-        const std::string name = tensor.name;
-        give(name);
-        branch.arrays.emplace(name, std::move(tensor));
-        break;
-      }
-      case field::GraphOutput:
-        branch.outputs.push_back(ToText(Find(message.GetBytes(), 1)));
-        break;
-      case field::GraphSparseArray:
-        throw InvalidArgument(
-          Diagnostic("E-ONNX-FORMAT", "it has sparse arrays, which are not read", "save it with dense ones"));
-      default:
-        break;
-    }
-  }
+  const auto readNode = [&](const ProtobufMessage & message) {
+    branch.nodes.push_back(ReadNode(message.GetBytes(), branch.nodes.size(), count));
+    std::for_each(branch.nodes.back().outputs.begin(), branch.nodes.back().outputs.end(), give);
+  };
+  const auto readArray = [&](const ProtobufMessage & message) {
+    OnnxTensor        tensor = ReadArray(message.GetBytes(), branch.arrays.size());
+    const std::string name = tensor.name;
+    give(name);
+    branch.arrays.emplace(name, std::move(tensor));
+  };
+  const auto readOutput = [&](const ProtobufMessage & message) {
+    branch.outputs.push_back(ToText(Find(message.GetBytes(), 1)));
+  };
+  ReadFields(bytes, { { 1, readNode }, { 5, readArray }, { 12, readOutput }, { 15, RefuseSparse } });
   const auto note = [&](const std::string & name) {
     if (!name.empty() && given.insert(name).second)
     {
@@ -387,35 +340,19 @@ ReadNode(std::string_view bytes, OnnxNode & node, NodeCount & count)
 {
   count.Add();
   std::string domain;
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    switch (message.GetField())
+  const auto  readAttribute = [&](const ProtobufMessage & message) {
+    if (!node.attributes.insert(ReadAttribute(message.GetBytes())).second)
     {
-      case field::NodeInput:
-        node.inputs.push_back(ToText(message.GetBytes()));
-        break;
-      case field::NodeOutput:
-        node.outputs.push_back(ToText(message.GetBytes()));
-        break;
-      case field::NodeName:
-        node.name = ToText(message.GetBytes());
-        break;
-      case field::NodeType:
-        node.type = ToText(message.GetBytes());
-        break;
-      case field::NodeAttribute:
-        if (!node.attributes.insert(ReadAttribute(message.GetBytes())).second)
-        {
-          throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "an attribute is there twice"));
-        }
-        break;
-      case field::NodeDomain:
-        domain = ToText(message.GetBytes());
-        break;
-      default:
-        break;
+      throw InvalidArgument(Diagnostic("E-ONNX-FORMAT", "an attribute is there twice"));
     }
-  }
+  };
+  ReadFields(bytes,
+             { { 1, AddTo(node.inputs) },
+               { 2, AddTo(node.outputs) },
+               { 3, To(node.name) },
+               { 4, To(node.type) },
+               { 5, readAttribute },
+               { 7, To(domain) } });
   if (!domain.empty() && domain != "ai.onnx")
   {
     node.type = domain + "." + node.type;
@@ -450,32 +387,19 @@ ReadFunction(std::string_view bytes, OnnxFunctions & functions, NodeCount & coun
 {
   OnnxFunction function;
   std::string  name, domain;
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    switch (message.GetField())
-    {
-      case field::FunctionName:
-        name = ToText(message.GetBytes());
-        break;
-      case field::FunctionDomain:
-        domain = ToText(message.GetBytes());
-        break;
-      case field::FunctionInput:
-        function.inputs.push_back(ToText(message.GetBytes()));
-        break;
-      case field::FunctionOutput:
-        function.outputs.push_back(ToText(message.GetBytes()));
-        break;
-      case field::FunctionNode:
-        function.nodes.push_back(ReadNode(message.GetBytes(), function.nodes.size(), count));
-        break;
-      case field::FunctionDefault:
-        function.attributes.insert(ReadAttribute(message.GetBytes()));
-        break;
-      default:
-        break;
-    }
-  }
+  const auto   readNode = [&](const ProtobufMessage & message) {
+    function.nodes.push_back(ReadNode(message.GetBytes(), function.nodes.size(), count));
+  };
+  const auto readDefault = [&](const ProtobufMessage & message) {
+    function.attributes.insert(ReadAttribute(message.GetBytes()));
+  };
+  ReadFields(bytes,
+             { { 1, To(name) },
+               { 4, AddTo(function.inputs) },
+               { 5, AddTo(function.outputs) },
+               { 7, readNode },
+               { 10, To(domain) },
+               { 11, readDefault } });
   const std::string type = domain.empty() || domain == "ai.onnx" ? name : domain + '.' + name;
   if (!functions.emplace(type, std::move(function)).second)
   {
@@ -506,36 +430,27 @@ ReadValue(std::string_view bytes)
 void
 ReadGraph(std::string_view bytes, OnnxFile & file, NodeCount & count)
 {
-  for (ProtobufMessage message(bytes); message.Next();)
-  {
-    switch (message.GetField())
+  const auto readArray = [&](const ProtobufMessage & message) {
+    OnnxTensor        tensor = ReadArray(message.GetBytes(), file.arrays.size());
+    const std::string name = tensor.name;
+    if (!file.arrays.emplace(name, std::move(tensor)).second)
     {
-      case field::GraphNode:
-        file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size(), count));
-        break;
-      case field::GraphArray: {
-        OnnxTensor        tensor = ReadArray(message.GetBytes(), file.arrays.size());
-        const std::string name = tensor.name;
-        if (!file.arrays.emplace(name, std::move(tensor)).second)
-        {
-          throw InvalidArgument(
-            Diagnostic("E-ONNX-FORMAT", "it has two arrays \"" + GetPrintable(name).substr(0, 200) + '"'));
-        }
-        break;
-      }
-      case field::GraphInput:
-        file.inputs.push_back(ReadValue(message.GetBytes()));
-        break;
-      case field::GraphOutput:
-        file.outputs.push_back(ReadValue(message.GetBytes()));
-        break;
-      case field::GraphSparseArray:
-        throw InvalidArgument(
-          Diagnostic("E-ONNX-FORMAT", "it has sparse arrays, which are not read", "save it with dense ones"));
-      default:
-        break;
+      throw InvalidArgument(
+        Diagnostic("E-ONNX-FORMAT", "it has two arrays \"" + GetPrintable(name).substr(0, 200) + '"'));
     }
-  }
+  };
+  const auto addTo = [](std::vector<OnnxValue> & values) {
+    return [&values](const ProtobufMessage & message) { values.push_back(ReadValue(message.GetBytes())); };
+  };
+  const auto readNode = [&](const ProtobufMessage & message) {
+    file.nodes.push_back(ReadNode(message.GetBytes(), file.nodes.size(), count));
+  };
+  ReadFields(bytes,
+             { { 1, readNode },
+               { 5, readArray },
+               { 11, addTo(file.inputs) },
+               { 12, addTo(file.outputs) },
+               { 15, RefuseSparse } });
   const auto isArray = [&](const OnnxValue & value) { return file.arrays.count(value.name) > 0; };
   file.inputs.erase(std::remove_if(file.inputs.begin(), file.inputs.end(), isArray), file.inputs.end());
 }
@@ -767,11 +682,22 @@ OnnxFile::Parse(std::string_view content)
   // field comes with a new version, which stands first: before version 15 others are none of a network's.
   const std::set<std::uint64_t> fields{ 1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26 };
   constexpr std::int64_t        knownVersion = 14;
+  const auto readGraph = [&](const ProtobufMessage & message) { ReadGraph(message.GetBytes(), file, count); };
+  const auto readOpset = [&](const ProtobufMessage & message) {
+    std::string  domain;
+    std::int64_t opset = file.opset;
+    ReadFields(message.GetBytes(), { { 1, To(domain) }, { 2, To(opset) } });
+    file.opset = domain.empty() || domain == "ai.onnx" ? opset : file.opset;
+  };
+  const auto readFunction = [&](const ProtobufMessage & message) {
+    ReadFunction(message.GetBytes(), functions, count);
+  };
   for (ProtobufMessage message(content); message.Next();)
   {
     // Messages that stand behind each other are one, in which the later fields are added: none that is meant.
-    const bool isGraph = message.GetField() == field::ModelGraph;
-    const bool isOfLater = file.version > knownVersion && message.GetField() > *fields.rbegin();
+    constexpr std::uint64_t graphField = 7;
+    const bool              isGraph = message.GetField() == graphField;
+    const bool              isOfLater = file.version > knownVersion && message.GetField() > *fields.rbegin();
     if ((fields.count(message.GetField()) == 0 && !isOfLater) || (isGraph && hasGraph))
     {
       throw InvalidArgument(Diagnostic("E-FILE-DAMAGED",
@@ -780,37 +706,13 @@ OnnxFile::Parse(std::string_view content)
                                                   : "ONNX files have no field " + std::to_string(message.GetField()))));
     }
     hasGraph = hasGraph || isGraph;
-    if (message.GetField() == field::ModelVersion)
-    {
-      file.version = message.GetInteger();
-    }
-    else if (message.GetField() == field::ModelProducer)
-    {
-      file.producer = ToText(message.GetBytes());
-    }
-    else if (message.GetField() == field::ModelProducerVersion)
-    {
-      version = ToText(message.GetBytes());
-    }
-    else if (message.GetField() == field::ModelGraph)
-    {
-      ReadGraph(message.GetBytes(), file, count);
-    }
-    else if (message.GetField() == field::ModelFunctions)
-    {
-      ReadFunction(message.GetBytes(), functions, count);
-    }
-    else if (message.GetField() == field::ModelOpsets)
-    {
-      const std::string_view domain = Find(message.GetBytes(), field::OpsetDomain);
-      for (ProtobufMessage opset(message.GetBytes()); opset.Next();)
-      {
-        if (opset.GetField() == field::OpsetVersion && (domain.empty() || domain == "ai.onnx"))
-        {
-          file.opset = opset.GetInteger();
-        }
-      }
-    }
+    ReadField(message,
+              { { 1, To(file.version) },
+                { 2, To(file.producer) },
+                { 3, To(version) },
+                { 7, readGraph },
+                { 8, readOpset },
+                { 25, readFunction } });
   }
   ExpandFunctions(functions, file.nodes);
   file.producer += version.empty() ? "" : " " + version;

@@ -3,6 +3,7 @@
 #include "gigapixelFormatCount.h"
 #include "graph/json/gigapixelFileKind.h"
 #include "gigapixelHash.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelImageNorms.h"
 #include "gigapixelLabeling.h"
 #include "model/gigapixelModelFile.h"
@@ -128,7 +129,7 @@ public:
     const int channels = std::accumulate(m_Images.begin(), m_Images.end(), 0, [](int sum, const OnnxImage & image) {
       return sum + static_cast<int>(image.channels);
     });
-    m_Options.Check(channels, m_Images.front().size.GetNumberOfAxes() > 2);
+    m_Options.Check(channels, ImageKind::Of(m_Images.front().size.GetNumberOfAxes()).areFloats);
     if (m_File.opset < FirstOpset)
     {
       throw InvalidArgument(Diagnostic("E-ONNX-FORMAT",

@@ -6,7 +6,7 @@
 #include "onnx/gigapixelImageNorms.h"
 #include "gigapixelNetworkImport.h"
 #include "gigapixelPrintable.h"
-#include "schedule/gigapixelUsualSides.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelWeightsFile.h"
 
 #include <nlohmann/json.hpp>
@@ -67,7 +67,7 @@ std::int64_t
 ImportOptions::GetTileSize(const NetworkDescription & network) const
 {
   const std::int64_t stride = network.GetStride();
-  const std::int64_t wanted = tileSize > 0 ? tileSize : UsualSides::Of(network.graph.GetNumberOfAxes()).tile;
+  const std::int64_t wanted = tileSize > 0 ? tileSize : network.GetImageKind().sides.tile;
   return (wanted + stride - 1) / stride * stride;
 }
 

@@ -101,7 +101,7 @@ DescribeDevice(int number)
          " MiB, compute capability " + std::to_string(properties.major) + "." + std::to_string(properties.minor);
 }
 
-TilePasses *
+ChainPasses *
 MakePasses(const NetworkDescription & network, Device device)
 {
   return MakeDevicePasses(network, CudaDevice{ device.cuda, device.shared }, device.precision).release();

@@ -7,9 +7,7 @@
 #include "kernels/gigapixelDeviceKernels.h"
 #include "gigapixelDeviceLoss.h"
 
-#include "graph/gigapixelNetworkGeometry.h"
-#include "graph/gigapixelParameterLayout.h"
-#include "execute/gigapixelTilePasses.h"
+#include "execute/gigapixelChainPasses.h"
 
 #include <algorithm>
 #include <functional>
@@ -30,16 +28,11 @@ namespace gigapixel
  * how maps are stored. Each thread that computes tiles has a queue and maps of its own: while one reads its pixels, the
  * device works for another. The bytes of the pixels are all that goes up, the sums all that comes down. */
 template <typename TDevice, typename T>
-class DevicePasses : public TilePasses
+class DevicePasses : public ChainPasses
 {
 public:
-  DevicePasses(const NetworkDescription & network, TDevice device)
-    : m_Network(network)
-    , m_Layout(GetParameterLayout(network))
-    , m_Skips(GetSkips(network.layers))
-    , m_Scales(GetMapScales(network.layers))
-    , m_FusedLast(HasFusedLast(network))
-    , m_End(network.layers.size() - (m_FusedLast ? 1 : 0))
+  DevicePasses(const NetworkDescription & network, TDevice device, Precision precision)
+    : ChainPasses(network, precision)
     , m_Device(std::move(device))
     , m_Parameters(m_Device)
   {}
@@ -54,7 +47,7 @@ public:
   }
 
   void
-  AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const override
+  Differentiate(TileData & data, const LossTerms & terms, LossGradient & sum) const override
   {
     Context & context = GetContext();
     Forward(data, context);
@@ -472,13 +465,6 @@ private:
     context.queue.Run(device::AddSlices<float>{ kernel.partial, slices, kernel.GetWeights(), 1, target });
   }
 
-  const NetworkDescription          m_Network;
-  const std::vector<ParameterPlace> m_Layout;
-  const std::vector<int>            m_Skips;
-  const std::vector<MapScale>       m_Scales;
-  const bool                        m_FusedLast; ///< with the loss
-  const std::size_t                 m_End;       ///< layers that Forward() computes
-
   mutable TDevice    m_Device;
   Buffer             m_Parameters;
   mutable std::mutex m_Mutex; ///< of the contexts' table
@@ -488,19 +474,19 @@ private:
 
 /** \throw std::invalid_argument for Precision::Double */
 template <typename TDevice>
-std::unique_ptr<TilePasses>
+std::unique_ptr<ChainPasses>
 MakeDevicePasses(const NetworkDescription & network, const TDevice & device, Precision precision)
 {
   switch (precision)
   {
     case Precision::Float:
-      return std::make_unique<DevicePasses<TDevice, float>>(network, device);
+      return std::make_unique<DevicePasses<TDevice, float>>(network, device, precision);
     case Precision::TensorFloat32:
-      return std::make_unique<DevicePasses<TDevice, TensorFloat32>>(network, device);
+      return std::make_unique<DevicePasses<TDevice, TensorFloat32>>(network, device, precision);
     case Precision::BFloat16:
-      return std::make_unique<DevicePasses<TDevice, BFloat16>>(network, device);
+      return std::make_unique<DevicePasses<TDevice, BFloat16>>(network, device, precision);
     case Precision::Float16:
-      return std::make_unique<DevicePasses<TDevice, Float16>>(network, device);
+      return std::make_unique<DevicePasses<TDevice, Float16>>(network, device, precision);
     case Precision::Double:
       break;
   }

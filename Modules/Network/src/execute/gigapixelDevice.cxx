@@ -337,10 +337,10 @@ DeviceModule::Get()
   }
 }
 
-std::unique_ptr<TilePasses>
+std::unique_ptr<ChainPasses>
 MakeCudaPasses(const NetworkDescription & network, Device device)
 {
-  return std::unique_ptr<TilePasses>(DeviceModule::Get().makePasses(network, device));
+  return std::unique_ptr<ChainPasses>(DeviceModule::Get().makePasses(network, device));
 }
 
 } // namespace gigapixel

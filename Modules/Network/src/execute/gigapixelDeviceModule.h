@@ -2,7 +2,7 @@
 #ifndef gigapixelDeviceModule_h
 #define gigapixelDeviceModule_h
 
-#include "gigapixelTilePasses.h"
+#include "gigapixelChainPasses.h"
 
 namespace gigapixel
 {
@@ -13,7 +13,7 @@ struct GigapixelNetwork_EXPORT DeviceModule
   /** \param problem why there is none, if there is a reason */
   int (*countDevices)(std::string & problem);
   std::string (*describeDevice)(int number);
-  TilePasses * (*makePasses)(const NetworkDescription & network, Device device);
+  ChainPasses * (*makePasses)(const NetworkDescription & network, Device device);
   bool (*canShare)(int number);
   void * (*allocateShared)(int number, std::size_t bytes);
   void (*freeShared)(void * memory);

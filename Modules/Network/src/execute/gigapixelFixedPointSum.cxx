@@ -169,9 +169,13 @@ FixedPointSum::Add(const FixedPointSum & other)
 {
   auto &       sums = m_Implementation->sums;
   const auto & others = other.m_Implementation->sums;
-  for (std::size_t i = 0; i < sums.size(); ++i)
+  for (std::size_t first = 0; first < sums.size(); first += ValuesPerLock)
   {
-    sums[i] = IsSum(sums[i]) && IsSum(others[i]) ? Plus(sums[i], others[i]) : None;
+    const std::lock_guard<std::mutex> lock(m_Implementation->locks[first / ValuesPerLock]);
+    for (std::size_t i = first; i < std::min(first + ValuesPerLock, sums.size()); ++i)
+    {
+      sums[i] = IsSum(sums[i]) && IsSum(others[i]) ? Plus(sums[i], others[i]) : None;
+    }
   }
 }
 

@@ -36,6 +36,7 @@ public:
   void Add(std::size_t first, const float * values, std::size_t number, std::int64_t times = 1);
   void Add(std::size_t first, const double * values, std::size_t number, std::int64_t times = 1);
 
+  /** The same for sums of as many numbers. */
   void Add(const FixedPointSum & other);
 
   /** Sums from `first` on, rounded; NaN for what is none. */

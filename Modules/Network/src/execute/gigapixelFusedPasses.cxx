@@ -1,10 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "gigapixelChainPasses.h"
 #include "gigapixelDiagnostic.h"
 #include "objective/gigapixelLogitMap.h"
-#include "graph/gigapixelNetworkGeometry.h"
-#include "graph/gigapixelParameterLayout.h"
 #include "kernels/gigapixelStoredNumbers.h"
-#include "gigapixelTilePasses.h"
 
 #include "kernels/gigapixelKernelTable.h"
 
@@ -58,19 +56,13 @@ GetRounding(Precision precision)
                                                : nullptr;
 }
 
-class FusedPasses : public TilePasses
+class FusedPasses : public ChainPasses
 {
 public:
   FusedPasses(const NetworkDescription & network, Precision precision)
-    : m_Kernels(kernels::GetKernels())
-    , m_Network(network)
-    , m_Layout(GetParameterLayout(network))
-    , m_Skips(GetSkips(network.layers))
-    , m_Scales(GetMapScales(network.layers))
+    : ChainPasses(network, precision)
+    , m_Kernels(kernels::GetKernels())
     , m_FusedFirst(network.layers.front().kind == Layer::Kind::Convolution)
-    , m_FusedLast(HasFusedLast(network))
-    , m_End(network.layers.size() - (m_FusedLast ? 1 : 0))
-    , m_Precision(precision)
     , m_Round(GetRounding(precision))
   {}
 
@@ -81,7 +73,7 @@ public:
   }
 
   void
-  AddGradient(TileData & data, const LossTerms & terms, LossGradient & sum) const override
+  Differentiate(TileData & data, const LossTerms & terms, LossGradient & sum) const override
   {
     Maps maps = Forward(data, true);
     sum.gradient.resize(m_Values.size());
@@ -497,22 +489,15 @@ private:
     return before;
   }
 
-  const kernels::KernelTable &      m_Kernels;
-  const NetworkDescription          m_Network;
-  const std::vector<ParameterPlace> m_Layout;
-  const std::vector<int>            m_Skips;
-  const std::vector<MapScale>       m_Scales;
-  const bool                        m_FusedFirst;
-  const bool                        m_FusedLast;
-  const std::size_t                 m_End; ///< layers that Forward() computes
-  const Precision                   m_Precision;
-  const Rounding                    m_Round;
-  std::vector<float>                m_Values;
+  const kernels::KernelTable & m_Kernels;
+  const bool                   m_FusedFirst;
+  const Rounding               m_Round;
+  std::vector<float>           m_Values;
 };
 
 } // namespace
 
-std::unique_ptr<TilePasses>
+std::unique_ptr<ChainPasses>
 MakeFusedPasses(const NetworkDescription & network, Precision precision)
 {
   return std::make_unique<FusedPasses>(network, precision);

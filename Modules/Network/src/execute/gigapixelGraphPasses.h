@@ -3,15 +3,8 @@
 #define gigapixelGraphPasses_h
 
 #include "gigapixelDiagnostic.h"
-#include "gigapixelDevice.h"
-#include "gigapixelFixedPointSum.h"
-#include "objective/gigapixelScore.h"
-#include "maps/gigapixelTileData.h"
-#include "gigapixelWorkers.h"
+#include "gigapixelTilePasses.h"
 #include "schedule/gigapixelTileProgram.h"
-
-#include <optional>
-#include <stdexcept>
 
 namespace gigapixel
 {
@@ -23,29 +16,14 @@ struct GigapixelNetwork_EXPORT NotFiniteError : Refusal
 };
 
 /** \class GraphPasses
- * \brief What computes the tiles of a network that is a graph.
+ * \brief What computes the tiles of a network that is a graph: also those of segments, which read and write maps that
+ * are kept. A tile has the program that is to be run.
  *
- * All functions but SetParameters() and SetMaskSeed() may be called from several threads at once, each with a TileData
- * of its own, whose tile has the program that is to be run. A tile is computed by the calling thread alone. */
-class GraphPasses
+ * Where they see logits that are no finite numbers, AddGradient(), AddScore(), Predict() and PredictLabels() throw
+ * NotFiniteError. */
+class GraphPasses : public TilePasses
 {
 public:
-  virtual ~GraphPasses() = default;
-
-  /** \param parameters those of NetworkGraph::GetParameters(), one behind the other */
-  virtual void SetParameters(const std::vector<double> & parameters) = 0;
-
-  /** Of dropout: what is computed from now on is computed with the values that its masks leave; none, as in the
-   * beginning: with all of them, as inference is. */
-  virtual void SetMaskSeed(const std::optional<std::uint64_t> & seed) = 0;
-
-  /** Sums that AddGradient() adds to. */
-  virtual std::size_t GetNumberOfSums() const = 0;
-
-  /** Gradient of the parameters from the tiles' sums; 0 for statistics, which are not trained.
-   * \param workers threads that have nothing else to do */
-  virtual std::vector<double> GetGradient(const FixedPointSum & sums, Workers & workers) const = 0;
-
   /** Computes the core of a map that is kept and writes it there. */
   virtual void WriteMap(TileData & data) const = 0;
 
@@ -66,21 +44,6 @@ public:
   /** The backward pass from a map that is kept, whose gradient is complete: adds the tile's gradient to the sums
    * `times` times, and to gradients of the kept maps that it is computed from. */
   virtual void AddGradientBehindMap(TileData & data, std::int64_t times, FixedPointSum & gradient) const = 0;
-
-  // The following throw NotFiniteError where they see logits that are none.
-
-  /** Adds the loss of the core's pixels, and the tile's gradient `times` times; that of kept maps likewise. */
-  virtual void AddGradient(TileData &        data,
-                           const LossTerms & terms,
-                           std::int64_t      times,
-                           LossSum &         loss,
-                           FixedPointSum &   gradient) const = 0;
-
-  virtual void AddScore(TileData & data, const LossTerms & terms, Score & sum) const = 0;
-
-  // As TileNetwork's functions promise.
-  virtual void Predict(TileData & data, PixelValue value, float * values, std::ptrdiff_t pitch) const = 0;
-  virtual void PredictLabels(TileData & data, double threshold, std::uint8_t * labels, std::ptrdiff_t pitch) const = 0;
 
   /** Most bytes that the maps of one tile have taken until now; what TileProgram::GetPeakBytes() estimates. 0: they lie
    * in a GPU's memory, which LibTorch manages. */

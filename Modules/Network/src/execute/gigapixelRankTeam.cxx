@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelRankTeam.h"
-#include "gigapixelFixedPointSum.h"
 
 #include <algorithm>
 

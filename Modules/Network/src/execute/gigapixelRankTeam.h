@@ -3,7 +3,9 @@
 #define gigapixelRankTeam_h
 
 #include "gigapixelRanks.h"
-#include "gigapixelTileNetwork.h"
+#include "gigapixelFixedPointSum.h"
+#include "gigapixelNetworkDescription.h"
+#include "objective/gigapixelScore.h"
 
 namespace gigapixel
 {
@@ -11,9 +13,9 @@ namespace gigapixel
 /** \class RankTeam
  * \brief The ranks that share the tiles of one image, and what each of them does.
  *
- * Tiles are dealt in short runs, round and round. The sum goes from rank to rank with the runs: each rank adds its
- * tiles to what the ones before have come to. So tiles are added in their order, as one process adds them, and a sum
- * costs as much to pass on for a large image as for a small one. */
+ * Tiles are dealt in short runs, round and round. The losses go from rank to rank with the runs: each rank adds its
+ * tiles to what the ones before have come to. So tiles are added in their order, as one process adds them. Gradients
+ * have the same bits in any order, and are added in the end: see AddAll(). */
 class GigapixelNetwork_EXPORT RankTeam
 {
 public:

@@ -210,12 +210,12 @@ StreamedNetwork::ComputeSegmentedGradient(PixelSource &    pixels,
 }
 
 void
-PixelLabeling::AddProbabilities(const NetworkDescription &, const TileNetwork &, TileData &, Score &) const
+PixelLabeling::AddProbabilities(const NetworkDescription &, const TilePasses &, TileData &, Score &) const
 {}
 
 void
 ImageLabeling::AddProbabilities(const NetworkDescription & network,
-                                const TileNetwork &        tiles,
+                                const TilePasses &         tiles,
                                 TileData &                 data,
                                 Score &                    sum) const
 {
@@ -237,8 +237,8 @@ StreamedNetwork::ComputeSegmentedScore(PixelSource &    pixels,
   terms.image = m_Targets;
   const auto addScore = [&](TileData & data, Score & result) {
     result.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
-    m_Tiles.AddScore(data, terms, result);
-    Labeling::Of(m_Network.graph).AddProbabilities(m_Network, m_Tiles, data, result);
+    m_Tiles->AddScore(data, terms, result);
+    Labeling::Of(m_Network.graph).AddProbabilities(m_Network, *m_Tiles, data, result);
   };
   return !TakesPart(pixels, team) ||
          SegmentedStep(*this, Purpose::Inference, pixels, &labels, progress, team).TakeOutput(sum, addScore);
@@ -271,7 +271,7 @@ StreamedNetwork::PredictImage(PixelSource & pixels, PixelValue value, float * va
   LossSum        none;
   return SegmentedStep(*this, Purpose::Inference, pixels, nullptr, progress, alone)
     .TakeOutput(none, [&](TileData & data, LossSum &) {
-      m_Tiles.Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
+      m_Tiles->Predict(data, value, values, m_Network.GetNumberOfOutputChannels());
     });
 }
 

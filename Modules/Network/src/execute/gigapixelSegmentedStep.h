@@ -42,7 +42,7 @@ public:
                 const RankTeam &  team)
     : m_Streamed(streamed)
     , m_Purpose(purpose)
-    , m_Passes(*streamed.m_Tiles.GetGraphPasses())
+    , m_Passes(static_cast<const GraphPasses &>(*streamed.m_Tiles)) // segments are those of graphs
     , m_Pixels(pixels)
     , m_Labels(labels)
     , m_Progress(progress)

@@ -3,9 +3,9 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelDeviceModule.h"
 #include "gigapixelLabeling.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelReadAhead.h"
 #include "objective/gigapixelLoss.h"
-#include "gigapixelGraphPasses.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +45,14 @@ WithoutLayers(NetworkDescription network)
   return network;
 }
 
+/** The loss of a tile, and its gradient, where that is so small that it is kept for tiles that are equal. */
+struct TileLoss : LossSum
+{
+  static constexpr std::size_t MostSums = 8192;
+
+  std::shared_ptr<const FixedPointSum> gradient;
+};
+
 /** \throw as CheckDevice() */
 Device
 GetChecked(const NetworkDescription & network, const Device & device)
@@ -62,7 +70,7 @@ StreamedNetwork::StreamedNetwork(const NetworkDescription & network,
   : m_Network(device.precision == Precision::Double ? WithoutLayers(network) : network)
   , m_TileSize(tileSize)
   , m_Device(GetChecked(m_Network, device))
-  , m_Tiles(m_Network, device)
+  , m_Tiles(Executor::Of(m_Network).MakePasses(m_Network, device))
   , m_Workers(tilesInFlight)
   , m_Data(m_Workers.GetNumberOfThreads())
   , m_SeesWholeImage(m_Network.graph.SeesWholeImage())
@@ -89,7 +97,7 @@ StreamedNetwork::Share(PixelSource & pixels, LabelSource & labels, const std::fu
 void
 StreamedNetwork::SetParameters(const std::vector<double> & parameters)
 {
-  m_Tiles.SetParameters(parameters);
+  m_Tiles->SetParameters(parameters);
   m_UniformProbabilities.Clear();
   m_UniformLabels.Clear();
   Clear();
@@ -102,7 +110,7 @@ StreamedNetwork::SetMaskSeed(const std::optional<std::uint64_t> & seed)
   m_HasMasks = seed && std::any_of(operations.begin(), operations.end(), [](const Operation & operation) {
                  return operation.type.rfind("dropout", 0) == 0;
                });
-  m_Tiles.SetMaskSeed(seed);
+  m_Tiles->SetMaskSeed(seed);
 }
 
 void
@@ -133,8 +141,6 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
   const std::int64_t   tiles = grid.GetNumberOfTiles();
   const std::int64_t   own = team.GetNumberOfOwn(tiles);
   std::vector<TResult> results(m_Workers.GetNumberOfPlaces());
-
-  EqualTiles<TResult> equal;
   return m_Workers.Run(
     own,
     [&](int worker, std::int64_t index) {
@@ -161,11 +167,7 @@ StreamedNetwork::SumOverTiles(PixelSource &    pixels,
       }
       Measure(m_PixelTime,
               [&] { m_Device.cuda < 0 ? FindPixels(pixels, tile, data) : ReadPixels(pixels, tile, data); });
-      Measure(m_NetworkTime, [&] {
-        // Equal tiles of a graph are told by compute() itself.
-        m_HasMasks || (m_Tiles.GetGraphPasses() && training) ? compute(data, result)
-                                                             : equal.Compute(data, m_Network.channels, result, compute);
-      });
+      Measure(m_NetworkTime, [&] { compute(data, result); });
     },
     [&](std::int64_t index) {
       const std::int64_t tile = team.GetOwn(index);
@@ -202,12 +204,20 @@ StreamedNetwork::ComputeGradient(PixelSource &    pixels,
     team.ShareSum(GetLastRank(pixels, team), score, m_Network);
     terms = MakeSumTerms(m_Network, score);
   }
-  const auto report = [&](double done) { return !progress || progress(hasSums ? 0.5 + done / 2 : done); };
-  const auto compute = [&](TileData & data, LossGradient & result) { m_Tiles.AddGradient(data, terms, result); };
-  const bool finished = m_Tiles.GetGraphPasses() ? ComputeGraphGradient(pixels, labels, terms, sum, report, team)
-                                                 : SumOverTiles(pixels, labels, sum, report, team, compute, true);
+  const auto      report = [&](double done) { return !progress || progress(hasSums ? 0.5 + done / 2 : done); };
+  FixedPointSum & gradient = BeginSums();
+  if (!AddGradients(pixels, labels, terms, sum, gradient, report, team))
+  {
+    return false;
+  }
+  const int last = GetLastRank(pixels, team);
+  team.AddAll(last, gradient);
+  if (team.IsThis(last))
+  {
+    sum.gradient = m_Tiles->GetGradient(gradient, m_Workers);
+  }
   sum.loss = hasSums ? score.loss : sum.loss;
-  return finished;
+  return true;
 }
 
 FixedPointSum &
@@ -219,54 +229,60 @@ StreamedNetwork::BeginSums()
   }
   else
   {
-    m_Sums = std::make_unique<FixedPointSum>(m_Tiles.GetGraphPasses()->GetNumberOfSums());
+    m_Sums = std::make_unique<FixedPointSum>(m_Tiles->GetNumberOfSums());
   }
   return *m_Sums;
 }
 
-/** Gradients are added in any order, exactly, so that neither threads nor ranks have to wait for each other and none
- * keeps a gradient of its own. */
 bool
-StreamedNetwork::ComputeGraphGradient(PixelSource &     pixels,
-                                      LabelSource &     labels,
-                                      const LossTerms & terms,
-                                      LossGradient &    sum,
-                                      const Progress &  progress,
-                                      const RankTeam &  team)
+StreamedNetwork::AddGradients(PixelSource &     pixels,
+                              LabelSource &     labels,
+                              const LossTerms & terms,
+                              LossSum &         sum,
+                              FixedPointSum &   gradient,
+                              const Progress &  progress,
+                              const RankTeam &  team)
 {
-  const GraphPasses & passes = *m_Tiles.GetGraphPasses();
-  FixedPointSum &     gradient = BeginSums();
-  EqualTiles<LossSum> equal;
-  LossSum &           loss = sum;
-  const auto add = [&](TileData & data, LossSum & result) { passes.AddGradient(data, terms, 1, result, gradient); };
-  const auto compute = [&](TileData & data, LossSum & result) {
-    m_HasMasks ? add(data, result) : equal.Compute(data, m_Network.channels, result, add);
+  EqualTiles<TileLoss> equal;
+  const auto           compute = [&](TileData & data, TileLoss & result) {
+    const auto key = m_HasMasks ? std::nullopt : FindTileKey(data, m_Network.channels);
+    if (!key || !equal.Repeat(*key, result))
+    {
+      const bool isKept = key && gradient.GetSize() <= TileLoss::MostSums;
+      const auto own = isKept ? std::make_shared<FixedPointSum>(gradient.GetSize()) : nullptr;
+      m_Tiles->AddGradient(data, terms, 1, result, own ? *own : gradient);
+      result.gradient = own;
+      if (key)
+      {
+        equal.Remember(*key, data.tile, result);
+      }
+    }
+    if (result.gradient)
+    {
+      gradient.Add(*result.gradient);
+    }
   };
+  TileLoss loss;
   if (!SumOverTiles(pixels, labels, loss, progress, team, compute, true))
   {
     return false;
   }
+  sum = loss;
   const auto repeated = equal.GetRepeated();
   const auto computeAgain = [&](int worker, std::int64_t index) {
     const auto & entry = repeated[index];
-    TileData &   data = m_Data[worker];
-    LossSum      known;
+    if (entry.result.gradient)
+    {
+      return;
+    }
+    TileData & data = m_Data[worker];
+    LossSum    known;
     ReadPixels(pixels, entry.tile, data);
     ReadClasses(labels, entry.tile, m_Network, data);
-    passes.AddGradient(data, terms, entry.repetitions, known, gradient);
+    m_Tiles->AddGradient(data, terms, entry.repetitions, known, gradient);
   };
   const auto goOn = [&](std::int64_t) { return !progress || progress(std::nextafter(1.0, 0.0)); };
-  if (!m_Workers.Run(static_cast<std::int64_t>(repeated.size()), computeAgain, goOn))
-  {
-    return false;
-  }
-  const int last = GetLastRank(pixels, team);
-  team.AddAll(last, gradient);
-  if (team.IsThis(last))
-  {
-    sum.gradient = passes.GetGradient(gradient, m_Workers);
-  }
-  return true;
+  return m_Workers.Run(static_cast<std::int64_t>(repeated.size()), computeAgain, goOn);
 }
 
 bool
@@ -278,10 +294,14 @@ StreamedNetwork::ComputeScore(PixelSource &    pixels,
 {
   sum = Score{};
   sum.SetNumberOfChannels(m_Network.GetNumberOfOutputChannels());
-  const LossTerms terms = MakeLossTerms(m_Network);
-  const auto      compute = [&](TileData & data, Score & result) { m_Tiles.AddScore(data, terms, result); };
-  const bool      finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)
-                                              : SumOverTiles(pixels, labels, sum, progress, team, compute);
+  const LossTerms   terms = MakeLossTerms(m_Network);
+  EqualTiles<Score> equal;
+  const auto        add = [&](TileData & data, Score & result) { m_Tiles->AddScore(data, terms, result); };
+  const auto        compute = [&](TileData & data, Score & result) {
+    m_HasMasks ? add(data, result) : equal.Compute(data, m_Network.channels, result, add);
+  };
+  const bool finished = m_SeesWholeImage ? ComputeSegmentedScore(pixels, labels, sum, progress, team)
+                                         : SumOverTiles(pixels, labels, sum, progress, team, compute);
   if (finished && terms.HasSums())
   {
     TakeSumLoss(m_Network, sum);
@@ -380,7 +400,7 @@ StreamedNetwork::PredictTiles(PixelSource &    pixels,
   }
   const std::int64_t stride = m_Network.GetStride();
   const auto         computeOnce = [&](TileData & data, T * target, std::ptrdiff_t pitch) {
-    const auto         key = data.inMemory.pixels.first ? std::nullopt : FindTileKey(data, m_Network.channels);
+    const auto         key = FindTileKey(data, m_Network.channels);
     const std::int64_t width = data.tile.core.width * values, height = data.tile.core.height * data.tile.core.depth;
     std::vector<T>     rows;
     const bool         isKnown = key && uniform.Repeat(*key, rows);
@@ -474,7 +494,7 @@ StreamedNetwork::Predict(PixelSource & pixels, const Region & region, float * pr
                       progress,
                       m_UniformProbabilities,
                       [this](TileData & tile, float * target, std::ptrdiff_t pitch) {
-                        m_Tiles.Predict(tile, GetPredictedValue(m_Network), target, pitch);
+                        m_Tiles->Predict(tile, GetPredictedValue(m_Network), target, pitch);
                       });
 }
 
@@ -497,7 +517,7 @@ StreamedNetwork::PredictLabels(PixelSource &    pixels,
                       progress,
                       m_UniformLabels,
                       [this, threshold](TileData & tile, std::uint8_t * target, std::ptrdiff_t pitch) {
-                        m_Tiles.PredictLabels(tile, threshold, target, pitch);
+                        m_Tiles->PredictLabels(tile, threshold, target, pitch);
                       });
 }
 

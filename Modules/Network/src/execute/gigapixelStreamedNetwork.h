@@ -9,8 +9,7 @@
 #include "gigapixelRankTeam.h"
 #include "gigapixelSharedImage.h"
 #include "gigapixelStageSeconds.h"
-#include "gigapixelWorkers.h"
-#include "gigapixelFixedPointSum.h"
+#include "gigapixelTilePasses.h"
 #include "schedule/gigapixelSegment.h"
 
 #include <atomic>
@@ -27,9 +26,9 @@ struct OutputTargets;
 /** \class StreamedNetwork
  * \brief A network over a whole image, tile by tile, several tiles at the same time.
  *
- * A tile is computed by one thread, and the tiles' sums are added in double in the tiles' order: the same bits for any
- * number of threads. The functions return false if the progress function (called with 0..1 by the calling thread)
- * stopped them. */
+ * A tile is computed by one thread. Losses are added in the tiles' order, and gradients in fixed point, exactly: the
+ * same bits for any number of threads. The functions return false if the progress function (called with 0..1 by the
+ * calling thread) stopped them. */
 class GigapixelNetwork_EXPORT StreamedNetwork
 {
 public:
@@ -152,12 +151,15 @@ private:
   /** Zeros, for one image. They are kept for the next: fresh memory for 16 bytes of each parameter takes its time. */
   FixedPointSum & BeginSums();
 
-  bool ComputeGraphGradient(PixelSource &     pixels,
-                            LabelSource &     labels,
-                            const LossTerms & terms,
-                            LossGradient &    sum,
-                            const Progress &  progress,
-                            const RankTeam &  team);
+  /** The sums of all tiles, in any order, so that neither threads nor ranks have to wait for each other and none keeps
+   * a gradient of its own. \param sum without its gradient \return false if it was stopped */
+  bool AddGradients(PixelSource &     pixels,
+                    LabelSource &     labels,
+                    const LossTerms & terms,
+                    LossSum &         sum,
+                    FixedPointSum &   gradient,
+                    const Progress &  progress,
+                    const RankTeam &  team);
 
   class SegmentedStep;
 
@@ -237,12 +239,12 @@ private:
                     UniformRows<T> & uniform,
                     const TCompute & compute);
 
-  NetworkDescription    m_Network;
-  std::int64_t          m_TileSize;
-  Device                m_Device;
-  TileNetwork           m_Tiles;
-  Workers               m_Workers;
-  std::vector<TileData> m_Data; ///< per worker
+  NetworkDescription          m_Network;
+  std::int64_t                m_TileSize;
+  Device                      m_Device;
+  std::unique_ptr<TilePasses> m_Tiles;
+  Workers                     m_Workers;
+  std::vector<TileData>       m_Data; ///< per worker
 
   std::unique_ptr<FixedPointSum> m_Sums; ///< none before the first gradient
 

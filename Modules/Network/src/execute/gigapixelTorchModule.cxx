@@ -4,6 +4,7 @@
 #include "gigapixelModuleFile.h"
 #include "gigapixelProcessMemory.h"
 #include "gigapixelTorchVersion.h"
+#include "graph/gigapixelExecutors.h"
 
 #include <algorithm>
 #include <atomic>
@@ -174,6 +175,13 @@ std::unique_ptr<GraphPasses>
 MakeTorchGraphPasses(const NetworkDescription & network, const Device & device)
 {
   return std::unique_ptr<GraphPasses>(TorchModule::Get().makeGraphPasses(network, device, operatorsOfTests));
+}
+
+std::unique_ptr<TilePasses>
+TorchExecutor::MakePasses(const NetworkDescription & network, const Device & device) const
+{
+  network.Validate();
+  return MakeTorchGraphPasses(network, device);
 }
 
 } // namespace gigapixel

@@ -34,6 +34,7 @@ public:
   int                                CountOnDevice(int tilesInFlight) const override;
   MachinePace MeasurePace(const NetworkDescription & network, Precision precision, std::int64_t budget) const override;
   void        CheckDevice(const NetworkDescription & network, const Device & device) const override;
+  std::unique_ptr<TilePasses> MakePasses(const NetworkDescription & network, const Device & device) const override;
   std::optional<std::int64_t> GetPeakBytes(const Device & device) const override;
 };
 
@@ -63,6 +64,7 @@ public:
   int                                CountOnDevice(int tilesInFlight) const override;
   MachinePace MeasurePace(const NetworkDescription & network, Precision precision, std::int64_t budget) const override;
   void        CheckDevice(const NetworkDescription & network, const Device & device) const override;
+  std::unique_ptr<TilePasses> MakePasses(const NetworkDescription & network, const Device & device) const override;
   std::optional<std::int64_t> GetPeakBytes(const Device & device) const override;
 };
 

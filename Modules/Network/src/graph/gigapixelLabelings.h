@@ -24,7 +24,7 @@ public:
   std::optional<bool>   FindTissue(const std::vector<Sample> & training) const override;
   const ObjectiveKind & GetKind(const NetworkDescription & network) const override;
   void                  AddProbabilities(const NetworkDescription & network,
-                                         const TileNetwork &        tiles,
+                                         const TilePasses &         tiles,
                                          TileData &                 data,
                                          Score &                    sum) const override;
   double                GetScore(const NetworkDescription &  network,
@@ -53,7 +53,7 @@ public:
   std::optional<bool>   FindTissue(const std::vector<Sample> & training) const override;
   const ObjectiveKind & GetKind(const NetworkDescription & network) const override;
   void                  AddProbabilities(const NetworkDescription & network,
-                                         const TileNetwork &        tiles,
+                                         const TilePasses &         tiles,
                                          TileData &                 data,
                                          Score &                    sum) const override;
   double                GetScore(const NetworkDescription &  network,

@@ -6,6 +6,7 @@
 #include "gigapixelLossOptions.h"
 #include "graph/json/gigapixelFileKind.h"
 #include "gigapixelFileRefusal.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelJoinNames.h"
 #include "gigapixelModel.h"
 #include "gigapixelNetworkPresets.h"
@@ -58,6 +59,18 @@ NetworkDescription::SetLoss(const LossOptions & asked)
   {
     ignoredLabel = asked.ignoredLabel;
   }
+}
+
+const ImageKind &
+NetworkDescription::GetImageKind() const
+{
+  return ImageKind::Of(graph.GetNumberOfAxes());
+}
+
+bool
+NetworkDescription::TakesFloats() const
+{
+  return this->GetImageKind().areFloats || this->IsNormalized();
 }
 
 const LossEntry &

@@ -4,13 +4,13 @@
 #include "gigapixelFormatCount.h"
 #include "gigapixelNetworkDescription.h"
 #include "gigapixelGraphGeometry.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelLabelings.h"
 #include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
 #include "gigapixelRequireAxes.h"
 #include "gigapixelValueBounds.h"
-#include "gigapixelVolumeOrientation.h"
 #include "losses/gigapixelLossEntry.h"
 
 #include <algorithm>
@@ -239,52 +239,6 @@ CheckNormalization(const NetworkDescription & network)
   {
     Refuse("\"input\": there are " + FormatCount(normalizations.size(), "normalization") + " for " +
            FormatCount(network.channels, "channel") + ": give one for each, or one for all");
-  }
-}
-
-/** What is done by whoever opens a volume is of volumes alone. */
-void
-CheckImageInput(const NetworkDescription & network)
-{
-  using Voxels = Normalization::Voxels;
-  const auto isOfShape = [](const Normalization & n) { return n.voxels == Voxels::Box || n.voxels == Voxels::Filled; };
-  if (std::any_of(network.normalization.begin(), network.normalization.end(), isOfShape))
-  {
-    Refuse("\"input\": a normalization of images takes the \"voxels\" \"all\" or \"non-zero\"; the others are of "
-           "volumes (\"axes\": 3)");
-  }
-  if (network.spacing != std::array<double, 3>{} || network.cropsToNonZero || network.patches.IsKnown())
-  {
-    Refuse("\"spacing\", \"crop\" and \"patches\" are of networks for volumes (\"axes\": 3)");
-  }
-  if (!network.orientation.empty() || network.takesXFirst)
-  {
-    Refuse("\"orientation\" and \"axis order\" are of networks for volumes (\"axes\": 3)");
-  }
-}
-
-void
-CheckVolumeInput(const NetworkDescription & network)
-{
-  if (network.invert)
-  {
-    Refuse("\"input\": the values of volumes have no end to be inverted at: leave \"invert\" out");
-  }
-  const std::array<double, 3> & spacing = network.spacing;
-  const bool                    hasSpacing = spacing != std::array<double, 3>{};
-  if (hasSpacing && !std::all_of(spacing.begin(), spacing.end(), [](double mm) { return mm >= 1e-6 && mm <= 1e6; }))
-  {
-    Refuse("\"input\": \"spacing\" must be three numbers above 0, in mm, along z, y and x");
-  }
-  if (!network.orientation.empty() && network.orientation != StoredOrientation && !IsOrientation(network.orientation))
-  {
-    Refuse("\"input\": \"orientation\" must be three letters, as \"RAS\": one of R and L, one of A and P, and one of S "
-           "and I; or \"stored\"; not \"" +
-           network.orientation + "\"");
-  }
-  if (network.patches.IsKnown())
-  {
-    network.patches.Validate(network);
   }
 }
 
@@ -519,7 +473,7 @@ NetworkDescription::Validate() const
   CheckOutput(*this);
   Labeling::Of(graph).Check(*this);
   CheckNormalization(*this);
-  this->TakesVolumes() ? CheckVolumeInput(*this) : CheckImageInput(*this);
+  this->GetImageKind().checkInput(*this);
   CheckClassNames(*this);
   CheckObjective(*this);
   CheckLoss(*this);
@@ -555,7 +509,7 @@ NetworkDescription::CheckChannels(const PixelSource & pixels) const
                                      "the image has " + FormatCount(pixels.GetNumberOfChannels(), "channel") +
                                        ", the network \"" + name + "\" takes " + std::to_string(channels)));
   }
-  if (this->IsNormalized() && !this->TakesVolumes() && pixels.GetSampleType() != SampleType::Float)
+  if (this->IsNormalized() && !this->GetImageKind().areFloats && pixels.GetSampleType() != SampleType::Float)
   {
     throw InvalidArgument(Diagnostic("E-MODEL-INPUT",
                                      "the network \"" + name + "\" takes normalized values, and these are bytes",

@@ -31,6 +31,10 @@ IsUniform(const RowsInMemory & rows, std::int64_t width, std::int64_t height, st
 std::optional<TileKey>
 FindTileKey(const TileData & data, int channels)
 {
+  if (data.inMemory.pixels.first)
+  {
+    return {};
+  }
   const Region &    window = data.tile.window;
   const auto        classes = static_cast<std::int64_t>(data.classes.size());
   std::vector<char> constants;

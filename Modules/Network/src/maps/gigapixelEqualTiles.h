@@ -23,8 +23,8 @@ GigapixelNetwork_EXPORT bool IsUniform(const RowsInMemory & rows,
 using TileKey = std::pair<std::vector<std::int64_t>, std::vector<char>>;
 
 /** \param channels of the pixels
- * \return nothing if the pixels or the classes that the tile reads, or one of the maps that are kept, are not constant
- */
+ * \return nothing if the pixels or the classes that the tile reads, or one of the maps that are kept, are not constant,
+ * or only a GPU reads them */
 GigapixelNetwork_EXPORT std::optional<TileKey> FindTileKey(const TileData & data, int channels);
 
 /** \class EqualTiles

@@ -8,7 +8,7 @@
 #include "graph/gigapixelExecutors.h"
 #include "graph/gigapixelGraphGeometry.h"
 #include "graph/gigapixelLabelings.h"
-#include "schedule/gigapixelUsualSides.h"
+#include "gigapixelImageKind.h"
 
 #include <algorithm>
 #include <ctime>
@@ -103,7 +103,7 @@ Picture
 ChoosePicture(const NetworkDescription & network, Purpose purpose, Precision precision, std::int64_t budget)
 {
   const std::int64_t most = budget > 0 ? budget - budget / 8 : GetMachineBytes() / 2; // a plan is an estimate
-  const UsualSides & sides = UsualSides::Of(network.graph.GetNumberOfAxes());
+  const UsualSides & sides = network.GetImageKind().sides;
   const std::int64_t least = RoundUp(sides.leastMeasured, network.GetStride());
   Picture            picture(network, purpose, precision, least);
   if (picture.plan.peakBytes > most)

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelPatchNetwork.h"
 #include "gigapixelDiagnostic.h"
+#include "gigapixelExecutor.h"
 #include "gigapixelMemoryPlan.h"
 #include "objective/gigapixelLoss.h"
 #include "objective/gigapixelPixelwise.h"
@@ -80,7 +81,7 @@ PatchNetwork::PatchNetwork(const NetworkDescription & network,
                            Device                     device)
   : m_Network(network)
   , m_Patches(patches)
-  , m_Tiles(m_Network, device)
+  , m_Tiles(Executor::Of(m_Network).MakePasses(m_Network, device))
   , m_Patch(TileGrid(m_Network, { patches.side, patches.side }, WholeImage).GetTile(0))
   , m_Weights(MakeWeights(patches))
   , m_Workers(patchesInFlight)
@@ -90,7 +91,7 @@ PatchNetwork::PatchNetwork(const NetworkDescription & network,
 void
 PatchNetwork::SetParameters(const std::vector<double> & parameters)
 {
-  m_Tiles.SetParameters(parameters);
+  m_Tiles->SetParameters(parameters);
   m_UniformColor.clear();
   m_UniformLogits.reset();
   this->Clear();
@@ -183,7 +184,7 @@ PatchNetwork::ComputeLogits(Worker & worker, Logits & logits) const
   const std::int64_t side = m_Patches.side, channels = m_Network.GetNumberOfOutputChannels();
   TileData &         data = worker.data;
   logits.resize(side * side * channels);
-  m_Tiles.Predict(data, PixelValue::Logit, logits.data(), side * channels);
+  m_Tiles->Predict(data, PixelValue::Logit, logits.data(), side * channels);
   if (!m_Patches.mirror)
   {
     return;
@@ -195,7 +196,7 @@ PatchNetwork::ComputeLogits(Worker & worker, Logits & logits) const
             : MirrorRows(data.pixels, side, this->GetPixelBytes());
     columns ? MirrorColumns(logits, side, channels) : MirrorRows(logits, side, channels);
     worker.mirrored.resize(logits.size());
-    m_Tiles.Predict(data, PixelValue::Logit, worker.mirrored.data(), side * channels);
+    m_Tiles->Predict(data, PixelValue::Logit, worker.mirrored.data(), side * channels);
     std::transform(logits.begin(), logits.end(), worker.mirrored.begin(), logits.begin(), std::plus<>());
   }
   MirrorRows(logits, side, channels);

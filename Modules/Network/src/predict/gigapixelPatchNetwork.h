@@ -3,7 +3,7 @@
 #define gigapixelPatchNetwork_h
 
 #include "gigapixelPatches.h"
-#include "execute/gigapixelTileNetwork.h"
+#include "execute/gigapixelTilePasses.h"
 #include "gigapixelWorkers.h"
 #include "schedule/gigapixelPatchGrid.h"
 
@@ -89,13 +89,13 @@ private:
 
   void Add(const Region & place, const Logits & logits, BlendedRows & rows) const;
 
-  NetworkDescription  m_Network;
-  Patches             m_Patches;
-  TileNetwork         m_Tiles;
-  Tile                m_Patch;   ///< an image of one tile
-  std::vector<float>  m_Weights; ///< of a patch's pixels
-  Workers             m_Workers;
-  std::vector<Worker> m_Data; ///< per worker
+  NetworkDescription          m_Network;
+  Patches                     m_Patches;
+  std::unique_ptr<TilePasses> m_Tiles;
+  Tile                        m_Patch;   ///< an image of one tile
+  std::vector<float>          m_Weights; ///< of a patch's pixels
+  Workers                     m_Workers;
+  std::vector<Worker>         m_Data; ///< per worker
 
   BlendedRows m_Below; ///< of the last region; without sums: nothing is kept
 

@@ -1,7 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelVolumePatchPredictor.h"
 #include "gigapixelDiagnostic.h"
-#include "execute/gigapixelTileNetwork.h"
+#include "gigapixelExecutor.h"
+#include "execute/gigapixelTilePasses.h"
 #include "gigapixelMemoryPlan.h"
 #include "gigapixelWorkers.h"
 #include "graph/gigapixelParameterLayout.h"
@@ -146,13 +147,13 @@ struct VolumePatchPredictor::Implementation
     , patches(asked)
     , channels(network.GetNumberOfOutputChannels())
     , mirrors(FindMirrors(asked.mirror))
-    , tiles(network, device)
+    , tiles(Executor::Of(network).MakePasses(network, device))
     , patch(TileGrid(network, asked.size, WholeImage).GetTile(0))
     , weights(MakeWeights(asked))
     , workers(threads)
     , data(static_cast<std::size_t>(workers.GetNumberOfThreads()))
   {
-    tiles.SetParameters(ToArray(model));
+    tiles->SetParameters(ToArray(model));
   }
 
   /** Around the volume lies what the network sees as 0. */
@@ -194,7 +195,7 @@ struct VolumePatchPredictor::Implementation
     const Size &         size = patches.size;
     const std::ptrdiff_t pitch = size.width * channels;
     logits.resize(weights.size() * static_cast<std::size_t>(channels));
-    tiles.Predict(worker.data, PixelValue::Logit, logits.data(), pitch);
+    tiles->Predict(worker.data, PixelValue::Logit, logits.data(), pitch);
     if (mirrors.empty())
     {
       return;
@@ -208,7 +209,7 @@ struct VolumePatchPredictor::Implementation
       ForEachMirrored(size, axes, [&](std::int64_t to, std::int64_t from) {
         std::copy_n(worker.voxels.begin() + from * values, values, seen + to * values);
       });
-      tiles.Predict(worker.data, PixelValue::Logit, worker.mirrored.data(), pitch);
+      tiles->Predict(worker.data, PixelValue::Logit, worker.mirrored.data(), pitch);
       ForEachMirrored(size, axes, [&](std::int64_t to, std::int64_t from) {
         for (int c = 0; c < channels; ++c)
         {
@@ -271,15 +272,15 @@ struct VolumePatchPredictor::Implementation
     slab.begin += number;
   }
 
-  NetworkDescription  network;
-  VolumePatches       patches;
-  int                 channels; ///< of the output
-  std::vector<Axes>   mirrors;
-  TileNetwork         tiles;
-  Tile                patch;   ///< a volume of one tile
-  std::vector<float>  weights; ///< of a patch's voxels
-  Workers             workers;
-  std::vector<Worker> data; ///< of each worker
+  NetworkDescription          network;
+  VolumePatches               patches;
+  int                         channels; ///< of the output
+  std::vector<Axes>           mirrors;
+  std::unique_ptr<TilePasses> tiles;
+  Tile                        patch;   ///< a volume of one tile
+  std::vector<float>          weights; ///< of a patch's voxels
+  Workers                     workers;
+  std::vector<Worker>         data; ///< of each worker
 };
 
 VolumePatchPredictor::VolumePatchPredictor(const Model &         model,

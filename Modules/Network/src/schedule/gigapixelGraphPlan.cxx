@@ -2,7 +2,7 @@
 #include "gigapixelGraphPlan.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelLabeling.h"
-#include "gigapixelUsualSides.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelGraphTileCost.h"
 #include "gigapixelPlanSentences.h"
 #include "gigapixelProcessMemory.h"
@@ -58,11 +58,10 @@ GetImageBytes(Size image, int bytesOfPixel)
   return GetNumberOfBytes(MakeWhole(ToExtent(image, PerAxis<int>::MostAxes)), bytesOfPixel, 1);
 }
 
-/** Slides are asked for and written row by row; a volume and its labels are in memory as a whole. */
 bool
 IsByRow(const PlannedRun & run)
 {
-  return run.purpose == Purpose::Inference && !run.network.TakesVolumes();
+  return run.purpose == Purpose::Inference && run.network.GetImageKind().isByRow;
 }
 
 /** Pixels, and classes, of the whole image that are in memory while it is computed: shared ones, or those of a slide
@@ -82,7 +81,7 @@ std::int64_t
 ChooseTileSize(const PlannedRun & run, Purpose purpose, std::int64_t bytes)
 {
   const std::int64_t stride = run.network.GetStride();
-  const auto &       sizes = UsualSides::Of(run.network.graph.GetNumberOfAxes()).tiles;
+  const auto &       sizes = run.network.GetImageKind().sides.tiles;
   std::int64_t       best = RoundUp(sizes.front(), stride);
   double             least = 0;
   for (const std::int64_t side : sizes)
@@ -362,7 +361,7 @@ DescribeChoice(const PlannedRun & run, Choices & choices, const Choice & choice)
 void
 CheckPrecision(const NetworkDescription & network, Precision precision)
 {
-  if (precision == Precision::BFloat16 && network.TakesVolumes())
+  if (precision == Precision::BFloat16 && !network.GetImageKind().takesBFloat16)
   {
     throw Refusal(
       Diagnostic("E-PRECISION", "networks for volumes are not computed in bf16", "choose the precision fp32"));

@@ -230,7 +230,8 @@ private:
     {
       return WorkerBytes + window;
     }
-    const std::int64_t gradients = 8 * 9 * m_Network.GetNumberOfParameters(); // a sum and waiting results
+    const std::int64_t gradients =
+      8 * 9 * m_Network.GetNumberOfParameters(); // the tile's, and sums of tiles that are equal
     return WorkerBytes + window + gradients +
            BandRows * std::min(tileSize, windows.GetCanvas().width) * m_Network.channels;
   }

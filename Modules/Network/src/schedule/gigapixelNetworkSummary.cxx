@@ -5,7 +5,7 @@
 #include "gigapixelSegment.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
-#include "gigapixelUsualSides.h"
+#include "gigapixelImageKind.h"
 
 namespace gigapixel
 {
@@ -29,7 +29,7 @@ GetMultiplyAdds(const TileProgram & program, const NetworkGraph & graph)
 double
 CountOfGraph(const NetworkGraph & graph)
 {
-  const std::int64_t  side = UsualSides::Of(graph.GetNumberOfAxes()).tile * GetStride(graph);
+  const std::int64_t  side = ImageKind::Of(graph.GetNumberOfAxes()).sides.tile * GetStride(graph);
   const GraphGeometry geometry(graph, MakeCube(graph, side));
   const Box           all(graph.GetNumberOfAxes(), { 0, side });
   return GetMultiplyAdds(TileProgram::Make(geometry, all, false), graph);
@@ -119,7 +119,7 @@ void
 TorchExecutor::Summarize(const NetworkDescription & network, NetworkSummary & summary) const
 {
   summary.multiplyAdds = CountOfGraph(network.graph);
-  for (const std::int64_t side : UsualSides::Of(network.graph.GetNumberOfAxes()).described)
+  for (const std::int64_t side : network.GetImageKind().sides.described)
   {
     summary.tiles.push_back(DescribeTile(network.graph, side, summary.multiplyAdds));
   }

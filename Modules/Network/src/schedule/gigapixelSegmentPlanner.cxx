@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelSegmentPlanner.h"
 #include "gigapixelLabeling.h"
-#include "gigapixelUsualSides.h"
+#include "gigapixelImageKind.h"
 #include "gigapixelTileGrid.h"
 #include "gigapixelTileProgram.h"
 
@@ -266,7 +266,7 @@ private:
       plan.push_back(
         { m_Geometry.GetGraph().operations[segment.operation].name,
           best > 0 ? best
-                   : GetTileSize(segment.operation, UsualSides::Of(m_Geometry.GetNumberOfAxes()).tiles.front()) });
+                   : GetTileSize(segment.operation, ImageKind::Of(m_Geometry.GetNumberOfAxes()).sides.tiles.front()) });
     }
     return plan;
   }
@@ -310,7 +310,7 @@ private:
   {
     const auto [found, added] = m_Known.try_emplace(key);
     Cost &       best = found->second;
-    const auto & sizes = UsualSides::Of(m_Geometry.GetNumberOfAxes()).tiles;
+    const auto & sizes = ImageKind::Of(m_Geometry.GetNumberOfAxes()).sides.tiles;
     for (std::size_t i = 0; added && i < sizes.size(); ++i)
     {
       if (!Try({ key.front(), GetTileSize(key.front(), sizes[i]), { key.begin() + 1, key.end() } }, best))
@@ -375,16 +375,6 @@ private:
 };
 
 } // namespace
-
-const UsualSides &
-UsualSides::Of(int axes)
-{
-  static const UsualSides ofImages{
-    { 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096 }, { 512, 1024, 2048 }, 1024, 256, 2048
-  };
-  static const UsualSides ofVolumes{ { 32, 48, 64, 96, 128, 192, 256, 384, 512 }, { 64, 96, 128 }, 64, 32, 128 };
-  return axes == 2 ? ofImages : ofVolumes;
-}
 
 double
 GetRate(std::int64_t side, Precision precision)

@@ -129,4 +129,10 @@ Trainer::GetLastModel() const
   return m_Implementation->GetLast();
 }
 
+const std::vector<EpochRecord> &
+Trainer::GetHistory() const
+{
+  return m_Implementation->state.history;
+}
+
 } // namespace gigapixel

@@ -2,22 +2,12 @@
 #ifndef gigapixelTrainingState_h
 #define gigapixelTrainingState_h
 
-#include "gigapixelMemoryPlan.h"
+#include "gigapixelTrainer.h"
 #include "model/gigapixelModelFile.h"
 #include "gigapixelOptimizer.h"
 
 namespace gigapixel
 {
-
-/** One line of history.csv. NaN: not known. */
-struct EpochRecord
-{
-  int    epoch{ 0 };
-  double trainingLoss{ 0 };
-  double validationLoss{ 0 };
-  double validationScore{ 0 }; ///< Dice, or of networks that label images what their objective is judged by
-  double learningRate{ 0 };    ///< of its last step
-};
 
 /** All that a run needs to go on as if it had never stopped. Order and augmentation follow from the seed, the epoch
  * and the step, and need no state. */

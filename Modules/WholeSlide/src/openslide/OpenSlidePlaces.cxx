@@ -1,9 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "OpenSlidePlaces.h"
 
-#include "OpenSlideProcess.h"
-
 #include <algorithm>
+#include <utility>
 
 #include <unistd.h>
 
@@ -22,17 +21,17 @@ OpenSlidePlaces::Get()
 }
 
 bool
-OpenSlidePlaces::Take(OpenSlideProcess * process, const std::function<bool()> & isInterrupted)
+OpenSlidePlaces::Take(Process process, std::function<void()> retire, const std::function<bool()> & isInterrupted)
 {
   std::unique_lock<std::mutex> lock(m_Mutex);
   ForgetAfterFork();
-  while (m_Taken.size() >= OpenSlideProcess::Most)
+  while (m_Taken.size() >= Most)
   {
     const auto idle =
       std::find_if(m_Taken.begin(), m_Taken.end(), [](const Place & place) { return place.users == 0; });
     if (idle != m_Taken.end())
     {
-      idle->process->Retire();
+      idle->retire();
       m_Taken.erase(idle);
     }
     else if (isInterrupted())
@@ -41,15 +40,15 @@ OpenSlidePlaces::Take(OpenSlideProcess * process, const std::function<bool()> & 
     }
     else
     {
-      m_IsFree.wait_for(lock, OpenSlideProcess::TimeToLook);
+      m_IsFree.wait_for(lock, TimeToLook);
     }
   }
-  m_Taken.push_back({ process, 1 });
+  m_Taken.push_back({ process, std::move(retire), 1 });
   return true;
 }
 
 bool
-OpenSlidePlaces::BeginUse(const OpenSlideProcess * process)
+OpenSlidePlaces::BeginUse(Process process)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
   ForgetAfterFork();
@@ -64,7 +63,7 @@ OpenSlidePlaces::BeginUse(const OpenSlideProcess * process)
 }
 
 void
-OpenSlidePlaces::EndUse(const OpenSlideProcess * process)
+OpenSlidePlaces::EndUse(Process process)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
   const auto                        place = Find(process);
@@ -75,7 +74,7 @@ OpenSlidePlaces::EndUse(const OpenSlideProcess * process)
 }
 
 void
-OpenSlidePlaces::GiveBack(const OpenSlideProcess * process)
+OpenSlidePlaces::GiveBack(Process process)
 {
   const std::lock_guard<std::mutex> lock(m_Mutex);
   const auto                        place = Find(process);
@@ -87,7 +86,7 @@ OpenSlidePlaces::GiveBack(const OpenSlideProcess * process)
 }
 
 std::vector<OpenSlidePlaces::Place>::iterator
-OpenSlidePlaces::Find(const OpenSlideProcess * process)
+OpenSlidePlaces::Find(Process process)
 {
   return std::find_if(
     m_Taken.begin(), m_Taken.end(), [process](const Place & place) { return place.process == process; });

@@ -225,8 +225,9 @@ OpenSlideProcess::OpenSlideProcess()
 void
 OpenSlideProcess::Launch()
 {
-  const bool hasPlace = OpenSlidePlaces::Get().Take(this, IsInterrupted);
-  const int  error = hasPlace ? StartProgram() : 0;
+  const bool hasPlace = OpenSlidePlaces::Get().Take(
+    this, [this] { Retire(); }, IsInterrupted);
+  const int error = hasPlace ? StartProgram() : 0;
   if (hasPlace && error == 0)
   {
     Greet();
@@ -395,7 +396,7 @@ OpenSlideProcess::Receive(int socket, OpenSlideMessage & message)
         return false;
       }
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-      const auto wait = std::clamp<std::int64_t>(left.count(), 0, TimeToLook.count());
+      const auto wait = std::clamp<std::int64_t>(left.count(), 0, OpenSlidePlaces::TimeToLook.count());
       pollfd     waiting[] = { { socket, POLLIN, 0 }, { m_Output, POLLIN, 0 } };
       const int  ready = poll(waiting, 2, static_cast<int>(wait));
       if (ready > 0 && waiting[1].revents != 0)

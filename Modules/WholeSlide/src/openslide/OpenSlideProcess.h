@@ -61,20 +61,14 @@ public:
  * Its functions may be called by any number of threads. Each request takes a lane, a socket and memory that both
  * processes share, for the time that its answer is used: there are as many lanes as there were requests at once.
  *
- * No more than `Most` run at a time. Where another one is to be started, the one that has not been used for longest is
- * ended; where all are in use, that waits for one that is not. So who holds one in use must not wait for another. */
+ * No more than OpenSlidePlaces::Most run at a time. Where another one is to be started, the one that has not been used
+ * for longest is ended; where all are in use, that waits for one that is not. So who holds one in use must not wait for
+ * another. */
 class OpenSlideProcess
 {
   class Asking;
 
 public:
-  /** A process has some MB, two files, and two for each thread that has read its slide at once: with thirty threads
-   * that read all slides these are just within the 1024 files that systems give a process. */
-  static constexpr std::size_t Most = 16;
-
-  /** How often waiting threads look whether they are to go on. */
-  static constexpr std::chrono::milliseconds TimeToLook{ 100 };
-
   /** A process in use, as long as this is there: it is not ended because another one needs its place. */
   class Use
   {

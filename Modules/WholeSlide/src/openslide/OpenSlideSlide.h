@@ -3,7 +3,7 @@
 #define OpenSlideSlide_h
 
 #include "slide/DamagedTiles.h"
-#include "files/FileStamp.h"
+#include "slide/FileStamp.h"
 #include "OpenSlideProcess.h"
 #include "slide/Slide.h"
 #include "tiff/TIFFLayout.h"

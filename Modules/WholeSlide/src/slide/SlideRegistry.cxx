@@ -1,6 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "channels/ChannelView.h"
-#include "files/FileStamp.h"
+#include "slide/FileStamp.h"
 #include "FocalStack.h"
 #include "openslide/OpenSlideProcess.h"
 #include "openslide/OpenSlideSlide.h"

@@ -1,7 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "FileStamp.h"
 
-#include "slide/Slide.h"
+#include "Slide.h"
 #include "formats/SlideFormat.h"
 
 #include "gigapixelFileRefusal.h"
