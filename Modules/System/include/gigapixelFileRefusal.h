@@ -10,6 +10,8 @@
 namespace gigapixel
 {
 
+struct Diagnostic;
+
 /** What to do where the system refuses a file for a reason that lies outside of it, e.g. "allow this process more open
  * files (ulimit -n)": rights that are missing, limits on the number and the size of files.
  * \param otherwise for all other reasons */
@@ -23,6 +25,9 @@ GigapixelSystem_EXPORT std::string DescribeLastFileRefusal();
 
 /** The code of an output that the system refuses to make or to write: E-DISK-FULL, else E-OUTPUT-WRITE. */
 GigapixelSystem_EXPORT const char * GetWritingCode(const std::error_code & error);
+
+/** E-FILE-MISSING of a file that is not there. */
+GigapixelSystem_EXPORT Diagnostic DescribeMissingFile(const std::string & file);
 
 /** \throw Refusal E-FILE-MISSING, or E-FILE-ACCESS with the system's reason */
 GigapixelSystem_EXPORT void RequireReadable(const std::string & file);

@@ -31,8 +31,11 @@ Refuse(const fs::path & path, const char * code, const std::string & reason, con
 [[noreturn]] void
 Refuse(const fs::path & path, const std::error_code & error)
 {
-  const bool isMissing = error == std::errc::no_such_file_or_directory;
-  Refuse(path, isMissing ? "E-FILE-MISSING" : "E-FILE-ACCESS", error.message(), GetFileRemedy(error));
+  if (error == std::errc::no_such_file_or_directory)
+  {
+    throw Refusal(DescribeMissingFile(path.string()));
+  }
+  Refuse(path, "E-FILE-ACCESS", error.message(), GetFileRemedy(error));
 }
 
 /** Of files. */

@@ -54,6 +54,12 @@ DescribeLastFileRefusal()
   return DescribeFileRefusal(std::error_code(errno, std::generic_category()));
 }
 
+Diagnostic
+DescribeMissingFile(const std::string & file)
+{
+  return Diagnostic("E-FILE-MISSING", "there is no such file", "see whether its name is right").OfFile(file);
+}
+
 void
 RequireReadable(const std::string & file)
 {
@@ -61,10 +67,10 @@ RequireReadable(const std::string & file)
   if (descriptor < 0)
   {
     const std::error_code error(errno, std::generic_category());
-    throw Refusal((error == std::errc::no_such_file_or_directory
-                     ? Diagnostic("E-FILE-MISSING", "there is no such file")
-                     : Diagnostic("E-FILE-ACCESS", "it cannot be read: " + error.message(), GetFileRemedy(error)))
-                    .OfFile(file));
+    throw Refusal(
+      error == std::errc::no_such_file_or_directory
+        ? DescribeMissingFile(file)
+        : Diagnostic("E-FILE-ACCESS", "it cannot be read: " + error.message(), GetFileRemedy(error)).OfFile(file));
   }
   ::close(descriptor);
 }

@@ -36,10 +36,12 @@ GetFileStamp(const std::string & path)
   if (::stat(path.c_str(), &status) != 0)
   {
     const std::error_code error(errno, std::generic_category());
-    throw SlideError(error == std::errc::no_such_file_or_directory ? "E-FILE-MISSING" : "E-FILE-ACCESS",
-                     path,
-                     "it cannot be opened: " + error.message(),
-                     GetFileRemedy(error, "check its name"));
+    if (error == std::errc::no_such_file_or_directory)
+    {
+      throw SlideError(DescribeMissingFile(path));
+    }
+    throw SlideError(
+      "E-FILE-ACCESS", path, "it cannot be opened: " + error.message(), GetFileRemedy(error, "check its name"));
   }
   if (!S_ISREG(status.st_mode))
   {

@@ -6,6 +6,7 @@
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFileIdentity.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelTableReader.h"
 
 #include <nlohmann/json.hpp>
@@ -78,8 +79,7 @@ Add(Json & description, const char * key, const std::string & file, const TFunct
   std::error_code ignored;
   if (!fs::exists(file, ignored))
   {
-    description["missing"].push_back(DescribeMissing(
-      std::string("there is no ") + key, Diagnostic("E-FILE-MISSING", "there is no file " + file).OfFile(file)));
+    description["missing"].push_back(DescribeMissing(std::string("there is no ") + key, DescribeMissingFile(file)));
     return;
   }
   try

@@ -5,6 +5,7 @@
 #include "TableValues.h"
 
 #include "gigapixelDiagnostic.h"
+#include "gigapixelFileRefusal.h"
 #include "gigapixelSlideFiles.h"
 
 #include "itkMetaDataObject.h"
@@ -60,8 +61,7 @@ CheckInputFile(const std::string & file)
         Diagnostic("E-FILE-MISSING", file + " is a link that leads to no file", "mend it, or name the file itself")
           .OfFile(file));
     }
-    throw Refusal(
-      Diagnostic("E-FILE-MISSING", "there is no file " + file, "see whether its name is right").OfFile(file));
+    throw Refusal(DescribeMissingFile(file));
   }
   if (std::filesystem::is_directory(file, ignored))
   {
