@@ -1,5 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "gigapixelAnnotation.h"
+#include "BasicObjectMethods.h"
 #include "TemporaryFolder.h"
 #include "gigapixelMaskOutline.h"
 #include "itkAnnotationImageSource.h"
@@ -118,6 +119,11 @@ GetError(const std::string & text)
   return {};
 }
 } // namespace
+
+TEST(AnnotationImageSource, BasicObjectMethods)
+{
+  EXPECT_BASIC_OBJECT_METHODS(AnnotationImageSource, ImageSource, itk::AnnotationImageSource);
+}
 
 TEST(AnnotationImageSource, PixelsAreInsideWhereTheirCentersAre)
 {

@@ -1,6 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "itkFocalProjectionImageFilter.h"
 
+#include "BasicObjectMethods.h"
 #include "RefusalCode.h"
 #include "itkImage.h"
 #include "itkImageRegionConstIteratorWithIndex.h"
@@ -139,6 +140,12 @@ Check(unsigned channels)
   }
 }
 } // namespace
+
+TEST(FocalProjectionImageFilter, BasicObjectMethods)
+{
+  using Stack = itk::Image<unsigned char, 3>;
+  EXPECT_BASIC_OBJECT_METHODS(FocalProjectionImageFilter, ImageToImageFilter, itk::FocalProjectionImageFilter<Stack>);
+}
 
 TEST(FocalProjectionImageFilter, IsWhatTheFormulaSays)
 {

@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "BasicObjectMethods.h"
 #include "RefusalCode.h"
 #include "itkSyntheticSlideImageSource.h"
 #include "itkSyntheticSlideTruthImageSource.h"
@@ -136,6 +137,13 @@ GetThresholdOverlap(const Settings & settings)
   return static_cast<double>(both) / static_cast<double>(either);
 }
 } // namespace
+
+TEST(SyntheticSlide, BasicObjectMethods)
+{
+  EXPECT_BASIC_OBJECT_METHODS(SyntheticSlideImageSource, SyntheticSlideSource, itk::SyntheticSlideImageSource);
+  EXPECT_BASIC_OBJECT_METHODS(
+    SyntheticSlideTruthImageSource, SyntheticSlideSource, itk::SyntheticSlideTruthImageSource);
+}
 
 TEST(SyntheticSlide, AnyRegionIsTheCropOfTheWhole)
 {

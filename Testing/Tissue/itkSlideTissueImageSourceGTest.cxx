@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "BasicObjectMethods.h"
 #include "RefusalCode.h"
 #include "itkSlideTissueImageSource.h"
 
@@ -88,6 +89,11 @@ protected:
 };
 
 } // namespace
+
+TEST_F(SlideTissueImageSource, BasicObjectMethods)
+{
+  EXPECT_BASIC_OBJECT_METHODS(SlideTissueImageSource, ImageSource, itk::SlideTissueImageSource);
+}
 
 TEST_F(SlideTissueImageSource, GivesForEachPresetTheMaskOfTheFilter)
 {

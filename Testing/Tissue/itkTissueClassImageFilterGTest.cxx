@@ -1,4 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
+#include "BasicObjectMethods.h"
 #include "RefusalCode.h"
 #include "itkTissueClassImageFilter.h"
 
@@ -234,6 +235,13 @@ ClassifyNaively(ColorType * grid, const MaskType * evidence, int factor)
 }
 
 } // namespace
+
+TEST(TissueClassImageFilter, BasicObjectMethods)
+{
+  EXPECT_BASIC_OBJECT_METHODS(TissueClassImageFilter,
+                              ImageToImageFilter,
+                              itk::TissueClassImageFilter<itk::Image<itk::RGBPixel<unsigned char>, 2>>);
+}
 
 TEST(ClassMap, PaintsAnyPartOfAnyRow)
 {

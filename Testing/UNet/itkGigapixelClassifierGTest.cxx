@@ -9,7 +9,6 @@
 #include "itkCastImageFilter.h"
 #include "itkImageRegionConstIteratorWithIndex.h"
 #include "itkShiftScaleImageFilter.h"
-#include "itkTestingMacros.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -83,22 +82,6 @@ MakeClassifier(const ColorImage * image)
   classifier->SetModel(GetModel());
   classifier->SetImage(image);
   return classifier;
-}
-
-TEST(GigapixelClassifier, BasicObjectMethods)
-{
-  const auto exercise = [] {
-    const auto classifier = GigapixelClassifier::New();
-    ITK_EXERCISE_BASIC_OBJECT_METHODS(classifier, GigapixelClassifier, ProcessObject);
-    return EXIT_SUCCESS;
-  };
-  EXPECT_EQ(exercise(), EXIT_SUCCESS);
-  const auto exerciseTrainer = [] {
-    const auto trainer = GigapixelUNetTrainer::New();
-    ITK_EXERCISE_BASIC_OBJECT_METHODS(trainer, GigapixelUNetTrainer, ProcessObject);
-    return EXIT_SUCCESS;
-  };
-  EXPECT_EQ(exerciseTrainer(), EXIT_SUCCESS);
 }
 
 TEST(GigapixelClassifier, TellsImagesApart)

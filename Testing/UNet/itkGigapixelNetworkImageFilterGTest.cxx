@@ -7,7 +7,6 @@
 #include "gigapixelPredictor.h"
 #include "itkCommand.h"
 #include "itkImage.h"
-#include "itkTestingMacros.h"
 #include "itkVectorImage.h"
 
 #include <gtest/gtest.h>
@@ -119,17 +118,6 @@ GetRefusal(TFilter & filter)
 }
 
 } // namespace
-
-TEST(GigapixelNetworkImageFilter, BasicObjectMethods)
-{
-  const auto exercise = [] {
-    using Filter = itk::GigapixelNetworkImageFilter<ShortVolume, LabelVolume>;
-    const auto filter = Filter::New();
-    ITK_EXERCISE_BASIC_OBJECT_METHODS(filter, GigapixelNetworkImageFilter, ImageToImageFilter);
-    return EXIT_SUCCESS;
-  };
-  EXPECT_EQ(exercise(), EXIT_SUCCESS);
-}
 
 // Whatever the tiles are, and the numbers that a volume is stored in.
 TEST(GigapixelNetworkImageFilter, GivesWhatTheNetworkGivesForTheWholeVolume)

@@ -11,7 +11,9 @@ namespace itk
  * \brief Removes 8-connected objects of fewer than MinimumArea pixels.
  *
  * Equal to BinaryShapeOpeningImageFilter by number of pixels with FullyConnected on, but it streams; see
- * RunLengthMaskImageFilter. Objects are 8-connected as holes are 4-connected. */
+ * RunLengthMaskImageFilter. Objects are 8-connected as holes are 4-connected.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryAreaOpeningImageFilter : public RunLengthMaskImageFilter<TInputImage, TOutputImage>
 {

@@ -11,7 +11,9 @@ namespace itk
  * \brief Erosion of a mask by ITK's ball of radius r: the offsets with dx^2 + dy^2 <= (r + 1/2)^2.
  *
  * Beyond the image's edge lies foreground, so that tissue is not eaten where the slide ends. Equal to
- * BinaryErodeImageFilter with its default boundary. The output is 0 or 255. */
+ * BinaryErodeImageFilter with its default boundary. The output is 0 or 255.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryDiscErodeImageFilter : public BinaryWindowImageFilter<TInputImage, TOutputImage>
 {

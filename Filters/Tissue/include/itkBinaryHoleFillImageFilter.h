@@ -11,7 +11,9 @@ namespace itk
  * \brief Makes holes foreground: background that is not 4-connected to the image's edge.
  *
  * Equal, with the default MaximumArea, to BinaryFillholeImageFilter with FullyConnected off, but it streams; see
- * RunLengthMaskImageFilter. */
+ * RunLengthMaskImageFilter.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryHoleFillImageFilter : public RunLengthMaskImageFilter<TInputImage, TOutputImage>
 {

@@ -12,7 +12,9 @@ namespace itk
  *
  * Equal to MedianImageFilter on the same mask, border included: beyond the image's edge the nearest pixel counts. The
  * pixels are counted by bit-sliced counters, 64 columns at a time, so that the time grows with the logarithm of the
- * radius. The output is 0 or 255. */
+ * radius. The output is 0 or 255.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryMajorityImageFilter : public BinaryWindowImageFilter<TInputImage, TOutputImage>
 {

@@ -16,7 +16,9 @@ namespace itk
  *
  * Masks are two-dimensional images of unsigned char; every value but 0 is foreground, the output is 0 or 255. Work is
  * done on rows of 64 pixels a word. The filter streams: it asks for the output region padded by the radius. Radius 0
- * only makes the mask 0 and 255. */
+ * only makes the mask 0 and 255.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BinaryWindowImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

@@ -18,7 +18,9 @@ namespace itk
  *
  * However large the region asked for, the input is pulled through its pipeline in strips of about StripBytes bytes, so
  * that a gigapixel slide is never in memory at once. Strips begin at multiples of 256 rows where the width allows it,
- * so that the tiles of common slides are decoded once. */
+ * so that the tiles of common slides are decoded once.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT BlockMeanImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

@@ -15,7 +15,9 @@ namespace itk
  * It is the way back from BlockMeanImageFilter's grid: spacing is divided by the factor, the first pixel of the first
  * block becomes the origin, and the output's size is OutputSize, since a block at the right or bottom edge may have
  * been cut. OutputSize (0, 0), the default, means factor times the input's size. An OutputSize that does not fit the
- * input (not ceil(OutputSize / factor) pixels) is an exception. The output begins at index 0. */
+ * input (not ceil(OutputSize / factor) pixels) is an exception. The output begins at index 0.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT NearestUpsampleImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

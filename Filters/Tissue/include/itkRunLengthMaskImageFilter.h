@@ -19,7 +19,9 @@ namespace itk
  * from them. The runs are kept until something upstream, or the filter itself, is modified. So memory is bounded by the
  * runs and one strip, and further regions cost no upstream work, whatever the number of stream divisions.
  *
- * Masks are two-dimensional images of unsigned char; every value but 0 is foreground, the output is 0 or 255. */
+ * Masks are two-dimensional images of unsigned char; every value but 0 is foreground, the output is 0 or 255.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = TInputImage>
 class ITK_TEMPLATE_EXPORT RunLengthMaskImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

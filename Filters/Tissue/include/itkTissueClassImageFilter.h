@@ -23,7 +23,9 @@ namespace itk
  * filter itself, is modified. gigapixel::TissueNetwork says what it keeps meanwhile. Any number of stream divisions and
  * threads gives the same bits.
  *
- * Input: RGB or gray, the label grid; and on it, as Evidence, a mask, and as Hints, strokes of a person. */
+ * Input: RGB or gray, the label grid; and on it, as Evidence, a mask, and as Hints, strokes of a person.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueClassImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

@@ -51,7 +51,9 @@ namespace itk
  *
  * The filter streams: what is global (hole fill, area opening, thresholds from histograms) is gathered strip by strip
  * on the first request and kept until something upstream changes, so that memory is bounded by strips and run-lengths,
- * any number of stream divisions gives the same bits, and only the first division reads the slide. */
+ * any number of stream divisions gives the same bits, and only the first division reads the slide.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueLabelImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

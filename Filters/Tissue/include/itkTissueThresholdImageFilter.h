@@ -22,7 +22,9 @@ namespace itk
  * glass, are taken off again; see gigapixel::ClearSpreadColor(), for which the filter asks for two pixels more on every
  * side.
  *
- * The input is RGB or gray, the gray rule being that of a pixel with three equal channels. */
+ * The input is RGB or gray, the gray rule being that of a pixel with three equal channels.
+ *
+ * \ingroup ImageFilters Streamed */
 template <typename TInputImage, typename TOutputImage = Image<unsigned char, 2>>
 class ITK_TEMPLATE_EXPORT TissueThresholdImageFilter : public ImageToImageFilter<TInputImage, TOutputImage>
 {

@@ -11,7 +11,9 @@ namespace itk
  * \brief Makes itk::ImageFileWriter write files named *.pyramid.tif with itk::PyramidTIFFImageIO.
  *
  * RegisterOneFactory() puts it in FRONT of the other factories: behind them, ITK's own TIFF writer would take the name
- * for its .tif. It is registered once, however often it is called. */
+ * for its .tif. It is registered once, however often it is called.
+ *
+ * \ingroup IOFilters */
 class GigapixelWholeSlide_EXPORT PyramidTIFFImageIOFactory : public ObjectFactoryBase
 {
 public:

@@ -11,7 +11,9 @@ namespace itk
  * \brief Makes itk::ImageFileReader read slides with itk::WholeSlideImageIO.
  *
  * RegisterOneFactory() puts it in FRONT of the other factories: behind them, ITK's own TIFF reader would take every
- * slide that is a TIFF. It is registered once, however often it is called. */
+ * slide that is a TIFF. It is registered once, however often it is called.
+ *
+ * \ingroup IOFilters */
 class GigapixelWholeSlide_EXPORT WholeSlideImageIOFactory : public ObjectFactoryBase
 {
 public:
