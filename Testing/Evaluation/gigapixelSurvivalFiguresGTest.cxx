@@ -48,6 +48,21 @@ TEST(SurvivalFigures, StepsAreThoseOfTheTextbooks)
   EXPECT_NEAR(steps.back().survival, 0.4482, 5e-5); // from 23 weeks on
 }
 
+TEST(SurvivalFigures, MediansAreThoseOfTheTextbooks)
+{
+  EXPECT_EQ(GetMedianTime(Treated), 23);
+  EXPECT_EQ(GetMedianTime(Placebo), 8);
+  EXPECT_TRUE(std::isnan(GetMedianTime({ { 1, true, 0 }, { 2, false, 0 }, { 2, false, 0 } })));
+}
+
+TEST(SurvivalFigures, GroupsAreBelowTheMedianRiskAndNot)
+{
+  const auto groups = SplitAtMedianRisk({ { 1, true, 5 }, { 2, true, -1 }, { 3, true, 2 }, { 4, true, 2 } });
+  ASSERT_EQ(groups[0].size(), 1u); // of the four risks -1, 2, 2, 5 the third one is the median
+  EXPECT_EQ(groups[0][0].time, 2);
+  EXPECT_EQ(groups[1].size(), 3u);
+}
+
 TEST(SurvivalFigures, ConcordanceIsOfPairsWhoseOrderIsKnown)
 {
   // Known are 1 before 2 and 1 before 3, and 2 before 3, which is not seen longer.

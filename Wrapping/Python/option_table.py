@@ -21,7 +21,7 @@ OF_SLIDE = " A :class:`Slide` keeps its own where this is not given."
 
 #: The command whose options a function takes, and those that it has another way for, or none.
 FUNCTIONS = {
-    "train": ("train", "cohort folds fold resume network"),
+    "train": ("train", "cohort folds fold"),
     "segment": ("segment", "model probability"),
     "segment_volume": ("segment", "model"),
     "classify": ("classify", "model cohort per-patient maps"),
@@ -61,6 +61,7 @@ IN_OWN_FORM = {
     "class": Form("class_names", "Sequence[str]", "sequence of str", ()),
     "class-name": Form("class_name", "Optional[str]", "str", None),
     "preset": Form("preset", "Optional[str]", "str", None),
+    "train network": Form("network", "Optional[Path]", "path-like", None),
     "loss": Form("loss", *TEXT),
     "objective": Form("objective", *TEXT),
     "report slides": Form("slides", "Optional[Path]", "path-like", None),

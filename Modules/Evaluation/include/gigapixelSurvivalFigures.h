@@ -4,6 +4,7 @@
 
 #include "GigapixelEvaluationExport.h"
 
+#include <array>
 #include <vector>
 
 namespace gigapixel
@@ -46,6 +47,12 @@ GigapixelEvaluation_EXPORT std::vector<SurvivalStep> GetKaplanMeier(std::vector<
  * degree of freedom; NaN where there is nothing to compare */
 GigapixelEvaluation_EXPORT double GetLogRank(const std::vector<SurvivalCase> & first,
                                              const std::vector<SurvivalCase> & second);
+
+/** The cases below the median risk, and the others. */
+GigapixelEvaluation_EXPORT std::array<std::vector<SurvivalCase>, 2> SplitAtMedianRisk(std::vector<SurvivalCase> cases);
+
+/** When half of the cases have had their event by GetKaplanMeier(); NaN: never. */
+GigapixelEvaluation_EXPORT double GetMedianTime(const std::vector<SurvivalCase> & cases);
 
 } // namespace gigapixel
 

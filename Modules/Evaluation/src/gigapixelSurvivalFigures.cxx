@@ -95,4 +95,26 @@ GetLogRank(const std::vector<SurvivalCase> & first, const std::vector<SurvivalCa
   return variance > 0 ? difference * difference / variance : std::numeric_limits<double>::quiet_NaN();
 }
 
+std::array<std::vector<SurvivalCase>, 2>
+SplitAtMedianRisk(std::vector<SurvivalCase> cases)
+{
+  std::sort(cases.begin(), cases.end(), [](const SurvivalCase & a, const SurvivalCase & b) { return a.risk < b.risk; });
+  const double                             median = cases[cases.size() / 2].risk;
+  std::array<std::vector<SurvivalCase>, 2> groups;
+  for (const SurvivalCase & one : cases)
+  {
+    groups[one.risk < median ? 0 : 1].push_back(one);
+  }
+  return groups;
+}
+
+double
+GetMedianTime(const std::vector<SurvivalCase> & cases)
+{
+  const auto steps = GetKaplanMeier(cases);
+  const auto half =
+    std::find_if(steps.begin(), steps.end(), [](const SurvivalStep & step) { return step.survival <= 0.5; });
+  return half == steps.end() ? std::numeric_limits<double>::quiet_NaN() : half->time;
+}
+
 } // namespace gigapixel

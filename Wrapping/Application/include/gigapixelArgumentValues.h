@@ -45,6 +45,7 @@ public:
   /** Whether the user gave it. */
   bool IsGiven(const std::string & name) const;
 
+  /** \name The value: without one an empty text, 0, or none. @{ */
   const std::string & GetText(const std::string & name) const;
 
   const std::vector<std::string> & GetTexts(const std::string & name) const;
@@ -54,7 +55,6 @@ public:
   /** \return of the words that may stand in its place -1 the first, -2 the second and so on */
   std::int64_t GetInteger(const std::string & name) const;
 
-  /** Empty where there is no value. */
   std::vector<double> GetNumbers(const std::string & name) const;
 
   /** Bytes. */
@@ -68,6 +68,7 @@ public:
 
   /** x, y, width, height. */
   std::array<std::int64_t, 4> GetRegion(const std::string & name) const;
+  /** @} */
 
   /** The same with another value of an argument. \throw UsageError */
   ArgumentValues With(const std::string & name, const std::string & value) const;
@@ -95,6 +96,12 @@ GigapixelApplication_EXPORT void RefuseOptions(const ArgumentValues & values,
                                                const std::string &    reason,
                                                OptionScope            first = OptionScope::Slides,
                                                OptionScope            last = OptionScope::SlideFiles);
+
+/** The same of these options. \param remedy what to do in their place */
+GigapixelApplication_EXPORT void RefuseOptions(const ArgumentValues &           values,
+                                               const std::vector<std::string> & names,
+                                               const std::string &              reason,
+                                               const std::string &              remedy = "leave it out");
 
 /** Bytes of "2G", "512M", "1.5G", "800k" or plain bytes; powers of 1024. \throw UsageError naming the argument */
 GigapixelApplication_EXPORT std::int64_t ParseMemory(const std::string & argumentName, const std::string & text);

@@ -7,6 +7,9 @@
 #include "gigapixelDiagnostic.h"
 #include "gigapixelFrontEnd.h"
 #include "gigapixelInterruption.h"
+#include "gigapixelNumberText.h"
+
+#include <nlohmann/json_fwd.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -50,7 +53,7 @@ public:
   void Warn(const Diagnostic & warning) const;
 
   /** The result, for people and for programs. A JSON object gets "warnings" with those that nobody has taken. */
-  void ShowResult(const std::string & text, const std::string & json) const;
+  void ShowResult(const std::string & text, nlohmann::ordered_json json) const;
 
 private:
   FrontEnd & m_FrontEnd;
@@ -103,9 +106,6 @@ GigapixelApplication_EXPORT std::string FormatRate(double pixels, double seconds
 
 /** "4.2 s", "3 min 20 s", "2 h 05 min", and from 48 hours on "3 days 07 h". */
 GigapixelApplication_EXPORT std::string FormatDuration(double seconds);
-
-/** A number for people, with this many digits behind the point. */
-GigapixelApplication_EXPORT std::string FormatNumber(double value, int digits);
 
 /** Peak resident memory of this process in bytes (VmHWM); 0 where the system does not say. */
 GigapixelApplication_EXPORT std::int64_t GetPeakMemory();

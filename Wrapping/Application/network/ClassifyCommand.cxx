@@ -103,11 +103,13 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
     table.cases.emplace_back();
     table.cases.back().name = slide;
   }
-  if (values.Has("cohort"))
+  const std::string & cohort = values.GetText("cohort");
+  const bool          needsPatients = values.Has("per-patient");
+  if (!cohort.empty())
   {
-    table.TakeCohort(values.GetText("cohort"), false);
+    table.TakeCohort(cohort, false);
   }
-  if (values.Has("per-patient") && !table.knowsPatients)
+  if (needsPatients && !table.knowsPatients)
   {
     throw UsageError(
       Diagnostic("E-OPTION-NEEDS", "--per-patient needs a table with the column patient", "give --cohort CSV with it")
@@ -115,12 +117,12 @@ MakeTable(const std::vector<std::string> & slides, const Model & model, const Ar
   }
   for (const Prediction & prediction : table.cases)
   {
-    if (values.Has("per-patient") && prediction.patient.empty())
+    if (needsPatients && prediction.patient.empty())
     {
       throw Refusal(Diagnostic("E-COHORT-FORMAT",
-                               "the patient of " + prediction.name + " is empty in " + values.GetText("cohort"),
+                               "the patient of " + prediction.name + " is empty in " + cohort,
                                "write it there, or leave --per-patient out")
-                      .OfFile(values.GetText("cohort"))
+                      .OfFile(cohort)
                       .OfOption("--per-patient"));
     }
   }
@@ -169,21 +171,6 @@ GetPatients(PredictionTable table)
     prediction.truth.clear();
   }
   return table.GetPatients();
-}
-
-void
-CheckTable(const std::string & option, const ArgumentValues & values, const std::vector<std::string> & slides)
-{
-  const std::string & file = values.GetText(option);
-  CheckEnding("--" + option, file, "table");
-  RefuseInput(file, slides);
-  RefuseInput(file, values.GetTexts("SLIDE"));
-  if (values.Has("cohort"))
-  {
-    RefuseInput(file, { values.GetText("cohort") });
-  }
-  RefuseExisting(file, values.Has("overwrite"));
-  CheckOutput(file, 0);
 }
 
 /** \throw std::runtime_error there is too little memory for the slide, and for its map if one is made */
@@ -329,13 +316,14 @@ AssignMaps(const SlideList & list, const ArgumentValues & values)
   {
     none.push_back({ slide, "" });
   }
-  if (!values.Has("maps"))
+  const std::string & folder = values.GetText("maps");
+  if (folder.empty())
   {
     return none;
   }
-  auto              tasks = AssignOutputs(list, values.GetText("maps") + '/', "--maps");
-  const std::string tissue = values.Has("tissue") ? values.GetText("tissue") : "";
-  auto              pictures = tasks;
+  auto                tasks = AssignOutputs(list, folder + '/', "--maps");
+  const std::string & tissue = values.GetText("tissue");
+  auto                pictures = tasks;
   for (SlideTask & picture : pictures)
   {
     picture.output = GetPicture(picture.output);
@@ -435,6 +423,7 @@ RunClassify(const ArgumentValues & values, const Session & session)
   const auto           list = FindSlides(values.GetTexts("SLIDE"), session);
   const auto &         slides = list.slides;
   const bool           overwrite = values.Has("overwrite");
+  const std::string &  ofPatients = values.GetText("per-patient");
   const bool           severalFiles = slides.size() > 1 || values.Has("maps");
   UnfinishedTable      unfinished(values.GetText("output"), severalFiles);
   if (!overwrite && severalFiles && unfinished.HasAny() && std::filesystem::exists(values.GetText("output")))
@@ -444,16 +433,10 @@ RunClassify(const ArgumentValues & values, const Session & session)
                              "--overwrite goes on from there, with the slides that failed or are missing")
                     .OfFile(values.GetText("output")));
   }
-  CheckTable("output", values, slides);
-  if (values.Has("per-patient"))
+  CheckOutputFile(values, "output", slides);
+  if (!ofPatients.empty())
   {
-    CheckTable("per-patient", values, slides);
-    if (IsSameFile(values.GetText("per-patient"), values.GetText("output")))
-    {
-      throw UsageError(
-        Diagnostic("E-OUTPUT-TWICE", "--output and --per-patient would write the same file " + values.GetText("output"))
-          .OfOption("--per-patient", values.GetText("per-patient")));
-    }
+    CheckOutputFile(values, "per-patient", slides);
   }
   const Model model = LoadModelOfImages(values, session);
   GetMapClass(model, values); // which throws now, and not behind the first slide
@@ -483,9 +466,9 @@ RunClassify(const ArgumentValues & values, const Session & session)
     {
       WriteWholeTable(table, values.GetText("output"), overwrite, unfinished);
     }
-    if (!table.cases.empty() && values.Has("per-patient"))
+    if (!table.cases.empty() && !ofPatients.empty())
     {
-      WriteTable(GetPatients(table), values.GetText("per-patient"), overwrite);
+      WriteTable(GetPatients(table), ofPatients, overwrite);
     }
     if (isComplete)
     {

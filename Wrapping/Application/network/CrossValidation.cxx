@@ -26,10 +26,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 Cohort
-LoadStudy(const ArgumentValues & values, const Session & session)
+LoadStudy(const std::string & file, const ArgumentValues & values, const Session & session)
 {
-  const std::string file = values.GetText("cohort");
-  Cohort            cohort = LoadCohort(values, session, false);
+  Cohort cohort = LoadCohort(values, session, false);
   if (cohort.classes.empty() && cohort.entries.front().truth.empty())
   {
     throw Refusal(Diagnostic("E-COHORT-FORMAT",
@@ -56,13 +55,13 @@ LoadStudy(const ArgumentValues & values, const Session & session)
 void
 CheckNetwork(const ArgumentValues & values, const Cohort & cohort)
 {
-  const bool hasMasks = !cohort.entries.front().mask.empty();
-  if (values.IsGiven("network") ? !NetworkDescription::Load(values.GetText("network")).LabelsImage()
-                                : hasMasks && !values.Has("resume"))
+  const bool          hasMasks = !cohort.entries.front().mask.empty();
+  const std::string & network = values.GetText("network");
+  if (values.IsGiven("network") ? !NetworkDescription::Load(network).LabelsImage() : hasMasks && !values.Has("resume"))
   {
     throw Refusal(Diagnostic("E-OPTION-APPLIES",
                              "--folds is of networks that label whole slides, such as --network resnet18, and " +
-                               values.GetText("network") + " labels pixels")
+                               network + " labels pixels")
                     .OfOption("--folds", values.GetText("folds")));
   }
 }
@@ -95,6 +94,13 @@ std::string
 GetPredictionFile(const ArgumentValues & values, int fold)
 {
   return (fs::path(GetFoldFolder(values, fold)) / "predictions.csv").string();
+}
+
+/** \param folds of all slides, as AssignFolds() has them: no fold is without one */
+int
+CountFolds(const std::vector<int> & folds)
+{
+  return *std::max_element(folds.begin(), folds.end());
 }
 
 /** The slides that a fold holds back, with what the cohort tells of them. */
@@ -176,7 +182,7 @@ RunFold(const Cohort &           cohort,
   const ArgumentValues ofFold = values.With("output", GetFoldFolder(values, fold));
   const std::string    file = GetPredictionFile(values, fold);
   std::error_code      ignored;
-  session.Say("fold " + std::to_string(fold) + " of " + values.GetText("folds") + ": " +
+  session.Say("fold " + std::to_string(fold) + " of " + std::to_string(CountFolds(folds)) + ": " +
               FormatCount(table.cases.size(), "slide") + (table.cases.size() == 1 ? " is" : " are") + " held back");
   if (fs::exists(file))
   {
@@ -207,12 +213,12 @@ GetAllPredictionsFile(const ArgumentValues & values)
 
 /** Before anything is learnt: a table of this name that was there before the folds is somebody else's. */
 void
-CheckAllPredictions(const ArgumentValues & values)
+CheckAllPredictions(const ArgumentValues & values, const std::string & cohort, int folds)
 {
   const std::string file = GetAllPredictionsFile(values);
-  RefuseInput(file, { values.GetText("cohort") });
+  RefuseInput(file, { cohort });
   bool hasFolds = false;
-  for (int fold = 1; fold <= values.GetInteger("folds"); ++fold)
+  for (int fold = 1; fold <= folds; ++fold)
   {
     hasFolds = hasFolds || fs::exists(GetFoldFolder(values, fold));
   }
@@ -231,7 +237,7 @@ std::string
 Collect(const ArgumentValues & values, const Cohort & cohort, const std::vector<int> & folds)
 {
   PredictionTable all;
-  for (int fold = 1; fold <= values.GetInteger("folds"); ++fold)
+  for (int fold = 1; fold <= CountFolds(folds); ++fold)
   {
     if (!fs::exists(GetPredictionFile(values, fold)))
     {
@@ -271,34 +277,35 @@ LoadCohort(const ArgumentValues & values, const Session & session, bool needsSpl
 int
 RunCrossValidation(const ArgumentValues & values, const Session & session, const TrainFunction & train)
 {
-  const int  number = static_cast<int>(values.GetInteger("folds"));
-  const bool onlyOne = values.Has("fold");
-  const int  first = onlyOne ? static_cast<int>(values.GetInteger("fold")) : 1;
+  const int number = static_cast<int>(values.GetInteger("folds"));
+  const int only = static_cast<int>(values.GetInteger("fold"));
+  const int first = std::max(only, 1);
   if (first > number)
   {
     throw UsageError(
       Diagnostic("E-OPTION-VALUE", "--fold " + std::to_string(first) + " is none of --folds " + std::to_string(number))
         .OfOption("--fold", std::to_string(first)));
   }
-  Cohort cohort = LoadStudy(values, session);
+  const std::string & file = values.GetText("cohort");
+  Cohort              cohort = LoadStudy(file, values, session);
   CheckNetwork(values, cohort);
   cohort.objective.names = GetNames(cohort);
-  CheckAllPredictions(values);
+  CheckAllPredictions(values, file, number);
   const std::vector<int> folds = AssignFolds(cohort, number);
   Json                   json{ { "run", values.GetText("output") }, { "folds", Json::array() } };
   std::string            text;
-  for (int fold = first; fold <= (onlyOne ? first : number); ++fold)
+  for (int fold = first; fold <= (only > 0 ? only : number); ++fold)
   {
     ThrowIfInterrupted();
     std::string ofFold;
     json["folds"].push_back(RunFold(cohort, folds, fold, values, session, train, ofFold));
     text += "fold " + std::to_string(fold) + ": " + ofFold + '\n';
   }
-  const std::string file = Collect(values, cohort, folds);
-  json["predictions"] = file.empty() ? Json() : Json(file);
-  text += file.empty() ? "the other folds are missing yet: their predictions are collected when all are there"
-                       : "predictions " + file;
-  session.ShowResult(text, json.dump(2, ' ', false, Json::error_handler_t::replace));
+  const std::string all = Collect(values, cohort, folds);
+  json["predictions"] = all.empty() ? Json() : Json(all);
+  text += all.empty() ? "the other folds are missing yet: their predictions are collected when all are there"
+                      : "predictions " + all;
+  session.ShowResult(text, json);
   return Success;
 }
 

@@ -216,7 +216,7 @@ RunFeatures(const ArgumentValues & values, const Session & session)
   const auto           list = FindSlides(values.GetTexts("SLIDE"), session);
   const Model          model = LoadModelOfImages(values, session);
   const auto           tasks = AssignOutputs(list, values.GetText("output"), "--output", "features");
-  RefuseMasks(tasks, values.Has("tissue") ? values.GetText("tissue") : "");
+  RefuseMasks(tasks, values.GetText("tissue"));
   return RunBatch(values, session, tasks, list, [&](const SlideTask & task, std::string & text) {
     return RunTask(task, model, values, session, text);
   });

@@ -22,15 +22,15 @@ ImportOptions
 GetOptions(const ArgumentValues & values)
 {
   ImportOptions options;
-  options.weightsSet = values.Has("weights-set") ? values.GetText("weights-set") : "";
-  options.name = values.Has("name") ? values.GetText("name") : "";
-  options.output = values.Has("logits") ? values.GetText("logits") : "";
+  options.weightsSet = values.GetText("weights-set");
+  options.name = values.GetText("name");
+  options.output = values.GetText("logits");
   options.mean = values.GetNumbers("mean");
   options.deviation = values.GetNumbers("deviation");
-  options.micronsPerPixel = values.Has("mpp") ? values.GetNumber("mpp") : 0;
-  options.tileSize = values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
+  options.micronsPerPixel = values.GetNumber("mpp");
+  options.tileSize = values.GetInteger("tile-size");
   options.norms = values.GetText("norms") == "image" ? ImportedNorms::Image : ImportedNorms::Frozen;
-  options.orientation = values.Has("orientation") ? values.GetText("orientation") : "";
+  options.orientation = values.GetText("orientation");
   options.takesXFirst = values.GetText("axis-order") == "xyz";
   if (!options.orientation.empty() && options.orientation != StoredOrientation && !IsOrientation(options.orientation))
   {
@@ -98,15 +98,16 @@ RefuseName(const std::string & network)
 Model
 ImportModel(const ArgumentValues & values, const ImportOptions & options, const Session & session)
 {
-  if (values.Has("weights"))
+  if (const std::string & weights = values.GetText("weights"); !weights.empty())
   {
-    SayIfModelHidesFile(values.GetText("weights"), session);
-    return ImportWeights(LoadNetwork(values, "NETWORK", session), values.GetText("weights"), options);
+    SayIfModelHidesFile(weights, session);
+    return ImportWeights(LoadNetwork(values, "NETWORK", session), weights, options);
   }
-  RefuseName(values.GetText("NETWORK"));
-  RefuseMeshNet(values.GetText("NETWORK"));
-  CheckInputFile(values.GetText("NETWORK"));
-  return ImportONNX(values.GetText("NETWORK"), options);
+  const std::string & network = values.GetText("NETWORK");
+  RefuseName(network);
+  RefuseMeshNet(network);
+  CheckInputFile(network);
+  return ImportONNX(network, options);
 }
 } // namespace
 
@@ -116,10 +117,7 @@ RunImport(const ArgumentValues & values, const Session & session)
   const std::string output = values.GetText("output");
   ImportOptions     options = GetOptions(values);
   options.warn = [&session](const Diagnostic & warning) { session.Warn(warning); };
-  CheckEnding("--output", output, "model");
-  RefuseInput(output, { values.GetText("NETWORK"), values.Has("weights") ? values.GetText("weights") : "" });
-  RefuseExisting(output, values.Has("overwrite"));
-  CheckOutput(output, 0);
+  CheckOutputFile(values, "output");
   const Model model = ImportModel(values, options, session);
   model.Save(output, values.Has("overwrite"));
   if (const std::string warning = model.GetWarning(); !warning.empty())
@@ -128,8 +126,7 @@ RunImport(const ArgumentValues & values, const Session & session)
   }
   nlohmann::ordered_json json{ { "model", output } };
   json.update(DescribeComposition(model.network));
-  session.ShowResult(output + '\n' + FormatComposition(json),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(output + '\n' + FormatComposition(json), json);
   return Success;
 }
 

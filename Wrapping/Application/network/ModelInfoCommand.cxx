@@ -110,7 +110,7 @@ RunModelInfo(const ArgumentValues & values, const Session & session)
     text += Format(name, all.back());
   }
   const JSON & result = all.size() == 1 ? all.front() : all;
-  session.ShowResult(text, result.dump(2, ' ', false, JSON::error_handler_t::replace));
+  session.ShowResult(text, result);
   return Success;
 }
 

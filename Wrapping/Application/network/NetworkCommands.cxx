@@ -34,9 +34,9 @@ namespace gigapixel::application
 std::int64_t
 GetBudget(const ArgumentValues & values)
 {
-  if (values.Has("memory"))
+  if (const std::int64_t given = values.GetMemory("memory"); given > 0)
   {
-    return values.GetMemory("memory");
+    return given;
   }
   std::int64_t total = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> total >> resident;
@@ -57,9 +57,9 @@ BoundMemory(const ArgumentValues & values, const Session & session)
 void
 CheckScratch(const ArgumentValues & values, std::int64_t bytes)
 {
-  if (values.Has("scratch"))
+  if (const std::string & folder = values.GetText("scratch"); !folder.empty())
   {
-    CheckScratchFolder(values.GetText("scratch"), bytes);
+    CheckScratchFolder(folder, bytes);
   }
 }
 
@@ -104,13 +104,6 @@ FindDevice(const ArgumentValues & values)
   }
 }
 
-std::int64_t
-GetTileSize(const ArgumentValues & values)
-{
-  static_assert(WholeImage == -1, "--tile-size image is so, see ArgumentValues::GetInteger()");
-  return values.Has("tile-size") ? values.GetInteger("tile-size") : 0;
-}
-
 ComputingOptions
 GetComputing(const ArgumentValues & values, const Tiling & tiling)
 {
@@ -149,7 +142,7 @@ MakePatches(const ArgumentValues & values, const NetworkDescription & network, c
     Diagnostic diagnostic = Diagnostic::Of(unsuitable);
     diagnostic.code = "E-OPTION-VALUE";
     diagnostic.why = "--patch: " + diagnostic.why;
-    throw UsageError(diagnostic.OfOption("--patch", values.Has("patch") ? values.GetText("patch") : std::string()));
+    throw UsageError(diagnostic.OfOption("--patch", values.GetText("patch")));
   }
   return patches;
 }
@@ -171,8 +164,9 @@ GetVolumePatches(const ArgumentValues & values, const NetworkDescription & netwo
 Tiling
 GetTiling(const ArgumentValues & values, const Session & session)
 {
+  static_assert(WholeImage == -1, "--tile-size image is so, see ArgumentValues::GetInteger()");
   const Device device = FindDevice(values);
-  Tiling       tiling{ GetTileSize(values), values.Has("shared-memory") };
+  Tiling       tiling{ values.GetInteger("tile-size"), values.Has("shared-memory") };
   if (!tiling.sharedMemory)
   {
     return tiling;
@@ -205,15 +199,15 @@ FormatLeastMemory(std::int64_t bytes)
 std::string
 DescribeLimit(const ArgumentValues & values)
 {
-  const auto         format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
-  const std::int64_t budget = GetBudget(values);
-  if (!values.Has("memory"))
+  const auto          format = [](std::int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); };
+  const std::int64_t  budget = GetBudget(values);
+  const std::string & given = values.GetText("memory");
+  if (given.empty())
   {
     return budget > 0 ? "the memory that is free on this machine (" + format(budget) + ") is too little"
                       : "this machine has too little memory";
   }
-  const std::string & given = values.GetText("memory");
-  const bool          hasUnit = given.find_first_not_of("0123456789.") != std::string::npos;
+  const bool hasUnit = given.find_first_not_of("0123456789.") != std::string::npos;
   return "the memory limit of " + (hasUnit ? given : format(budget)) + " is too small";
 }
 } // namespace
@@ -237,8 +231,8 @@ Diagnose(const MemoryLimitError & refusal, const ImageRun & run)
     : tiling.patches || tiling.volumePatches ? "smaller patches (--patch) need less"
     : tiling.sharedMemory                    ? "without --shared-memory less may be needed"
                                              : "";
-  return Diagnostic("E-MEMORY-BUDGET", why, remedy)
-    .OfOption(run.values.Has("memory") ? "--memory" : "", run.values.Has("memory") ? run.values.GetText("memory") : "");
+  const std::string & given = run.values.GetText("memory");
+  return Diagnostic("E-MEMORY-BUDGET", why, remedy).OfOption(given.empty() ? "" : "--memory", given);
 }
 
 namespace
@@ -279,11 +273,12 @@ SayIfNetworkHidesFile(const std::string & name, const Session & session)
 NetworkDescription
 LoadNetwork(const ArgumentValues & values, const std::string & argument, const Session & session)
 {
+  const std::string & name = values.GetText(argument);
   if (values.IsGiven(argument))
   {
-    SayIfNetworkHidesFile(values.GetText(argument), session);
+    SayIfNetworkHidesFile(name, session);
   }
-  return NetworkDescription::Load(values.GetText(argument));
+  return NetworkDescription::Load(name);
 }
 
 std::string

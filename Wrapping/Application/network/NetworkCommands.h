@@ -75,8 +75,10 @@ ComputingOptions GetComputing(const ArgumentValues & values, const Tiling & tili
 /** --device and --precision. \throw UsageError there is none of this name */
 Device FindDevice(const ArgumentValues & values);
 
-/** --tile-size; 0 without it. */
-std::int64_t GetTileSize(const ArgumentValues & values);
+/** Said where --scratch is given and no plan keeps maps: the option was meant to change something. */
+constexpr const char * IdleScratch =
+  "--scratch changes nothing here: no maps are kept while the network goes over the image, "
+  "and its folder is not used";
 
 /** An image that a command computes, or plans to: all that its plan depends on. */
 struct ImageRun

@@ -125,7 +125,7 @@ ListOperations(const Session & session)
       text += (attribute.defaultValue.empty() ? "" : "=" + attribute.defaultValue) + '\n';
     }
   }
-  session.ShowResult(text, json.dump(2));
+  session.ShowResult(text, json);
   return Success;
 }
 
@@ -159,7 +159,7 @@ RunNetworks(const ArgumentValues & values, const Session & session)
     text += Format(network);
   }
   const JSON & result = values.Has("NETWORK") ? networks.front() : networks;
-  session.ShowResult(text, result.dump(2, ' ', false, JSON::error_handler_t::replace));
+  session.ShowResult(text, result);
   return Success;
 }
 

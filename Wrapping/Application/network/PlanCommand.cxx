@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "DiagnosticJSON.h"
 #include "gigapixelFormatCount.h"
-#include "IdleScratch.h"
 #include "InputKind.h"
 #include "NetworkCommands.h"
 #include "gigapixelReadingMemory.h"
@@ -155,7 +154,7 @@ DescribeRuns(const ArgumentValues &     values,
   std::int64_t     modelTileSize = 0;
   for (const Purpose purpose : { Purpose::Training, Purpose::Inference })
   {
-    for (const Tiling & asked : GetTilings(purpose, GetTileSize(values), patchwise, network))
+    for (const Tiling & asked : GetTilings(purpose, values.GetInteger("tile-size"), patchwise, network))
     {
       Tiling tiling = asked;
       tiling.tileSize = asked.tileSize != 0 || asked.patches || asked.volumePatches ? asked.tileSize : modelTileSize;
@@ -474,7 +473,7 @@ RunPlan(const ArgumentValues & values, const Session & session)
   AddNetworkSeconds(network, values, json["plans"], session);
   SayIfScratchIsIdle(values, json["plans"], session);
   const std::string more = values.Has("measure") ? "" : "  --measure adds the time that each takes on this machine\n";
-  session.ShowResult(Format(json) + more, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(Format(json) + more, json);
   return Success;
 }
 

@@ -3,7 +3,6 @@
 #include "Peaks.h"
 
 #include "Doubt.h"
-#include "IdleScratch.h"
 #include "InputKind.h"
 #include "ITKMessages.h"
 #include "OutputCheck.h"
@@ -57,10 +56,6 @@ using SourceType = itk::SlideSegmentationImageSource<TOutputImage>;
 Region
 GetRegion(const ArgumentValues & values)
 {
-  if (!values.Has("region"))
-  {
-    return {};
-  }
   const auto wanted = values.GetRegion("region");
   return { wanted[0], wanted[1], wanted[2], wanted[3] };
 }
@@ -374,7 +369,7 @@ SegmentSlide(const Segmentation & segmentation, std::string & text)
     session.Say(slide + (opened->IsResampled() ? ": resampled from level " : ": level ") +
                 std::to_string(opened->GetSourceLevel()) + ", " + std::to_string(size.width) + " x " +
                 std::to_string(size.height) + "; " + FormatPlan(plan, segmentation.tiling));
-    if (IsScratchIdle(values, plan))
+    if (values.Has("scratch") && plan.keptBytes == 0)
     {
       session.Say(IdleScratch);
     }
@@ -486,11 +481,12 @@ SlideInput::Segment(const ArgumentValues & values,
                     const Tiling &         tiling) const
 {
   auto                   tasks = AssignOutputs(list, values.GetText("output"), "--output");
-  const std::string      tissue = values.Has("tissue") ? values.GetText("tissue") : "";
+  const std::string &    tissue = values.GetText("tissue");
+  const std::string &    ofProbabilities = values.GetText("probability");
   std::vector<SlideTask> probabilities;
-  if (values.Has("probability"))
+  if (!ofProbabilities.empty())
   {
-    probabilities = AssignOutputs(list, values.GetText("probability"), "--probability");
+    probabilities = AssignOutputs(list, ofProbabilities, "--probability");
   }
   RefuseMasks(tasks, tissue);
   RefuseMasks(probabilities, tissue);
@@ -501,7 +497,7 @@ SlideInput::Segment(const ArgumentValues & values,
       throw UsageError(
         Diagnostic("E-OUTPUT-TWICE", "--output and --probability would write the same file " + tasks[i].output)
           .OfFile(tasks[i].output)
-          .OfOption("--probability", values.GetText("probability")));
+          .OfOption("--probability", ofProbabilities));
     }
     tasks[i].further = { probabilities[i].output };
   }

@@ -2,7 +2,7 @@
 #ifndef SlideClassification_h
 #define SlideClassification_h
 
-#include "PredictionTable.h"
+#include "gigapixelPredictionTable.h"
 #include "gigapixelRunCommand.h"
 
 #include "gigapixelModel.h"

@@ -28,7 +28,7 @@ OpenImage(const std::string & fileName, const Model & model, const ArgumentValue
 Tiling
 MakeTiling(const Model & model, const ArgumentValues & values)
 {
-  const std::int64_t asked = GetTileSize(values);
+  const std::int64_t asked = values.GetInteger("tile-size");
   return { asked == 0 ? model.tileSize : asked };
 }
 

@@ -5,7 +5,6 @@
 #include "ArgumentText.h"
 #include "CrossValidation.h"
 #include "Engine.h"
-#include "IdleScratch.h"
 #include "InputKind.h"
 #include "ITKMessages.h"
 #include "PyramidOutput.h"
@@ -181,10 +180,11 @@ MeasureCohort(const Cohort &             cohort,
   }
   if (workload.trainingSamples == 0)
   {
+    const std::string & file = values.GetText("cohort");
     throw Refusal(Diagnostic("E-COHORT-FORMAT",
-                             values.GetText("cohort") + " has no row with the split train",
+                             file + " has no row with the split train",
                              "give it to the slides that are to be learnt from")
-                    .OfFile(values.GetText("cohort")));
+                    .OfFile(file));
   }
   return workload;
 }
@@ -239,8 +239,7 @@ CheckLearning(const ArgumentValues & values, const LearningOptions & options)
 void
 CheckIgnoredLabel(const ArgumentValues & values, const NetworkDescription & network)
 {
-  if (values.Has("ignored-label") && values.GetInteger("ignored-label") == LabelSource::Ignored &&
-      network.GetNumberOfClasses() == 2)
+  if (values.GetInteger("ignored-label") == LabelSource::Ignored && network.GetNumberOfClasses() == 2)
   {
     throw UsageError(Diagnostic("E-OPTION-VALUE",
                                 "--ignored-label 255 cannot be: of two classes, which the network " + network.name +
@@ -336,7 +335,7 @@ Train(itk::GigapixelUNetTrainer &   trainer,
       GetSlideBytes(run, GetBudget(values)) - run.reading.GetSpareBytes(session.GetThreads(), GetBudget(values));
     session.Say(Describe(workload, run.network) + "; " + FormatPlan(plan, run.tiling) +
                 (values.GetText("device") == "cpu" ? FormatTime(workload, plan, trainer, ranks) : ""));
-    if (IsScratchIdle(values, plan))
+    if (values.Has("scratch") && plan.keptBytes == 0)
     {
       session.Say(IdleScratch);
     }
@@ -444,10 +443,7 @@ TrainOn(const Cohort &                 cohort,
   {
     SayIfNetworkHidesFile(values.GetText("network"), session);
   }
-  if (values.Has("weights"))
-  {
-    SayIfModelHidesFile(values.GetText("weights"), session);
-  }
+  SayIfModelHidesFile(values.GetText("weights"), session);
   trainer->AddCohort(cohort);
   auto network = trainer->LoadNetwork();
   InputKind::Of(network).CheckOptions(values, "the network " + network.name);
@@ -518,7 +514,7 @@ RunTrainOn(const std::shared_ptr<Ranks> & ranks, const ArgumentValues & values, 
   const auto   json = TrainOn(cohort, ranks, values, session, {}, text);
   if (!json.is_null())
   {
-    session.ShowResult(text, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    session.ShowResult(text, json);
   }
 }
 } // namespace

@@ -4,7 +4,6 @@
 #include "Peaks.h"
 
 #include "Doubt.h"
-#include "IdleScratch.h"
 #include "OutputCheck.h"
 #include "SlideBatch.h"
 #include "VolumeFile.h"
@@ -45,14 +44,12 @@ PlanVolume(const itk::GigapixelVolume & volume,
   const std::int64_t budget = GetBudget(values);
   if (budget > 0 && alone > budget)
   {
-    Diagnostic diagnostic(
-      values.Has("memory") ? "E-MEMORY-BUDGET" : "E-MEMORY",
-      "the memory " +
-        (values.Has("memory") ? "limit of " + values.GetText("memory") : std::string("that is free on this machine")) +
-        " is too little: to read " + volume.name + " and to write its labels takes " +
-        FormatBytes(static_cast<double>(alone)));
-    diagnostic = values.Has("memory") ? diagnostic.OfOption("--memory", values.GetText("memory")) : diagnostic;
-    throw Refusal(diagnostic.OfFile(volume.name));
+    const std::string & given = values.GetText("memory");
+    const Diagnostic    diagnostic(given.empty() ? "E-MEMORY" : "E-MEMORY-BUDGET",
+                                "the memory " + (given.empty() ? "that is free on this machine" : "limit of " + given) +
+                                  " is too little: to read " + volume.name + " and to write its labels takes " +
+                                  FormatBytes(static_cast<double>(alone)));
+    throw Refusal(diagnostic.OfOption(given.empty() ? "" : "--memory", given).OfFile(volume.name));
   }
   MemoryPlan plan =
     MakePlan({ values, model.network, memory.shown, Purpose::Inference, tiling, {}, memory.inference, memory.alone },
@@ -60,7 +57,7 @@ PlanVolume(const itk::GigapixelVolume & volume,
              true);
   session.Say(volume.name + ": " + FormatSize(volume.grid.size) + " voxels; " + FormatPlan(plan, tiling));
   CheckScratch(values, plan.keptBytes); // before a folder for the labels is made
-  if (IsScratchIdle(values, plan))
+  if (values.Has("scratch") && plan.keptBytes == 0)
   {
     session.Say(IdleScratch);
   }

@@ -224,7 +224,7 @@ RunDoctor(const ArgumentValues &, const Session & session)
   // A build without the networks, LibTorch or GDCM is a whole one; one without OpenSlide is not.
   const bool healthy = json["writeTest"]["passed"].get<bool>() && problem.empty() && dicomProblem.empty();
   json["healthy"] = healthy;
-  session.ShowResult(Format(json), json.dump(2));
+  session.ShowResult(Format(json), json);
   return healthy ? Success : Failure;
 }
 

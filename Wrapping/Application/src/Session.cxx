@@ -138,31 +138,19 @@ Session::Warn(const Diagnostic & warning) const
 }
 
 void
-Session::ShowResult(const std::string & text, const std::string & json) const
+Session::ShowResult(const std::string & text, nlohmann::ordered_json json) const
 {
   const std::vector<Diagnostic> warnings = TakeWarnings();
-  if (json.empty() || json.front() != '{')
+  std::string                   forPeople = text;
+  if (json.is_object()) // with the warnings and the doubts that nobody has taken
   {
-    m_FrontEnd.ShowResult(text, json);
-    return;
+    AddDoubts(warnings, json, forPeople);
+    if (!warnings.empty())
+    {
+      json.emplace("warnings", ToJSON(warnings));
+    }
   }
-  // The result of a command that is one object: with the warnings and the doubts that nobody has taken.
-  std::string forPeople = text;
-  auto        object = nlohmann::ordered_json::parse(json);
-  AddDoubts(warnings, object, forPeople);
-  if (!warnings.empty())
-  {
-    object.emplace("warnings", ToJSON(warnings));
-  }
-  m_FrontEnd.ShowResult(forPeople, object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-std::string
-FormatNumber(double value, int digits)
-{
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
+  m_FrontEnd.ShowResult(forPeople, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 std::string

@@ -35,8 +35,6 @@ def train(
     *,
     validation: Sequence[tuple[Any, ...]] = (),
     labels: bool = False,
-    network: Optional[Path] = None,
-    resume: bool = False,
     progress: bool = False,
     **options: Unpack[TrainOptions],
 ) -> itk.GigapixelModel:
@@ -59,14 +57,6 @@ def train(
         Samples are pairs ``(slide, label)``. The second is no mask, but the name of the class of the whole slide, or a dict
         of other truths by the names of a cohort's columns: ``{"label:tumor": 1, "label:necrosis": 0}``, ``{"grade": 2}``,
         ``{"value:age (years)": 54}`` or ``{"time": 31.5, "event": 1}``. What is not known (None) may be left out.
-    network : path-like, optional
-        A preset, the path of a JSON file, or a model (what :func:`import_network` has written), whose network is taken.
-        None: with *resume* the run's, else "unet", or "resnet18" where slides have labels. These two take RGB and need
-        PyTorch; "remedios2023", small and gray, does not.
-    resume : bool, default False
-        Go on with the run in *folder*, bit for bit, with the same slides and options; *network*, *weights*,
-        *learning_rate*, *loss* and *precision* may be left out, and *epochs*, *early_stopping*, *device*, *memory*,
-        *scratch* and *shared_memory* may be others.
     progress : bool, default False
         Show a tqdm bar with the losses.
     **options
@@ -104,11 +94,9 @@ def train(
     files = [each for each in first if isinstance(each, (str, os.PathLike, Slide))]
     slide_mpp, strict = stated_of(files, slide_mpp)
     trainer = itk.GigapixelUNetTrainer.New()
-    trainer.SetNetwork(file_name(network or ""))
     trainer.SetRunFolder(file_name(folder))
     set_options(trainer, "train", {**options, "level": level or None, "mpp": mpp, "slide_mpp": slide_mpp})
     content_of(files, channels, window).set_on(trainer, "Slide")
-    trainer.SetResume(resume)
     if isinstance(slides, (str, os.PathLike)):
         trainer.AddCohort(file_name(slides), objective or "")
         slides = ()

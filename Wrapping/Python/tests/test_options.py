@@ -20,7 +20,7 @@ FILTERS = {"train": itk.GigapixelUNetTrainer, "segment": itk.SlideSegmentationIm
 
 #: Arguments out of the table of its command that each function has at least.
 NUMBERS = {
-    "train": 38, "segment": 19, "segment_volume": 11, "classify": 10, "plan": 17, "evaluate": 7, "outline": 4, "rasterize": 5,
+    "train": 40, "segment": 19, "segment_volume": 11, "classify": 10, "plan": 17, "evaluate": 7, "outline": 4, "rasterize": 5,
     "overlay": 5, "measure": 7, "report": 4, "label": 8, "convert": 7, "import_onnx": 9, "import_network": 8,
 }  # fmt: skip
 

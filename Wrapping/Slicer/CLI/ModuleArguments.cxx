@@ -64,7 +64,7 @@ SaysNothing(const Argument & argument, const Argument & original, const std::str
   {
     return value == argument.defaultValue;
   }
-  return argument.minimum && application::ReadNumber(value) == application::ReadNumber(argument.defaultValue);
+  return argument.minimum && ReadNumber(value) == ReadNumber(argument.defaultValue);
 }
 } // namespace
 

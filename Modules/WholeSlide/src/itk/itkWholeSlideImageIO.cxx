@@ -11,6 +11,7 @@
 
 #include "gigapixelFreeMemory.h"
 #include "gigapixelJoinNames.h"
+#include "gigapixelOptionTable.h"
 
 #include "itkGigapixelException.h"
 #include "itkMultiThreaderBase.h"
@@ -82,11 +83,10 @@ void
 WholeSlideImageIO::PrintSelf(std::ostream & os, Indent indent) const
 {
   Superclass::PrintSelf(os, indent);
-  os << indent << "LevelZeroMicronsPerPixel: " << m_Content.levelZeroMicronsPerPixel << '\n';
-  os << indent << "Image: " << m_Content.image << '\n';
-  os << indent << "FocalPlane: " << m_Content.plane << '\n';
-  os << indent << "Channels: " << gigapixel::JoinNames(m_Content.channels) << '\n';
-  os << indent << "Window: " << m_Content.window << '\n';
+#define GIGAPIXEL_SLIDE_OPTION(type, Name, member, value, option)
+#define GIGAPIXEL_CONTENT_OPTION(type, Name, member, value, option)                                                    \
+  os << indent << #Name << ": " << gigapixel::FormatOption(m_Content.member) << '\n';
+#include "gigapixelSlideOptionList.h"
   os << indent << "Gray: " << (m_Gray ? "On" : "Off") << '\n';
   os << indent << "GrayFromRGB: " << (m_GrayFromRGB ? "On" : "Off") << '\n';
   os << indent << "ConvertToSRGB: " << (m_ConvertToSRGB ? "On" : "Off") << '\n';

@@ -5,6 +5,7 @@
 #include "GigapixelApplicationExport.h"
 
 #include "gigapixelArgument.h"
+#include "gigapixelNumberText.h"
 
 #include <cstdint>
 #include <optional>
@@ -13,12 +14,6 @@
 
 namespace gigapixel::application
 {
-
-/** The whole text as a finite number; nothing where it is none. Independent of the locale. */
-GigapixelApplication_EXPORT std::optional<double> ReadNumber(const std::string & text);
-
-/** The whole text as a whole number; nothing where it is none, or has more than 18 digits. */
-std::optional<std::int64_t> ReadInteger(const std::string & text);
 
 /** Whole numbers between any of these separators; empty where one is none. */
 GigapixelApplication_EXPORT std::vector<std::int64_t> ReadIntegers(const std::string & text,

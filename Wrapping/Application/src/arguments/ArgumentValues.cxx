@@ -172,7 +172,7 @@ ArgumentValues::CheckCompleteness() const
     if (IsGiven(argument.name) && command.Find(argument.needs) && !isOfRun)
     {
       const std::string name = argument.GetDisplayName(), needed = command.Find(argument.needs)->GetDisplayName();
-      const std::string value = Has(argument.needs) ? GetText(argument.needs) : "";
+      const std::string value = GetText(argument.needs);
       if (argument.neededValue.empty() ? !Has(argument.needs) : value != argument.neededValue)
       {
         throw UsageError(
@@ -258,30 +258,28 @@ ArgumentValues::GetTexts(const std::string & name) const
   {
     return given->second;
   }
-  const auto value = m_Defaults.find(name);
-  if (value == m_Defaults.end())
-  {
-    throw RefusalOf<std::logic_error>(Diagnostic("E-INTERNAL", "there is no value for " + name));
-  }
-  return value->second;
+  static const std::vector<std::string> none;
+  const auto                            value = m_Defaults.find(name);
+  return value == m_Defaults.end() ? none : value->second;
 }
 
 const std::string &
 ArgumentValues::GetText(const std::string & name) const
 {
-  return GetTexts(name).front();
+  static const std::string none;
+  return GetTexts(name).empty() ? none : GetTexts(name).front();
 }
 
 double
 ArgumentValues::GetNumber(const std::string & name) const
 {
-  return ReadNumber(GetText(name)).value();
+  return Has(name) ? ReadNumber(GetText(name)).value() : 0;
 }
 
 std::int64_t
 ArgumentValues::GetInteger(const std::string & name) const
 {
-  const auto   number = ReadInteger(GetText(name));
+  const auto   number = Has(name) ? ReadInteger(GetText(name)) : 0;
   const auto & words = GetArgument(name).choices;
   return number ? *number : words.begin() - std::find(words.begin(), words.end(), GetText(name)) - 1;
 }
@@ -295,7 +293,7 @@ ArgumentValues::GetNumbers(const std::string & name) const
 std::int64_t
 ArgumentValues::GetMemory(const std::string & name) const
 {
-  return ParseMemory(GetArgument(name).GetDisplayName(), GetText(name));
+  return Has(name) ? ParseMemory(GetArgument(name).GetDisplayName(), GetText(name)) : 0;
 }
 
 std::array<std::int64_t, 2>
@@ -315,6 +313,10 @@ ArgumentValues::GetBox(const std::string & name) const
 std::array<std::int64_t, 4>
 ArgumentValues::GetRegion(const std::string & name) const
 {
+  if (!Has(name))
+  {
+    return {};
+  }
   const auto numbers = ReadIntegers(GetText(name), ",");
   return { numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3) };
 }
@@ -322,13 +324,31 @@ ArgumentValues::GetRegion(const std::string & name) const
 void
 RefuseOptions(const ArgumentValues & values, const std::string & reason, OptionScope first, OptionScope last)
 {
+  std::vector<std::string> names;
   for (const Argument & argument : values.GetCommand().arguments)
   {
-    if (argument.scope >= first && argument.scope <= last && values.IsGiven(argument.name))
+    if (argument.scope >= first && argument.scope <= last)
     {
-      const std::string name = argument.GetDisplayName();
-      throw UsageError(
-        Diagnostic("E-OPTION-APPLIES", name + " does not apply, since " + reason, "leave it out").OfOption(name));
+      names.push_back(argument.name);
+    }
+  }
+  RefuseOptions(values, names, reason);
+}
+
+void
+RefuseOptions(const ArgumentValues &           values,
+              const std::vector<std::string> & names,
+              const std::string &              reason,
+              const std::string &              remedy)
+{
+  for (const std::string & name : names)
+  {
+    if (values.IsGiven(name))
+    {
+      const Argument &  argument = *values.GetCommand().Find(name);
+      const std::string shown = argument.GetDisplayName();
+      throw UsageError(Diagnostic("E-OPTION-APPLIES", shown + " does not apply, since " + reason, remedy)
+                         .OfOption(shown, argument.type == ArgumentType::Switch ? "" : values.GetText(name)));
     }
   }
 }

@@ -140,6 +140,7 @@ Train()
               "label values are classes)."),
           Required(Output("RUN", "folder", "Folder of this run.")),
           Switch("resume", "Go on with the run that the folder holds, or begin it.")
+            .Sets("Resume")
             .Details(
               "With the same slides, masks and regions, from whatever folder and by whatever paths: they are known by "
               "what is in the files. To be given again, where they were, are " +
@@ -175,7 +176,7 @@ Train()
           Integer("fold", "", 1, 100, "Only this fold, for other processes to do the others.")
             .Group("Slides")
             .Needs("folds"),
-          Network() },
+          Network().Sets("Network") },
         OptionsOf<LossOptions>(),
         OptionsOf<ComputingOptions>(),
         { Strict() },

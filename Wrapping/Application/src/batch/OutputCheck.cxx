@@ -160,6 +160,40 @@ CheckEnding(const std::string & argument,
   }
 }
 
+void
+CheckOutputName(const ArgumentValues & values, const std::string & name, const std::vector<std::string> & inputs)
+{
+  const Argument &    output = *values.GetCommand().Find(name);
+  const std::string & file = values.GetText(name);
+  bool                isBefore = true;
+  CheckEnding(output.GetDisplayName(), file, output.content);
+  RefuseInput(file, inputs);
+  for (const Argument & other : values.GetCommand().arguments)
+  {
+    isBefore = isBefore && other.name != name;
+    if (other.channel == ArgumentChannel::Input && values.IsGiven(other.name))
+    {
+      RefuseInput(file, values.GetTexts(other.name));
+    }
+    if (other.channel == ArgumentChannel::Output && isBefore && values.IsGiven(other.name) &&
+        IsSameFile(file, values.GetText(other.name)))
+    {
+      throw UsageError(
+        Diagnostic("E-OUTPUT-TWICE",
+                   other.GetDisplayName() + " and " + output.GetDisplayName() + " would write the same file " + file)
+          .OfOption(output.GetDisplayName(), file));
+    }
+  }
+}
+
+void
+CheckOutputFile(const ArgumentValues & values, const std::string & name, const std::vector<std::string> & inputs)
+{
+  CheckOutputName(values, name, inputs);
+  RefuseExisting(values.GetText(name), values.Has("overwrite"));
+  CheckOutput(values.GetText(name), 0);
+}
+
 std::string
 GetFileKey(const std::string & file)
 {

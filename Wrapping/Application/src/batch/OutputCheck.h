@@ -16,6 +16,7 @@ class WholeSlideImageIO;
 
 namespace gigapixel::application
 {
+class ArgumentValues;
 
 /** What is the same for all names of a file, and for no other: what the file system calls one that is there, else its
  * place. */
@@ -37,6 +38,17 @@ GigapixelApplication_EXPORT void CheckEnding(const std::string & argument,
                                              const std::string & file,
                                              const std::string & content,
                                              const std::string & otherwise = {});
+
+/** Refuses the file of an output's argument: a name that belies its content, and the file of an input, which the
+ * command was given or is one of \a inputs, or of an output that stands before it in the table. \throw Refusal */
+GigapixelApplication_EXPORT void CheckOutputName(const ArgumentValues &           values,
+                                                 const std::string &              name,
+                                                 const std::vector<std::string> & inputs = {});
+
+/** The same of one that is written at once, with what RefuseExisting() and CheckOutput() refuse. */
+GigapixelApplication_EXPORT void CheckOutputFile(const ArgumentValues &           values,
+                                                 const std::string &              name,
+                                                 const std::vector<std::string> & inputs = {});
 
 /** Lets CheckOutput() make a folder that is not there, with those that it lies in: a run that is refused before it
  * writes anything leaves none. \throw std::runtime_error it cannot be made */

@@ -102,7 +102,7 @@ Report(const Session & session, const std::vector<Outcome> & outcomes, const Sli
   AddPassedOver(results, list);
   SpellNames(results);
   const auto & shown = list.isList ? results : results.front();
-  session.ShowResult(text, shown.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(text, shown);
   ShowSlideFailures(session, failures, list);
 }
 

@@ -119,7 +119,7 @@ int
 RunStatus(const ArgumentValues & values, const Session & session)
 {
   const Json json = Describe(values.GetText("FOLDER"));
-  session.ShowResult(Format(json), json.dump(2, ' ', false, Json::error_handler_t::replace));
+  session.ShowResult(Format(json), json);
   return Success;
 }
 

@@ -1,6 +1,5 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ClassificationFigures.h"
-#include "Drawing.h"
+#include "ObjectiveReport.h"
 
 #include "gigapixelSession.h"
 

@@ -1,8 +1,9 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ClassificationFigures.h"
 #include "ObjectiveReport.h"
 
+#include "gigapixelArgumentValues.h"
 #include "gigapixelFormatCount.h"
+#include "gigapixelJoinNames.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,57 @@ namespace
 {
 
 using Json = nlohmann::ordered_json;
+
+/** The number of each case's class. */
+std::vector<int>
+FindTruths(const PredictionTable & table)
+{
+  std::vector<int> truths;
+  truths.reserve(table.cases.size());
+  for (const Prediction & prediction : table.cases)
+  {
+    const auto found = std::find(table.classes.begin(), table.classes.end(), prediction.label);
+    if (found == table.classes.end())
+    {
+      RefuseRow(table.file,
+                prediction.line,
+                Diagnostic("E-PREDICTIONS-FORMAT",
+                           prediction.name + " has the label " + prediction.label + ", which is none of the classes (" +
+                             JoinNames(table.classes) + ")")
+                  .OfValue(prediction.label));
+    }
+    truths.push_back(static_cast<int>(found - table.classes.begin()));
+  }
+  return truths;
+}
+
+/** \param name of the class that is looked for, of two; empty: the last \return -1: there are more than two */
+int
+FindPositive(const PredictionTable & table, const std::string & name)
+{
+  const char * const option = "--positive-class";
+  if (table.classes.size() > 2)
+  {
+    if (!name.empty())
+    {
+      throw UsageError(Diagnostic("E-OPTION-APPLIES",
+                                  std::string(option) + " is of two classes, and there are " +
+                                    std::to_string(table.classes.size()) + " (" + JoinNames(table.classes) +
+                                    "), each of which is set against the rest")
+                         .OfOption(option, name));
+    }
+    return -1;
+  }
+  const auto found = std::find(table.classes.begin(), table.classes.end(), name);
+  if (!name.empty() && found == table.classes.end())
+  {
+    throw UsageError(
+      Diagnostic("E-OPTION-VALUE",
+                 std::string(option) + ' ' + name + " is none of the classes (" + JoinNames(table.classes) + ')')
+        .OfOption(option, name));
+  }
+  return name.empty() ? 1 : static_cast<int>(found - table.classes.begin());
+}
 
 Json
 Describe(const ClassFigures & figures, const ConfusionMatrix & confusion, int c)
@@ -166,7 +218,15 @@ WarnOfLittle(const ClassificationFigures & figures)
 ObjectiveReport
 ReportClasses(const PredictionTable & table, const ReportOptions & options)
 {
-  const auto figures = ClassificationFigures::Make(table, options.positive, options.bins);
+  const std::vector<int>           truths = FindTruths(table);
+  std::vector<std::vector<double>> probabilities;
+  probabilities.reserve(table.cases.size());
+  for (const Prediction & prediction : table.cases)
+  {
+    probabilities.push_back(prediction.probabilities);
+  }
+  const auto figures = ClassificationFigures::Make(
+    table.classes, truths, probabilities, FindPositive(table, options.positive), options.bins);
   const auto only =
     "of " + FormatCount(table.cases.size(), "case") + " none is of another class than " + table.cases.front().label;
   if (!figures.KnowsArea() && !options.isFold)

@@ -1,8 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "CommandFunctions.h"
 #include "Doubt.h"
-#include "EvaluatePredictions.h"
-#include "EvaluateVolumes.h"
+#include "EvaluateKinds.h"
 #include "MaskImage.h"
 #include "ResolutionJSON.h"
 
@@ -259,8 +258,7 @@ RunEvaluate(const ArgumentValues & values, const Session & session)
   const Agreement agreement = comparison.Run(session);
   WarnOfNothingToJudge(agreement, prediction.GetName(), truth.GetName(), session);
   const auto json = Describe(agreement, prediction, truth, comparison);
-  session.ShowResult(Format(agreement, json),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(Format(agreement, json), json);
   return Success;
 }
 

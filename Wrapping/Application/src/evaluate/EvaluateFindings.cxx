@@ -1,5 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ClassificationFigures.h"
 #include "ObjectiveReport.h"
 
 #include <nlohmann/json.hpp>
@@ -40,20 +39,13 @@ Gather(const PredictionTable & table, std::size_t number)
   return finding;
 }
 
-/** \param figures gets what the picture shows, and the area where there is one */
 Json
-Judge(const Finding & finding, int bins, ClassFigures & figures)
+Judge(const Finding & finding, const ClassFigures & figures, int bins)
 {
   ConfusionMatrix confusion(2);
   for (std::size_t i = 0; i < finding.isThere.size(); ++i)
   {
     confusion.Add(finding.isThere[i] ? 1 : 0, finding.probabilities[i] >= 0.5 ? 1 : 0);
-  }
-  if (confusion.GetActual(0) > 0 && confusion.GetActual(1) > 0)
-  {
-    figures.area = GetAreaUnderROC(finding.probabilities, finding.isThere);
-    figures.averagePrecision = GetAveragePrecision(finding.probabilities, finding.isThere);
-    figures.points = GetOperatingPoints(finding.probabilities, finding.isThere);
   }
   Json json{ { "finding", figures.name } };
   json["cases"] = confusion.GetTotal();
@@ -117,19 +109,20 @@ ReportFindings(const PredictionTable & table, const ReportOptions & options)
   Json                  perFinding = Json::array();
   for (std::size_t k = 0; k < table.classes.size(); ++k)
   {
-    figures.classes.push_back({ table.classes[k] });
-    perFinding.push_back(Judge(Gather(table, k), options.bins, figures.classes.back()));
-    if (!figures.classes.back().area)
+    const Finding finding = Gather(table, k);
+    figures.classes.push_back(ClassFigures::Make(table.classes[k], finding.probabilities, finding.isThere));
+    const ClassFigures & ofFinding = figures.classes.back();
+    perFinding.push_back(Judge(finding, ofFinding, options.bins));
+    if (!ofFinding.area)
     {
       report.warnings.emplace_back("W-COHORT",
                                    "of the finding " + table.classes[k] +
                                      " not both answers are there: its areas, and its part in the means, are left out");
     }
-    else if (figures.classes.back().area->standardError == 0)
+    else if (ofFinding.area->standardError == 0)
     {
       report.warnings.emplace_back("W-COHORT",
-                                   "the ROC-AUC of " + table.classes[k] + " is " +
-                                     FormatFigure(figures.classes.back().area->area) +
+                                   "the ROC-AUC of " + table.classes[k] + " is " + FormatFigure(ofFinding.area->area) +
                                      ": DeLong's interval has no width there, which does not make it certain");
     }
   }

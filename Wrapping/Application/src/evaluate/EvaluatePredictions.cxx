@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "EvaluatePredictions.h"
+#include "EvaluateKinds.h"
 
-#include "FoldFigures.h"
 #include "ObjectiveReport.h"
 #include "OutputCheck.h"
 #include "PictureFile.h"
@@ -33,6 +32,7 @@ void
 TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session & session)
 {
   std::vector<Prediction> & cases = table.cases;
+  const std::string &       cohort = values.GetText("cohort");
   if (const std::string split = values.GetText("split"); split != "all")
   {
     for (const Prediction & prediction : cases)
@@ -43,7 +43,7 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
                                  "the split \"" + prediction.split + "\" of " + prediction.name +
                                    " is none of train, validation, test",
                                  "write one of them there")
-                        .OfFile(values.GetText("cohort"))
+                        .OfFile(cohort)
                         .OfValue(prediction.split));
       }
     }
@@ -52,8 +52,7 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
     if (cases.empty())
     {
       throw Refusal(Diagnostic("E-PREDICTIONS-FORMAT",
-                               table.file + " has no prediction of a slide with the split " + split + " in " +
-                                 values.GetText("cohort"))
+                               table.file + " has no prediction of a slide with the split " + split + " in " + cohort)
                       .OfFile(table.file)
                       .OfOption("--split", split));
     }
@@ -64,11 +63,11 @@ TakeSplit(PredictionTable & table, const ArgumentValues & values, const Session 
   {
     session.Warn(Diagnostic("W-COHORT",
                             std::to_string(trained) + " of " + FormatCount(cases.size(), "slide") +
-                              (trained == 1 ? " has" : " have") + " the split train in " + values.GetText("cohort") +
+                              (trained == 1 ? " has" : " have") + " the split train in " + cohort +
                               ": a network that was trained on " + (trained == 1 ? "it" : "them") +
                               " is judged too well",
                             "use --split test for the others")
-                   .OfFile(values.GetText("cohort")));
+                   .OfFile(cohort));
   }
 }
 
@@ -76,9 +75,9 @@ PredictionTable
 ReadTable(const ArgumentValues & values, const Session & session)
 {
   PredictionTable table = PredictionTable::Load(values.GetText("PREDICTION"));
-  if (values.Has("cohort"))
+  if (const std::string & cohort = values.GetText("cohort"); !cohort.empty())
   {
-    table.TakeCohort(values.GetText("cohort"));
+    table.TakeCohort(cohort);
   }
   if (!table.knowsLabels)
   {
@@ -165,14 +164,13 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
                        .OfOption("--split", values.GetText("split")));
   }
   const PredictionTable table = ReadTable(values, session);
-  const ReportOptions   options{ values.Has("positive-class") ? values.GetText("positive-class") : "",
-                               static_cast<int>(values.GetInteger("bins")) };
+  const ReportOptions   options{ values.GetText("positive-class"), static_cast<int>(values.GetInteger("bins")) };
   const ObjectiveReport report = ReportObjective(table, options);
   CheckOptions(report, table, values);
   Tell(report.warnings, "", table, session);
-  if (values.Has("pictures"))
+  if (const std::string & folder = values.GetText("pictures"); !folder.empty())
   {
-    WritePictures(values.GetText("pictures"), report.pictures, values.Has("overwrite"));
+    WritePictures(folder, report.pictures, values.Has("overwrite"));
   }
   Json json{ { "predictions", table.file }, { "objective", table.objective->name } };
   json["by"] = values.GetText("case");
@@ -184,9 +182,9 @@ RunEvaluatePredictions(const ArgumentValues & values, const Session & session)
     return ofPart.ofFold;
   });
   json.update(folds.is_null() ? Json::object() : folds);
-  const std::string cases = values.GetText("case") == "patient" ? "patients" : "slides";
-  session.ShowResult(Pad(cases, 20) + json.at("cases").dump() + '\n' + report.text + FormatFolds(folds),
-                     json.dump(2, ' ', false, Json::error_handler_t::replace));
+  session.ShowResult(Pad(table.arePatients ? "patients" : "slides", 20) + json.at("cases").dump() + '\n' + report.text +
+                       FormatFolds(folds),
+                     json);
   return Success;
 }
 

@@ -35,31 +35,14 @@ Gather(const PredictionTable & table)
   return cases;
 }
 
-/** The cases below the median risk, and the others. */
-std::array<std::vector<SurvivalCase>, 2>
-SplitAtMedian(std::vector<SurvivalCase> cases)
-{
-  std::sort(cases.begin(), cases.end(), [](const SurvivalCase & a, const SurvivalCase & b) { return a.risk < b.risk; });
-  const double                             median = cases[cases.size() / 2].risk;
-  std::array<std::vector<SurvivalCase>, 2> groups;
-  for (const SurvivalCase & one : cases)
-  {
-    groups[one.risk < median ? 0 : 1].push_back(one);
-  }
-  return groups;
-}
-
 constexpr std::array<const char *, 2> GroupNames{ "low risk", "high risk" };
 
 Json
 DescribeGroup(const std::vector<SurvivalCase> & cases, const char * name)
 {
-  Json       json{ { "group", name }, { "cases", cases.size() } };
-  const auto steps = GetKaplanMeier(cases);
-  const auto half =
-    std::find_if(steps.begin(), steps.end(), [](const SurvivalStep & step) { return step.survival <= 0.5; });
+  Json json{ { "group", name }, { "cases", cases.size() } };
   json["events"] = std::count_if(cases.begin(), cases.end(), [](const SurvivalCase & one) { return one.hasEvent; });
-  json["medianTime"] = half == steps.end() ? Json() : Json(half->time);
+  json["medianTime"] = ToFigure(GetMedianTime(cases));
   return json;
 }
 
@@ -172,7 +155,7 @@ ReportSurvival(const PredictionTable & table, const ReportOptions & options)
                                  "the C-index is " + FormatFigure(report.json["cIndex"]) +
                                    ": its interval has no width there, which does not make it certain");
   }
-  const auto   groups = SplitAtMedian(cases);
+  const auto   groups = SplitAtMedianRisk(cases);
   const double chi = GetLogRank(groups[0], groups[1]);
   report.json["logRankChi2"] = ToFigure(chi);
   report.json["logRankP"] = ToFigure(std::erfc(std::sqrt(chi / 2)));

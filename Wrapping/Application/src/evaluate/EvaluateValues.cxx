@@ -1,5 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "ClassificationFigures.h"
 #include "ObjectiveReport.h"
 
 #include "gigapixelRegressionFigures.h"

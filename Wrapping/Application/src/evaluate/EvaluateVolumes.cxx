@@ -1,12 +1,12 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "EvaluateVolumes.h"
+#include "EvaluateKinds.h"
 
 #include "gigapixelFormatCount.h"
 
 #include "VolumeFile.h"
 
 #include "gigapixelFreeMemory.h"
-#include "gigapixelSurfaceDistance.h"
+#include "gigapixelLabelAgreement.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,6 @@
 #include <array>
 #include <cmath>
 #include <exception>
-#include <functional>
 #include <iomanip>
 #include <iterator>
 #include <limits>
@@ -165,72 +164,54 @@ ReadLabels(itk::GigapixelVolume & volume, LabelNumbers & numbers)
   return result;
 }
 
-using Counts = std::array<std::int64_t, NumberOfLabels>;
+using Agreements = std::vector<LabelAgreement>;
 
-Counts
-Count(const LabelVolume & volume)
+/** Labels that one of both volumes has, but for 0, in their order. */
+std::vector<int>
+ListLabels(const Agreements & all, std::int64_t LabelAgreement::*count, const LabelNumbers & numbers)
 {
-  Counts counts{};
-  for (const std::uint8_t label : volume.labels)
+  std::vector<int> labels;
+  for (const LabelAgreement & agreement : all)
   {
-    ++counts[label];
-  }
-  return counts;
-}
-
-/** But for 0, in the order of the labels. */
-std::vector<std::uint8_t>
-ListBytes(const Counts & counts, const LabelNumbers & numbers)
-{
-  std::vector<std::uint8_t> bytes;
-  for (std::size_t byte = 1; byte < NumberOfLabels; ++byte)
-  {
-    if (counts[byte] > 0)
+    if (agreement.*count > 0)
     {
-      bytes.push_back(static_cast<std::uint8_t>(byte));
+      labels.push_back(numbers.GetLabel(agreement.label));
     }
   }
-  std::sort(bytes.begin(), bytes.end(), [&numbers](std::uint8_t a, std::uint8_t b) {
-    return numbers.GetLabel(a) < numbers.GetLabel(b);
-  });
-  return bytes;
-}
-
-/** But for 0. */
-std::vector<int>
-ListLabels(const Counts & counts, const LabelNumbers & numbers)
-{
-  const auto       bytes = ListBytes(counts, numbers);
-  std::vector<int> labels(bytes.size());
-  std::transform(
-    bytes.begin(), bytes.end(), labels.begin(), [&numbers](std::uint8_t byte) { return numbers.GetLabel(byte); });
+  std::sort(labels.begin(), labels.end());
   return labels;
 }
 
-/** Masks have 255 where segment writes 1; as in training both are the object, where there is only one class. */
-void
-ReadObjectAsOne(const Counts & predicted, Counts & isTrue, LabelNumbers & numbers, LabelVolume & truth)
+/** In the order of the labels. Masks have 255 where segment writes 1; as in training both are the object, where there
+ * is only one class. */
+Agreements
+Compare(const LabelVolume & prediction, LabelVolume & truth, LabelNumbers & numbers)
 {
   constexpr int Object = 255;
-  const auto    labels = ListLabels(predicted, numbers);
+  Agreements    all = CountLabels(prediction, truth);
+  const auto    labels = ListLabels(all, &LabelAgreement::predicted, numbers);
   const bool    isOne = labels.empty() || labels == std::vector<int>{ 1 };
-  if (isOne && ListLabels(isTrue, numbers) == std::vector<int>{ Object })
+  if (isOne && ListLabels(all, &LabelAgreement::isTrue, numbers) == std::vector<int>{ Object })
   {
     const std::uint8_t one = numbers.GetByte(1, {}), object = numbers.GetByte(Object, {});
     std::replace(truth.labels.begin(), truth.labels.end(), object, one);
-    std::swap(isTrue[one], isTrue[object]);
+    all = CountLabels(prediction, truth);
   }
+  std::sort(all.begin(), all.end(), [&numbers](const LabelAgreement & a, const LabelAgreement & b) {
+    return numbers.GetLabel(a.label) < numbers.GetLabel(b.label);
+  });
+  return all;
 }
 
 void
-WarnOfOtherLabels(const Counts &       predicted,
-                  const Counts &       isTrue,
+WarnOfOtherLabels(const Agreements &   all,
                   const LabelNumbers & numbers,
                   const std::string &  prediction,
                   const std::string &  truth,
                   const Session &      session)
 {
-  const auto ofPrediction = ListLabels(predicted, numbers), ofTruth = ListLabels(isTrue, numbers);
+  const auto ofPrediction = ListLabels(all, &LabelAgreement::predicted, numbers);
+  const auto ofTruth = ListLabels(all, &LabelAgreement::isTrue, numbers);
   if (!ofPrediction.empty() && !ofTruth.empty() &&
       std::find_first_of(ofPrediction.begin(), ofPrediction.end(), ofTruth.begin(), ofTruth.end()) ==
         ofPrediction.end())
@@ -242,13 +223,6 @@ WarnOfOtherLabels(const Counts &       predicted,
                             "look whether both number the classes alike")
                    .OfFile(prediction));
   }
-}
-
-Counts
-Unite(Counts counts, const Counts & others)
-{
-  std::transform(counts.begin(), counts.end(), others.begin(), counts.begin(), std::plus<>());
-  return counts;
 }
 
 /** Distances are computed axis by axis, as Pythagoras has it. */
@@ -269,22 +243,17 @@ HasDistances(const itk::GigapixelVolume & volume, const Session & session)
 
 JSON
 DescribeLabel(int                                    label,
-              std::uint8_t                           byte,
-              const Counts &                         predicted,
-              const Counts &                         isTrue,
-              std::int64_t                           both,
+              const LabelAgreement &                 agreement,
               const std::optional<SurfaceDistance> & distance,
               double                                 voxelMl)
 {
-  const auto inAll = static_cast<double>(predicted[byte] + isTrue[byte]);
-  JSON       json{ { "label", label } };
-  json["dice"] = 2 * static_cast<double>(both) / inAll;
+  JSON json{ { "label", label }, { "dice", agreement.GetDice() } };
   json["hausdorff95Mm"] = distance ? JSON(distance->hausdorff95) : JSON();
   json["meanSurfaceDistanceMm"] = distance ? JSON(distance->mean) : JSON();
-  json["predictionVoxels"] = predicted[byte];
-  json["truthVoxels"] = isTrue[byte];
-  json["predictionMl"] = voxelMl * static_cast<double>(predicted[byte]);
-  json["truthMl"] = voxelMl * static_cast<double>(isTrue[byte]);
+  json["predictionVoxels"] = agreement.predicted;
+  json["truthVoxels"] = agreement.isTrue;
+  json["predictionMl"] = voxelMl * static_cast<double>(agreement.predicted);
+  json["truthMl"] = voxelMl * static_cast<double>(agreement.isTrue);
   return json;
 }
 
@@ -292,29 +261,22 @@ DescribeLabel(int                                    label,
 JSON
 DescribeLabels(const LabelVolume &          prediction,
                const LabelVolume &          truth,
-               const Counts &               predicted,
-               const Counts &               isTrue,
+               const Agreements &           all,
                const LabelNumbers &         numbers,
                const itk::GigapixelVolume & volume,
                const Session &              session)
 {
-  Counts both{};
-  for (std::size_t i = 0; i < truth.labels.size(); ++i)
-  {
-    both[truth.labels[i]] += prediction.labels[i] == truth.labels[i] ? 1 : 0;
-  }
   const double voxelMl = volume.grid.GetVoxelVolume() / 1000;
   const bool   hasDistances = HasDistances(volume, session);
   Progress     progress(session, "evaluate");
   JSON         json = JSON::array();
-  const auto   bytes = ListBytes(Unite(predicted, isTrue), numbers);
-  for (const std::uint8_t byte : bytes)
+  for (const LabelAgreement & agreement : all)
   {
     ThrowIfInterrupted();
-    progress.Update(static_cast<double>(json.size()) / static_cast<double>(bytes.size()));
+    progress.Update(static_cast<double>(json.size()) / static_cast<double>(all.size()));
     const auto distance =
-      hasDistances ? MeasureSurfaceDistance(prediction, truth, byte) : std::optional<SurfaceDistance>();
-    json.push_back(DescribeLabel(numbers.GetLabel(byte), byte, predicted, isTrue, both[byte], distance, voxelMl));
+      hasDistances ? MeasureSurfaceDistance(prediction, truth, agreement.label) : std::optional<SurfaceDistance>();
+    json.push_back(DescribeLabel(numbers.GetLabel(agreement.label), agreement, distance, voxelMl));
   }
   progress.Finish();
   return json;
@@ -390,14 +352,12 @@ RunEvaluateVolumes(const ArgumentValues & values, const Session & session)
   LabelNumbers      numbers;
   const LabelVolume prediction = ReadLabels(predictionFile, numbers);
   LabelVolume       truth = ReadLabels(truthFile, numbers);
-  const Counts      predicted = Count(prediction);
-  Counts            isTrue = Count(truth);
-  ReadObjectAsOne(predicted, isTrue, numbers, truth);
-  WarnOfOtherLabels(predicted, isTrue, numbers, predictionFile.name, truthFile.name, session);
+  const Agreements  all = Compare(prediction, truth, numbers);
+  WarnOfOtherLabels(all, numbers, predictionFile.name, truthFile.name, session);
   JSON json{ { "prediction", predictionFile.name }, { "truth", truthFile.name } };
   json["voxels"] = truth.labels.size();
   json["spacingMm"] = truth.spacing;
-  json["labels"] = DescribeLabels(prediction, truth, predicted, isTrue, numbers, truthFile, session);
+  json["labels"] = DescribeLabels(prediction, truth, all, numbers, truthFile, session);
   double sum = 0;
   for (const JSON & label : json["labels"])
   {
@@ -405,7 +365,7 @@ RunEvaluateVolumes(const ArgumentValues & values, const Session & session)
   }
   const auto number = static_cast<double>(json["labels"].size());
   json["meanDice"] = number > 0 ? JSON(sum / number) : JSON();
-  session.ShowResult(Format(json), json.dump(2, ' ', false, JSON::error_handler_t::replace));
+  session.ShowResult(Format(json), json);
   return Success;
 }
 

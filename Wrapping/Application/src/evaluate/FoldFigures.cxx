@@ -1,6 +1,4 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "FoldFigures.h"
-
 #include "ObjectiveReport.h"
 
 #include <nlohmann/json.hpp>

@@ -3,10 +3,12 @@
 #define ObjectiveReport_h
 
 #include "Drawing.h"
-#include "PredictionTable.h"
+#include "gigapixelClassificationFigures.h"
+#include "gigapixelPredictionTable.h"
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +43,28 @@ struct ReportOptions
 
 /** Calls the one of the table's kind. */
 ObjectiveReport ReportObjective(const PredictionTable & table, const ReportOptions & options);
+
+/** How much figures differ from fold to fold: "perFold", a list with each fold's number, its cases and its figures, and
+ * "overFolds", of each figure the mean, the standard deviation (of a sample: divided by the folds less one; null of one
+ * fold) and of how many folds they are, those in which it is known. Nothing, of a table without folds.
+ * \param judge gives the figures of a part of the table by name, null for what is not known;
+ * std::runtime_error: none is, as where all cases of the part are of one class */
+nlohmann::ordered_json DescribeFolds(const PredictionTable &                                                table,
+                                     const std::function<nlohmann::ordered_json(const PredictionTable &)> & judge);
+
+/** That of DescribeFolds() for people, a line for each figure, which begins with a line break; empty: nothing. */
+std::string FormatFolds(const nlohmann::ordered_json & folds);
+
+// What their pictures are.
+
+Drawing DrawROC(const ClassificationFigures & figures);
+Drawing DrawConfusion(const ClassificationFigures & figures);
+Drawing DrawReliability(const ClassificationFigures & figures);
+
+/** Predictions over truths, with the line where both are equal. \param name of what they are of */
+Drawing DrawScatter(const std::string &         name,
+                    const std::vector<double> & truths,
+                    const std::vector<double> & predictions);
 
 // What their texts are made of.
 

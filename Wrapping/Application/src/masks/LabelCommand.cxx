@@ -53,17 +53,13 @@ SetGrid(itk::SlideTissueImageSource & source,
 void
 RefuseUnused(const ArgumentValues & values)
 {
-  const std::string preset = values.GetText("preset");
-  for (const char * const name : { "model", "hints" })
+  const std::string & preset = values.GetText("preset");
+  if (!MayUseTissueNetwork(preset))
   {
-    if (values.IsGiven(name) && !MayUseTissueNetwork(preset))
-    {
-      const std::string option = std::string("--") + name;
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  "the preset " + preset + " does not use a model",
-                                  "say --preset model, or leave " + option + " out")
-                         .OfOption(option, values.GetText(name)));
-    }
+    RefuseOptions(values,
+                  { "model", "hints" },
+                  "the preset " + preset + " does not use a model",
+                  "say --preset model, or leave it out");
   }
 }
 
@@ -72,7 +68,7 @@ RefuseUnused(const ArgumentValues & values)
 std::string
 FindHints(const ArgumentValues & values, const std::string & slide)
 {
-  std::string named = values.IsGiven("hints") ? values.GetText("hints") : std::string();
+  const std::string & named = values.GetText("hints");
   if (named.empty() || !fs::is_directory(named))
   {
     return named;
@@ -85,11 +81,11 @@ FindHints(const ArgumentValues & values, const std::string & slide)
 void
 CheckHints(const ArgumentValues & values, const std::vector<SlideTask> & tasks)
 {
-  if (!values.IsGiven("hints"))
+  const std::string & named = values.GetText("hints");
+  if (named.empty())
   {
     return;
   }
-  const std::string named = values.GetText("hints");
   if (!fs::is_directory(named))
   {
     CheckInputFile(named);
@@ -282,14 +278,14 @@ RunTask(const SlideTask &              task,
         std::string &                  text)
 {
   const auto  slide = OpenPicture(task.slide, values, session);
-  const bool  isFull = values.Has("full-resolution");
+  const bool  isFull = values.Has("full-resolution"), hasClasses = values.Has("classes");
   const auto  hints = FindHints(values, task.slide);
   std::string preset = values.GetText("preset");
   if (ranks->GetNumberOfRanks() > 1) // one alone would read the slide's bytes for nothing
   {
     ranks->CheckSame("label preset=" + preset +
                      " grid=" + values.GetText(values.IsGiven("mpp") ? "mpp" : "downsample") +
-                     (isFull ? " full-resolution" : "") + (values.Has("classes") ? " classes" : "") +
+                     (isFull ? " full-resolution" : "") + (hasClasses ? " classes" : "") +
                      (hints.empty() ? std::string() : " hints=" + IdentifyFile(hints, HashedBytes::All)) +
                      " mpp=" + FormatNumber(GetLevelZeroResolution(*slide), 6) + ' ' + IdentifySlide(*slide));
   }
@@ -297,8 +293,8 @@ RunTask(const SlideTask &              task,
   source->SetSlide(slide);
   SetGrid(*source, task.slide, values, session);
   source->SetFullResolution(isFull);
-  source->SetOutputClasses(values.Has("classes"));
-  source->SetModel(values.IsGiven("model") ? values.GetText("model") : std::string());
+  source->SetOutputClasses(hasClasses);
+  source->SetModel(values.GetText("model"));
   if (!hints.empty())
   {
     source->SetHints(hints);

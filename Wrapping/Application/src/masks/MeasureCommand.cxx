@@ -38,10 +38,10 @@ class SlidesOfMasks
 {
 public:
   SlidesOfMasks(const ArgumentValues & values, const Session & session)
+    : m_Given(values.GetText("slide"))
   {
-    if (values.IsGiven("slide"))
+    if (!m_Given.empty())
     {
-      m_Given = values.GetText("slide");
       const SlideList list = FindSlides({ m_Given }, session);
       m_Slides = list.slides;
       m_IsFolder = list.isFolder;
@@ -437,14 +437,7 @@ CheckTable(const ArgumentValues &  values,
            const UnfinishedTable & unfinished)
 {
   const std::string & output = values.GetText("output");
-  CheckEnding("--output", output, "table");
-  RefuseInput(output, masks.slides);
   RefuseInput(output, slides.GetAll());
-  RefuseInput(output, values.GetTexts("MASK"));
-  if (values.IsGiven("slide"))
-  {
-    RefuseInput(output, { values.GetText("slide") });
-  }
   if (!values.Has("overwrite") && unfinished.HasAny() && std::filesystem::exists(output))
   {
     throw Refusal(Diagnostic("E-OUTPUT-EXISTS",
@@ -452,8 +445,7 @@ CheckTable(const ArgumentValues &  values,
                              "--overwrite goes on from there, with the masks that failed or are missing")
                     .OfFile(output));
   }
-  RefuseExisting(output, values.Has("overwrite"));
-  CheckOutput(output, 0);
+  CheckOutputFile(values, "output", masks.slides);
 }
 
 /** Without --slide nothing of a slide is asked for. */

@@ -328,20 +328,11 @@ int
 RunOutline(const ArgumentValues & values, const Session & session)
 {
   const std::string output = values.GetText("output");
-  CheckEnding("--output", output, "outlines");
-  RefuseInput(output, { values.GetText("MASK"), values.GetText("like") });
+  CheckOutputName(values, "output");
   const bool isSegmentation = EndsWith(output, ".nrrd");
-  if (isSegmentation && values.IsGiven("origin"))
+  if (isSegmentation)
   {
-    throw UsageError(
-      Diagnostic("E-OPTION-APPLIES", "--origin is of outlines; a segmentation lies in mm", "leave it out")
-        .OfOption("--origin", values.GetText("origin")));
-  }
-  if (isSegmentation && values.Has("instances"))
-  {
-    throw UsageError(
-      Diagnostic("E-OPTION-APPLIES", "--instances is of outlines; a segmentation has classes", "leave it out")
-        .OfOption("--instances"));
+    RefuseOptions(values, { "origin", "instances" }, "a segmentation lies in mm, and has classes");
   }
   const MaskImage mask(values.GetText("MASK"), itk::HighSamples::Are255);
   const auto      slide = OpenSlide(values.GetText("like"), values, session);
@@ -357,8 +348,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
     const nlohmann::ordered_json json{
       { "outlines", output }, { "mask", mask.GetName() }, { "pieces", written }, { "origin", origin }
     };
-    session.ShowResult(output + ": " + FormatCount(written, "outline"),
-                       json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    session.ShowResult(output + ": " + FormatCount(written, "outline"), json);
     return Success;
   }
   const Shown shown = LookAt(mask, values, session);
@@ -389,8 +379,7 @@ RunOutline(const ArgumentValues & values, const Session & session)
             mask.GetName(),
             "the mask",
             static_cast<double>(objects) / (static_cast<double>(size.width) * static_cast<double>(size.height)));
-  session.ShowResult(output + ": " + FormatCount(number, isSegmentation ? "segment" : "outline"),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(output + ": " + FormatCount(number, isSegmentation ? "segment" : "outline"), json);
   return Success;
 }
 

@@ -19,7 +19,8 @@ GetOutlineOrigin(const itk::WholeSlideImageIO & slide, const ArgumentValues & va
     corner[axis] = ReadNumber(text).value_or(0);
   }
   const bool isAtCorner = corner[0] == 0 && corner[1] == 0;
-  if (!slide.GetMetaDataDictionary().HasKey("openslide.bounds-x") && values.GetText("origin") == "bounds")
+  const bool isOfBounds = values.GetText("origin") == "bounds";
+  if (!slide.GetMetaDataDictionary().HasKey("openslide.bounds-x") && isOfBounds)
   {
     session.Warn(
       Diagnostic("W-OPTION-NO-EFFECT",
@@ -39,7 +40,7 @@ GetOutlineOrigin(const itk::WholeSlideImageIO & slide, const ArgumentValues & va
         .OfFile(slide.GetFileName())
         .OfOption("--origin", "slide"));
   }
-  return values.GetText("origin") == "bounds" ? corner : std::array<double, 2>{};
+  return isOfBounds ? corner : std::array<double, 2>{};
 }
 
 } // namespace gigapixel::application

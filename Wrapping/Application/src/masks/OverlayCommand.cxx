@@ -138,8 +138,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("SLIDE");
   const std::string output = values.GetText("output");
-  CheckEnding("--output", output, "picture");
-  RefuseInput(output, { file, values.GetText("MASK") });
+  CheckOutputName(values, "output");
   if (IsVolume(file))
   {
     return RunVolumeOverlay(values, session);
@@ -178,7 +177,7 @@ RunOverlay(const ArgumentValues & values, const Session & session)
   json["damagedTiles"] = wasThere ? nlohmann::ordered_json() : nlohmann::ordered_json(damagedTiles);
   session.ShowResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(height) +
                        FormatDamage(damagedTiles) + (wasThere ? " (was there already)" : ""),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json);
   return Success;
 }
 

@@ -39,7 +39,7 @@ std::map<std::string, unsigned char>
 AssignLabels(const ArgumentValues & values)
 {
   std::map<std::string, unsigned char> labels;
-  const auto classes = values.IsGiven("class") ? values.GetTexts("class") : std::vector<std::string>();
+  const auto &                         classes = values.GetTexts("class");
   if (classes.size() > 254)
   {
     throw UsageError(Diagnostic("E-OPTION-VALUE", "a mask has at most 254 classes", "name fewer classes")
@@ -147,7 +147,8 @@ CheckClasses(const std::string &    file,
     return session.Warn(
       Diagnostic("W-ANNOTATION-EMPTY", "it has no outlines, and the mask is empty", "check the file").OfFile(file));
   }
-  if (!values.IsGiven("class"))
+  const auto & classes = values.GetTexts("class");
+  if (classes.empty())
   {
     if (outlines.drawn.empty())
     {
@@ -162,7 +163,7 @@ CheckClasses(const std::string &    file,
   }
   std::string missing;
   std::size_t found = 0;
-  for (const std::string & name : values.GetTexts("class"))
+  for (const std::string & name : classes)
   {
     const bool isThere = outlines.drawn.count(name) > 0;
     found += isThere ? 1 : 0;
@@ -372,8 +373,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("ANNOTATIONS");
   const std::string output = values.GetText("output");
-  CheckEnding("--output", output, "label");
-  RefuseInput(output, { file, values.GetText("like") });
+  CheckOutputName(values, "output");
   const auto slide = OpenSlide(values.GetText("like"), values, session);
   Outlines   outlines = SelectOutlines(file, values, session);
 
@@ -441,7 +441,7 @@ RunRasterize(const ArgumentValues & values, const Session & session)
   session.ShowResult(output + ": " + std::to_string(size[0]) + " x " + std::to_string(size[1]) + ", " +
                        FormatCount(count(outlines.drawn), "outline") + ", " + std::to_string(count(outlines.skipped)) +
                        " of other classes left out" + (wasThere ? " (was there already)" : ""),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+                     json);
   return Success;
 }
 

@@ -409,8 +409,7 @@ RunVolumeOverlay(const ArgumentValues & values, const Session & session)
             ", the slices through voxel " + std::to_string(shown.places[0]) + ", " + std::to_string(shown.places[1]) +
             ", " + std::to_string(shown.places[2]);
   }
-  session.ShowResult(text + (wasThere ? " (was there already)" : ""),
-                     json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  session.ShowResult(text + (wasThere ? " (was there already)" : ""), json);
   return Success;
 }
 

@@ -75,7 +75,7 @@ WriteReport(ReportContent & content, const ReportTask & task, const ReportDrawin
   {
     session.Warn(Diagnostic("W-REPORT-FOLDER",
                             "the pictures would make the page larger than 40 MB, and lie in " + page.GetUsedFolder(),
-                            "keep both together, or use a smaller --size")
+                            "keep both together, or use a smaller --picture-size")
                    .OfFile(file));
   }
   const auto bytes = fs::file_size(file);
@@ -170,7 +170,7 @@ CheckReportOfBatch(const ArgumentValues & values)
     return;
   }
   const std::string file = values.GetText("report");
-  CheckEnding("--report", file, "report");
+  CheckOutputName(values, "report");
   if (fs::exists(file) && !IsReport(file))
   {
     RefuseExisting(file, values.GetCommand().Find("overwrite") && values.Has("overwrite"));
@@ -210,8 +210,7 @@ RunReport(const ArgumentValues & values, const Session & session)
 {
   const std::string file = values.GetText("output");
   const auto &      inputs = values.GetTexts("RESULT");
-  CheckEnding("--output", file, "report");
-  RefuseInput(file, inputs);
+  CheckOutputName(values, "output");
   CheckOutput(file, 0);
   const ReportLock lock(file, session);
   RefuseExisting(file, values.Has("overwrite"));
@@ -220,7 +219,7 @@ RunReport(const ArgumentValues & values, const Session & session)
   {
     TakeInput(input, content);
   }
-  std::vector<std::string> places = values.Has("slides") ? values.GetTexts("slides") : std::vector<std::string>();
+  std::vector<std::string> places = values.GetTexts("slides");
   places.insert(places.end(), inputs.begin(), inputs.end());
   content.rows.FindSlides(places);
   const ReportTask task{
@@ -230,7 +229,7 @@ RunReport(const ArgumentValues & values, const Session & session)
   session.ShowResult(file + ": " + FormatCount(result["slides"].get<std::int64_t>(), "slide") + ", " +
                        FormatCount(result["runs"].get<std::int64_t>(), "run") + ", " +
                        FormatBytes(result["bytes"].get<double>()),
-                     result.dump(2, ' ', false, Json::error_handler_t::replace));
+                     result);
   return Success;
 }
 

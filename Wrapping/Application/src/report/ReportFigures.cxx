@@ -1,7 +1,6 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
 #include "ReportFigures.h"
 
-#include "FoldFigures.h"
 #include "ObjectiveReport.h"
 
 #include <nlohmann/json.hpp>

@@ -27,7 +27,7 @@ using Content = itk::PyramidTIFFImageIO::Content;
 void
 ChoosePixels(itk::WholeSlideImageIO * slide, const ArgumentValues & values)
 {
-  const std::string colors = values.GetText("colors");
+  const std::string & colors = values.GetText("colors");
   slide->SetConvertToSRGB(colors == "srgb");
   slide->SetGray(colors == "luma" || colors == "gray");
   slide->SetGrayFromRGB(colors == "gray");
@@ -50,7 +50,8 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
   io->SetContent(GetLevelContent(values));
   io->SetChromaSubsampling(values.GetText("subsampling"));
   io->SetTileSize(static_cast<unsigned>(values.GetInteger("tile-size")));
-  io->SetBilevel(values.Has("bilevel"));
+  const bool isBilevel = values.Has("bilevel");
+  io->SetBilevel(isBilevel);
   io->SetBigTIFF(values.Has("bigtiff"));
   const auto converter = itk::PyramidTIFFConverter::New();
   converter->SetSlide(&slide);
@@ -58,7 +59,7 @@ MakeConverter(const itk::WholeSlideImageIO & slide, const ArgumentValues & value
   converter->SetKeepLabel(values.Has("keep-label"));
   converter->SetKeepText(values.Has("keep-text"));
   std::string compression = values.GetText("compression");
-  converter->SetCopyTiles(compression == "copy" && !values.Has("bilevel"));
+  converter->SetCopyTiles(compression == "copy" && !isBilevel);
   if (compression == "copy")
   {
     converter->ChooseCompressor();

@@ -382,8 +382,7 @@ void
 SaveAssociatedImage(const std::string & file, const ArgumentValues & values, const Session & session)
 {
   const std::string target = values.GetText("output");
-  CheckEnding("--output", target, "picture");
-  RefuseInput(target, { file });
+  CheckOutputName(values, "output", { file });
   const auto        slide = OpenSlide(file, values, session);
   const auto        names = slide->GetAssociatedImageNames();
   const std::string name = values.GetText("associated");
@@ -449,7 +448,8 @@ RunInfo(const ArgumentValues & values, const Session & session)
     return FindEngineCommand("info")(values, session);
   }
   std::vector<SlideTask> tasks;
-  if (names.size() == 1 && IsVolume(names.front()) && values.Has("associated"))
+  const bool             savesImage = values.Has("associated");
+  if (names.size() == 1 && IsVolume(names.front()) && savesImage)
   {
     RefuseOptions(values, names.front() + " is a volume");
   }
@@ -459,14 +459,14 @@ RunInfo(const ArgumentValues & values, const Session & session)
   {
     tasks.push_back({ slide, {} });
   }
-  if (values.Has("associated"))
+  if (savesImage)
   {
     if (tasks.size() > 1)
     {
-      throw UsageError(Diagnostic("E-OPTION-APPLIES",
-                                  "--associated is for one slide, not for " + std::to_string(tasks.size()),
-                                  "name one slide")
-                         .OfOption("--associated", values.GetText("associated")));
+      RefuseOptions(values,
+                    { "associated" },
+                    "it is for one slide, and there are " + std::to_string(tasks.size()),
+                    "name one slide");
     }
     SaveAssociatedImage(tasks.front().slide, values, session);
   }

@@ -1,8 +1,8 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#ifndef PredictionTable_h
-#define PredictionTable_h
+#ifndef gigapixelPredictionTable_h
+#define gigapixelPredictionTable_h
 
-#include "GigapixelApplicationExport.h"
+#include "GigapixelCohortExport.h"
 
 #include "gigapixelDiagnostic.h"
 #include "gigapixelObjective.h"
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace gigapixel::application
+namespace gigapixel
 {
 
 /** What was said of one slide, or of one patient. */
@@ -24,28 +24,25 @@ struct Prediction
   int                 fold{ 0 };     ///< that held the slide back from the training, from 1; 0: none
   int                 line{ 0 };     ///< of the table; of a patient that of the first slide
   ImageTruth          truth{};       ///< of other objectives than classes
-
-  /** The most probable class; of equal ones the first. */
-  int GetPredicted() const;
 };
 
 /** A truth in words, by which it is compared; empty: nothing of it is known. */
-GigapixelApplication_EXPORT std::string ToLabel(const ImageTruth & truth, const Objective & objective);
+GigapixelCohort_EXPORT std::string ToLabel(const ImageTruth & truth, const Objective & objective);
 
 /** \class PredictionTable
  * \brief The table that classify writes: a row for each slide with the probability of each class (columns slide,
  * p_CLASS for each class and, if known, patient, label and fold); other columns are not read. Of other objectives with
  * the columns that ObjectiveKind says: the predictions', and those of truths in place of label. */
-struct GigapixelApplication_EXPORT PredictionTable
+struct GigapixelCohort_EXPORT PredictionTable
 {
-  std::string              file;
-  std::vector<std::string> classes; ///< or the names of the objective
-  const ObjectiveKind *    objective{ GetDefaultObjectiveKind() };
-  std::vector<Prediction>  cases;
-  bool                     knowsPatients{ false };
-  bool                     knowsLabels{ false };
-  bool                     hasFolds{ false };
-  bool                     arePatients{ false }; ///< what cases are
+  std::string              file;                                   ///< that it was read from
+  std::vector<std::string> classes;                                ///< or the names of the objective
+  const ObjectiveKind *    objective{ GetDefaultObjectiveKind() }; ///< what is predicted
+  std::vector<Prediction>  cases;                                  ///< in the order of the table
+  bool                     knowsPatients{ false };                 ///< whether cases have patients
+  bool                     knowsLabels{ false };                   ///< whether cases have truths
+  bool                     hasFolds{ false };                      ///< whether cases have folds
+  bool                     arePatients{ false };                   ///< what cases are
 
   /** \throw std::runtime_error names file and line: no such column, a slide that is there twice, probabilities that are
    * none or that do not sum to 1 (0.01 allowed, for rounded ones) */
@@ -72,8 +69,8 @@ struct GigapixelApplication_EXPORT PredictionTable
 };
 
 /** Refuses a row of a table as TableReader::Fail() does. \param line 0: none is named */
-[[noreturn]] GigapixelApplication_EXPORT void RefuseRow(const std::string & file, int line, const Diagnostic & refusal);
+[[noreturn]] GigapixelCohort_EXPORT void RefuseRow(const std::string & file, int line, const Diagnostic & refusal);
 
-} // namespace gigapixel::application
+} // namespace gigapixel
 
 #endif

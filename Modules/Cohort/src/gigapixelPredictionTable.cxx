@@ -1,10 +1,7 @@
 /* Copyright The ITKGigapixel Authors. SPDX-License-Identifier: Apache-2.0 */
-#include "PredictionTable.h"
+#include "gigapixelPredictionTable.h"
 
-#include "ArgumentText.h"
-
-#include "gigapixelSession.h"
-
+#include "gigapixelNumberText.h"
 #include "gigapixelTableReader.h"
 #include "gigapixelTruthField.h"
 
@@ -18,7 +15,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace gigapixel::application
+namespace gigapixel
 {
 namespace
 {
@@ -165,9 +162,9 @@ public:
       this->Refuse(1, "no column has the " + objective.GetKind().Describe() + " of the slides");
     }
     const int patient = m_Reader.FindColumn("patient"), split = m_Reader.FindColumn("split");
-    m_KnowsLabels = label >= 0 || IsAnyThere(truths);
+    knowsLabels = label >= 0 || IsAnyThere(truths);
     m_NeedsLabels = label >= 0; // of other objectives something may be unknown
-    m_KnowsPatients = patient >= 0;
+    knowsPatients = patient >= 0;
     const auto get = [](const TableReader::Row & row, int column) {
       return column < 0 ? std::string() : row.fields[static_cast<std::size_t>(column)];
     };
@@ -185,17 +182,8 @@ public:
     }
   }
 
-  bool
-  KnowsLabels() const
-  {
-    return m_KnowsLabels;
-  }
-
-  bool
-  KnowsPatients() const
-  {
-    return m_KnowsPatients;
-  }
+  bool knowsLabels{ false };
+  bool knowsPatients{ false };
 
   const Truth &
   Find(const PredictionTable & table, const Prediction & prediction) const
@@ -284,9 +272,7 @@ private:
   std::string                                     m_File;
   TableReader                                     m_Reader;
   Objective                                       m_Objective;
-  bool                                            m_KnowsLabels{ false };
   bool                                            m_NeedsLabels{ false };
-  bool                                            m_KnowsPatients{ false };
   std::vector<Truth>                              m_Truths;
   std::map<std::string, std::vector<std::size_t>> m_ByName; ///< of files
 };
@@ -387,12 +373,6 @@ ToLabel(const ImageTruth & truth, const Objective & objective)
     text += (text.empty() ? "" : " ") + known;
   }
   return text;
-}
-
-int
-Prediction::GetPredicted() const
-{
-  return static_cast<int>(std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin());
 }
 
 PredictionTable
@@ -499,22 +479,22 @@ PredictionTable::TakeCohort(const std::string & cohort, bool needsLabels)
     }
     ImageTruth  known = truth.truth;
     std::string label = truth.label;
-    if (knowsLabels && truths.KnowsLabels() &&
+    if (knowsLabels && truths.knowsLabels &&
         !TakeKnown(known, label, prediction.truth, prediction.label, GetObjective()))
     {
       contradict("label", prediction.label, truth.label);
     }
-    if (knowsPatients && truths.KnowsPatients() && prediction.patient != truth.patient)
+    if (knowsPatients && truths.knowsPatients && prediction.patient != truth.patient)
     {
       contradict("patient", prediction.patient, truth.patient);
     }
-    prediction.label = truths.KnowsLabels() ? label : prediction.label;
-    prediction.truth = truths.KnowsLabels() ? known : prediction.truth;
+    prediction.label = truths.knowsLabels ? label : prediction.label;
+    prediction.truth = truths.knowsLabels ? known : prediction.truth;
     prediction.split = truth.split;
-    prediction.patient = truths.KnowsPatients() ? truth.patient : prediction.patient;
+    prediction.patient = truths.knowsPatients ? truth.patient : prediction.patient;
   }
-  knowsLabels = knowsLabels || truths.KnowsLabels();
-  knowsPatients = knowsPatients || truths.KnowsPatients();
+  knowsLabels = knowsLabels || truths.knowsLabels;
+  knowsPatients = knowsPatients || truths.knowsPatients;
 }
 
 Objective
@@ -643,4 +623,4 @@ PredictionTable::ToCSV() const
   return text.str();
 }
 
-} // namespace gigapixel::application
+} // namespace gigapixel
