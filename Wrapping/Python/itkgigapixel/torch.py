@@ -19,6 +19,7 @@ import itk
 import numpy as np
 import torch
 
+from itkgigapixel import torch_shared
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
 from itkgigapixel.files import check_mask_array
@@ -305,14 +306,25 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
         :raises IndexError: there is no such patch
         """
-        place = self._places[operator.index(index)]
-        sample = Sample((name, values[0]) for name, values in self._read(place[None], shared=False).items())
-        sample.update(zip(("slide", "x", "y"), place.tolist()))
-        if self.transforms is not None:
-            sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
-        elif self.transform is not None:
-            sample["image"] = self.transform(sample["image"])
-        return sample
+        return self._samples([operator.index(index)], shared=False)[0]
+
+    def __getitems__(self, numbers: Sequence[int] | np.ndarray) -> list[dict[str, Any]]:
+        """The patches of a batch, as a DataLoader asks for them: a worker reads them into memory that it uses again."""
+        return self._samples(numbers, shared=True)
+
+    def _samples(self, numbers: Sequence[int] | np.ndarray, shared: bool) -> list[dict[str, Any]]:
+        places = self._places[np.asarray(numbers)]
+        read = self._read(places, shared)
+        samples = []
+        for k, place in enumerate(places.tolist()):
+            sample = Sample((name, values[k]) for name, values in read.items())
+            sample.update(zip(("slide", "x", "y"), place))
+            if self.transforms is not None:
+                sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
+            elif self.transform is not None:
+                sample["image"] = self.transform(sample["image"])
+            samples.append(sample)
+        return samples
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> dict[str, Any]:
         """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied.
@@ -338,7 +350,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         torch.Size([3, 3, 224, 224])
         """
         if self.transform is not None or self.transforms is not None:
-            return collate([self[number] for number in numbers])
+            return collate(self.__getitems__(numbers))
         places = self._places[np.asarray(numbers)]
         batch = Batch(self._read(places, shared=True))
         batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
@@ -463,8 +475,11 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         if worker is not None:
             order = np.array_split(order, worker.num_workers)[worker.id]
         if self.batch_size is None:
-            for number in order:
-                yield self.patches[number]
+            begin = 0
+            while begin < len(order):  # a batch at once, as soon as it is known how many patches the DataLoader makes one of
+                count = torch_shared.samples_at_once if worker is not None else 1
+                yield from self.patches._samples(order[begin : begin + count], shared=count > 1)
+                begin += count
             return
         for begin in range(0, len(order), self.batch_size):
             yield self.patches.batch(order[begin : begin + self.batch_size])
