@@ -22,7 +22,7 @@ from itkgigapixel.files import check_mask_array, check_output, refusal_of, write
 from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path, check_mpp, file_name
+from itkgigapixel.slide_content import Path, check_mpp, file_name, whole
 from itkgigapixel.temporary import temporary_folder
 from itkgigapixel.tissue import label
 
@@ -142,6 +142,9 @@ def features(
     mean = stated.get("mean", MEAN) if mean is None else mean
     deviation = stated.get("std", DEVIATION) if deviation is None else deviation
     _check(patch, mpp, overlap, least_tissue, batch, workers)
+    if isinstance(module, type) or not callable(getattr(module, "parameters", None)):
+        why = f"a module is one of PyTorch, a model, a file or a folder, not {module if isinstance(module, type) else type(module)}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option="module")
     is_masked = isinstance(tissue, np.ndarray) or bool(tissue)
     if is_masked and preset is not None:
         why = "a mask of the tissue and a preset to find it with are given"
@@ -222,7 +225,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.nda
 
 def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:
     for name, number in (("patch", patch), ("batch", batch), ("workers", workers)):
-        if operator.index(number) < 1:
+        if whole(number, name) < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"{name} is at least 1, not {number}", option=name, value=number)
     check_mpp(mpp)
     if not 0 <= overlap < 1:

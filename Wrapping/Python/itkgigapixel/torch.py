@@ -25,7 +25,7 @@ from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mas
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path
+from itkgigapixel.slide_content import Path, list_of, whole
 from itkgigapixel.slide_file import new_reader
 from itkgigapixel.torch_shared import Batch, Sample, collate, new_tensor
 
@@ -222,7 +222,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
             raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give masks, and no transform", option="transforms")
         self.patch, self.mpp, self.level, self.overlap = operator.index(patch), None if mpp is None else float(mpp), level, float(overlap)
         self.dtype, self.transform, self.transforms = dtype, transform, transforms
-        given = [each if isinstance(each, Slide) else Slide(each) for each in slides]
+        given = [each if isinstance(each, Slide) else Slide(each) for each in list_of(slides, "slides")]
         self._slides = [each.__reduce__()[1] for each in given]  # a reader is of one process
         self._masks = _one_each(masks, len(given), "masks")
         if len({each is None for each in self._masks}) > 1:
@@ -419,7 +419,7 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         even: bool = False,
         batch_size: Optional[int] = None,
     ):
-        if batch_size is not None and operator.index(batch_size) < 1:
+        if batch_size is not None and whole(batch_size, "batch_size") < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"batch_size is at least 1, not {batch_size}", option="batch_size", value=batch_size)
         if (rank is None) != (ranks is None):
             raise error_of(ValueError, "E-OPTION-NEEDS", "rank and ranks are given together", "give both", option="rank", value=rank)
@@ -427,7 +427,7 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
             rank, ranks = _find_rank()
         if not 0 <= rank < ranks:
             raise error_of(ValueError, "E-OPTION-VALUE", f"a rank is 0 to {ranks - 1}, not {rank}", option="rank", value=rank)
-        self.patches, self.shuffle, self.seed = patches, bool(shuffle), operator.index(seed)
+        self.patches, self.shuffle, self.seed = patches, bool(shuffle), whole(seed, "seed")
         self.rank, self.ranks, self.even, self.batch_size = rank, ranks, bool(even), batch_size
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # workers that stay hear of the next one
 
@@ -443,7 +443,7 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         --------
         >>> stream.set_epoch(1)
         """
-        self._epoch.fill_(operator.index(epoch))
+        self._epoch.fill_(whole(epoch, "epoch"))
 
     def order(self) -> np.ndarray:
         """The order of this epoch's patches, for all ranks and workers.
