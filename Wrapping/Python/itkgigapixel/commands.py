@@ -87,13 +87,16 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
 
 
 def _with_names(told: Any) -> Any:
-    """Names that are not UTF-8 as Python has them, see ``os.fsdecode``. In JSON they are "bytes:" and numbers of bytes."""
+    """Names that are not UTF-8 as Python has them, see ``os.fsdecode``. In JSON they are "bytes:" and numbers of bytes. Arguments
+    in place of the files that stand for them."""
     if isinstance(told, dict):
         return {name: _with_names(each) for name, each in told.items()}
     if isinstance(told, list):
         return [_with_names(each) for each in told]
-    is_spelled = isinstance(told, str) and told.startswith("bytes:")
-    return os.fsdecode(urllib.parse.unquote_to_bytes(told.removeprefix("bytes:"))) if is_spelled else told
+    if not isinstance(told, str):
+        return told
+    is_spelled = told.startswith("bytes:")
+    return os.fsdecode(urllib.parse.unquote_to_bytes(told.removeprefix("bytes:"))) if is_spelled else name_arguments(told)
 
 
 def _show(shown, title: str, percent: int) -> None:

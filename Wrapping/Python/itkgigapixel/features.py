@@ -401,9 +401,13 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
     if device is not None:
         module.to(device)
     kept = next(itertools.chain(module.parameters(), module.buffers()), torch.empty(0))
+    for name, values in zip(("mean", "deviation"), standard):
+        given = np.asarray(values)
+        is_number = given.dtype.kind in "iuf" and np.isfinite(given).all()
+        if given.shape != (3,) or not is_number or (name == "deviation" and not (given > 0).all()):
+            why = f"{name} is three numbers{', above 0,' if name == 'deviation' else ''} of red, green and blue, not {values!r}"
+            raise error_of(ValueError, "E-OPTION-VALUE", why, option=name)
     mean, deviation = (torch.tensor(v, dtype=torch.float32, device=kept.device).reshape(1, -1, 1, 1) for v in standard)
-    if mean.shape[1] != 3 or deviation.shape[1] != 3:
-        raise error_of(ValueError, "E-OPTION-VALUE", "mean and deviation are three numbers each, of red, green and blue", option="mean")
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     result, done = None, 0

@@ -425,9 +425,11 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
             raise error_of(ValueError, "E-OPTION-NEEDS", "rank and ranks are given together", "give both", option="rank", value=rank)
         if rank is None or ranks is None:
             rank, ranks = _find_rank()
-        if not 0 <= rank < ranks:
+        if not 0 <= whole(rank, "rank") < whole(ranks, "ranks"):
             raise error_of(ValueError, "E-OPTION-VALUE", f"a rank is 0 to {ranks - 1}, not {rank}", option="rank", value=rank)
-        self.patches, self.shuffle, self.seed = patches, bool(shuffle), whole(seed, "seed")
+        if whole(seed, "seed") < 0:
+            raise error_of(ValueError, "E-OPTION-VALUE", f"seed is at least 0, not {seed}", option="seed", value=seed)
+        self.patches, self.shuffle, self.seed = patches, bool(shuffle), operator.index(seed)
         self.rank, self.ranks, self.even, self.batch_size = rank, ranks, bool(even), batch_size
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # workers that stay hear of the next one
 

@@ -10,6 +10,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import tifffile
+import torch
 from conftest import ROOT
 from itkgigapixel import errors
 from itkgigapixel.commands import run
@@ -98,6 +99,9 @@ def test_every_function_names_its_arguments(drawn, tmp_path):
         (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"network": "remedios2023", "epochs": 1}, "E-REGION", None),
         (gp.features, (slide, None), {"patch": 0}, "E-OPTION-VALUE", "patch"),
         (gp.features, (slide, None), {}, "E-OPTION-VALUE", "module"),
+        (gp.features, (slide, torch.nn.Flatten()), {"deviation": (0, 1, 1)}, "E-OPTION-VALUE", "deviation"),
+        (gp.features, (slide, torch.nn.Flatten()), {"mean": (0, 1, float("nan"))}, "E-OPTION-VALUE", "mean"),
+        (gp.features, (slide, torch.nn.Flatten()), {"mean": "abc"}, "E-OPTION-VALUE", "mean"),
         (gp.features, (slide, "a\0b"), {}, "E-FILE-NAME", None),
         (gp.features, (slide, b"\xff"), {}, "E-FILE-NAME", None),
         (gp.import_onnx, (tmp_path / "model.onnx",), {"name": "a\0b"}, "E-OPTION-VALUE", None),
