@@ -308,7 +308,7 @@ class _Tissue:
             mask = itk.image_view_from_array(check_mask_array(tissue, "tissue"))
         else:
             mask = _open_mask(find_mask(tissue, slide.path), slide, min(sides))
-        values = np.squeeze(itk.array_view_from_image(mask))
+        values = squeeze(itk.array_view_from_image(mask))
         if values.ndim != 2:
             raise error_of(ValueError, "E-MASK-FORMAT", "it has more than one channel or slice", file=file_name(tissue), option="tissue")
         self.sums = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.uint32)
@@ -319,13 +319,19 @@ class _Tissue:
         """Of rectangles at level 0; what the mask does not cover is no tissue."""
         ends = []
         for axis in range(2):
-            begin = np.rint((coordinates[:, axis] - self.origin[axis]) / self.pixel[axis]).astype(np.int64)
             length = max(1, round(sides[axis] / self.pixel[axis]))
+            center = (coordinates[:, axis] + sides[axis] / 2 - self.origin[axis]) / self.pixel[axis]
+            begin = np.floor(center - length / 2 + 0.5).astype(np.int64)  # of a pixel that is larger than the patch: the one at its center
             ends.append([np.clip(v, 0, self.sums.shape[1 - axis] - 1) for v in (begin, begin + length)] + [length])
         (left, right, width), (top, bottom, height) = ends
         corners = (self.sums[y, x].astype(np.int64) for y, x in ((bottom, right), (top, right), (bottom, left), (top, left)))
         lower_right, upper_right, lower_left, upper_left = corners
         return (lower_right - upper_right - lower_left + upper_left) / (width * height)
+
+
+def squeeze(values: np.ndarray) -> np.ndarray:
+    """A mask of one slice or channel without that axis. One of a single row or column stays as it is."""
+    return np.squeeze(values) if values.ndim > 2 else values
 
 
 def place_mask(slide: Slide, size: Sequence[int], spacing: Sequence[float], origin: Sequence[float]) -> tuple[list[float], list[float]]:

@@ -21,7 +21,7 @@ import torch
 
 from itkgigapixel import torch_shared
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
+from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask, squeeze
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
@@ -78,7 +78,7 @@ class _Target:
                 if io is not None:
                     io.SetExpandRGBPalette(False)
                 image = itk.imread(name, imageio=io)
-                self._values = np.squeeze(itk.array_from_image(image))
+                self._values = squeeze(itk.array_from_image(image))
                 spacing, origin = image.GetSpacing(), image.GetOrigin()
             if self._io is None and (self._values.ndim != 2 or self._values.dtype.kind not in "bui"):
                 raise error_of(ValueError, "E-MASK-FORMAT", "it is not one channel of whole numbers", file=name, option="masks")
