@@ -186,6 +186,8 @@ def make_module(commands: list[dict]) -> str:
         taken += [f"    {function!r}: {[option['name'] for option in described[command]]!r},"]
     lines += ["", "", "# By function and argument: the name in the program, the property of the filter in ITK, if there is one, and the default."]
     lines += ["TABLES = {", *tables, "}", "", "DOCUMENTATION = {", *documentation, "}"]
+    presets = next(option["choices"] for option in described["label"] if option["name"] == "preset")
+    lines += ["", f"PRESETS = {presets!r}"]
     return "\n".join([*lines, "", "# By function: all that its command takes.", "TAKEN = {", *taken, "}", ""])
 
 

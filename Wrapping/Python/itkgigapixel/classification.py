@@ -17,7 +17,7 @@ from itkgigapixel.option_table import ClassifyOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path, file_name
+from itkgigapixel.slide_content import Path, file_name, list_of
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -95,7 +95,7 @@ def classify(
     {'normal': 0.08, 'tumor': 0.92}
     """
     is_one = isinstance(slides, (str, bytes, os.PathLike, Slide))
-    given = [slides] if is_one else list(slides)
+    given = [slides] if is_one else list_of(slides, "slides")
     names = [each.path if isinstance(each, Slide) else file_name(each) for each in given]
     if not names:
         raise error_of(ValueError, "E-OPTION-MISSING", "there is no slide to classify", option="slides")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from itkgigapixel.errors import MESSAGES, error_of_fields, text_of, warn
+from itkgigapixel.errors import MESSAGES, error_of, error_of_fields, text_of, warn
 from itkgigapixel.progress import bar, command_at_work
 from itkgigapixel.temporary import name_arguments
 
@@ -52,6 +52,9 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
     given = [(name, value) for name, values in options.items() for value in (values if isinstance(values, tuple) else (values,))]
     given = [(name, bool(value) if isinstance(value, np.bool_) else value) for name, value in given]
     words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in given if value is not False and value != ""]
+    for word in (*words, *names):
+        if "\0" in word:  # C++ would cut it there
+            raise error_of(ValueError, "E-OPTION-VALUE", f"{word!r} has a zero byte in it", "leave it out")
     library = _library()
     results: list = []
     diagnostics: list = []
@@ -84,13 +87,16 @@ def run(command: str, options: dict, names: list[str], progress: bool = False):
 
 
 def _with_names(told: Any) -> Any:
-    """Names that are not UTF-8 as Python has them, see ``os.fsdecode``. In JSON they are "bytes:" and numbers of bytes."""
+    """Names that are not UTF-8 as Python has them, see ``os.fsdecode``. In JSON they are "bytes:" and numbers of bytes. Arguments
+    in place of the files that stand for them."""
     if isinstance(told, dict):
         return {name: _with_names(each) for name, each in told.items()}
     if isinstance(told, list):
         return [_with_names(each) for each in told]
-    is_spelled = isinstance(told, str) and told.startswith("bytes:")
-    return os.fsdecode(urllib.parse.unquote_to_bytes(told.removeprefix("bytes:"))) if is_spelled else told
+    if not isinstance(told, str):
+        return told
+    is_spelled = told.startswith("bytes:")
+    return os.fsdecode(urllib.parse.unquote_to_bytes(told.removeprefix("bytes:"))) if is_spelled else name_arguments(told)
 
 
 def _show(shown, title: str, percent: int) -> None:

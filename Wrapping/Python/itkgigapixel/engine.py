@@ -9,6 +9,7 @@ import pathlib
 
 from itkgigapixel.built import TORCH, VERSION
 from itkgigapixel.errors import error_of
+from itkgigapixel.slide_content import file_name
 from itkgigapixel.temporary import stand_in, temporary_folder
 
 
@@ -49,7 +50,7 @@ def file_of_model(model, folder: str) -> str:
     import itk
 
     if isinstance(model, (str, bytes, os.PathLike)):
-        return os.fsdecode(model)
+        return file_name(model)
     if not isinstance(model, itk.GigapixelModel):
         why = f"a model is what train() returned, a file or a folder, not {type(model).__name__}"
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")

@@ -22,7 +22,7 @@ from itkgigapixel.files import check_mask_array, check_output, refusal_of, write
 from itkgigapixel.folders import call_in_folder, is_folder, run_in_folder
 from itkgigapixel.progress import bar
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path, check_mpp, file_name
+from itkgigapixel.slide_content import Path, check_mpp, file_name, whole
 from itkgigapixel.temporary import temporary_folder
 from itkgigapixel.tissue import label
 
@@ -142,6 +142,9 @@ def features(
     mean = stated.get("mean", MEAN) if mean is None else mean
     deviation = stated.get("std", DEVIATION) if deviation is None else deviation
     _check(patch, mpp, overlap, least_tissue, batch, workers)
+    if isinstance(module, type) or not callable(getattr(module, "parameters", None)):
+        why = f"a module is one of PyTorch, a model, a file or a folder, not {module if isinstance(module, type) else type(module)}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option="module")
     is_masked = isinstance(tissue, np.ndarray) or bool(tissue)
     if is_masked and preset is not None:
         why = "a mask of the tissue and a preset to find it with are given"
@@ -222,7 +225,7 @@ def _of_model(slide: Slide, model, output: Optional[Path], tissue: Path | np.nda
 
 def _check(patch, mpp, overlap, least_tissue, batch, workers) -> None:
     for name, number in (("patch", patch), ("batch", batch), ("workers", workers)):
-        if operator.index(number) < 1:
+        if whole(number, name) < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"{name} is at least 1, not {number}", option=name, value=number)
     check_mpp(mpp)
     if not 0 <= overlap < 1:
@@ -305,7 +308,7 @@ class _Tissue:
             mask = itk.image_view_from_array(check_mask_array(tissue, "tissue"))
         else:
             mask = _open_mask(find_mask(tissue, slide.path), slide, min(sides))
-        values = np.squeeze(itk.array_view_from_image(mask))
+        values = squeeze(itk.array_view_from_image(mask))
         if values.ndim != 2:
             raise error_of(ValueError, "E-MASK-FORMAT", "it has more than one channel or slice", file=file_name(tissue), option="tissue")
         self.sums = np.zeros((values.shape[0] + 1, values.shape[1] + 1), np.uint32)
@@ -316,13 +319,19 @@ class _Tissue:
         """Of rectangles at level 0; what the mask does not cover is no tissue."""
         ends = []
         for axis in range(2):
-            begin = np.rint((coordinates[:, axis] - self.origin[axis]) / self.pixel[axis]).astype(np.int64)
             length = max(1, round(sides[axis] / self.pixel[axis]))
+            center = (coordinates[:, axis] + sides[axis] / 2 - self.origin[axis]) / self.pixel[axis]
+            begin = np.floor(center - length / 2 + 0.5).astype(np.int64)  # of a pixel that is larger than the patch: the one at its center
             ends.append([np.clip(v, 0, self.sums.shape[1 - axis] - 1) for v in (begin, begin + length)] + [length])
         (left, right, width), (top, bottom, height) = ends
         corners = (self.sums[y, x].astype(np.int64) for y, x in ((bottom, right), (top, right), (bottom, left), (top, left)))
         lower_right, upper_right, lower_left, upper_left = corners
         return (lower_right - upper_right - lower_left + upper_left) / (width * height)
+
+
+def squeeze(values: np.ndarray) -> np.ndarray:
+    """A mask of one slice or channel without that axis. One of a single row or column stays as it is."""
+    return np.squeeze(values) if values.ndim > 2 else values
 
 
 def place_mask(slide: Slide, size: Sequence[int], spacing: Sequence[float], origin: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -398,9 +407,13 @@ def _compute(places: _Places, module, coordinates: np.ndarray, batch: int, devic
     if device is not None:
         module.to(device)
     kept = next(itertools.chain(module.parameters(), module.buffers()), torch.empty(0))
+    for name, values in zip(("mean", "deviation"), standard):
+        given = np.asarray(values)
+        is_number = given.dtype.kind in "iuf" and np.isfinite(given).all()
+        if given.shape != (3,) or not is_number or (name == "deviation" and not (given > 0).all()):
+            why = f"{name} is three numbers{', above 0,' if name == 'deviation' else ''} of red, green and blue, not {values!r}"
+            raise error_of(ValueError, "E-OPTION-VALUE", why, option=name)
     mean, deviation = (torch.tensor(v, dtype=torch.float32, device=kept.device).reshape(1, -1, 1, 1) for v in standard)
-    if mean.shape[1] != 3 or deviation.shape[1] != 3:
-        raise error_of(ValueError, "E-OPTION-VALUE", "mean and deviation are three numbers each, of red, green and blue", option="mean")
     modes = {part: part.training for part in module.modules()}  # parts may be frozen below one in training
     module.eval()
     result, done = None, 0

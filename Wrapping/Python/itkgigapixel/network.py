@@ -20,7 +20,7 @@ from itkgigapixel.option_table import SegmentOptions, TrainOptions
 from itkgigapixel.options import program_options, set_options, take, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path, check_mpp, file_name
+from itkgigapixel.slide_content import Path, check_mpp, file_name, list_of, whole
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -86,8 +86,8 @@ def train(
         why = f"slides are read at a level or at a resolution, not at both (level {level}, {mpp} um)"
         raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give one of them", option="mpp", value=mpp)
     check_mpp(mpp)
-    slides = slides if isinstance(slides, (str, os.PathLike)) else list(slides)
-    validation = list(validation)
+    slides = os.fsdecode(slides) if isinstance(slides, (str, bytes, os.PathLike)) else list_of(slides, "slides")
+    validation = list_of(validation, "validation")
     is_cohort = not isinstance(slides, list)  # whose slides state nothing
     samples = [*([(slides,)] if is_cohort else slides), *validation]
     first = [sample[0] for sample in samples if isinstance(sample, (list, tuple)) and sample]
@@ -97,7 +97,7 @@ def train(
     trainer.SetRunFolder(file_name(folder))
     set_options(trainer, "train", {**options, "level": level or None, "mpp": mpp, "slide_mpp": slide_mpp})
     content_of(files, channels, window).set_on(trainer, "Slide")
-    if isinstance(slides, (str, os.PathLike)):
+    if isinstance(slides, str):
         trainer.AddCohort(file_name(slides), objective or "")
         slides = ()
     columns: list[str] = []
@@ -122,7 +122,7 @@ def train(
 
 def _add(trainer, split: str, sample, labels: bool, columns: list[str], folder: str) -> None:
     """:param folder: where masks that are arrays become files"""
-    if isinstance(sample, (str, os.PathLike)) or not 2 <= len(sample) <= 3:
+    if isinstance(sample, str) or not isinstance(sample, Sequence) or not 2 <= len(sample) <= 3:
         why = f"a sample is (slide, mask) or (slide, mask, region), not {sample!r}"
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="slides")
     pixels, mask, *region = sample
@@ -284,7 +284,7 @@ def segment(
         raise error_of(TypeError, "E-OPTION-VALUE", why, option="model")
     slide_mpp, channels, window, region = take(options, "slide_mpp", "channels", "window", "region")
     level = options.get("level")
-    if level is not None and operator.index(level) < 0:
+    if level is not None and whole(level, "level") < 0:
         raise error_of(ValueError, "E-SLIDE-LEVEL", f"levels have the numbers 0, 1, ..., not {level}", option="level", value=level)
     if model.NeedsTorch():
         require_torch()

@@ -79,7 +79,10 @@ def set_options(process, function: str, options: dict) -> None:
             value = bool(value)
         elif isinstance(default, int) and isinstance(value, float) and value.is_integer():
             value = int(value)
-        getattr(process, f"Set{setter}")(value)
+        try:
+            getattr(process, f"Set{setter}")(value)
+        except (TypeError, OverflowError):  # of SWIG, which names the method of C++
+            raise error_of(TypeError, "E-OPTION-VALUE", f"{name} cannot be {value!r}", option=name, value=value) from None
 
 
 def program_options(function: str, options: dict, slides: Iterable = ()) -> dict:

@@ -17,7 +17,7 @@ from itkgigapixel.files import path_of, write_mask
 from itkgigapixel.option_table import MeasureOptions, ReportOptions
 from itkgigapixel.options import program_options, takes_options
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path, file_name
+from itkgigapixel.slide_content import Path, file_name, list_of
 from itkgigapixel.temporary import temporary_folder
 
 
@@ -119,7 +119,7 @@ def report(results: Path | Sequence[Path], output: Path, **options: Unpack[Repor
 
 
 def _names_of(files: Path | Sequence[Path], option: str) -> list[str]:
-    names = [file_name(each) for each in ([files] if isinstance(files, (str, bytes, os.PathLike)) else files)]
+    names = [file_name(each) for each in ([files] if isinstance(files, (str, bytes, os.PathLike)) else list_of(files, option))]
     if not names:
         raise error_of(ValueError, "E-OPTION-MISSING", "there is no file", "name one", option=option)
     return names

@@ -80,13 +80,13 @@ def history(run: Path) -> History:
     >>> [epoch.loss for epoch in gp.history("run")]
     """
     name = os.path.join(file_name(run), "history.csv")
-    with open(name, newline="", encoding="utf-8") as file:
-        columns, *lines = list(csv.reader(file)) or [[]]
-    is_ours = columns[:3] == ["epoch", "training_loss", "validation_loss"] and columns[4:] == ["learning_rate"]
     epochs = []
     try:
+        with open(name, newline="", encoding="utf-8") as file:
+            columns, *lines = list(csv.reader(file)) or [[]]
+        is_ours = columns[:3] == ["epoch", "training_loss", "validation_loss"] and columns[4:] == ["learning_rate"]
         epochs += [Epoch(int(number), *(float(value) if value else None for value in values)) for number, *values in lines]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, csv.Error):
         is_ours = False
     if not is_ours:
         raise error_of(ValueError, "E-RUN-FORMAT", "it is not the table that a training writes", "name the folder of a run", file=name)

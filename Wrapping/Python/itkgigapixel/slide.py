@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
 
 import itk
@@ -11,7 +10,7 @@ import numpy as np
 
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
 from itkgigapixel.progress import interruptible
-from itkgigapixel.slide_content import Channels, Region, Tile
+from itkgigapixel.slide_content import Channels, Region, Tile, whole
 from itkgigapixel.slide_file import Grid, SlideFile, with_parameters
 
 if TYPE_CHECKING:
@@ -146,7 +145,8 @@ class Slide(SlideFile):
 
     def _value(self, pad: Union[float, Sequence[float]], shape: tuple[int, ...]) -> np.ndarray:
         given = np.asarray(pad)
-        value = given.astype(self.dtype) if given.dtype.kind in "buif" else None
+        with np.errstate(invalid="ignore", over="ignore"):  # what does not fit is refused below
+            value = given.astype(self.dtype) if given.dtype.kind in "buif" else None
         is_one = value is not None and (np.array_equal(value, given) or self.dtype.kind == "f")
         if value is None or not is_one or given.shape not in ((), shape):
             why = f"pixels of {self.dtype} and the shape {shape} cannot have the value {pad}"
@@ -177,7 +177,7 @@ class Slide(SlideFile):
         --------
         >>> PIL.Image.fromarray(slide.thumbnail(1024)).save("overview.png")
         """
-        if operator.index(size) < 1:
+        if whole(size, "size") < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"a thumbnail has at least 1 pixel, not {size}", option="size", value=size)
         if not self.mpp:  # some resolution is as good as any other here
             return self._like(mpp=1.0).thumbnail(size, gray)
@@ -315,9 +315,10 @@ class Slide(SlideFile):
         --------
         >>> sum((tile.pixels < 200).sum() for tile in slide.tiles(level=1, gray=True))
         """
-        if size < 1 or overlap < 0:
-            why = f"tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}"
-            raise error_of(ValueError, "E-OPTION-VALUE", why, option="size" if size < 1 else "overlap", value=size if size < 1 else overlap)
+        for name, number, least in (("size", size, 1), ("overlap", overlap, 0)):
+            if not isinstance(number, (int, np.integer)) or number < least:
+                why = f"tiles have a size of at least 1 and an overlap of at least 0 pixels, not {size} and {overlap}"
+                raise error_of(ValueError, "E-OPTION-VALUE", why, option=name, value=number)
         grid = self._grid(level, mpp)
         left, top, width, height = self._rectangle(grid, region)
         right, bottom = left + width, top + height
@@ -360,7 +361,7 @@ class Slide(SlideFile):
         """
         import dask.array
 
-        if operator.index(chunk) < 1:
+        if whole(chunk, "chunk") < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"chunks have a side of at least 1 pixel, not {chunk}", option="chunk", value=chunk)
         grid = self._grid(level, mpp)
         channels = self._channels(gray)

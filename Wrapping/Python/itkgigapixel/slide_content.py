@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from typing import NamedTuple, Optional, Sequence, Union
+from typing import Iterable, NamedTuple, Optional, Sequence, SupportsIndex, Union
 
 import numpy as np
 
@@ -31,6 +31,22 @@ def file_name(path: Path) -> str:
         why = f"the file name {name!r} is not UTF-8, which ITK needs"
         raise error_of(ValueError, "E-FILE-NAME", why, "rename the file, or make a link to it", value=repr(name)) from None
     return name
+
+
+def list_of(values: Iterable, option: str) -> list:
+    """:raises TypeError: they cannot be listed, such as a number or None"""
+    if not isinstance(values, Iterable):
+        raise error_of(TypeError, "E-OPTION-VALUE", f"{option} cannot be of the type {type(values).__name__}", option=option)
+    return list(values)
+
+
+def whole(number: SupportsIndex, option: str) -> int:
+    """:raises TypeError: it is no whole number"""
+    try:
+        return operator.index(number)
+    except TypeError:
+        why = f"{option} is a whole number, not one of the type {type(number).__name__}"
+        raise error_of(TypeError, "E-OPTION-VALUE", why, option=option) from None
 
 
 def check_mpp(mpp: Optional[float], option: str = "mpp") -> None:
@@ -87,10 +103,11 @@ class Content(NamedTuple):
         """The same, but for what is not None."""
         content = self
         if channels is not None:
-            several = [channels] if isinstance(channels, (str, int)) else channels
-            content = content._replace(channels=tuple(each if isinstance(each, str) else str(operator.index(each)) for each in several))
+            several = [channels] if isinstance(channels, (str, int, np.integer)) else list_of(channels, "channels")
+            content = content._replace(channels=tuple(each if isinstance(each, str) else str(whole(each, "channels")) for each in several))
         if window is not None:
-            content = content._replace(window=window if isinstance(window, str) else ",".join(repr(float(each)) for each in window))
+            values = window if isinstance(window, str) else ",".join(repr(float(each)) for each in list_of(window, "window"))
+            content = content._replace(window=values)
         return content
 
     def set_on(self, process, prefix: str = "") -> None:

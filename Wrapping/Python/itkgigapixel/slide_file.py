@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import math
-import operator
-from typing import Any, Callable, NamedTuple, Optional, Self, TypeVar, Union
+from typing import Any, Callable, Iterable, NamedTuple, Optional, Self, TypeVar, Union
 
 import numpy as np
 
 from itkgigapixel.errors import GigapixelError, error_of, in_a_sentence, keep_warnings, names_arguments
 from itkgigapixel.progress import interruptible, running
-from itkgigapixel.slide_content import Channel, Channels, Content, Level, Path, Region, Window, check_mpp, file_name
+from itkgigapixel.slide_content import Channel, Channels, Content, Level, Path, Region, Window, check_mpp, file_name, whole
 
 #: Readers of a slide that are kept, of one resolution each.
 _READERS = 8
@@ -26,8 +25,8 @@ def new_reader():
 
 def _four(region: Region) -> list[int]:
     """:raises ValueError: they are not four numbers"""
-    numbers = [each.item() if isinstance(each, np.generic) else each for each in region]
-    if len(numbers) != 4:
+    numbers = [each.item() if isinstance(each, np.generic) else each for each in region] if isinstance(region, Iterable) else [region]
+    if len(numbers) != 4 or not all(isinstance(each, (int, float)) for each in numbers):
         raise error_of(ValueError, "E-REGION", f"a region is (x, y, width, height), not {tuple(numbers)}", option="region", value=tuple(numbers))
     return numbers
 
@@ -311,7 +310,7 @@ class SlideFile:
             raise error_of(ValueError, "E-OPTION-CONFLICT", "level and mpp are two ways to say one thing", "give one of them", option="mpp", value=mpp)
         if mpp is not None:
             return self._at(mpp).GetSourceLevel()
-        chosen = 0 if level is None else operator.index(level)
+        chosen = 0 if level is None else whole(level, "level")
         if not 0 <= chosen < self._io.GetNumberOfLevels():
             why = f"it has the levels 0 to {self._io.GetNumberOfLevels() - 1}, not {level}"
             raise error_of(ValueError, "E-SLIDE-LEVEL", why, file=self.path, option="level", value=level)

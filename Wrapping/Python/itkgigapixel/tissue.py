@@ -10,14 +10,13 @@ import itk
 from itkgigapixel.errors import error_of, names_arguments, renamed, warn
 from itkgigapixel.files import check_mask, check_output, open_source, write
 from itkgigapixel.folders import is_folder, run_in_folder
-from itkgigapixel.option_table import LabelOptions
+from itkgigapixel.option_table import PRESETS, LabelOptions
 from itkgigapixel.options import program_options, set_options, take, takes_options
 from itkgigapixel.progress import interruptible, running
 from itkgigapixel.slide import Picture, Slide
 from itkgigapixel.slide_content import Path
 
 
-@interruptible()
 def presets() -> list[str]:
     """Names of the ways to label tissue.
 
@@ -31,7 +30,7 @@ def presets() -> list[str]:
     >>> gp.presets()[0]
     'auto'
     """
-    return list(itk.SlideTissueImageSource.GetPresets())
+    return list(PRESETS)
 
 
 @renamed(mpp="slide_mpp")

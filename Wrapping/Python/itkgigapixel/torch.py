@@ -19,12 +19,13 @@ import itk
 import numpy as np
 import torch
 
+from itkgigapixel import torch_shared
 from itkgigapixel.errors import error_of, in_a_sentence, names_arguments
-from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask
+from itkgigapixel.features import _check, _Places, _Tissue, find_mask, place_mask, squeeze
 from itkgigapixel.files import check_mask_array
 from itkgigapixel.progress import interruptible
 from itkgigapixel.slide import Slide
-from itkgigapixel.slide_content import Path
+from itkgigapixel.slide_content import Path, list_of, whole
 from itkgigapixel.slide_file import new_reader
 from itkgigapixel.torch_shared import Batch, Sample, collate, new_tensor
 
@@ -77,7 +78,7 @@ class _Target:
                 if io is not None:
                     io.SetExpandRGBPalette(False)
                 image = itk.imread(name, imageio=io)
-                self._values = np.squeeze(itk.array_from_image(image))
+                self._values = squeeze(itk.array_from_image(image))
                 spacing, origin = image.GetSpacing(), image.GetOrigin()
             if self._io is None and (self._values.ndim != 2 or self._values.dtype.kind not in "bui"):
                 raise error_of(ValueError, "E-MASK-FORMAT", "it is not one channel of whole numbers", file=name, option="masks")
@@ -221,7 +222,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
             raise error_of(ValueError, "E-OPTION-CONFLICT", why, "give masks, and no transform", option="transforms")
         self.patch, self.mpp, self.level, self.overlap = operator.index(patch), None if mpp is None else float(mpp), level, float(overlap)
         self.dtype, self.transform, self.transforms = dtype, transform, transforms
-        given = [each if isinstance(each, Slide) else Slide(each) for each in slides]
+        given = [each if isinstance(each, Slide) else Slide(each) for each in list_of(slides, "slides")]
         self._slides = [each.__reduce__()[1] for each in given]  # a reader is of one process
         self._masks = _one_each(masks, len(given), "masks")
         if len({each is None for each in self._masks}) > 1:
@@ -305,14 +306,25 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
         :raises IndexError: there is no such patch
         """
-        place = self._places[operator.index(index)]
-        sample = Sample((name, values[0]) for name, values in self._read(place[None], shared=False).items())
-        sample.update(zip(("slide", "x", "y"), place.tolist()))
-        if self.transforms is not None:
-            sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
-        elif self.transform is not None:
-            sample["image"] = self.transform(sample["image"])
-        return sample
+        return self._samples([operator.index(index)], shared=False)[0]
+
+    def __getitems__(self, numbers: Sequence[int] | np.ndarray) -> list[dict[str, Any]]:
+        """The patches of a batch, as a DataLoader asks for them: a worker reads them into memory that it uses again."""
+        return self._samples(numbers, shared=True)
+
+    def _samples(self, numbers: Sequence[int] | np.ndarray, shared: bool) -> list[dict[str, Any]]:
+        places = self._places[np.asarray(numbers)]
+        read = self._read(places, shared)
+        samples = []
+        for k, place in enumerate(places.tolist()):
+            sample = Sample((name, values[k]) for name, values in read.items())
+            sample.update(zip(("slide", "x", "y"), place))
+            if self.transforms is not None:
+                sample["image"], sample["mask"] = self.transforms(sample["image"], sample["mask"])
+            elif self.transform is not None:
+                sample["image"] = self.transform(sample["image"])
+            samples.append(sample)
+        return samples
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> dict[str, Any]:
         """Patches as PyTorch's default collation makes a batch of them. Without transforms they are not copied.
@@ -338,7 +350,7 @@ class PatchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         torch.Size([3, 3, 224, 224])
         """
         if self.transform is not None or self.transforms is not None:
-            return collate([self[number] for number in numbers])
+            return collate(self.__getitems__(numbers))
         places = self._places[np.asarray(numbers)]
         batch = Batch(self._read(places, shared=True))
         batch.update(zip(("slide", "x", "y"), torch.from_numpy(places.T.copy())))
@@ -407,14 +419,16 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         even: bool = False,
         batch_size: Optional[int] = None,
     ):
-        if batch_size is not None and operator.index(batch_size) < 1:
+        if batch_size is not None and whole(batch_size, "batch_size") < 1:
             raise error_of(ValueError, "E-OPTION-VALUE", f"batch_size is at least 1, not {batch_size}", option="batch_size", value=batch_size)
         if (rank is None) != (ranks is None):
             raise error_of(ValueError, "E-OPTION-NEEDS", "rank and ranks are given together", "give both", option="rank", value=rank)
         if rank is None or ranks is None:
             rank, ranks = _find_rank()
-        if not 0 <= rank < ranks:
+        if not 0 <= whole(rank, "rank") < whole(ranks, "ranks"):
             raise error_of(ValueError, "E-OPTION-VALUE", f"a rank is 0 to {ranks - 1}, not {rank}", option="rank", value=rank)
+        if whole(seed, "seed") < 0:
+            raise error_of(ValueError, "E-OPTION-VALUE", f"seed is at least 0, not {seed}", option="seed", value=seed)
         self.patches, self.shuffle, self.seed = patches, bool(shuffle), operator.index(seed)
         self.rank, self.ranks, self.even, self.batch_size = rank, ranks, bool(even), batch_size
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # workers that stay hear of the next one
@@ -431,7 +445,7 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         --------
         >>> stream.set_epoch(1)
         """
-        self._epoch.fill_(operator.index(epoch))
+        self._epoch.fill_(whole(epoch, "epoch"))
 
     def order(self) -> np.ndarray:
         """The order of this epoch's patches, for all ranks and workers.
@@ -463,8 +477,11 @@ class PatchStream(torch.utils.data.IterableDataset[dict[str, Any]]):
         if worker is not None:
             order = np.array_split(order, worker.num_workers)[worker.id]
         if self.batch_size is None:
-            for number in order:
-                yield self.patches[number]
+            begin = 0
+            while begin < len(order):  # a batch at once, as soon as it is known how many patches the DataLoader makes one of
+                count = torch_shared.samples_at_once if worker is not None else 1
+                yield from self.patches._samples(order[begin : begin + count], shared=count > 1)
+                begin += count
             return
         for begin in range(0, len(order), self.batch_size):
             yield self.patches.batch(order[begin : begin + self.batch_size])

@@ -70,6 +70,8 @@ def test_channels_of_one_reading(path):
     stored = tifffile.imread(path)
     slide = gp.Slide(path)
     assert np.array_equal(slide.read(channels=["CD8", 1]), stored[[2, 0]].transpose(1, 2, 0))
+    assert np.array_equal(slide.read(channels=np.array([3, 1])), stored[[2, 0]].transpose(1, 2, 0))
+    assert np.array_equal(slide.read(channels=np.int64(3)), stored[2])
     assert np.array_equal(slide.read(region=(100, 50, 300, 200), channels="CD3"), stored[1, 50:250, 100:400])
     assert np.array_equal(slide.read(region=(-5, 0, 10, 7), channels=2, pad=9), np.pad(stored[1, :7, :5], ((0, 0), (5, 0)), constant_values=9))
     assert slide.channels == NAMES and np.array_equal(slide.read(), stored.transpose(1, 2, 0))

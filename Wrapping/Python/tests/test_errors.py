@@ -10,6 +10,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import tifffile
+import torch
 from conftest import ROOT
 from itkgigapixel import errors
 from itkgigapixel.commands import run
@@ -97,6 +98,25 @@ def test_every_function_names_its_arguments(drawn, tmp_path):
         (gp.train, ([(slide, mask, (0, 0, 5))],), {"epochs": 1}, "E-REGION", None),
         (gp.train, ([(slide, mask, (0, 0, 10**6, 10**6))],), {"network": "remedios2023", "epochs": 1}, "E-REGION", None),
         (gp.features, (slide, None), {"patch": 0}, "E-OPTION-VALUE", "patch"),
+        (gp.features, (slide, None), {}, "E-OPTION-VALUE", "module"),
+        (gp.features, (slide, torch.nn.Flatten()), {"deviation": (0, 1, 1)}, "E-OPTION-VALUE", "deviation"),
+        (gp.features, (slide, torch.nn.Flatten()), {"mean": (0, 1, float("nan"))}, "E-OPTION-VALUE", "mean"),
+        (gp.features, (slide, torch.nn.Flatten()), {"mean": "abc"}, "E-OPTION-VALUE", "mean"),
+        (gp.features, (slide, "a\0b"), {}, "E-FILE-NAME", None),
+        (gp.features, (slide, b"\xff"), {}, "E-FILE-NAME", None),
+        (gp.import_onnx, (tmp_path / "model.onnx",), {"name": "a\0b"}, "E-OPTION-VALUE", None),
+        (gp.train, (None,), {}, "E-OPTION-VALUE", "slides"),
+        (gp.train, ([5],), {}, "E-OPTION-VALUE", "slides"),
+        (gp.train, ([(slide, mask)],), {"epochs": float("nan")}, "E-OPTION-VALUE", "epochs"),
+        (gp.measure, (None,), {}, "E-OPTION-VALUE", "masks"),
+        (gp.classify, (None, "run"), {}, "E-OPTION-VALUE", "slides"),
+        (lambda: list(gp.Slide(slide).tiles(float("nan"))), (), {}, "E-OPTION-VALUE", "size"),
+        (gp.Slide(slide).read, ("0",), {}, "E-OPTION-VALUE", "level"),
+        (gp.Slide(slide).read, (), {"region": 5}, "E-REGION", "region"),
+        (gp.Slide(slide).read, (), {"region": "1234"}, "E-REGION", "region"),
+        (gp.Slide(slide).thumbnail, (0.5,), {}, "E-OPTION-VALUE", "size"),
+        (gp.Slide, (slide,), {"channels": 1.5}, "E-OPTION-VALUE", "channels"),
+        (gp.Slide, (slide,), {"window": 5}, "E-OPTION-VALUE", "window"),
         (gp.segment_volume, ("volume.nii.gz", "run"), {"overlap": 2}, None, "overlap"),
         (gp.import_onnx, (tmp_path / "model.onnx",), {"tile_size": -3}, None, "tile_size"),
         (gp.classify, (slide, str(tmp_path / "run")), {"precision": "fp7"}, None, "precision"),

@@ -110,6 +110,11 @@ def test_patches_of_tissue(drawn, tmp_path):
     picture = tmp_path / "mask.png"  # that tells no resolution
     itk.imwrite(itk.image_from_array((mask > 0).astype(np.uint8)), str(picture))
     assert np.array_equal(gp.features(slide, module, patch=160, least_tissue=0.4, tissue=picture)[1], all_places[shares >= 0.4])
+    for sides in ((1, 1), (1, 6), (4, 1)):  # masks of a single row or column, with pixels that are larger than patches
+        left = np.arange(sides[1]) % 2 == 0
+        coarse = np.broadcast_to(left, sides)
+        kept = left[(all_places[:, 0] + 80) * sides[1] // slide.levels[0].width]
+        assert np.array_equal(gp.features(slide, module, patch=160, tissue=coarse)[1], all_places[kept])
     itk.imwrite(itk.image_from_array(np.zeros_like(mask)), str(picture))
     with refused(ValueError, "E-MASK-GRID", option="least_tissue", value="0.25"):
         gp.features(slide, module, patch=160, tissue=picture)

@@ -109,11 +109,11 @@ print(*before, imported())
 
 
 def test_reading_loads_none_of_itks_wrapped_libraries(drawn):
-    """They take 260 MB and seconds. Associated images, channels and a bar of nothing come without them, too."""
+    """They take 260 MB and seconds. Associated images, channels, a bar of nothing and tables come without them, too."""
     code = """
 import sys, itkgigapixel as gp
 slide = gp.Slide(sys.argv[1])
-pixels = slide.read(mpp=4.0), slide.thumbnail(), slide.associated, slide.channel_entries, slide.properties, repr(slide)
+pixels = slide.read(mpp=4.0), slide.thumbnail(), slide.associated, slide.channel_entries, slide.properties, repr(slide), gp.presets()
 resident = next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmRSS')) / 1024
 print({name for name in sys.modules if name.startswith('itk._')}, resident < 120)
 """

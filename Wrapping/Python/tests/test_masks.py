@@ -14,6 +14,7 @@ def test_figures_are_those_of_the_formulas(drawn):
     truth = np.asarray(itk.imread(drawn[1])) > 0
     found = np.roll(truth, 9, axis=1)
     figures = gp.evaluate(found, truth)
+    assert (figures["prediction"], figures["truth"]) == ("prediction", "truth")  # and no file that is gone
     both, either = (found & truth).sum(), (found | truth).sum()
     assert (figures["dice"], figures["iou"]) == pytest.approx((2 * both / (found.sum() + truth.sum()), both / either))
     assert figures["sensitivity"] == pytest.approx(both / truth.sum())

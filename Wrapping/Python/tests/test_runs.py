@@ -35,8 +35,8 @@ def test_no_run(tmp_path):
         gp.history(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "epoch,training_loss,validation_loss,validation_dice,learning_rate\n1,0.5\n1,x,,,\n"])
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "epoch,training_loss,validation_loss,validation_dice,learning_rate\n1,0.5\n1,x,,,\n", "\xff"])
 def test_another_table_is_refused(tmp_path, text):
-    (tmp_path / "history.csv").write_text(text)
+    (tmp_path / "history.csv").write_text(text, encoding="latin-1")
     with refused(ValueError, "E-RUN-FORMAT", file=str(tmp_path / "history.csv")):
         gp.history(tmp_path)

@@ -254,6 +254,10 @@ def test_wrong_ranks_are_refused(drawn):
         gp.torch.PatchStream(patches, rank=2, ranks=2)
     with refused(ValueError, "E-OPTION-NEEDS", option="rank"):
         gp.torch.PatchStream(patches, rank=0)
+    with refused(TypeError, "E-OPTION-VALUE", option="rank"):
+        gp.torch.PatchStream(patches, rank="0", ranks=2)
+    with refused(ValueError, "E-OPTION-VALUE", option="seed", value="-1"):
+        gp.torch.PatchStream(patches, seed=-1)
     with refused(ValueError, "E-OPTION-VALUE", option="batch_size", value="0"):
         gp.torch.PatchStream(patches, batch_size=0)
 

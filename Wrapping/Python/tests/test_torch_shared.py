@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from multiprocessing.resource_sharer import DupFd
 
 import itkgigapixel as gp
 import numpy as np
@@ -106,6 +107,74 @@ def test_memory_is_used_again(drawn, by):
         for batch in loader:
             seen |= buffers()
     assert 2 < len(seen) <= 2 * IN_USE and len(buffers(worker_of(loader))) <= 2 * IN_USE
+
+
+def test_pytorch_sends_each_buffer_once(drawn, whole, monkeypatch):
+    """Then buffers go by their names, for which no connection is opened."""
+    received = []
+    detach = DupFd.detach
+    monkeypatch.setattr(DupFd, "detach", lambda self: received.append(self) or detach(self))
+    loader = load(drawn, persistent_workers=True)
+    for _ in range(3):
+        check(loader, whole)
+    assert 0 < len(received) <= IN_USE
+
+
+def test_buffers_that_cannot_be_opened_by_name(drawn, whole, monkeypatch):
+    """Some systems do not show a process the files of others."""
+    loader = load(drawn, persistent_workers=True)
+    open_file = os.open
+
+    def refuse(path, *how):
+        if re.match("/proc/[0-9]+/fd/", str(path)):
+            raise PermissionError(path)
+        return open_file(path, *how)
+
+    begun = iter(loader)  # the workers keep what they had when they began
+    monkeypatch.setattr(os, "open", refuse)
+    check(begun, whole)
+    check(loader, whole)
+
+
+class Twice(torch.utils.data.IterableDataset):
+    """Sends each batch by a queue of its own as well."""
+
+    def __init__(self, stream, queue):
+        self.stream, self.queue = stream, queue
+
+    def __iter__(self):
+        for batch in self.stream:
+            self.queue.put(batch)
+            yield batch
+
+
+def test_batches_that_are_sent_twice(drawn, whole):
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE)
+    queue = torch.multiprocessing.Queue()
+    stream = Twice(gp.torch.PatchStream(patches, shuffle=False, batch_size=4), queue)
+    kept = []
+    for batch in DataLoader(stream, batch_size=None, num_workers=1):
+        kept += [batch, queue.get()]
+    check(kept, whole, count=300)
+
+
+@pytest.mark.parametrize("kind", ["map", "stream"])
+def test_batches_of_the_loader_are_not_copied(drawn, whole, monkeypatch, kind):
+    """Patches are read one after another, as a batch has them, as soon as the worker knows how many they are."""
+    patches = gp.torch.PatchDataset([drawn[0]], patch=SIDE)
+    stream = gp.torch.PatchStream(patches, shuffle=False)
+    copied = torch.multiprocessing.Value("i")
+    stack = torch.stack
+
+    def count(*args, **kwargs):
+        copied.value += 1
+        return stack(*args, **kwargs)
+
+    monkeypatch.setattr(torch, "stack", count)
+    loader = DataLoader(patches if kind == "map" else stream, 4, num_workers=1, persistent_workers=True, multiprocessing_context="fork")
+    for _ in range(3):
+        check(loader, whole)
+    assert copied.value == {"map": 0, "stream": 1}[kind]
 
 
 class Wrapped(torch.utils.data.Dataset):

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace gigapixel
 {
@@ -46,6 +47,12 @@ GetFileStamp(const std::string & path)
   if (!S_ISREG(status.st_mode))
   {
     throw SlideError("E-FILE-ACCESS", path, "it is not a file", "name a slide's file");
+  }
+  if (::access(path.c_str(), R_OK) != 0) // else each format in turn would not know the file
+  {
+    const std::error_code error(errno, std::generic_category());
+    throw SlideError(
+      "E-FILE-ACCESS", path, "it cannot be opened: " + error.message(), GetFileRemedy(error, "check its name"));
   }
   FileStamp stamp{ Describe(path, status) };
   for (const std::string & companion : FindCompanionFiles(path))
