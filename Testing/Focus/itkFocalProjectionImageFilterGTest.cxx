@@ -143,8 +143,8 @@ Check(unsigned channels)
 
 TEST(FocalProjectionImageFilter, BasicObjectMethods)
 {
-  using Stack = itk::Image<unsigned char, 3>;
-  EXPECT_BASIC_OBJECT_METHODS(FocalProjectionImageFilter, ImageToImageFilter, itk::FocalProjectionImageFilter<Stack>);
+  using Plane = itk::Image<unsigned char, 2>;
+  EXPECT_BASIC_OBJECT_METHODS(FocalProjectionImageFilter, ImageToImageFilter, itk::FocalProjectionImageFilter<Plane>);
 }
 
 TEST(FocalProjectionImageFilter, IsWhatTheFormulaSays)
