@@ -34,7 +34,7 @@ struct GigapixelNetwork_EXPORT ImageKind
   bool        areFloats;      ///< networks are given floats; else bytes, unless values are normalized
   bool        takesBFloat16;  ///< their networks are computed in bf16
   bool        hasOrientation; ///< their axes point to sides of a patient
-  UsualSides  sides;
+  UsualSides  sides;          ///< of tiles, and of images that are measured
 
   /** \throw std::invalid_argument the network's "input" has what images of this kind do not have */
   void (*checkInput)(const NetworkDescription & network);

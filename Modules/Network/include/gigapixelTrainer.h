@@ -94,9 +94,9 @@ struct TrainingProgress
 /** One line of history.csv. NaN: not known. */
 struct EpochRecord
 {
-  int    epoch{ 0 };
-  double trainingLoss{ 0 };
-  double validationLoss{ 0 };
+  int    epoch{ 0 };           ///< 1 is the first
+  double trainingLoss{ 0 };    ///< mean of its steps
+  double validationLoss{ 0 };  ///< after its last step
   double validationScore{ 0 }; ///< Dice, or of networks that label images what their objective is judged by
   double learningRate{ 0 };    ///< of its last step
 };
