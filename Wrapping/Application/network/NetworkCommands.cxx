@@ -251,7 +251,7 @@ SayIfFileIsThere(const std::string & name, const std::string & kind, const Sessi
 void
 SayIfModelHidesFile(const std::string & name, const Session & session)
 {
-  if (Model::IsReady(name))
+  if (!name.empty() && Model::IsReady(name)) // which unpacks all ready models: 2 MB
   {
     SayIfFileIsThere(name, "ready model", session);
   }

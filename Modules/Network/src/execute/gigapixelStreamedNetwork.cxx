@@ -45,14 +45,6 @@ WithoutLayers(NetworkDescription network)
   return network;
 }
 
-/** The loss of a tile, and its gradient, where that is so small that it is kept for tiles that are equal. */
-struct TileLoss : LossSum
-{
-  static constexpr std::size_t MostSums = 8192;
-
-  std::shared_ptr<const FixedPointSum> gradient;
-};
-
 /** \throw as CheckDevice() */
 Device
 GetChecked(const NetworkDescription & network, const Device & device)
@@ -243,40 +235,20 @@ StreamedNetwork::AddGradients(PixelSource &     pixels,
                               const Progress &  progress,
                               const RankTeam &  team)
 {
-  EqualTiles<TileLoss> equal;
-  const auto           compute = [&](TileData & data, TileLoss & result) {
-    const auto key = m_HasMasks ? std::nullopt : FindTileKey(data, m_Network.channels);
-    if (!key || !equal.Repeat(*key, result))
-    {
-      const bool isKept = key && gradient.GetSize() <= TileLoss::MostSums;
-      const auto own = isKept ? std::make_shared<FixedPointSum>(gradient.GetSize()) : nullptr;
-      m_Tiles->AddGradient(data, terms, 1, result, own ? *own : gradient);
-      result.gradient = own;
-      if (key)
-      {
-        equal.Remember(*key, data.tile, result);
-      }
-    }
-    if (result.gradient)
-    {
-      gradient.Add(*result.gradient);
-    }
+  EqualTiles<LossSum> equal;
+  const auto add = [&](TileData & data, LossSum & result) { m_Tiles->AddGradient(data, terms, 1, result, gradient); };
+  const auto compute = [&](TileData & data, LossSum & result) {
+    m_HasMasks ? add(data, result) : equal.Compute(data, m_Network.channels, result, add);
   };
-  TileLoss loss;
-  if (!SumOverTiles(pixels, labels, loss, progress, team, compute, true))
+  if (!SumOverTiles(pixels, labels, sum, progress, team, compute, true))
   {
     return false;
   }
-  sum = loss;
   const auto repeated = equal.GetRepeated();
   const auto computeAgain = [&](int worker, std::int64_t index) {
     const auto & entry = repeated[index];
-    if (entry.result.gradient)
-    {
-      return;
-    }
-    TileData & data = m_Data[worker];
-    LossSum    known;
+    TileData &   data = m_Data[worker];
+    LossSum      known;
     ReadPixels(pixels, entry.tile, data);
     ReadClasses(labels, entry.tile, m_Network, data);
     m_Tiles->AddGradient(data, terms, entry.repetitions, known, gradient);
