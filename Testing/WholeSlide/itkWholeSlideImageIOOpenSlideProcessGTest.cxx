@@ -81,6 +81,15 @@ GetChildren()
   return { children.begin(), children.end() };
 }
 
+/** Returns when the child does nothing more: a signal alone may come after its next answer. */
+void
+Stop(pid_t child)
+{
+  siginfo_t info;
+  kill(child, SIGSTOP);
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WSTOPPED | WNOWAIT), 0);
+}
+
 /** How many of our descriptors are OpenSlide's processes' sockets, and memory that is shared with them. */
 std::ptrdiff_t
 CountDescriptors()
@@ -469,7 +478,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, IsNotWaitedForWhereThereIsAnInterruption
   const auto        io = OpenSlideFile(path);
   itk::WholeSlideImageIO::SetInterruptionOfOpenSlide([] { return true; });
   const pid_t process = GetChildren().front();
-  kill(process, SIGSTOP);
+  Stop(process);
   for (const std::uint32_t column : { 1u, 2u })
   {
     EXPECT_TRUE(RefusesTile(ReadTile(*io, whole, column, 0), path, column, 0, "E-READER-ENDED", "an interruption"));
@@ -486,7 +495,7 @@ TEST(WholeSlideImageIOOpenSlideProcess, TooFewDescriptorsInItAreNotTheFilesFault
   const auto        io = OpenSlideFile(path);
   const pid_t       process = GetChildren().front();
   ASSERT_EQ(CountDescriptors(), 3); // the process's socket, and a lane
-  kill(process, SIGSTOP);
+  Stop(process);
   std::string failures[2];
   std::thread threads[2];
   for (std::uint32_t i = 0; i < 2; ++i)
