@@ -13,6 +13,7 @@ import itkgigapixel as gp
 import numpy as np
 import pytest
 import torch
+from itkgigapixel import torch_shared
 from torch.utils.data import DataLoader
 
 SIDE = 200
@@ -171,6 +172,7 @@ def test_batches_of_the_loader_are_not_copied(drawn, whole, monkeypatch, kind):
         return stack(*args, **kwargs)
 
     monkeypatch.setattr(torch, "stack", count)
+    monkeypatch.setattr(torch_shared, "samples_at_once", 1)  # which a worker that is forked has from this process
     loader = DataLoader(patches if kind == "map" else stream, 4, num_workers=1, persistent_workers=True, multiprocessing_context="fork")
     for _ in range(3):
         check(loader, whole)
