@@ -14,7 +14,7 @@ namespace
 
 TEST(ClassificationFigures, OfTwoClassesAreThoseOfThePositiveOne)
 {
-  // Of the four pairs of a case of b and one of a the probabilities of b order three.
+  // The probabilities of b order three of the four pairs of a case of b and one of a.
   const std::vector<std::vector<double>> said{ { 0.9, 0.1 }, { 0.4, 0.6 }, { 0.5, 0.5 }, { 0.2, 0.8 } };
   const auto figures = ClassificationFigures::Make({ "a", "b" }, { 0, 0, 1, 1 }, said, 1, 10);
   EXPECT_DOUBLE_EQ(figures.GetArea(), 0.75);

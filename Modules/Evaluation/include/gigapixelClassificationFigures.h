@@ -52,7 +52,7 @@ struct GigapixelEvaluation_EXPORT ClassificationFigures
   /** Not where all cases are of one class. */
   bool KnowsArea() const;
 
-  /** Of two classes the area of the positive one; of more the mean over those that occur; NaN: not known. */
+  /** The area of the positive one of two classes; the mean over those of more that occur; NaN: not known. */
   double GetArea() const;
   double GetAveragePrecision() const;
 };

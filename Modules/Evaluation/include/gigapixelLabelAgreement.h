@@ -24,7 +24,7 @@ struct GigapixelEvaluation_EXPORT LabelAgreement
   double GetDice() const;
 };
 
-/** Of each label but 0 that one of two volumes of the same size has, by their numbers. */
+/** What there is of each label but 0 in two volumes of the same size, by their numbers. */
 GigapixelEvaluation_EXPORT std::vector<LabelAgreement> CountLabels(const LabelVolume & prediction,
                                                                    const LabelVolume & truth);
 

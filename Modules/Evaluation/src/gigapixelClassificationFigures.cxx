@@ -9,7 +9,7 @@ namespace gigapixel
 namespace
 {
 
-/** Of the positive class, else the mean over those that have an area. */
+/** The figure of the positive class, or the mean over those that have an area. */
 template <typename TGet>
 double
 GetMean(const ClassificationFigures & figures, const TGet & get)

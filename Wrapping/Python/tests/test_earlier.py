@@ -41,8 +41,9 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_arguments_go_on(name, tmp_path):
-    """All are taken: it is the file that is missed."""
+    """All are taken: it is the file that is missed, and nothing is written."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of names that are others now
         with refused(FileNotFoundError, "E-FILE-MISSING"):
             CALLS[name](tmp_path)
+    assert list(tmp_path.iterdir()) == []

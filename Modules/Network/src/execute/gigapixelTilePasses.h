@@ -28,8 +28,8 @@ public:
   /** \param parameters those of NetworkDescription::GetParameters(), one behind the other */
   virtual void SetParameters(const std::vector<double> & parameters) = 0;
 
-  /** Of dropout: what is computed from now on is computed with the values that its masks leave; none, as in the
-   * beginning: with all of them, as inference is. */
+  /** The masks of dropout leave from now on the values that the seed says; none, as in the beginning: they leave all,
+   * as in inference. */
   virtual void SetMaskSeed(const std::optional<std::uint64_t> & seed) = 0;
 
   /** Sums that AddGradient() adds to. */

@@ -52,7 +52,7 @@ ObjectiveReport ReportObjective(const PredictionTable & table, const ReportOptio
 nlohmann::ordered_json DescribeFolds(const PredictionTable &                                                table,
                                      const std::function<nlohmann::ordered_json(const PredictionTable &)> & judge);
 
-/** That of DescribeFolds() for people, a line for each figure, which begins with a line break; empty: nothing. */
+/** What DescribeFolds() gives, for people: a line for each figure, which begins with a line break; empty: nothing. */
 std::string FormatFolds(const nlohmann::ordered_json & folds);
 
 // What their pictures are.
