@@ -2,6 +2,7 @@
 #include "gigapixelImageKind.h"
 #include "gigapixelDiagnostic.h"
 #include "gigapixelNetworkDescription.h"
+#include "gigapixelRefuseNetwork.h"
 #include "gigapixelVolumeOrientation.h"
 
 #include <algorithm>
@@ -11,12 +12,6 @@ namespace gigapixel
 {
 namespace
 {
-
-[[noreturn]] void
-Refuse(const std::string & reason)
-{
-  throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", reason));
-}
 
 /** What is done by whoever opens a volume is of volumes alone. */
 void

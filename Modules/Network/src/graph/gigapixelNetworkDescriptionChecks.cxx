@@ -9,6 +9,7 @@
 #include "gigapixelLayerChain.h"
 #include "gigapixelNetworkGeometry.h"
 #include "gigapixelPrintable.h"
+#include "gigapixelRefuseNetwork.h"
 #include "gigapixelRequireAxes.h"
 #include "gigapixelValueBounds.h"
 #include "losses/gigapixelLossEntry.h"
@@ -22,12 +23,6 @@ namespace gigapixel
 {
 namespace
 {
-
-[[noreturn]] void
-Refuse(const std::string & reason)
-{
-  throw InvalidArgument(Diagnostic("E-NETWORK-FORMAT", reason));
-}
 
 void
 CheckShape(const Layer & layer, const std::string & where)

@@ -2,7 +2,7 @@
 #ifndef gigapixelJSONValues_h
 #define gigapixelJSONValues_h
 
-#include "gigapixelDiagnostic.h"
+#include "graph/gigapixelRefuseNetwork.h"
 #include "gigapixelJoinNames.h"
 
 #include <nlohmann/json.hpp>
@@ -19,12 +19,6 @@ namespace gigapixel::jsonvalues
 {
 
 using Json = nlohmann::ordered_json;
-
-[[noreturn]] inline void
-Refuse(const std::string & reason, const char * code = "E-NETWORK-FORMAT")
-{
-  throw InvalidArgument(Diagnostic(code, reason));
-}
 
 /** Only known keys: a misspelt one would otherwise silently mean its default. */
 inline void
